@@ -1,0 +1,65 @@
+"""Every way megtrim can end badly, and the exit status of each.
+
+    MegtrimError
+    ├── InputError              2   bad usage, configuration, file, or a missing tool
+    ├── ProductFailure          1   the engine or its trimming is at fault
+    ├── InfrastructureFailure   3   device, docker, network, disk
+    └── Interrupted           130   a person pressed Ctrl-C
+
+Anything else that escapes is our own bug (70). Only the command line turns these
+into an exit status; every other room raises them and says what to do.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+EXIT_PASS = 0
+EXIT_BUG = 70
+
+
+class MegtrimError(Exception):
+    """An expected ending: ``message`` says what was seen, ``hint`` what to do about it."""
+
+    exit_code: ClassVar[int]
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  {self.hint}" if self.hint else self.message
+
+
+class InputError(MegtrimError):
+    """What was given cannot be used: a file, a key, an argument, a tool that is not there."""
+
+    exit_code = 2
+
+
+class ProductFailure(MegtrimError):
+    """The engine does not compile, a region is missing, an output differs, a budget is broken."""
+
+    exit_code = 1
+
+
+class InfrastructureFailure(MegtrimError):
+    """Nothing is known about the product, because something around it failed."""
+
+    exit_code = 3
+
+
+class Interrupted(MegtrimError):
+    """A person stopped the run."""
+
+    exit_code = 130
+
+
+SEVERITY: tuple[int, ...] = (130, EXIT_BUG, 2, 1, 3)
+"""Exit statuses, the most telling first: a chain exits as the first of these that occurred."""
+
+
+def worst(codes: list[int]) -> int:
+    """Return the exit status of a chain whose stages ended with ``codes``."""
+    return next((code for code in SEVERITY if code in codes), EXIT_PASS)
