@@ -1,0 +1,89 @@
+"""``local``: programs run on this machine, each job in a folder of its own."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from megtrim.errors import InfrastructureFailure
+from megtrim.loadrun.outcome import ProgramRun
+from megtrim.process import Command, Processes
+
+
+class Local:
+    """This machine."""
+
+    kind = "local"
+
+    def __init__(
+        self, name: str, processes: Processes, scratch: Path, *, launcher: tuple[str, ...] = ()
+    ) -> None:
+        self.name = name
+        self._processes = processes
+        self._scratch = scratch
+        self._launcher = launcher
+
+    def identity(self) -> dict[str, str]:
+        return {"kind": self.kind, "machine": platform.machine()}
+
+    def facts(self) -> dict[str, str]:
+        return {"machine": platform.machine(), "system": platform.system()}
+
+    @contextmanager
+    def open(self) -> Iterator[Folder]:
+        try:
+            self._scratch.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=self._scratch, prefix="run-") as folder:
+                yield Folder(Path(folder), self._processes, self._launcher)
+        except OSError as error:
+            msg = f"{self._scratch} cannot be used for runs: {error.strerror}"
+            raise InfrastructureFailure(msg) from None
+
+
+class Folder:
+    """A run directory on this machine; ``launcher`` stands in front of every program."""
+
+    def __init__(self, path: Path, processes: Processes, launcher: tuple[str, ...]) -> None:
+        self._path = path
+        self._processes = processes
+        self._launcher = launcher
+
+    def put(self, source: Path, name: str) -> None:
+        target = self._path / name
+        shutil.copyfile(source, target)
+        target.chmod(0o755)
+
+    def run(
+        self, argv: Sequence[str], *, timeout_s: float, env: Mapping[str, str] | None = None
+    ) -> ProgramRun:
+        program = str(self._path / argv[0])
+        command = Command(
+            argv=(*self._launcher, program, *argv[1:]),
+            cwd=self._path,
+            env=env or {},
+            timeout_s=timeout_s,
+        )
+        outcome = self._processes.run(command)
+        return ProgramRun(
+            argv=tuple(argv),
+            rc=outcome.rc,
+            stdout=outcome.stdout,
+            stderr=outcome.stderr,
+            wall_s=outcome.wall_s,
+            timed_out=outcome.timed_out,
+        )
+
+    def get(self, name: str) -> bytes | None:
+        path = self._path / name
+        # A program under test wrote this: a link could point at anything on this machine.
+        if path.is_symlink() or not path.is_file():
+            return None
+        return path.read_bytes()
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        path = self._path / folder
+        return tuple(sorted(file.name for file in path.iterdir())) if path.is_dir() else ()

@@ -1,0 +1,71 @@
+"""``qemu``: programs of another architecture under qemu-user, with the CPU of the class.
+
+Two things must be told to qemu: the CPU, or a trace chooses kernels of a CPU that nobody
+ships, and the sysroot that holds the target's loader, where programs are not static.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from megtrim.devices.local import Local
+from megtrim.errors import InputError
+from megtrim.process import Processes
+
+_HINT = "on Debian: apt-get install qemu-user-static"
+
+
+class Qemu(Local):
+    """An emulated CPU on this machine."""
+
+    kind = "qemu"
+
+    def __init__(
+        self,
+        name: str,
+        processes: Processes,
+        scratch: Path,
+        *,
+        launcher: tuple[str, ...],
+        cpu: str,
+        version: str,
+    ) -> None:
+        super().__init__(name, processes, scratch, launcher=launcher)
+        self._cpu = cpu
+        self._version = version
+
+    def identity(self) -> dict[str, str]:
+        return {"kind": self.kind, "cpu": self._cpu, "qemu": self._version}
+
+    def facts(self) -> dict[str, str]:
+        return {"cpu": self._cpu, "emulator": self._version}
+
+
+def program(processes: Processes, machine: str = "aarch64") -> str | None:
+    """Return the path of the emulator for that architecture, or None."""
+    path = processes.env.get("PATH", "")
+    names = (f"qemu-{machine}-static", f"qemu-{machine}")
+    return next((found for name in names if (found := shutil.which(name, path=path))), None)
+
+
+def find(
+    name: str,
+    processes: Processes,
+    scratch: Path,
+    *,
+    machine: str,
+    cpu: str,
+    sysroot: Path | None,
+) -> Qemu:
+    """Return the emulated device, or raise an input error that says how to get qemu."""
+    emulator = program(processes, machine)
+    if emulator is None:
+        msg = f"qemu-{machine} is not on the path, and this machine runs no {machine} programs"
+        raise InputError(msg, hint=_HINT)
+    if cpu not in processes.capture(emulator, "-cpu", "help").split():
+        msg = f"device {name}: this qemu knows no CPU {cpu!r}"
+        raise InputError(msg, hint=f"`{emulator} -cpu help` lists those it knows")
+    launcher = (emulator, "-cpu", cpu, *(("-L", str(sysroot)) if sysroot else ()))
+    version = processes.capture(emulator, "--version").splitlines()[0].strip()
+    return Qemu(name, processes, scratch, launcher=launcher, cpu=cpu, version=version)

@@ -1,0 +1,51 @@
+"""Engines that can be trimmed: one file per kind behind :class:`Engine`, one line in ``KINDS``.
+
+An engine says what it is and what a variant is made from; :mod:`megtrim.engines.builder`
+does the building, the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from megtrim.engines import megengine, sample
+from megtrim.engines.checkout import Checkout
+from megtrim.process import Processes
+from megtrim.recipe import BuildOrder, EngineIdentity, Toolchain, Variant
+
+
+class Engine(Protocol):
+    """A checkout of an engine."""
+
+    checkout: Checkout
+
+    def identity(self) -> EngineIdentity:
+        """What it is: kind, generation of its header, digest, commit, dirty files."""
+
+    def order(
+        self,
+        variant: Variant,
+        toolchain: Toolchain,
+        *,
+        targets: tuple[str, ...],
+        minimum_size: bool,
+        header: Mapping[str, str],
+    ) -> BuildOrder:
+        """Say what to build; ``header`` maps the generated files' names to their texts.
+
+        It is empty for every variant but the reduced one.
+        """
+
+    def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
+        """All elementwise modes, name and value: the header must name each one."""
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Relative path and text of the sources that may mark regions."""
+
+
+KINDS: Mapping[str, Callable[[Path, Processes], Engine]] = {
+    "megengine": megengine.MegEngine,
+    "sample": sample.SampleEngine,
+}

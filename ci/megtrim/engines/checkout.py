@@ -1,0 +1,106 @@
+"""What an engine's checkout consists of: its files, their digests, and what git says of them.
+
+The checkout is only ever read. Files that git ignores do not belong to it; files that it does
+not know yet do, because the engine's own build collects sources by pattern.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.errors import InputError
+from megtrim.process import Command, Processes
+
+_GIT_TIMEOUT_S = 120.0
+_SKIPPED = frozenset({".git", "__pycache__"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkout:
+    """A snapshot of the tree: ``files`` maps relative paths to the sha256 of their content."""
+
+    root: Path
+    files: Mapping[str, str]
+    commit: str
+    """Commit of the superproject; empty outside git."""
+    dirty: tuple[str, ...]
+    """Paths that differ from the commit, new files and moved submodules among them."""
+
+    @property
+    def digest(self) -> str:
+        """Digest of every path and content: equal trees are equal engines, wherever they lie."""
+        lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(self.files.items()))
+        return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def take(root: Path, processes: Processes) -> Checkout:
+    """Read the tree below ``root``; a folder that is not there is an input error."""
+    if not root.is_dir():
+        msg = f"there is no engine checkout at {root}"
+        raise InputError(msg, hint="set engine.source, or pass --engine PATH")
+    git = _Git(root, processes)
+    names = git.files() if git.works else _walk(root)
+    return Checkout(
+        root=root,
+        files={name: digest for name in names if (digest := _digest(root / name))},
+        commit=git.commit() if git.works else "",
+        dirty=git.dirty() if git.works else (),
+    )
+
+
+class _Git:
+    """The few questions that are put to git; a tree that is no checkout answers none."""
+
+    def __init__(self, root: Path, processes: Processes) -> None:
+        self._root = root
+        self._processes = processes
+        top = self._ask("rev-parse", "--show-toplevel") if (root / ".git").exists() else None
+        self.works = top is not None
+
+    def files(self) -> list[str]:
+        known = self._names("ls-files", "-z", "--cached", "--recurse-submodules")
+        new = self._names("ls-files", "-z", "--others", "--exclude-standard")
+        return sorted({*known, *new})
+
+    def commit(self) -> str:
+        return (self._ask("rev-parse", "HEAD") or "").strip()
+
+    def dirty(self) -> tuple[str, ...]:
+        entries = self._names("status", "-z", "--porcelain", "--no-renames")
+        return tuple(sorted(entry[3:] for entry in entries))
+
+    def _names(self, *arguments: str) -> list[str]:
+        return [name for name in (self._ask(*arguments) or "").split("\0") if name]
+
+    def _ask(self, *arguments: str) -> str | None:
+        # The owner check protects a shell user's hooks; these calls run none, and the checkout
+        # may well be mounted from another user.
+        argv = ("git", "-c", "safe.directory=*", "-C", str(self._root), *arguments)
+        outcome = self._processes.run(Command(argv=argv, timeout_s=_GIT_TIMEOUT_S))
+        return outcome.stdout if outcome.ok else None
+
+
+def _walk(root: Path) -> list[str]:
+    names = []
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(set(folders) - _SKIPPED)
+        names += [str(Path(folder, name).relative_to(root)) for name in files]
+    return sorted(names)
+
+
+def _digest(path: Path) -> str | None:
+    """Digest of a file's content or a link's target; None for what is neither (a submodule)."""
+    try:
+        if path.is_symlink():
+            return hashlib.sha256(b"link:" + str(path.readlink()).encode()).hexdigest()
+        if not path.is_file():
+            return None
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror}"
+        raise InputError(msg) from None

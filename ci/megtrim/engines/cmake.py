@@ -1,0 +1,143 @@
+"""Driving CMake and Ninja over a shadow tree: configure, build, and read the progress.
+
+Full output goes to the log in the stage folder; what fails is shown as its first error, with
+the file and the command.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import sysconfig
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.process import Command, Outcome, Processes
+
+CONFIGURE_TIMEOUT_S = 1800.0
+BUILD_TIMEOUT_S = 6 * 3600.0
+
+_NINJA_STEP = re.compile(r"^\[(\d+)/(\d+)\] (.*)$")
+_ERROR = re.compile(r"(?::\d+(?::\d+)?: (?:fatal )?error:|\berror:|CMake Error|: undefined )")
+_NO_SPACE = "No space left on device"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkTree:
+    """Where one variant is built: ``root/src`` (the shadow), ``root/build``, and ours beside."""
+
+    root: Path
+
+    @property
+    def source(self) -> Path:
+        return self.root / "src"
+
+    @property
+    def build(self) -> Path:
+        return self.root / "build"
+
+    @property
+    def include(self) -> Path:
+        return self.root / "include"
+
+    @property
+    def toolchain_file(self) -> Path:
+        return self.root / "toolchain.cmake"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One CMake tree to configure and targets to build."""
+
+    source: Path
+    build: Path
+    options: tuple[tuple[str, str], ...]
+    targets: tuple[str, ...]
+    log: Path
+    jobs: int
+    env: Mapping[str, str]
+
+
+def tool(name: str) -> str:
+    """Return the path of ``cmake`` or ``ninja`` as our own dependency installed it.
+
+    A pinned tool of ours makes the same build files on every machine.
+    """
+    for folder in (Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))):
+        if (folder / name).exists():
+            return str(folder / name)
+    msg = f"{name} is not beside {sys.executable}, where it is installed with megtrim"
+    raise InputError(msg, hint=f"pip install {name}")
+
+
+def run(job: Job, processes: Processes, progress: Callable[[int, int, str], None]) -> None:
+    """Configure and build. An engine that does not compile is a product failure."""
+    settings = [f"-D{name}={value}" for name, value in job.options]
+    configure = (
+        *(tool("cmake"), "-G", "Ninja", "-S", str(job.source), "-B", str(job.build)),
+        f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}",
+        "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+        *settings,
+    )
+    _expect(
+        _logged(configure, job, processes, CONFIGURE_TIMEOUT_S, None), job, "does not configure"
+    )
+    build = (tool("ninja"), "-C", str(job.build), "-j", str(job.jobs), *job.targets)
+    outcome = _logged(build, job, processes, BUILD_TIMEOUT_S, _steps(progress))
+    _expect(outcome, job, "does not compile")
+
+
+def _logged(
+    argv: tuple[str, ...],
+    job: Job,
+    processes: Processes,
+    timeout_s: float,
+    on_line: Callable[[str], None] | None,
+) -> Outcome:
+    command = Command(
+        argv=argv,
+        timeout_s=timeout_s,
+        env=job.env,
+        merge_stderr=True,
+        log=job.log,
+        on_line=on_line,
+    )
+    with job.log.open("a", encoding="utf-8") as log:
+        log.write(f"$ {command}\n")
+    return processes.run(command)
+
+
+def _steps(progress: Callable[[int, int, str], None]) -> Callable[[str], None]:
+    def on_line(line: str) -> None:
+        step = _NINJA_STEP.match(line)
+        if step:
+            progress(int(step[1]), int(step[2]), step[3])
+
+    return on_line
+
+
+def _expect(outcome: Outcome, job: Job, what: str) -> None:
+    if outcome.ok:
+        return
+    if _NO_SPACE in outcome.stdout:
+        msg = f"the disk of {job.build} is full"
+        raise InfrastructureFailure(msg, hint="free some space; what is built so far is kept")
+    if outcome.timed_out:
+        msg = f"the build in {job.build} was ended after {outcome.wall_s:.0f} s"
+        raise InfrastructureFailure(msg, hint=f"the log is {job.log}")
+    msg = f"the engine {what}:\n{first_error(outcome.stdout)}"
+    raise ProductFailure(msg, hint=f"the whole log is {job.log}")
+
+
+def first_error(output: str) -> str:
+    """Return what failed first in a build's output: target, command and error, <= 16 lines."""
+    lines = [line.strip()[:1000] for line in output.splitlines()]
+    failed = next((i for i, line in enumerate(lines) if line.startswith("FAILED:")), 0)
+    error = next((i for i in range(failed, len(lines)) if _ERROR.search(lines[i])), None)
+    if error is None:
+        return "\n".join(lines[failed : failed + 12] if failed else lines[-12:])
+    start = max(error - 3, failed + 2 if failed else 0)
+    heading = lines[failed : failed + 2] if failed else []
+    return "\n".join([*heading, *lines[start : error + 10]])

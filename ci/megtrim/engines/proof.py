@@ -1,0 +1,90 @@
+"""Proof, from the build's own records, that the generated header was what got compiled in.
+
+The engine ignores an option that no longer exists without a word: nothing is trimmed and
+nothing fails. So two records are read after each reduced build: the compile commands (is the
+header forced into every translation unit?) and Ninja's dependency log (whose ``midout.h`` did
+the compiler really open?).
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.errors import ProductFailure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """Counts of translation units."""
+
+    units: int
+    with_header: int
+    with_regions: int
+
+
+def prove(
+    compile_commands: str, dependencies: str, *, header: Path, midout: Path | None, build: Path
+) -> Proof:
+    """Return the counts, or raise where a unit was compiled without what was generated.
+
+    ``compile_commands`` is CMake's JSON, ``dependencies`` the text of ``ninja -t deps``.
+    ``header`` is the forced header; ``midout`` the ``midout.h`` that must win over the engine's,
+    or None in the upstream layout, where the regions stand in the forced header.
+    Only units that Ninja really compiled (those with recorded dependencies) count.
+    """
+    opened = dict(_dependencies(dependencies, build))
+    commands = {_resolve(entry["output"], build): entry for entry in json.loads(compile_commands)}
+    units = [output for output in opened if output in commands]
+    forced = [output for output in units if _forces(commands[output], header)]
+    strangers = [output for output in units if _other_midout(opened[output], midout)]
+    with_regions = [o for o in units if any(file.name == "midout.h" for file in opened[o])]
+    if strangers:
+        msg = f"{len(strangers)} translation units opened another midout.h than the generated one"
+        raise ProductFailure(msg, hint=f"the first is {strangers[0]}")
+    if len(forced) != len(units) or not units:
+        missing = next((str(output) for output in units if output not in forced), "all")
+        msg = f"{len(units) - len(forced)} of {len(units)} translation units lack the header"
+        raise ProductFailure(msg, hint=f"the first without {header} is {missing}")
+    return Proof(units=len(units), with_header=len(forced), with_regions=len(with_regions))
+
+
+def _forces(entry: dict[str, str], header: Path) -> bool:
+    words = shlex.split(entry["command"])
+    return any(
+        word == "-include" and Path(following) == header
+        for word, following in itertools.pairwise(words)
+    )
+
+
+def _other_midout(files: frozenset[Path], midout: Path | None) -> bool:
+    return midout is not None and any(f.name == "midout.h" and f != midout for f in files)
+
+
+def _dependencies(text: str, build: Path) -> Iterator[tuple[Path, frozenset[Path]]]:
+    output: Path | None = None
+    files: list[Path] = []
+    for line in (*text.splitlines(), ""):
+        if line.startswith("    "):
+            files.append(_resolve(line.strip(), build))
+        elif ": #deps " in line:
+            output = _resolve(line.split(": #deps ")[0], build)
+        elif output is not None:
+            yield output, frozenset(files)
+            output, files = None, []
+
+
+def _resolve(name: str, build: Path) -> Path:
+    # Lexically, as the compiler wrote it: a compiler cache records paths relative to the build.
+    path = Path(name) if name.startswith("/") else build / name
+    parts: list[str] = []
+    for part in path.parts:
+        if part == ".." and parts:
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    return Path(*parts)

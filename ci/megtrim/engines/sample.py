@@ -1,0 +1,81 @@
+"""The sample engine of ``examples/sample-engine``: the embedded default.
+
+It takes its header the way MegEngine does, so that everything after it is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from megtrim.engines import checkout as checkouts
+from megtrim.errors import InputError
+from megtrim.process import Processes
+from megtrim.recipe import BuildOrder, EngineIdentity, Toolchain, Variant
+
+KIND = "sample"
+FORCED_HEADER = "src/bin_reduce_cmake.h"
+GENERATION = 20220507
+_MODES = "src/elemwise_modes.txt"
+_SOURCES = ("CMakeLists.txt", "cmake/", "src/")
+
+
+class SampleEngine:
+    """A copy of the sample engine's sources."""
+
+    def __init__(self, source: Path, processes: Processes) -> None:
+        tree = checkouts.take(source, processes)
+        # Models, inputs and pages lie beside the sources and do not enter the build.
+        files = {name: sha for name, sha in tree.files.items() if name.startswith(_SOURCES)}
+        if FORCED_HEADER not in files:
+            msg = f"{source} is no sample engine: it has no {FORCED_HEADER}"
+            raise InputError(msg, hint="engine.source must name a copy of examples/sample-engine")
+        self.checkout = checkouts.Checkout(
+            root=source, files=files, commit=tree.commit, dirty=tree.dirty
+        )
+
+    def identity(self) -> EngineIdentity:
+        return EngineIdentity(
+            kind=KIND,
+            generation=GENERATION,
+            digest=self.checkout.digest,
+            commit=self.checkout.commit,
+            dirty=self.checkout.dirty,
+        )
+
+    def order(
+        self,
+        variant: Variant,
+        toolchain: Toolchain,
+        *,
+        targets: tuple[str, ...],
+        minimum_size: bool,
+        header: Mapping[str, str],
+    ) -> BuildOrder:
+        del toolchain  # every toolchain builds it alike
+        profile = (("MGE_WITH_MIDOUT_PROFILE", "ON" if variant is Variant.PROFILE else "OFF"),)
+        minimum = variant is Variant.REDUCED and minimum_size
+        return BuildOrder(
+            variant=variant,
+            targets=targets,
+            options=(
+                ("CMAKE_BUILD_TYPE", "Release"),
+                *profile,
+                ("MGE_WITH_MINIMUM_SIZE", "ON" if minimum else "OFF"),
+            ),
+            overrides=((FORCED_HEADER, header["bin_reduce.h"]),) if header else (),
+            include=(("midout.h", header["midout.h"]),) if "midout.h" in header else (),
+            forced_header=FORCED_HEADER if header else None,
+        )
+
+    def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
+        """Read the list that the engine keeps: one ``NAME VALUE`` a line."""
+        path = self.checkout.root / _MODES
+        lines = path.read_text(encoding="utf-8").splitlines()
+        pairs = (line.split() for line in lines if line.strip() and not line.startswith("#"))
+        return tuple((name, int(value)) for name, value in pairs)
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        for name in sorted(self.checkout.files):
+            if name.endswith((".h", ".cpp", ".inl")):
+                yield name, (self.checkout.root / name).read_text(encoding="utf-8")

@@ -1,0 +1,68 @@
+"""The shadow tree: a copy of the engine below ``OUT`` where builds may write.
+
+The engine's recipe overwrites a tracked file and builds in place; the user's checkout stays
+as it is. A file is copied only when its content changed, so that the build tool's timestamps
+stay true and a second build compiles only what must be compiled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from megtrim.engines.checkout import Checkout
+from megtrim.store import cannot_write, write_atomically
+
+_RECORD = "shadow.json"
+
+
+def sync(checkout: Checkout, tree: Path, overrides: Mapping[str, str]) -> None:
+    """Make ``tree`` equal to the checkout, with ``overrides`` (path to text) in place."""
+    record = tree.parent / _RECORD
+    before = _read(record)
+    after = dict(checkout.files) | {name: _text_digest(text) for name, text in overrides.items()}
+    try:
+        for name in before.keys() - after.keys():
+            (tree / name).unlink(missing_ok=True)
+        for name in sorted(after):
+            if before.get(name) != after[name] or not os.path.lexists(tree / name):
+                _place(checkout.root / name, tree / name, overrides.get(name))
+    except OSError as error:
+        raise cannot_write(tree, error) from None
+    # Last: a sync that was cut off is done again for everything not yet recorded.
+    write_atomically(record, json.dumps(after, sort_keys=True, indent=0))
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    """Write a text only when it differs, so that the build tool does not even look."""
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return
+    write_atomically(path, text)
+
+
+def _place(source: Path, target: Path, text: str | None) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+    if text is not None:
+        target.write_text(text, encoding="utf-8")
+    elif source.is_symlink():
+        target.symlink_to(source.readlink())
+    else:
+        shutil.copyfile(source, target)
+        target.chmod(0o755 if os.access(source, os.X_OK) else 0o644)
+
+
+def _text_digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _read(record: Path) -> dict[str, str]:
+    try:
+        data = json.loads(record.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}

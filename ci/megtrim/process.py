@@ -1,0 +1,206 @@
+"""The one door to other programs: a :class:`Command` goes in, an :class:`Outcome` comes out.
+
+No other module may import ``subprocess`` (a linter says so). Every call has a deadline and
+an escalation (interrupt, terminate, kill the whole group), and a program that is not there,
+cannot be started, or runs too long has one shape of failure.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from megtrim.errors import InfrastructureFailure, InputError, Interrupted
+
+CAPTURE_LIMIT_BYTES = 16 * 1024 * 1024
+"""What is kept of each stream; a program that prints more loses its middle, never our memory."""
+
+GRACE_S = 3.0
+"""How long a program may take to obey each step of the escalation."""
+
+_LINE_LIMIT_BYTES = 65536
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What to run. ``env`` is added to the base environment; ``timeout_s`` is never optional."""
+
+    argv: tuple[str, ...]
+    timeout_s: float
+    cwd: Path | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    merge_stderr: bool = False
+    log: Path | None = None
+    on_line: Callable[[str], None] | None = None
+
+    def __str__(self) -> str:
+        return shlex.join(self.argv)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How it ended. ``rc`` follows the shell: 128 + N for a program ended by signal N."""
+
+    argv: tuple[str, ...]
+    rc: int
+    stdout: str
+    stderr: str
+    wall_s: float
+    timed_out: bool
+
+    @property
+    def ok(self) -> bool:
+        return self.rc == 0 and not self.timed_out
+
+
+class Processes:
+    """Starts programs in one base environment, which the command line reads once."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self.env = dict(env)
+
+    def run(self, command: Command) -> Outcome:
+        """Run to the end. Raises for a program that is missing or cannot start, not for its rc."""
+        started = time.monotonic()
+        child = _start(command, {**self.env, **command.env})
+        streams = [_Stream(child.stdout, command), _Stream(child.stderr, None)]
+        try:
+            timed_out = _wait(child, command.timeout_s)
+        except KeyboardInterrupt:
+            _end(child, first=signal.SIGINT)
+            msg = f"interrupted while running {command.argv[0]}"
+            raise Interrupted(msg) from None
+        finally:
+            for stream in streams:
+                stream.close()
+        return Outcome(
+            argv=command.argv,
+            rc=child.returncode if child.returncode >= 0 else 128 - child.returncode,
+            stdout=streams[0].text(),
+            stderr=streams[1].text(),
+            wall_s=time.monotonic() - started,
+            timed_out=timed_out,
+        )
+
+    def capture(self, *argv: str, cwd: Path | None = None, timeout_s: float = 60.0) -> str:
+        """Return what a small tool prints, or raise: these tools are ours to rely on."""
+        outcome = self.run(Command(argv=argv, cwd=cwd, timeout_s=timeout_s))
+        if outcome.timed_out:
+            msg = f"{argv[0]} did not answer within {timeout_s:.0f} s: {shlex.join(argv)}"
+            raise InfrastructureFailure(msg)
+        if outcome.rc != 0:
+            said = (outcome.stderr or outcome.stdout).strip()
+            msg = f"{shlex.join(argv)} ended with {outcome.rc}: {said}"
+            raise InputError(msg)
+        return outcome.stdout
+
+
+def _start(command: Command, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            command.argv,
+            cwd=command.cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if command.merge_stderr else subprocess.PIPE,
+            start_new_session=True,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 - one prctl call, nothing that locks
+        )
+    except FileNotFoundError:
+        msg = f"there is no program {command.argv[0]!r}"
+        raise InputError(msg, hint="run `megtrim doctor` to see how to get it") from None
+    except OSError as error:
+        msg = f"{command.argv[0]} cannot be started: {error.strerror}"
+        raise InfrastructureFailure(msg) from None
+
+
+def _die_with_parent() -> None:
+    # kill -9 of megtrim must not leave a build writing into a tree that the next run uses.
+    if _LIBC is not None:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _wait(child: subprocess.Popen[bytes], timeout_s: float) -> bool:
+    try:
+        child.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        _end(child, first=signal.SIGINT)
+        return True
+    return False
+
+
+def _end(child: subprocess.Popen[bytes], *, first: signal.Signals) -> None:
+    for step in (first, signal.SIGTERM, signal.SIGKILL):
+        _signal_group(child, step)
+        try:
+            child.wait(GRACE_S)
+            break
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
+            continue  # a second Ctrl-C only hastens the escalation
+    # The leader is gone; whatever it started goes with it.
+    _signal_group(child, signal.SIGKILL)
+
+
+def _signal_group(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    try:
+        os.killpg(child.pid, number)
+    except ProcessLookupError:
+        return
+
+
+class _Stream:
+    """Reads one pipe to its end in a thread, keeping the head and the tail of what came."""
+
+    def __init__(self, pipe: IO[bytes] | None, command: Command | None) -> None:
+        self._pipe = pipe
+        self._on_line = command.on_line if command else None
+        self._log = command.log.open("ab") if command and command.log else None
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        if self._pipe is None:
+            return
+        for line in iter(partial(self._pipe.readline, _LINE_LIMIT_BYTES), b""):
+            self._keep(line)
+            if self._log:
+                self._log.write(line)
+                self._log.flush()
+            if self._on_line:
+                self._on_line(line.decode("utf-8", "replace").rstrip("\n"))
+
+    def _keep(self, line: bytes) -> None:
+        half = CAPTURE_LIMIT_BYTES // 2
+        if len(self._head) < half:
+            self._head += line
+            return
+        self._tail += line
+        if len(self._tail) > 2 * half:
+            del self._tail[:-half]
+
+    def close(self) -> None:
+        # A grandchild may hold the pipe open after the program ended: do not wait for it.
+        self._thread.join(GRACE_S)
+        if self._log and not self._thread.is_alive():
+            self._log.close()
+        if self._pipe is not None and not self._thread.is_alive():
+            self._pipe.close()
+
+    def text(self) -> str:
+        return (bytes(self._head) + bytes(self._tail)).decode("utf-8", "replace")

@@ -1,0 +1,209 @@
+"""Stage folders: ``OUT/<stage>/<key>/`` with files and, written last, ``manifest.json``.
+
+The key is the digest of the inputs, so the same inputs are never built or run twice. A folder
+without a manifest is torn (a run was cut off) and is redone. Two processes never work in one
+folder: the second waits for the first and then finds its result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from megtrim.errors import InfrastructureFailure, InputError
+
+MANIFEST = "manifest.json"
+_LAYOUT = 1
+_LOCK_POLL_S = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """A finished stage folder and its manifest."""
+
+    path: Path
+    stage: str
+    name: str
+    key: str
+    inputs: Mapping[str, str]
+    result: Mapping[str, Any]
+    files: Mapping[str, str]
+    """Relative path to sha256."""
+
+    def file(self, name: str) -> Path:
+        """Return the path of one of its files; one that is not there is our own bug."""
+        if name not in self.files:
+            msg = f"{self.path} holds no {name}"
+            raise KeyError(msg)
+        return self.path / name
+
+
+def key_of(stage: str, name: str, inputs: Mapping[str, str]) -> str:
+    """Return the digest that names a stage's folder: 20 hex digits of sha256."""
+    text = json.dumps([_LAYOUT, stage, name, sorted(inputs.items())])
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def sha256_file(path: Path) -> str:
+    """Return the sha256 of a file's bytes; a file that cannot be read is an input error."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror}"
+        raise InputError(msg) from None
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file so that a reader sees the old one or the new one, never half of it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise cannot_write(path, error) from None
+
+
+def cannot_write(path: Path, error: OSError) -> InfrastructureFailure:
+    """Return the failure that a full or read-only disk is: nothing is known of the product."""
+    msg = f"{path} cannot be written: {error.strerror}"
+    return InfrastructureFailure(msg, hint="free some space, or choose another folder with --out")
+
+
+class Store:
+    """All stage folders below one root."""
+
+    def __init__(self, root: Path, *, say: Callable[[str], None] = lambda _: None) -> None:
+        self.root = root
+        self._say = say
+
+    def find(self, stage: str, key: str) -> Folder | None:
+        """Return the finished folder, or None where there is none or it is torn."""
+        return _load(self.root / stage / key)
+
+    def previous(self, stage: str, name: str) -> Folder | None:
+        """Return the newest finished folder of that name, whatever its inputs were."""
+        newest: tuple[float, Path] | None = None
+        for manifest in (self.root / stage).glob(f"*/{MANIFEST}"):
+            folder = _load(manifest.parent)
+            if folder is None or folder.name != name:
+                continue
+            candidate = (manifest.stat().st_mtime, manifest.parent)
+            newest = candidate if newest is None else max(newest, candidate)
+        return _load(newest[1]) if newest else None
+
+    def ensure(
+        self,
+        stage: str,
+        name: str,
+        inputs: Mapping[str, str],
+        produce: Callable[[Path], Mapping[str, Any]],
+    ) -> tuple[Folder, bool]:
+        """Return the folder for these inputs, and whether it had to be produced now.
+
+        ``produce`` gets the empty folder and returns the result that goes into the manifest.
+        When it raises, the folder stays without a manifest: its logs can be read, and the next
+        run starts it anew.
+        """
+        key = key_of(stage, name, inputs)
+        with self.lock(f"{stage}-{key}"):
+            found = self.find(stage, key)
+            if found is not None:
+                return found, False
+            path = self.root / stage / key
+            self._clear(path)
+            result = produce(path)
+            self._finish(path, stage, name, key, inputs, result)
+        folder = self.find(stage, key)
+        if folder is None:
+            msg = f"{path / MANIFEST} was written and cannot be read back"
+            raise InfrastructureFailure(msg)
+        return folder, True
+
+    @contextmanager
+    def lock(self, name: str) -> Iterator[None]:
+        """Hold a lock between processes; it dies with its holder. The wait is announced once."""
+        path = self.root / "locks" / f"{name}.lock"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(path)
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                self._say(f"waiting for another megtrim that works on {name}")
+                lock.acquire(poll_interval=_LOCK_POLL_S)
+        except OSError as error:
+            raise cannot_write(path, error) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _clear(self, path: Path) -> None:
+        try:
+            if path.exists():
+                shutil.rmtree(path)
+            path.mkdir(parents=True)
+        except OSError as error:
+            raise cannot_write(path, error) from None
+
+    def _finish(
+        self,
+        path: Path,
+        stage: str,
+        name: str,
+        key: str,
+        inputs: Mapping[str, str],
+        result: Mapping[str, Any],
+    ) -> None:
+        files = {
+            str(file.relative_to(path)): {"sha256": sha256_file(file), "bytes": file.stat().st_size}
+            for file in sorted(path.rglob("*"))
+            if file.is_file()
+        }
+        manifest = {
+            "layout": _LAYOUT,
+            "stage": stage,
+            "name": name,
+            "key": key,
+            "inputs": dict(inputs),
+            "result": dict(result),
+            "files": files,
+        }
+        text = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+        write_atomically(path / MANIFEST, text)
+
+
+def _load(path: Path) -> Folder | None:
+    try:
+        data = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        whole = data["layout"] == _LAYOUT and all(
+            (path / name).stat().st_size == facts["bytes"] for name, facts in data["files"].items()
+        )
+        if not whole:
+            return None
+        return Folder(
+            path=path,
+            stage=data["stage"],
+            name=data["name"],
+            key=data["key"],
+            inputs=data["inputs"],
+            result=data["result"],
+            files={name: facts["sha256"] for name, facts in data["files"].items()},
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None  # whatever is wrong with it, redoing the stage mends it

@@ -1,0 +1,30 @@
+"""``host``: this machine's own C++ compiler, for its own architecture."""
+
+from __future__ import annotations
+
+import platform
+
+from megtrim.errors import InputError
+from megtrim.process import Processes
+from megtrim.recipe import Toolchain
+from megtrim.toolchains import tools
+
+_PAIRS = (("g++", "gcc"), ("clang++", "clang"), ("c++", "cc"))
+
+
+def find(processes: Processes) -> Toolchain:
+    """Return the first C++ compiler on the path."""
+    for cxx_name, c_name in _PAIRS:
+        cxx, c = tools.which(processes, cxx_name), tools.which(processes, c_name)
+        if cxx and c:
+            return Toolchain(
+                kind="host",
+                target=processes.capture(cxx, "-dumpmachine").strip(),
+                machine=platform.machine(),
+                version=tools.first_line(processes, cxx, "--version"),
+                c_compiler=(c,),
+                cxx_compiler=(cxx,),
+                link_flags=("-s", "-Wl,--build-id=none"),
+            )
+    msg = "this machine has no C++ compiler of its own"
+    raise InputError(msg, hint="on Debian: apt-get install g++; or use the toolchain zig")

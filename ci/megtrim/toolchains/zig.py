@@ -1,0 +1,54 @@
+"""``zig``: the compiler that comes as a wheel, needs no root, and makes static musl programs.
+
+What it makes for ``aarch64-linux-musl`` runs under qemu and on a phone alike.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+from pathlib import Path
+
+from megtrim.errors import InputError
+from megtrim.process import Processes
+from megtrim.recipe import Toolchain
+
+_MACHINES = {"x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
+
+
+def find(processes: Processes) -> Toolchain:
+    """Return zig for static arm64 Linux programs."""
+    return _toolchain(processes, "aarch64")
+
+
+def find_native(processes: Processes) -> Toolchain:
+    """Return zig for static programs of this machine's own architecture."""
+    machine = _MACHINES.get(platform.machine())
+    if machine is None:
+        msg = f"zig is not known to make Linux programs for {platform.machine()}"
+        raise InputError(msg)
+    return _toolchain(processes, machine)
+
+
+def _toolchain(processes: Processes, machine: str) -> Toolchain:
+    program = str(_program())
+    target = f"{machine}-linux-musl"
+    return Toolchain(
+        kind="zig",
+        target=target,
+        machine=machine,
+        version=processes.capture(program, "version").strip(),
+        c_compiler=(program, "cc"),
+        cxx_compiler=(program, "c++"),
+        compile_flags=("-target", target),
+        # zig has no strip of its own that keeps to ELF as it is: the link leaves symbols out.
+        link_flags=("-target", target, "-static", "-s", "-Wl,--build-id=none"),
+    )
+
+
+def _program() -> Path:
+    spec = importlib.util.find_spec("ziglang")
+    if spec is None or spec.origin is None:
+        msg = "the package ziglang is not installed"
+        raise InputError(msg, hint="pip install 'megtrim[zig]'")
+    return Path(spec.origin).parent / "zig"
