@@ -5,7 +5,8 @@ Pure: nothing here touches a file or starts a program.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -78,6 +79,11 @@ class BuildOrder:
     forced_header: str | None = None
     """Path in the shadow tree of the header that every translation unit must have seen."""
 
+    def with_options(self, more: Mapping[str, str | bool | int]) -> BuildOrder:
+        """Return the same order with further CMake options, which win over its own."""
+        added = {name: _cmake_value(value) for name, value in more.items()}
+        return replace(self, options=tuple((dict(self.options) | added).items()))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRecord:
@@ -90,3 +96,9 @@ class BuildRecord:
     """Translation units whose compile command forces the header in."""
     units_with_regions: int
     """Translation units whose recorded dependencies hold the ``midout.h`` that was generated."""
+
+
+def _cmake_value(value: str | bool | int) -> str:
+    if isinstance(value, bool):
+        return "ON" if value else "OFF"
+    return str(value)

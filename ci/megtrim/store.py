@@ -134,6 +134,12 @@ class Store:
             raise InfrastructureFailure(msg)
         return folder, True
 
+    def discard(self, stage: str) -> None:
+        """Drop every result of a stage, so that it is made anew."""
+        for manifest in (self.root / stage).glob(f"*/{MANIFEST}"):
+            with self.lock(f"{stage}-{manifest.parent.name}"):
+                manifest.unlink(missing_ok=True)
+
     @contextmanager
     def lock(self, name: str) -> Iterator[None]:
         """Hold a lock between processes; it dies with its holder. The wait is announced once."""

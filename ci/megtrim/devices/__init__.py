@@ -24,6 +24,9 @@ class RunDirectory(Protocol):
     def put(self, source: Path, name: str) -> None:
         """Bring a file to the device."""
 
+    def make(self, name: str) -> None:
+        """Make an empty folder for what a program writes."""
+
     def run(
         self, argv: Sequence[str], *, timeout_s: float, env: Mapping[str, str] | None = None
     ) -> ProgramRun:

@@ -57,6 +57,9 @@ class Folder:
         shutil.copyfile(source, target)
         target.chmod(0o755)
 
+    def make(self, name: str) -> None:
+        (self._path / name).mkdir()
+
     def run(
         self, argv: Sequence[str], *, timeout_s: float, env: Mapping[str, str] | None = None
     ) -> ProgramRun:

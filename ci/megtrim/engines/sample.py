@@ -20,6 +20,13 @@ _MODES = "src/elemwise_modes.txt"
 _SOURCES = ("CMakeLists.txt", "cmake/", "src/")
 
 
+def embedded() -> Path:
+    """Return the source that comes with megtrim: in the installed package or the repository."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "sample_engine"
+    return installed if installed.is_dir() else package.parent.parent / "examples/sample-engine"
+
+
 class SampleEngine:
     """A copy of the sample engine's sources."""
 

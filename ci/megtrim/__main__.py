@@ -1,0 +1,6 @@
+"""``python -m megtrim`` is ``megtrim``."""
+
+from megtrim.cli.main import run
+
+if __name__ == "__main__":
+    run()

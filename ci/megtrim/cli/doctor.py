@@ -1,0 +1,88 @@
+"""``megtrim doctor``: what this machine has, what it lacks, and how to get it."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+
+import click
+
+from megtrim import toolchains
+from megtrim.cli.setup import open_processes
+from megtrim.devices import qemu
+from megtrim.engines import cmake
+from megtrim.errors import EXIT_PASS, InputError, MegtrimError
+from megtrim.process import Processes
+from megtrim.toolchains import tools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that megtrim can use."""
+
+    what: str
+    there: bool
+    text: str
+    """Version or path; where it is not there, how to get it."""
+
+
+@click.command(
+    epilog="""\b
+Example:
+  megtrim doctor
+"""
+)
+@click.option("--json", "as_json", is_flag=True, help="Print findings as JSON.")
+def doctor(as_json: bool) -> int:
+    """Say what this machine has, what it lacks, and how to get it.
+
+    Exits 2 where nothing here can build an engine.
+    """
+    processes = open_processes()
+    findings = tuple(_findings(processes))
+    if as_json:
+        click.echo(json.dumps([asdict(finding) for finding in findings], indent=1))
+    else:
+        for finding in findings:
+            click.echo(
+                f"{'ok     ' if finding.there else 'missing'} {finding.what}: {finding.text}"
+            )
+    return EXIT_PASS if _can_build(findings) else InputError.exit_code
+
+
+def _findings(processes: Processes) -> Iterator[Finding]:
+    yield Finding(what="python", there=True, text=platform.python_version())
+    for name in ("cmake", "ninja"):
+        yield _try(name, partial(cmake.tool, name))
+    for kind, find in toolchains.KINDS.items():
+        yield _try(f"toolchain {kind}", partial(_version, find, processes))
+    emulator = qemu.program(processes)
+    yield Finding(
+        what="device qemu",
+        there=emulator is not None,
+        text=emulator
+        or "on Debian: apt-get install qemu-user-static; without it only programs "
+        "of this machine's own architecture run",
+    )
+    for name, why in (("git", "commit and changes of an engine"), ("ccache", "quicker rebuilds")):
+        found = tools.which(processes, name)
+        text = found or f"optional, for {why}; on Debian: apt-get install {name}"
+        yield Finding(what=name, there=found is not None, text=text)
+
+
+def _version(find: toolchains.Find, processes: Processes) -> str:
+    return find(processes).version
+
+
+def _try(what: str, look: Callable[[], str]) -> Finding:
+    try:
+        return Finding(what=what, there=True, text=look())
+    except MegtrimError as error:
+        return Finding(what=what, there=False, text=f"{error.message}; {error.hint}")
+
+
+def _can_build(findings: tuple[Finding, ...]) -> bool:
+    return any(f.there for f in findings if f.what.startswith("toolchain"))

@@ -1,0 +1,116 @@
+"""``megtrim explain``: who needs a region, a model's or scenario's regions, the verdict."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from megtrim.cli.setup import DEFAULT_OUT, Options, common, open_engine, open_processes
+from megtrim.config.load import LoadedConfig, load_config
+from megtrim.errors import EXIT_PASS, InputError
+from megtrim.midout.keepset import KeepSet, read_keep_set
+from megtrim.midout.names import NameTable
+from megtrim.midout.region import Region
+from megtrim.plan.graph import VERDICT, Stage
+from megtrim.stages.verdict import VERDICT_FILE
+from megtrim.store import Store
+from megtrim.verdict.model import Check, parse_verdict
+
+_LISTED = 50
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim explain verdict
+  megtrim explain resnet50                      a model: its scenarios and their regions
+  megtrim explain resnet50/default@any          a scenario
+  megtrim explain megdnn_fp32_sgemv             a tag
+  megtrim explain 'megdnn_fp32_sgemv<-1290123641>'
+"""
+)
+@common
+@click.option("--json", "as_json", is_flag=True, help="Print what is known as JSON.")
+@click.argument("thing")
+def explain(thing: str, as_json: bool, **options: Any) -> int:
+    """Say who needs THING, by which trace, and where it stands in the engine's source.
+
+    THING is `verdict`, a model, a scenario, a tag or a region of the committed keep set.
+    """
+    chosen = Options(**options)
+    loaded = load_config(chosen.config, engine_source=chosen.engine)
+    facts = _verdict(chosen.out) if thing == "verdict" else _kept(thing, loaded)
+    click.echo(json.dumps(facts, indent=1) if as_json else "\n".join(_lines(facts)))
+    return EXIT_PASS
+
+
+def _verdict(out: Path) -> dict[str, Any]:
+    folder = Store(out.absolute()).previous(Stage.VERDICT, VERDICT.rpartition("/")[2])
+    if folder is None:
+        msg = f"there is no verdict in {out} yet"
+        raise InputError(msg, hint=f"run megtrim trim, or name its folder: --out {DEFAULT_OUT}")
+    source = folder.file(VERDICT_FILE)
+    verdict = parse_verdict(source.read_text(encoding="utf-8"), source=str(source))
+    checks = {check.id: _check(check) for check in verdict.checks}
+    return {"verdict": verdict.verdict.value, "headline": verdict.headline, "checks": checks}
+
+
+def _check(check: Check) -> dict[str, Any]:
+    told = {"status": check.status.value, "text": check.text, "where": f"{check.file}:{check.line}"}
+    more = {"detail": check.detail, "hint": check.hint, "reproduce": check.reproduce}
+    return told | {label: text for label, text in more.items() if text and check.status != "pass"}
+
+
+def _kept(thing: str, loaded: LoadedConfig) -> dict[str, Any]:
+    path = loaded.resolve(loaded.config.keep_set)
+    if not path.exists():
+        msg = f"there is no keep set at {path} yet"
+        raise InputError(msg, hint="megtrim trim makes it")
+    keep = read_keep_set(path)
+    needed = keep.regions()
+    scenarios = [s for s in keep.scenarios if thing in (s.id, s.id.split("/")[0])]
+    if scenarios:
+        return {scenario.id: _scenario(scenario.id, keep) for scenario in scenarios}
+    regions = [region for region in needed if thing in (region.tag, str(region))]
+    if not regions:
+        msg = f"{path} knows no model, scenario, tag or region {thing!r}"
+        raise InputError(msg, hint="a region that is not there is not kept: no scenario ran it")
+    names = NameTable(open_engine(loaded, open_processes()).texts())
+    return {str(region): _region(region, needed[region], names) for region in regions}
+
+
+def _scenario(wanted: str, keep: KeepSet) -> dict[str, Any]:
+    record = next(record for record in keep.scenarios if record.id == wanted)
+    alone = [str(region) for region, scenarios in keep.regions().items() if scenarios == (wanted,)]
+    return {
+        "arguments": " ".join(record.arguments),
+        "model": f"sha256 {record.model_sha256}",
+        "trace": f"sha256 {record.trace_sha256}",
+        "regions": len(record.regions),
+        "regions that nobody else needs": alone,
+    }
+
+
+def _region(region: Region, scenarios: tuple[str, ...], names: NameTable) -> dict[str, Any]:
+    return {
+        "meaning": names.meaning(region),
+        "needed by": list(scenarios),
+        "source": [f"{file}:{line}" for file, line in names.places(region)],
+    }
+
+
+def _lines(facts: dict[str, Any], indent: str = "") -> Iterator[str]:
+    for label, value in facts.items():
+        if isinstance(value, dict):
+            yield f"{indent}{label}"
+            yield from _lines(value, indent + "  ")
+        elif isinstance(value, list):
+            more = f" (the first {_LISTED})" if len(value) > _LISTED else ""
+            yield f"{indent}{label}: {len(value)}{more}"
+            yield from (f"{indent}  {item}" for item in value[:_LISTED])
+        elif value != "":
+            yield f"{indent}{label}: {value}"

@@ -1,0 +1,110 @@
+"""The entry point, and the one place where an ending becomes an exit status."""
+
+from __future__ import annotations
+
+import platform
+import signal
+import sys
+import traceback
+from importlib.metadata import version
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from megtrim.cli import doctor, explain, init, model, plan, stages
+from megtrim.errors import EXIT_BUG, InputError, Interrupted, MegtrimError
+
+_CRASH_FILE = Path("megtrim-crash.md")
+
+_EXIT_STATUSES = """\b
+Exit status:
+  0    pass
+  1    product failure: trap, parity, budget, an engine that does not compile
+  2    bad usage, configuration or input; a missing compiler, submodule or tool
+  3    infrastructure: device, docker, network, no space
+  70   a bug in megtrim (it leaves megtrim-crash.md)
+  130  interrupted
+"""
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=_EXIT_STATUSES,
+)
+@click.version_option(version("megtrim"), prog_name="megtrim")
+def main() -> None:
+    r"""Trim MegEngine to what your models execute, prove it, and keep it so.
+
+    \b
+    Start here:
+      megtrim doctor            what this machine has, lacks, and how to get it
+      megtrim init MODEL...     write a starter megtrim.yaml
+      megtrim trim              the whole chain; a second run does only what changed
+    """
+
+
+for command in (
+    *stages.COMMANDS,
+    plan.plan,
+    explain.explain,
+    model.model,
+    init.init,
+    init.schema,
+    doctor.doctor,
+):
+    main.add_command(command)
+
+
+def run() -> None:
+    """Run the command line and exit."""
+    # A cancelled CI job sends SIGTERM; it must clean up like Ctrl-C does.
+    signal.signal(signal.SIGTERM, _interrupt)
+    sys.exit(_status(sys.argv[1:]))
+
+
+def _status(arguments: list[str]) -> int:
+    try:
+        result = main.main(args=arguments, prog_name="megtrim", standalone_mode=False)
+    except click.exceptions.Exit as ending:
+        return ending.exit_code
+    except click.UsageError as error:
+        error.show()
+        return InputError.exit_code
+    except click.ClickException as error:
+        error.show()
+        return InputError.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("megtrim: interrupted; what is finished is kept", err=True)
+        return Interrupted.exit_code
+    except MegtrimError as error:
+        click.echo(f"megtrim: {error}", err=True)
+        return error.exit_code
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output left; there is nobody to tell
+        return 0
+    except Exception:
+        return _bug(arguments)
+    return result if isinstance(result, int) else 0
+
+
+def _bug(arguments: list[str]) -> int:
+    """Leave a report that can be pasted as it is."""
+    lines = [
+        "# megtrim crashed",
+        f"- version: {version('megtrim')}, Python {platform.python_version()}",
+        f"- platform: {platform.platform()}",
+        f"- arguments: `{' '.join(arguments)}`",
+        f"\n```\n{traceback.format_exc()}```\n",
+    ]
+    click.echo(traceback.format_exc(), err=True)
+    try:
+        _CRASH_FILE.write_text("\n".join(lines), encoding="utf-8")
+        click.echo(f"megtrim: this is a bug in megtrim; please report {_CRASH_FILE}", err=True)
+    except OSError:
+        click.echo("megtrim: this is a bug in megtrim; please report the lines above", err=True)
+    return EXIT_BUG
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

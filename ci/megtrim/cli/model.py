@@ -1,0 +1,34 @@
+"""``megtrim model show``: what a model file holds."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import click
+
+from megtrim.errors import EXIT_PASS
+from megtrim.models.reader import read_model
+from megtrim.models.show import describe
+
+
+@click.group()
+def model() -> None:
+    """Look into model files."""
+
+
+@model.command(
+    epilog="""\b
+Example:
+  megtrim model show models/resnet50.mge
+"""
+)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print facts as JSON.")
+def show(file: Path, as_json: bool) -> int:
+    """Print a model's operators, data types, inputs, outputs and hash."""
+    facts = read_model(file)
+    text = json.dumps(dataclasses.asdict(facts), indent=1) if as_json else describe(facts)
+    click.echo(text)
+    return EXIT_PASS

@@ -1,0 +1,44 @@
+"""``megtrim plan``: what would run, and why."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import click
+
+from megtrim.cli.setup import Options, common, describe, open_context
+from megtrim.errors import EXIT_PASS
+from megtrim.plan.graph import tasks
+from megtrim.plan.why import State, Step
+from megtrim.stages import chain
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim plan
+  megtrim plan --why
+"""
+)
+@common
+@click.option("--why", is_flag=True, help="Say what changed since the last result.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
+def plan(why: bool, as_json: bool, **options: Any) -> int:
+    """Show what would run and what is up to date; nothing is built or run."""
+    context = open_context(Options(**options))
+    describe(context)
+    steps = chain.plan(tasks(context.loaded.config), context)
+    if as_json:
+        click.echo(json.dumps([dataclasses.asdict(step) for step in steps], indent=1))
+        return EXIT_PASS
+    click.echo("\n".join(_line(step, why=why) for step in steps))
+    count = sum(step.state is not State.DONE for step in steps)
+    click.echo(f"{count} of {len(steps)} tasks to do" if count else "everything is up to date")
+    return EXIT_PASS
+
+
+def _line(step: Step, *, why: bool) -> str:
+    reason = f"  {step.why}" if why else ""
+    return f"{step.state.value:<6}{step.task}{reason}"

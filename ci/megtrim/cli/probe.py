@@ -1,0 +1,114 @@
+"""``megtrim verify --probe``: anything on the reduced build, and an explanation where it fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from megtrim.cli.setup import Options, describe, open_context
+from megtrim.config.scenarios import all_scenarios
+from megtrim.errors import EXIT_PASS, InputError, ProductFailure, worst
+from megtrim.loadrun.arguments import check_arguments
+from megtrim.loadrun.outcome import Ending, ending
+from megtrim.midout.keepset import read_keep_set
+from megtrim.plan.graph import HEADER, PROFILE, REDUCED, Stage, tasks, through
+from megtrim.stages import chain
+from megtrim.stages.context import Context, binary
+from megtrim.stages.diagnosis import Diagnosis, explain
+from megtrim.stages.header import KEEP_SET_FILE
+from megtrim.stages.runs import RunOrder, run_on
+
+_TIMEOUT_S = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What to try: a model (its name in the configuration, or a file) and how to run it."""
+
+    model: str
+    inputs: Mapping[str, Path]
+    arguments: tuple[str, ...]
+
+    def command(self) -> str:
+        """Return the command that tries this again."""
+        given = "".join(f" --input {name}={path}" for name, path in sorted(self.inputs.items()))
+        return f"megtrim verify --probe {self.model}{given} -- {' '.join(self.arguments)}"
+
+
+def request(model: str, inputs: tuple[str, ...], arguments: tuple[str, ...]) -> Request:
+    """Read the options; an input must be ``NAME=FILE``."""
+    pairs = [text.partition("=") for text in inputs]
+    wrong = next((text for text, pair in zip(inputs, pairs, strict=True) if not pair[2]), None)
+    if wrong is not None:
+        msg = f"--input: found {wrong!r}, expected NAME=FILE"
+        raise InputError(msg, hint="for example --input data=inputs/cat.npy")
+    files = {name: Path(path) for name, _, path in pairs}
+    return Request(model=model, inputs=files, arguments=arguments)
+
+
+def execute(options: Options, wanted: Request, *, as_json: bool) -> int:
+    """Make the reduced build if need be, try the request on it, explain a bad end."""
+    context = open_context(options)
+    order = _order(wanted, context)
+    describe(context)
+    _, codes = chain.run(through(Stage.REDUCE, tasks(context.loaded.config)), context)
+    if REDUCED not in context.done:
+        return worst(codes)
+    device = next(iter(context.devices.values()))
+    program = binary(context.done[REDUCED], context.target())
+    reduced = run_on(device, order.with_program(program))
+    if ending(reduced.run) is Ending.PASSED:
+        click.echo(_told(wanted, None, as_json=as_json))
+        return EXIT_PASS
+    profile = binary(context.done[PROFILE], context.target())
+    keep = read_keep_set(context.done[HEADER].file(KEEP_SET_FILE))
+    found = explain(reduced.run, run_on(device, order.with_program(profile)), keep)
+    click.echo(_told(wanted, found, as_json=as_json))
+    return ProductFailure.exit_code
+
+
+def _order(wanted: Request, context: Context) -> RunOrder:
+    config = context.loaded.config
+    for each in all_scenarios(config):
+        if wanted.model in (each.id, each.id.rpartition("@")[0]):
+            msg = f"{wanted.model} is a traced scenario: it runs with what it was traced with"
+            raise InputError(msg, hint=f"probe its model: --probe {each.model.name} -- ARGUMENT...")
+    generation = context.engine.identity().generation
+    check_arguments(wanted.arguments, generation=generation, source="--probe")
+    named = {model.name: context.path(model.file) for model in config.models}
+    model = named.get(wanted.model, Path(wanted.model))
+    for path in (model, *wanted.inputs.values()):
+        if not path.is_file():
+            msg = f"--probe: there is no file {path}"
+            names = ", ".join(sorted(named))
+            raise InputError(msg, hint=f"a model's file, or one of the names {names}")
+    return RunOrder(
+        program=model,
+        model=model,
+        arguments=wanted.arguments,
+        inputs=wanted.inputs,
+        threads=1,
+        timeout_s=_TIMEOUT_S,
+    )
+
+
+def _told(wanted: Request, found: Diagnosis | None, *, as_json: bool) -> str:
+    status = found.status if found else "pass"
+    text = found.text if found else "it ran to its end on the reduced build"
+    missing = [str(region) for region in found.missing] if found else []
+    if as_json:
+        facts = {"model": wanted.model, "arguments": list(wanted.arguments), "status": status}
+        return json.dumps(facts | {"text": text, "missing regions": missing}, indent=1)
+    lines = [
+        f"{status}: {text}",
+        f"  model      {wanted.model}",
+        f"  arguments  {' '.join(wanted.arguments)}",
+        *(f"  region     {region}" for region in missing),
+    ]
+    if missing:
+        lines.append("  to keep them, add this run as a scenario and run megtrim trim again")
+    return "\n".join(lines)

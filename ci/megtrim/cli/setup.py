@@ -1,0 +1,160 @@
+"""From options to a :class:`~megtrim.stages.context.Context`: here the doers are constructed."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import click
+
+from megtrim import devices, engines, toolchains
+from megtrim.config.load import LoadedConfig, load_config
+from megtrim.config.model import DeviceConfig
+from megtrim.config.scenarios import all_scenarios
+from megtrim.console import Console
+from megtrim.devices import Device, DeviceOrder, qemu
+from megtrim.engines import Engine
+from megtrim.engines.builder import Builder
+from megtrim.engines.sample import embedded
+from megtrim.loadrun.arguments import check_arguments
+from megtrim.process import Processes
+from megtrim.recipe import Toolchain
+from megtrim.stages.context import Context
+from megtrim.store import Store
+
+DEFAULT_OUT = "megtrim-out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What every command that works on a configuration takes."""
+
+    config: Path
+    out: Path
+    engine: Path | None
+    jobs: int | None
+    quiet: bool
+
+
+def common(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that are the same everywhere."""
+    path = click.Path(path_type=Path)
+    for option in reversed(
+        (
+            click.option(
+                *("--config", "-c"),
+                type=path,
+                default=Path("megtrim.yaml"),
+                show_default=True,
+                help="The configuration.",
+            ),
+            click.option(
+                "--out",
+                type=path,
+                default=Path(DEFAULT_OUT),
+                show_default=True,
+                help="Where results go; the same folder makes the next run quick.",
+            ),
+            click.option("--engine", type=path, help="Engine checkout, instead of engine.source."),
+            click.option("--jobs", "-j", type=click.IntRange(1, 1024), help="Parallel compilers."),
+            click.option("--quiet", "-q", is_flag=True, help="Only warnings and results."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def open_console(*, quiet: bool) -> Console:
+    """Return the console of this process."""
+    return Console(sys.stderr, quiet=quiet)
+
+
+def open_processes() -> Processes:
+    """Read the environment, once."""
+    return Processes(os.environ)
+
+
+def open_context(options: Options, *, accept: bool = False) -> Context:
+    """Load the configuration and construct everything that a trim needs."""
+    console = open_console(quiet=options.quiet)
+    loaded = load_config(options.config, engine_source=options.engine)
+    for warning in loaded.warnings:
+        console.warn(warning)
+    processes = open_processes()
+    engine = open_engine(loaded, processes)
+    _check_arguments(loaded, engine)
+    emulated = qemu.program(processes) is not None
+    toolchain = toolchains.find(loaded.config.toolchain.kind, processes, emulated=emulated)
+    out = options.out.absolute()
+    jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
+    return Context(
+        loaded=loaded,
+        engine=engine,
+        toolchain=toolchain,
+        builder=Builder(engine.checkout, toolchain, processes, jobs=jobs),
+        devices=_devices(loaded, toolchain, processes, out),
+        store=Store(out, say=console.say),
+        console=console,
+        today=date.today(),
+        accept=accept,
+    )
+
+
+def open_engine(loaded: LoadedConfig, processes: Processes) -> Engine:
+    """Return the configured engine; the sample engine brings its own source."""
+    config = loaded.config.engine
+    source = embedded() if config.source is None else loaded.resolve(config.source)
+    return engines.KINDS[config.kind](source, processes)
+
+
+def describe(context: Context) -> None:
+    """Say what is trimmed, with what, and where it runs."""
+    identity = context.engine.identity()
+    commit = f" at {identity.commit[:12]}" if identity.commit else ""
+    context.console.say(f"engine     {identity.kind}{commit}, digest {identity.digest[:12]}")
+    if identity.dirty:
+        shown = ", ".join(identity.dirty[:3])
+        more = f" and {len(identity.dirty) - 3} more" if len(identity.dirty) > 3 else ""
+        context.console.warn(f"the engine's tree differs from its commit: {shown}{more}")
+    toolchain = context.toolchain
+    context.console.say(f"toolchain  {toolchain.kind} {toolchain.version} for {toolchain.target}")
+    for name, device in sorted(context.devices.items()):
+        facts = ", ".join(f"{label} {value}" for label, value in sorted(device.facts().items()))
+        context.console.say(f"device     {device.name} ({device.kind}) for class {name}: {facts}")
+
+
+def _check_arguments(loaded: LoadedConfig, engine: Engine) -> None:
+    for each in all_scenarios(loaded.config):
+        source = f"{loaded.path}:{loaded.line(*each.path)}: {each.id}"
+        generation = engine.identity().generation
+        check_arguments(each.settings.args, generation=generation, source=source)
+
+
+def _devices(
+    loaded: LoadedConfig, toolchain: Toolchain, processes: Processes, out: Path
+) -> dict[str, Device]:
+    """Return the first device of each CPU class that the configuration names."""
+    made: dict[str, Device] = {}
+    cpus = {each.name: each.qemu_cpu or "max" for each in loaded.config.classes}
+    for device in loaded.config.devices:
+        if device.class_ not in made:
+            order = DeviceOrder(
+                name=device.name,
+                processes=processes,
+                scratch=out / "runs",
+                machine=toolchain.machine,
+                qemu_cpu=cpus[device.class_],
+                sysroot=_sysroot(device, loaded, toolchain),
+            )
+            made[device.class_] = devices.make(device.kind, order, native=platform.machine())
+    return made
+
+
+def _sysroot(device: DeviceConfig, loaded: LoadedConfig, toolchain: Toolchain) -> Path | None:
+    return loaded.resolve(device.sysroot) if device.sysroot else toolchain.sysroot

@@ -1,0 +1,153 @@
+"""The verbs that run stages, and ``trim``, which runs the whole chain."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from megtrim.cli import probe
+from megtrim.cli.setup import Options, common, describe, open_context
+from megtrim.errors import worst
+from megtrim.plan.graph import Stage, tasks, through
+from megtrim.report import table
+from megtrim.stages import chain
+from megtrim.stages.context import Context
+from megtrim.stages.report import VERDICT_FILE
+from megtrim.verdict.model import parse_verdict
+
+_HELP: dict[Stage, str] = {
+    Stage.BUILD: "Build the plain and the profile variant of the engine.",
+    Stage.PROFILE: "Run every scenario on the profile build and collect its trace.",
+    Stage.HEADER: "Merge traces and operator JSON into the keep set and the header.",
+    Stage.REDUCE: "Build the engine with only what the keep set names.",
+    Stage.VERIFY: "Run every scenario on the reduced build and compare its outputs.",
+    Stage.SIZE: "Weigh the artifacts and hold them to their budgets.",
+    Stage.VERDICT: "Join size, traps and parity into one verdict.",
+    Stage.REPORT: "Write the verdict as JUnit, Markdown and HTML.",
+}
+_EXAMPLE = """\b
+Examples:
+  megtrim {verb}
+  megtrim {verb} --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
+"""
+
+
+def execute(
+    options: Options, stage: Stage, *, as_json: bool, accept: bool = False, again: bool = False
+) -> int:
+    """Run the stage and what it rests on; return the exit status."""
+    context = open_context(options, accept=accept)
+    describe(context)
+    every = tasks(context.loaded.config)
+    wanted = through(stage, every)
+    if again:
+        context.store.discard(stage)
+    ran, codes = chain.run(wanted, context)
+    if ran == 0 and not context.failed:
+        context.console.say("everything is up to date: nothing was built or run")
+    click.echo(_as_json(context) if as_json else _as_text(context, stage))
+    return worst(codes)
+
+
+def _as_json(context: Context) -> str:
+    done = {
+        task: {"folder": str(folder.path), "result": dict(folder.result)}
+        for task, folder in context.done.items()
+    }
+    failed = {
+        task: {"exit": error.exit_code, "message": str(error)}
+        for task, error in context.failed.items()
+    }
+    return json.dumps({"done": done, "failed": failed}, indent=1, sort_keys=True)
+
+
+def _as_text(context: Context, stage: Stage) -> str:
+    lines = []
+    verdict = next((f for f in context.done.values() if f.stage == Stage.VERDICT), None)
+    if verdict is not None:
+        source = verdict.file(VERDICT_FILE)
+        lines.append(table.render(parse_verdict(source.read_text("utf-8"), source=str(source))))
+    for folder in context.done.values():
+        if folder.stage == stage:
+            page = folder.path / "index.html"
+            lines.append(f"{folder.name}: {page if page.exists() else folder.path}")
+    return "\n".join(lines)
+
+
+def _command(stage: Stage) -> click.Command:
+    @click.command(stage.value, help=_HELP[stage], epilog=_EXAMPLE.format(verb=stage))
+    @common
+    @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
+    @click.option("--again", is_flag=True, help="Make this stage's results anew.")
+    def command(as_json: bool, again: bool, **options: Any) -> int:
+        return execute(Options(**options), stage, as_json=as_json, again=again)
+
+    return command
+
+
+@click.command(epilog=_EXAMPLE.format(verb="trim"))
+@common
+@click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
+@click.option("--accept", is_flag=True, help="Accept the new keep set, shrunken traces included.")
+def trim(as_json: bool, accept: bool, **options: Any) -> int:
+    """Build, profile, reduce, verify, weigh and report: the whole chain.
+
+    What is up to date is not done again, and a run that was cut off continues.
+    """
+    return execute(Options(**options), Stage.REPORT, as_json=as_json, accept=accept)
+
+
+@click.command("header", help=_HELP[Stage.HEADER], epilog=_EXAMPLE.format(verb="header --accept"))
+@common
+@click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
+@click.option("--again", is_flag=True, help="Make this stage's results anew.")
+@click.option("--accept", is_flag=True, help="Accept the new keep set, shrunken traces included.")
+def header(as_json: bool, again: bool, accept: bool, **options: Any) -> int:
+    """Run the stage; ``--accept`` writes the committed keep set anew."""
+    return execute(Options(**options), Stage.HEADER, as_json=as_json, accept=accept, again=again)
+
+
+@click.command(
+    "verify",
+    help=_HELP[Stage.VERIFY]
+    + "\n\nWith --probe, run anything on the reduced build: a trap is then explained and exits 1.",
+    epilog="""\b
+Examples:
+  megtrim verify
+  megtrim verify --probe models/other.mge -- --cpu --enable-nchw44
+  megtrim verify --probe resnet50 --input data=inputs/cat.npy -- --cpu --iter 3
+""",
+)
+@common
+@click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
+@click.option("--again", is_flag=True, help="Make this stage's results anew.")
+@click.option("--probe", "probed", metavar="MODEL", help="A model's name or file, to be tried.")
+@click.option(
+    "--input", "inputs", multiple=True, metavar="NAME=FILE", help="An input of the probe."
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def verify(
+    as_json: bool,
+    again: bool,
+    probed: str | None,
+    inputs: tuple[str, ...],
+    arguments: tuple[str, ...],
+    **options: Any,
+) -> int:
+    """Verify the scenarios, or probe one model with any arguments."""
+    if probed is not None:
+        request = probe.request(probed, inputs, arguments)
+        return probe.execute(Options(**options), request, as_json=as_json)
+    if arguments or inputs:
+        msg = "arguments and --input go with --probe: scenarios run as they were traced"
+        raise click.UsageError(msg)
+    return execute(Options(**options), Stage.VERIFY, as_json=as_json, again=again)
+
+
+_OWN: dict[Stage, click.Command] = {Stage.HEADER: header, Stage.VERIFY: verify}
+COMMANDS: tuple[click.Command, ...] = (
+    trim,
+    *(_OWN.get(stage) or _command(stage) for stage in _HELP),
+)

@@ -1,0 +1,75 @@
+"""Which files and folders megtrim.yaml names, and whether they are there.
+
+Pure but for one question, "is it there?", asked by ``load_file_problems`` for the loader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+from megtrim.config.document import Document
+from megtrim.config.problems import KeyPath, Problem, show
+from megtrim.config.references import Placed, items, sections
+
+
+def load_file_problems(document: Document, folder: Path) -> Iterator[Problem]:
+    """Yield files that are named but not there, relative to ``folder``."""
+    engine = document.data.get("engine")
+    if isinstance(engine, dict):
+        yield from _engine_problems(document, engine, folder)
+    for path, model in sections(document.data, "models"):
+        yield from _missing(
+            document, _model_files(model, path), folder, "file", "a file that is there"
+        )
+        for scenario_path, scenario in sections(model, "scenarios", path):
+            files = _scenario_files(scenario, scenario_path)
+            yield from _missing(document, files, folder, "file", "a file that is there")
+
+
+def _engine_problems(
+    document: Document, engine: Mapping[str, object], folder: Path
+) -> Iterator[Problem]:
+    path: KeyPath = ("engine", "source")
+    source = engine.get("source")
+    if source is None and engine.get("kind") == "megengine":
+        expected = "the folder of a MegEngine checkout (or --engine PATH)"
+        yield document.problem(path, "nothing", expected)
+    expected = "the folder of the engine's source (or --engine PATH)"
+    yield from _missing(document, [(path, source)], folder, "folder", expected)
+
+
+def _model_files(model: Mapping[str, object], path: KeyPath) -> Iterator[Placed]:
+    yield (*path, "file"), model.get("file")
+    yield (*path, "strip_info"), model.get("strip_info")
+    yield from items(model, "strip_info", path)
+
+
+def _scenario_files(scenario: Mapping[str, object], path: KeyPath) -> Iterator[Placed]:
+    yield (*path, "algo_cache"), scenario.get("algo_cache")
+    inputs = scenario.get("inputs")
+    if isinstance(inputs, dict):
+        for name, file in inputs.items():
+            yield (*path, "inputs", name), file
+
+
+def _missing(
+    document: Document,
+    files: Iterator[Placed] | list[Placed],
+    folder: Path,
+    noun: Literal["file", "folder"],
+    expected: str,
+) -> Iterator[Problem]:
+    is_there = Path.is_file if noun == "file" else Path.is_dir
+    for path, file in files:
+        if isinstance(file, str) and file.strip() and not _load_answer(is_there, folder / file):
+            yield document.problem(path, f"{show(file)}, no such {noun}", expected)
+
+
+def _load_answer(is_there: Callable[[Path], bool], path: Path) -> bool:
+    try:
+        return is_there(path)
+    except (OSError, ValueError):
+        # A name too long for the file system, a folder that may not be entered.
+        return False

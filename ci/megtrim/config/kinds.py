@@ -1,0 +1,172 @@
+"""The kinds of value a key of megtrim.yaml can hold: names, paths, sizes, durations, dates.
+
+Pure: each kind turns what YAML gave into a value, or says in plain words what was expected.
+``expected()`` is how: its text is what the user reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, PlainValidator, StrictStr, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from megtrim.config.units import (
+    BYTES_EXPECTED,
+    DURATION_EXPECTED,
+    parse_bytes,
+    parse_duration,
+)
+from megtrim.errors import InputError
+
+EXPECTED = "expected"
+"""Type of our own validation errors; their message is the plain text of what was expected."""
+
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+NAME_EXPECTED = "a name of letters, digits, '.', '_' and '-' that starts with a letter or digit"
+_CPU_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._,=-]*$"
+_OPTION_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
+_INPUT_PATTERN = r"^[^\s:;]+$"
+_ARGUMENT_EXPECTED = "one argument as text (in quotes where it looks like something else)"
+_OPTION_EXPECTED = "text, true, false or a whole number (quotes make text of 1.0)"
+_TIMEOUT_EXPECTED = f"more than no time: {DURATION_EXPECTED}"
+_DATE_EXPECTED = "a date such as 2027-01-31"
+_LONGEST_TEXT = 4096
+
+
+def expected(what: str) -> PydanticCustomError:
+    """Return the error of a value that is not ``what``."""
+    return PydanticCustomError(EXPECTED, "{what}", {"what": what})
+
+
+def _text(value: object, what: str) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST_TEXT:
+        raise expected(what)
+    return value
+
+
+def _matching(pattern: str, what: str) -> Callable[[str], str]:
+    compiled = re.compile(pattern)
+
+    def check(value: str) -> str:
+        if len(value) > 200 or compiled.fullmatch(value) is None:
+            raise expected(what)
+        return value
+
+    return check
+
+
+def _path(value: object) -> Path:
+    return Path(_text(value, "a path"))
+
+
+def _paths(value: object) -> object:
+    """Let one path stand for a list of one."""
+    return [value] if isinstance(value, str) else value
+
+
+def _argument(value: object) -> str:
+    # A whole number has one spelling; 0.10 and true do not, so those must be quoted.
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or "\n" in value or len(value) > _LONGEST_TEXT:
+        raise expected(_ARGUMENT_EXPECTED)
+    return value
+
+
+def _option_value(value: object) -> str | bool | int:
+    if not isinstance(value, str | bool | int) or "\n" in str(value):
+        raise expected(_OPTION_EXPECTED)
+    return value
+
+
+def _size(value: object) -> int:
+    try:
+        return parse_bytes(value)
+    except InputError:
+        raise expected(BYTES_EXPECTED) from None
+
+
+def _duration(value: object) -> float:
+    try:
+        return parse_duration(value)
+    except InputError:
+        raise expected(DURATION_EXPECTED) from None
+
+
+def _timeout(value: float) -> float:
+    if value <= 0:
+        raise expected(_TIMEOUT_EXPECTED)
+    return value
+
+
+def _date(value: object) -> date:
+    text = value if isinstance(value, str) else ""
+    try:
+        if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+            return date.fromisoformat(text)
+    except ValueError:
+        pass
+    raise expected(_DATE_EXPECTED)
+
+
+def _schema_text(what: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": ["string", "integer"], "description": what})
+
+
+def _schema_pattern(pattern: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": pattern})
+
+
+Text = Annotated[
+    str,
+    PlainValidator(lambda value: _text(value, "text")),
+    WithJsonSchema({"type": "string", "minLength": 1}),
+]
+Name = Annotated[
+    StrictStr, AfterValidator(_matching(NAME_PATTERN, NAME_EXPECTED)), _schema_pattern(NAME_PATTERN)
+]
+EmulatedCpu = Annotated[
+    StrictStr,
+    AfterValidator(_matching(_CPU_PATTERN, "a CPU as qemu's -cpu takes it, such as cortex-a76")),
+    _schema_pattern(_CPU_PATTERN),
+]
+OptionName = Annotated[
+    StrictStr,
+    AfterValidator(_matching(_OPTION_PATTERN, "the name of a CMake option, such as MGE_WITH_TEST")),
+    _schema_pattern(_OPTION_PATTERN),
+]
+OptionValue = Annotated[
+    str | bool | int,
+    PlainValidator(_option_value),
+    WithJsonSchema({"type": ["string", "boolean", "integer"]}),
+]
+InputName = Annotated[
+    StrictStr,
+    AfterValidator(_matching(_INPUT_PATTERN, "the name of a model's input, without ':' or ';'")),
+    _schema_pattern(_INPUT_PATTERN),
+]
+Argument = Annotated[
+    str, PlainValidator(_argument), WithJsonSchema({"type": ["string", "integer"]})
+]
+FilePath = Annotated[Path, PlainValidator(_path), WithJsonSchema({"type": "string"})]
+FilePaths = Annotated[
+    tuple[FilePath, ...],
+    BeforeValidator(_paths),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string"},
+                {"type": "array", "items": {"type": "string"}, "minItems": 1},
+            ]
+        }
+    ),
+]
+SizeBytes = Annotated[int, PlainValidator(_size), _schema_text(BYTES_EXPECTED)]
+DurationS = Annotated[float, PlainValidator(_duration), _schema_text(DURATION_EXPECTED)]
+TimeoutS = Annotated[DurationS, AfterValidator(_timeout)]
+Day = Annotated[date, PlainValidator(_date), WithJsonSchema({"type": "string", "format": "date"})]

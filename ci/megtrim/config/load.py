@@ -1,0 +1,106 @@
+"""The door of this room: the path of a megtrim.yaml in, a checked value with line numbers out.
+
+Reads that one file and asks which of the files that it names are there; writes nothing, starts
+nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from megtrim.config.document import (
+    LARGEST_FILE_BYTES,
+    Document,
+    nearest_line,
+    parse_document,
+)
+from megtrim.config.files import load_file_problems
+from megtrim.config.model import Config
+from megtrim.config.problems import ConfigError, KeyPath, Problem
+from megtrim.config.references import reference_problems
+from megtrim.config.scenarios import without_device
+from megtrim.config.wording import problems_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedConfig:
+    """A configuration that holds together, and where it came from."""
+
+    config: Config
+    path: Path
+    """As it was given, for messages."""
+    folder: Path
+    """Absolute; what the paths in the configuration are relative to."""
+    lines: Mapping[KeyPath, int]
+    sha256: str
+    """Of the file's bytes."""
+    warnings: tuple[str, ...]
+    """``FILE:LINE: what may surprise``."""
+
+    def resolve(self, path: Path) -> Path:
+        """Return the absolute path of one that the configuration names."""
+        return self.folder / path
+
+    def line(self, *path: str | int) -> int:
+        """Return the line of a key such as ``("models", 0, "file")``, or of what is around it."""
+        return nearest_line(self.lines, path)
+
+
+def load_config(path: Path, *, engine_source: Path | None = None) -> LoadedConfig:
+    """Read and check a megtrim.yaml; all mistakes at once are one :class:`ConfigError`.
+
+    ``engine_source`` stands in for ``engine.source``, relative to the current folder.
+    """
+    raw = _load_bytes(path)
+    document = parse_document(raw, file=str(path))
+    problems = list(document.repeated)
+    if engine_source is not None:
+        document = _with_source(document, engine_source.absolute())
+    folder = path.absolute().parent
+    problems += [*reference_problems(document), *load_file_problems(document, folder)]
+    try:
+        config = Config.model_validate(document.data)
+    except ValidationError as error:
+        raise ConfigError([*problems_of(error, document), *problems]) from None
+    if problems:
+        raise ConfigError(problems)
+    return LoadedConfig(
+        config=config,
+        path=path,
+        folder=folder,
+        lines=document.lines,
+        sha256=hashlib.sha256(raw).hexdigest(),
+        warnings=_warnings(config, document),
+    )
+
+
+def _load_bytes(path: Path) -> bytes:
+    try:
+        if path.is_file():
+            with path.open("rb") as file:
+                return file.read(LARGEST_FILE_BYTES + 1)
+        found = "a folder" if path.is_dir() else "no such file"
+    except (OSError, ValueError) as error:
+        found = f"a file that cannot be read ({type(error).__name__})"
+    problem = Problem(file=str(path), line=0, key="", found=found, expected="a megtrim.yaml")
+    raise ConfigError([problem], hint="`megtrim init` writes one, --config names another")
+
+
+def _with_source(document: Document, source: Path) -> Document:
+    engine = document.data.get("engine")
+    if not isinstance(engine, dict):
+        return document
+    return replace(document, data=document.data | {"engine": engine | {"source": str(source)}})
+
+
+def _warnings(config: Config, document: Document) -> tuple[str, ...]:
+    return tuple(
+        f"{document.file}:{nearest_line(document.lines, each.path)}: {each.id}: no device stands "
+        f"for the class {each.cpu_class.name}, so this stays unverified"
+        for each in without_device(config)
+    )

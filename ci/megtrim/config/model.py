@@ -1,0 +1,233 @@
+"""What megtrim.yaml says, as frozen values; docstrings of the keys are what an editor shows.
+
+Pure: nothing here looks at files. Paths are as written; :class:`megtrim.config.load.LoadedConfig`
+knows the folder that they are relative to. A key exists here only once the product obeys it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, model_validator
+
+from megtrim.config.kinds import (
+    Argument,
+    Day,
+    DurationS,
+    EmulatedCpu,
+    FilePath,
+    FilePaths,
+    InputName,
+    Name,
+    OptionName,
+    OptionValue,
+    SizeBytes,
+    Text,
+    TimeoutS,
+)
+from megtrim.recipe import Variant
+
+DAY_S = 86_400.0
+DEFAULT_TARGET = "load_and_run"
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out_empty(cls, data: object) -> object:
+        """Take a known key without a value (its entries commented out, say) as left out."""
+        if not isinstance(data, dict):
+            return data
+        known = {field.alias or name for name, field in cls.model_fields.items()}
+        return {key: value for key, value in data.items() if value is not None or key not in known}
+
+
+class EngineConfig(_Section):
+    """The engine that is trimmed."""
+
+    kind: Literal["megengine", "sample"]
+    """megengine: a checkout of MegEngine. sample: the small engine that comes with megtrim."""
+    source: FilePath | None = None
+    """Folder of the engine's source. Needed for megengine; the sample engine brings its own."""
+    target: Name = DEFAULT_TARGET
+    """Program that is built, trimmed, and run with the models."""
+    cmake: dict[OptionName, OptionValue] = {}
+    """Further CMake options: NAME: value; true and false become ON and OFF."""
+
+
+class ToolchainConfig(_Section):
+    """The compiler that builds the engine."""
+
+    kind: Literal["auto", "zig", "clang-linux-arm64", "host"] = "auto"
+    """auto takes the best that this machine has."""
+    jobs: Annotated[StrictInt, Field(ge=1, le=1024)] | None = None
+    """Compilers that run at the same time; left out: one for each core."""
+
+
+class TrimConfig(_Section):
+    """How far the engine is trimmed."""
+
+    level: Literal["region"] = "region"
+    """region: kernels that no scenario runs are compiled out."""
+    layout: Literal["scoped", "upstream"] = "scoped"
+    """scoped: a file sees the regions of its own tags. upstream: every file sees all of them."""
+    minimum_size: StrictBool = True
+    """Build the reduced variant with the engine's minimum-size switch (no log, no assert texts)."""
+    optimize: Literal["none"] = "none"
+    """none: the documented recipe's compiler flags, nothing beyond."""
+
+
+class CpuClass(_Section):
+    """A class of CPUs that choose the same kernels."""
+
+    name: Name
+    qemu_cpu: EmulatedCpu | None = None
+    """CPU that qemu plays for this class, as its -cpu option takes it."""
+    needs: tuple[Name, ...] = ()
+    """CPU features that a device must have to stand for this class, such as asimddp."""
+
+
+ANY_CLASS = CpuClass(name="any", qemu_cpu="max")
+
+
+class DeviceConfig(_Section):
+    """Something that runs the engine."""
+
+    name: Name
+    kind: Literal["auto", "local", "qemu"] = "auto"
+    """local: this machine. qemu: emulated arm64. auto: local where it can run the build."""
+    class_: Name = Field(alias="class")
+    """CPU class that this device stands for."""
+    sysroot: FilePath | None = None
+    """Where the emulator finds the loader and the libraries of the build."""
+
+
+class ScenarioConfig(_Section):
+    """One way a model is run that must work on the reduced build."""
+
+    name: Name
+    args: tuple[Argument, ...] = ("--cpu",)
+    """Arguments for the program, without the model and what other keys here say."""
+    inputs: dict[InputName, FilePath] = {}
+    """Input name: file with its tensor, used alike for trace and verification."""
+    classes: Annotated[tuple[Name, ...], Field(min_length=1)] = ()
+    """CPU classes to trace and verify for; left out: all."""
+    threads: Annotated[StrictInt, Field(ge=1, le=256)] = 1
+    """Threads that the program may use."""
+    fast_run: StrictBool = False
+    """Let the engine search for the fastest algorithms first, and run with what it found."""
+    algo_cache: FilePath | None = None
+    """Recorded algorithm cache: used as it is, nothing is searched again."""
+    timeout_s: TimeoutS = Field(default=600.0, alias="timeout")
+    """Longest that one run may take, such as 10 minutes."""
+
+
+class ModelConfig(_Section):
+    """A model, and the ways it is run."""
+
+    name: Name
+    file: FilePath
+    """The dumped model."""
+    strip_info: Annotated[FilePaths, Field(min_length=1)] = ()
+    """Operator JSON that the engine wrote beside the model; left out: read from the model."""
+    scenarios: Annotated[tuple[ScenarioConfig, ...], Field(min_length=1)]
+    """The ways this model is run, at least one."""
+
+
+class VerifyConfig(_Section):
+    """When a reduced build counts as proven."""
+
+    tolerance: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] = 0.0
+    """Largest difference of any output value from the plain build's; 0: equal to the last bit."""
+    max_age_s: DurationS = Field(default=14 * DAY_S, alias="max_age")
+    """How old a proof may be, such as 14 days."""
+
+
+class Budget(_Section):
+    """What an artifact may weigh, stripped."""
+
+    artifact: Name
+    variant: Variant = Variant.REDUCED
+    """Build that is weighed."""
+    max_bytes: SizeBytes | None = Field(default=None, alias="max")
+    """Largest size, such as 2.5 MiB."""
+    growth_bytes: SizeBytes | None = Field(default=None, alias="growth")
+    """Largest growth against the baseline, such as 16 KiB."""
+
+    @property
+    def id(self) -> str:
+        """What a waiver calls it: the artifact, and the variant where it is not the reduced."""
+        if self.variant is Variant.REDUCED:
+            return self.artifact
+        return f"{self.artifact}/{self.variant}"
+
+
+class Waiver(_Section):
+    """Leave to exceed a budget, for a reason and a time."""
+
+    budget: Text
+    """The budget's artifact; artifact/plain or artifact/profile for those variants."""
+    extra_bytes: SizeBytes = Field(alias="bytes")
+    """By how much the budget may be exceeded, such as 64 KiB."""
+    reason: Text
+    owner: Text
+    """Who answers for it."""
+    expires: Day
+    """Last day that it counts, such as 2027-01-31."""
+
+
+class Config(_Section):
+    """megtrim.yaml: what to trim, for which models, and what the result must hold to."""
+
+    version: Literal[1]
+    """Version of this file's form: 1."""
+    engine: EngineConfig
+    toolchain: ToolchainConfig = ToolchainConfig()
+    trim: TrimConfig = TrimConfig()
+    classes: Annotated[tuple[CpuClass, ...], Field(min_length=1)] = (ANY_CLASS,)
+    """CPU classes; left out: one, named any, with every feature that qemu has."""
+    devices: Annotated[tuple[DeviceConfig, ...], Field(min_length=1)] = ()
+    """Devices; left out: one of kind auto for each class."""
+    models: Annotated[tuple[ModelConfig, ...], Field(min_length=1)]
+    """Models that the trimmed engine must run, at least one."""
+    keep_set: FilePath = Field(default="megtrim/keepset.json", validate_default=True)
+    """The file that a team commits: what is kept, and for whom."""
+    verify: VerifyConfig = VerifyConfig()
+    artifacts: Annotated[tuple[Name, ...], Field(min_length=1)] = ()
+    """Files of the build that are weighed; left out: the engine's target."""
+    budgets: tuple[Budget, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
+    baseline: FilePath | None = None
+    """Size manifest of a former build, which growth is measured against."""
+
+    @model_validator(mode="after")
+    def _fill_in(self) -> Config:
+        """Replace what was left out by what it stands for, so that no reader has to know."""
+        names = tuple(each.name for each in self.classes)
+        models = tuple(
+            model.model_copy(update={"scenarios": _with_classes(model.scenarios, names)})
+            for model in self.models
+        )
+        # The model is frozen for everybody else; here it is still being made.
+        object.__setattr__(self, "models", models)
+        object.__setattr__(self, "artifacts", self.artifacts or (self.engine.target,))
+        object.__setattr__(self, "devices", self.devices or _automatic_devices(names))
+        return self
+
+
+def _with_classes(
+    scenarios: tuple[ScenarioConfig, ...], names: tuple[str, ...]
+) -> tuple[ScenarioConfig, ...]:
+    return tuple(
+        each if each.classes else each.model_copy(update={"classes": names}) for each in scenarios
+    )
+
+
+def _automatic_devices(classes: tuple[str, ...]) -> tuple[DeviceConfig, ...]:
+    if len(classes) == 1:
+        return (DeviceConfig.model_validate({"name": "auto", "class": classes[0]}),)
+    return tuple(
+        DeviceConfig.model_validate({"name": f"auto-{name}", "class": name}) for name in classes
+    )

@@ -1,0 +1,96 @@
+"""One mistake in megtrim.yaml, and the error that carries all of them.
+
+Pure: values and their text. Everything that the user reads about a mistake is put together here.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from megtrim.errors import InputError
+
+KeyPath = tuple[str | int, ...]
+"""Where a value stands: ``("models", 0, "scenarios", 1, "args")``."""
+
+MOST_SHOWN = 40
+"""Problems that one message shows; the rest is counted."""
+
+_LONGEST_FOUND = 60
+_CLOSE = 0.61
+"""Likeness that makes a suggestion: "arguments" means "args", "perf" does not mean "verify"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One mistake. ``line`` is 0 where there is none, ``key`` is empty for the whole file."""
+
+    file: str
+    line: int
+    key: str
+    found: str
+    expected: str
+    suggestion: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        key = f"{self.key}: " if self.key else ""
+        suggestion = f" (did you mean {self.suggestion}?)" if self.suggestion else ""
+        return f"{place}: {key}found {self.found}, expected {self.expected}{suggestion}"
+
+
+class ConfigError(InputError):
+    """A configuration that cannot be used: all its problems, by line."""
+
+    def __init__(self, problems: Iterable[Problem], *, hint: str = "") -> None:
+        self.problems = tuple(sorted(problems, key=lambda each: each.line))
+        lines = [str(each) for each in self.problems[:MOST_SHOWN]]
+        if len(self.problems) > MOST_SHOWN:
+            lines.append(f"and {len(self.problems) - MOST_SHOWN} more problems")
+        super().__init__("\n".join(lines), hint=hint)
+
+
+def key_text(path: KeyPath) -> str:
+    """Write a key path as people do: ``models[0].scenarios[1].args``."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{_short(part)}" if text else _short(part)
+    return text
+
+
+def show(value: object) -> str:
+    """Say in a few words what was found."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return f"the number {value}"
+        case str():
+            return repr(_short(value))
+        case list():
+            return "a list" if value else "an empty list"
+        case _:
+            return "a mapping (key: value)"
+
+
+def closest(wrong: object, candidates: Iterable[str]) -> str:
+    """Return the candidate that was probably meant, or nothing."""
+    text = str(wrong)[:_LONGEST_FOUND]
+    matches = difflib.get_close_matches(text, sorted(candidates), n=1, cutoff=_CLOSE)
+    return matches[0] if matches else ""
+
+
+def listing(candidates: Iterable[str]) -> str:
+    """Write the choices that there are: ``a, b or c``; the order is kept."""
+    *most, last = candidates
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_FOUND else text[: _LONGEST_FOUND - 3] + "..."

@@ -1,0 +1,134 @@
+"""What one part of megtrim.yaml says about another: names once, and only names that exist.
+
+Pure, and works on plain data before the model has accepted it, so that these mistakes are told
+together with all others; whatever has the wrong shape here, the model reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from megtrim.config.document import Document, nearest_line
+from megtrim.config.model import ANY_CLASS, DEFAULT_TARGET
+from megtrim.config.problems import KeyPath, Problem, closest, listing, show
+from megtrim.recipe import Variant
+
+Section = Mapping[str, object]
+Placed = tuple[KeyPath, object]
+
+_OWN_ARGUMENTS: Mapping[str, str] = {
+    "--input": "the key inputs in its place",
+    "--fast-run": "the key fast_run in its place",
+    "--fast-run-algo-policy": "the key algo_cache in its place",
+    "--bin_out_dump": "no such argument: verification adds it",
+}
+"""Arguments that megtrim gives itself, from keys whose files it binds by digest."""
+
+
+def reference_problems(document: Document) -> Iterator[Problem]:
+    """Yield names that occur twice, and names of things that do not exist."""
+    data = document.data
+    for key in ("classes", "devices", "models"):
+        yield from _repeated(document, _at(sections(data, key), "name"))
+    classes = _texts(_at(sections(data, "classes"), "name")) or [ANY_CLASS.name]
+    yield from _unknown(document, _at(sections(data, "devices"), "class"), classes)
+    yield from _emulated(document)
+    for path, model in sections(data, "models"):
+        scenarios = list(sections(model, "scenarios", path))
+        yield from _repeated(document, _at(scenarios, "name"))
+        for scenario_path, scenario in scenarios:
+            named = list(items(scenario, "classes", scenario_path))
+            yield from _repeated(document, named)
+            yield from _unknown(document, named, classes)
+            yield from _own_arguments(document, items(scenario, "args", scenario_path))
+    yield from _budgets(document)
+
+
+def items(data: Section, key: str, path: KeyPath = ()) -> Iterator[Placed]:
+    """Yield what the list at ``key`` holds, each with its path; nothing where it is no list."""
+    value = data.get(key)
+    for index, item in enumerate(value if isinstance(value, list) else []):
+        yield (*path, key, index), item
+
+
+def sections(data: Section, key: str, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Section]]:
+    """Yield the mappings among :func:`items`."""
+    for item_path, item in items(data, key, path):
+        if isinstance(item, dict):
+            yield item_path, item
+
+
+def _at(entries: Iterable[tuple[KeyPath, Section]], key: str) -> list[Placed]:
+    return [((*path, key), entry.get(key)) for path, entry in entries]
+
+
+def _texts(values: Iterable[Placed]) -> list[str]:
+    return [value for _, value in values if isinstance(value, str)]
+
+
+def _repeated(document: Document, values: Iterable[Placed]) -> Iterator[Problem]:
+    first: dict[str, int] = {}
+    for path, value in values:
+        if not isinstance(value, str):
+            continue
+        if value in first:
+            found = f"{show(value)} a second time (the first is on line {first[value]})"
+            yield document.problem(path, found, "each name once")
+        first.setdefault(value, nearest_line(document.lines, path))
+
+
+def _unknown(
+    document: Document, values: Iterable[Placed], known: Iterable[str]
+) -> Iterator[Problem]:
+    choices = list(dict.fromkeys(known))
+    for path, value in values:
+        if isinstance(value, str) and value not in choices:
+            expected = listing(choices) if choices else "a budget that is written above"
+            yield document.problem(path, show(value), expected, closest(value, choices))
+
+
+def _emulated(document: Document) -> Iterator[Problem]:
+    """A trace under the wrong CPU chooses kernels that the class does not run."""
+    unplayable = {
+        entry.get("name")
+        for _, entry in sections(document.data, "classes")
+        if entry.get("qemu_cpu") is None
+    }
+    for path, device in sections(document.data, "devices"):
+        name = device.get("class")
+        if device.get("kind") == "qemu" and isinstance(name, str) and name in unplayable:
+            found = f"{show(name)}, a class without qemu_cpu, on a device of kind qemu"
+            yield document.problem((*path, "class"), found, "a class that says qemu_cpu")
+
+
+def _own_arguments(document: Document, arguments: Iterable[Placed]) -> Iterator[Problem]:
+    for path, argument in arguments:
+        if isinstance(argument, str):
+            expected = _OWN_ARGUMENTS.get(argument.partition("=")[0])
+            if expected is not None:
+                yield document.problem(path, show(argument), expected)
+
+
+def _budgets(document: Document) -> Iterator[Problem]:
+    data = document.data
+    artifacts = list(items(data, "artifacts"))
+    yield from _repeated(document, artifacts)
+    engine = data.get("engine")
+    target = engine.get("target") if isinstance(engine, dict) else None
+    budgets = list(sections(data, "budgets"))
+    known = _texts(artifacts) or [target if isinstance(target, str) else DEFAULT_TARGET]
+    yield from _unknown(document, _at(budgets, "artifact"), known)
+    named = [((*path, "artifact"), _budget_id(budget)) for path, budget in budgets]
+    yield from _repeated(document, named)
+    for path, budget in budgets:
+        if budget.get("max") is None and budget.get("growth") is None:
+            yield document.problem(path, "a budget without a limit", "max, growth or both")
+    yield from _unknown(document, _at(sections(data, "waivers"), "budget"), _texts(named))
+
+
+def _budget_id(budget: Section) -> object:
+    """Spell a budget as :attr:`megtrim.config.model.Budget.id` does."""
+    artifact, variant = budget.get("artifact"), budget.get("variant")
+    if isinstance(variant, str) and variant != Variant.REDUCED:
+        return f"{artifact}/{variant}"
+    return artifact

@@ -1,0 +1,55 @@
+"""Every scenario of a configuration, once for each CPU class, in the file's order.
+
+Pure. The id is what reports, keep sets and the command line call it: ``MODEL/SCENARIO@CLASS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from megtrim.config.model import Config, CpuClass, ModelConfig, ScenarioConfig
+from megtrim.config.problems import KeyPath
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """One scenario on one CPU class."""
+
+    id: str
+    model: ModelConfig
+    settings: ScenarioConfig
+    cpu_class: CpuClass
+    path: KeyPath
+    """Where the scenario stands in the file, for its line."""
+
+    @property
+    def searches(self) -> bool:
+        """Whether the engine must first search for the fastest algorithms."""
+        return self.settings.fast_run and self.settings.algo_cache is None
+
+
+def scenario_id(model: str, scenario: str, cpu_class: str) -> str:
+    """Return ``MODEL/SCENARIO@CLASS``."""
+    return f"{model}/{scenario}@{cpu_class}"
+
+
+def all_scenarios(config: Config) -> Iterator[Scenario]:
+    """Yield every model x scenario x class of ``config``, in its order."""
+    classes = {each.name: each for each in config.classes}
+    for model_index, model in enumerate(config.models):
+        for scenario_index, settings in enumerate(model.scenarios):
+            for name in settings.classes:
+                yield Scenario(
+                    id=scenario_id(model.name, settings.name, name),
+                    model=model,
+                    settings=settings,
+                    cpu_class=classes[name],
+                    path=("models", model_index, "scenarios", scenario_index),
+                )
+
+
+def without_device(config: Config) -> Iterator[Scenario]:
+    """Yield the scenarios whose class no device stands for."""
+    served = {device.class_ for device in config.devices}
+    return (each for each in all_scenarios(config) if each.cpu_class.name not in served)

@@ -1,0 +1,24 @@
+"""The form of megtrim.yaml as JSON Schema, for editors that complete and check while typing.
+
+Pure: made from the model, so it says what the model says; what it cannot say (names that must
+exist, files that must be there) is checked on loading.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from megtrim.config.model import Config
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the schema as plain data."""
+    return {"$schema": DIALECT} | Config.model_json_schema(by_alias=True)
+
+
+def schema_text() -> str:
+    """Return the schema as the text of a file; the same model gives the same bytes."""
+    return json.dumps(json_schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"

@@ -1,0 +1,122 @@
+"""Sizes, durations and percentages as people write them, and sizes as people read them.
+
+Pure: text in, numbers out. Sizes are whole bytes, durations are seconds, percentages are
+fractions. What cannot be read is an :class:`~megtrim.errors.InputError` that says what was
+expected.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from megtrim.errors import InputError
+
+BYTES_EXPECTED = "a size such as 2.5 MiB, 16 KiB, 3 MB or 1,024"
+DURATION_EXPECTED = "a duration such as 90 s, 10 minutes, 2 hours or 14 days"
+PERCENT_EXPECTED = "a percentage such as 3% or 0.5 %"
+
+LARGEST_BYTES = 2**60
+LARGEST_DURATION_S = 3660 * 86_400
+
+_BYTE_UNITS = {
+    "": 1,
+    "B": 1,
+    "byte": 1,
+    "bytes": 1,
+    "kB": 1000,
+    "KB": 1000,
+    "KiB": 1024,
+    "MB": 1000**2,
+    "MiB": 1024**2,
+    "GB": 1000**3,
+    "GiB": 1024**3,
+}
+_READABLE_UNITS = (("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024))
+
+_SECONDS = {
+    "s": 1,
+    "second": 1,
+    "seconds": 1,
+    "min": 60,
+    "minute": 60,
+    "minutes": 60,
+    "h": 3600,
+    "hour": 3600,
+    "hours": 3600,
+    "day": 86_400,
+    "days": 86_400,
+    "week": 7 * 86_400,
+    "weeks": 7 * 86_400,
+}
+
+_QUANTITY = re.compile(
+    r"(?P<number>[0-9]{1,3}(?:,[0-9]{3}){1,6}|[0-9]{1,20})(?P<part>\.[0-9]{1,9})?"
+    r"[ ]?(?P<unit>[A-Za-z%]*)"
+)
+
+
+def _quantity(value: object, expected: str) -> tuple[Fraction, str]:
+    text = str(value).strip() if isinstance(value, str | int) else ""
+    match = _QUANTITY.fullmatch(text)
+    if match is None or isinstance(value, bool):
+        raise _unreadable(value, expected)
+    return Fraction(match["number"].replace(",", "") + (match["part"] or "")), match["unit"]
+
+
+def _unreadable(value: object, expected: str) -> InputError:
+    shown = repr(value)
+    return InputError(f"found {shown[:60]}, expected {expected}")
+
+
+def parse_bytes(value: object) -> int:
+    """Read a size: a whole number of bytes, or a number and a unit, 1000- or 1024-based.
+
+    A part of a byte is dropped (``0.3 KiB`` is 307), but refused where bytes are counted.
+    """
+    number, unit = _quantity(value, BYTES_EXPECTED)
+    factor = _BYTE_UNITS.get(unit)
+    if factor is None or number * factor > LARGEST_BYTES:
+        raise _unreadable(value, BYTES_EXPECTED)
+    if factor == 1 and number.denominator != 1:
+        raise _unreadable(value, BYTES_EXPECTED)
+    return int(number * factor)
+
+
+def format_bytes(size_bytes: int) -> str:
+    """Write a size in the largest 1024-based unit that it fills: ``2.5 MiB``, ``3 MiB``, ``40 B``.
+
+    A decimal place is missing only where the size is exact without one.
+    """
+    sign = "-" if size_bytes < 0 else ""
+    magnitude = abs(size_bytes)
+    for unit, factor in _READABLE_UNITS:
+        tenths = (magnitude * 20 + factor) // (2 * factor)
+        if tenths >= 10:
+            exact = magnitude % factor == 0
+            number = str(magnitude // factor) if exact else f"{tenths // 10}.{tenths % 10}"
+            return f"{sign}{number} {unit}"
+    return f"{sign}{magnitude} B"
+
+
+def format_growth(difference_bytes: int) -> str:
+    """Write a difference of sizes with its sign: ``+16 KiB``, ``-1.2 MiB``, ``0 B``."""
+    sign = "+" if difference_bytes > 0 else ""
+    return sign + format_bytes(difference_bytes)
+
+
+def parse_duration(value: object) -> float:
+    """Read a duration into seconds: a whole number of seconds, or a number and a unit."""
+    number, unit = _quantity(value, DURATION_EXPECTED)
+    factor = _SECONDS.get(unit or "s")
+    if factor is None or number * factor > LARGEST_DURATION_S:
+        raise _unreadable(value, DURATION_EXPECTED)
+    return float(number * factor)
+
+
+def parse_percent(value: object) -> float:
+    """Read a percentage into a fraction: ``3%`` is 0.03."""
+    number, unit = _quantity(value, PERCENT_EXPECTED)
+    if unit != "%":
+        raise _unreadable(value, PERCENT_EXPECTED)
+    return float(number / 100)

@@ -1,0 +1,90 @@
+"""What a person sees while megtrim works: lines on stderr, and progress of long work.
+
+On a terminal progress rewrites one line; in a log it is a plain line now and then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+_TERMINAL_PERIOD_S = 0.2
+_LOG_PERIOD_S = 15.0
+
+
+class Console:
+    """Writes for one person; ``clock`` counts seconds and never enters a result."""
+
+    def __init__(
+        self, stream: TextIO, *, quiet: bool = False, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._stream = stream
+        self._quiet = quiet
+        self._clock = clock
+        self._terminal = stream.isatty()
+        self._open_line = False
+
+    def say(self, text: str) -> None:
+        """Write one line."""
+        if self._quiet:
+            return
+        self._end_line()
+        self._write(f"{text}\n")
+
+    def warn(self, text: str) -> None:
+        """Write one line that also shows when quiet."""
+        self._end_line()
+        self._write(f"warning: {text}\n")
+
+    def progress(self, what: str) -> Progress:
+        """Return a counter for one piece of long work."""
+        return Progress(what, self, self._clock)
+
+    def show(self, line: str) -> None:
+        """Show a line of progress: in place on a terminal, as a line of its own elsewhere."""
+        if self._quiet:
+            return
+        self._write(f"\r\x1b[2K{line}" if self._terminal else f"{line}\n")
+        self._open_line = self._terminal
+
+    @property
+    def period_s(self) -> float:
+        """How often progress is worth showing."""
+        return _TERMINAL_PERIOD_S if self._terminal else _LOG_PERIOD_S
+
+    def _end_line(self) -> None:
+        if self._open_line:
+            self._write("\r\x1b[2K")
+            self._open_line = False
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+
+
+class Progress:
+    """Counts steps of one piece of work: done of total, rate, time left."""
+
+    def __init__(self, what: str, console: Console, clock: Callable[[], float]) -> None:
+        self._what = what
+        self._console = console
+        self._clock = clock
+        self._started = clock()
+        self._shown = self._started
+
+    def __call__(self, done: int, total: int, item: str) -> None:
+        """Tell that step ``done`` of ``total`` was ``item``."""
+        now = self._clock()
+        if now - self._shown < self._console.period_s:
+            return
+        self._shown = now
+        elapsed = now - self._started
+        rate = done / elapsed if elapsed > 0 else 0.0
+        left = f", {_time(max(0, total - done) / rate)} left" if rate > 0 else ""
+        self._console.show(f"  {self._what}: {done}/{total}, {rate:.1f}/s{left} · {item[:60]}")
+
+
+def _time(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

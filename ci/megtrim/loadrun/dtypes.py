@@ -1,0 +1,50 @@
+"""The engine's data types as they stand in a dumped output: number, width, kind of number.
+
+The numbers are those of ``DTypeEnum`` in the engine's ``dtype.h``; a model file counts
+differently. Data only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One data type."""
+
+    number: int
+    name: str
+    bits: int
+    numpy: str
+    """How NumPy reads it; bytes where it has no such type."""
+    is_float: bool = False
+
+
+_ELEMENTS = (
+    Element(0, "Float32", 32, "<f4", is_float=True),
+    Element(1, "Uint8", 8, "u1"),
+    Element(2, "Int8", 8, "i1"),
+    Element(3, "Int16", 16, "<i2"),
+    Element(4, "Int32", 32, "<i4"),
+    Element(5, "IntB1", 1, "u1"),
+    Element(6, "IntB2", 2, "u1"),
+    Element(7, "IntB4", 4, "u1"),
+    Element(8, "Byte", 8, "u1"),
+    Element(9, "Float16", 16, "<f2", is_float=True),
+    Element(10, "UintB4", 4, "u1"),
+    Element(11, "BFloat16", 16, "<u2", is_float=True),
+    Element(12, "Bool", 8, "u1"),
+    Element(13, "Uint16", 16, "<u2"),
+    Element(14, "Complex64", 64, "<c8", is_float=True),
+    Element(100_000, "Quantized8Asymm", 8, "u1"),
+    Element(100_001, "QuantizedS32", 32, "<i4"),
+    Element(100_002, "QuantizedS8", 8, "i1"),
+    Element(100_003, "Quantized4Asymm", 4, "u1"),
+    Element(100_004, "QuantizedS4", 4, "u1"),
+    Element(100_005, "QuantizedS16", 16, "<i2"),
+    Element(100_006, "QuantizedS1", 1, "u1"),
+)
+
+BY_NUMBER: dict[int, Element] = {element.number: element for element in _ELEMENTS}
+BY_NAME: dict[str, Element] = {element.name: element for element in _ELEMENTS}

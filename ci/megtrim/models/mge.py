@@ -1,0 +1,276 @@
+"""Read MegEngine's model files (``.mge``), both formats, into :class:`ModelFacts`.
+
+The layouts are those of the engine's ``schema.fbs`` and ``schema_v2.fbs``. In the first
+format the tensors' bytes come first and the graph is a FlatBuffers object behind them; in
+the second everything is one FlatBuffers object. Pure: bytes in, values out.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from dataclasses import dataclass, field
+
+from megtrim.errors import InputError
+from megtrim.models.facts import ModelFacts, Parameters, UnknownFormat, Variable
+from megtrim.models.flatbuf import Buffer, Table
+from megtrim.models.registry import ELEMWISE_MODES, OperatorType, by_id, by_name
+
+DTYPES: tuple[str, ...] = (
+    *("Float32", "Uint8", "Int8", "Int16", "Int32", "IntB1", "IntB2", "IntB4", "Byte"),
+    *("Float16", "UintB4", "Quantized8Asymm", "QuantizedS32", "QuantizedS8", "Quantized4Asymm"),
+    *("QuantizedS4", "QuantizedS16", "BFloat16", "Bool", "Uint16", "QuantizedS1", "Complex64"),
+)
+"""Data types by the number that a file stores for each (``dtype.fbs``)."""
+
+_TESTCASES = b"mgbtest0"
+_V1_MAGICS = {b"MGBC": 24, b"MGBS": 16}
+"""Magic of the first format, and where the tensors begin: the older one has no feature bits."""
+_V1_IDENTIFIER = b"mgb1"
+_V2_IDENTIFIER = b"mgv2"
+_MAX_RANK = 64
+_UINT64 = struct.Struct("<Q")
+
+_PARAM_ELEMWISE = 17
+_PARAM_REDUCE = 23
+_PARAM_DTYPE = 67
+_REDUCE_DTYPES = {
+    1: "Float16",
+    2: "Float32",
+    3: "Float16",
+    4: "QuantizedS32",
+    5: "QuantizedS32",
+}
+"""Data type of a reduction's output by its ``data_type``; 0 keeps that of the input."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Schema:
+    """Where an operator's fields are in one format; -1 where it has no such field."""
+
+    format: str
+    type_name: int
+    type_id: int
+    param: int
+    output_name: int
+    output_dtype: int
+    tensors: int
+
+
+_V1 = _Schema(
+    format="mge v1",
+    type_name=-1,
+    type_id=0,
+    param=1,
+    output_name=5,
+    output_dtype=6,
+    tensors=7,
+)
+_V2 = _Schema(
+    format="mge v2",
+    type_name=0,
+    type_id=1,
+    param=3,
+    output_name=-1,
+    output_dtype=10,
+    tensors=11,
+)
+
+
+def is_mge(data: bytes) -> bool:
+    """Tell whether the bytes begin like one of the two formats."""
+    start = _graph_start(data)
+    return data[start : start + 4] in _V1_MAGICS or data[start + 8 : start + 12] == _V2_IDENTIFIER
+
+
+def parse_mge(data: bytes, *, source: str) -> ModelFacts:
+    """Read a model file. Raises one InputError for anything that is no whole model."""
+    start = _graph_start(data)
+    magic = data[start : start + 4]
+    if magic in _V1_MAGICS:
+        return _parse_v1(data, start + _V1_MAGICS[magic], source)
+    if data[start + 8 : start + 12] == _V2_IDENTIFIER:
+        return _parse_v2(data, start, source)
+    msg = f"{source}: not a .mge model: it begins with {data[:12]!r}"
+    hint = "expected a dump in the engine's formats mgb1 or mgv2; an encrypted or packed one"
+    raise UnknownFormat(msg, hint=f"{hint} cannot be read: give its operator JSON (strip_info)")
+
+
+def _graph_start(data: bytes) -> int:
+    # A dump that carries test cases has a magic of its own and their number in front.
+    return len(_TESTCASES) + 4 if data.startswith(_TESTCASES) else 0
+
+
+def _sized(data: bytes, at: int, source: str) -> Buffer:
+    """Return the size-prefixed FlatBuffers object at ``at``."""
+    size = int.from_bytes(data[at : at + 4], "little")
+    end = at + 4 + size
+    if at + 12 > len(data) or end > len(data):
+        found = f"{max(len(data) - at, 0)} bytes are left for the graph"
+        msg = f"{source}: cut off: {found}, {size + 4} are promised"
+        raise InputError(msg, hint="fetch or dump the model again")
+    return Buffer(data, start=at + 4, end=end, source=source)
+
+
+@dataclass(slots=True)
+class _Found:
+    """What has been seen so far while the operators are read, one after the other."""
+
+    operators: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
+    dtypes: set[str] = field(default_factory=set)
+    modes: set[str] = field(default_factory=set)
+    inputs: list[Variable] = field(default_factory=list)
+    output_names: list[tuple[str, ...]] = field(default_factory=list)
+    tensors: int = 0
+    tensor_bytes: int = 0
+
+    def facts(
+        self, schema: _Schema, version: int, graph_hash: int, outputs: tuple[Variable, ...]
+    ) -> ModelFacts:
+        return ModelFacts(
+            format=schema.format,
+            engine_version=f"{version // 100_000}.{version // 100 % 1000}.{version % 100}",
+            operators=tuple(sorted(self.operators.items())),
+            unknown_operators=tuple(sorted(self.unknown.items())),
+            dtypes=tuple(sorted(self.dtypes)),
+            elemwise_modes=tuple(sorted(self.modes)),
+            inputs=tuple(self.inputs),
+            outputs=outputs,
+            graph_hash=graph_hash,
+            parameters=Parameters(tensors=self.tensors, size_bytes=self.tensor_bytes),
+        )
+
+
+def _parse_v1(data: bytes, tensors_at: int, source: str) -> ModelFacts:
+    header = data[tensors_at - 8 : tensors_at]
+    if len(header) < 8:
+        msg = f"{source}: cut off inside the header, after {len(data)} bytes"
+        raise InputError(msg, hint="fetch or dump the model again")
+    tensor_bytes: int = _UINT64.unpack(header)[0]
+    buffer = _sized(data, min(tensors_at + tensor_bytes, len(data)), source)
+    graph = buffer.root(tensors_at + tensor_bytes + 4, _V1_IDENTIFIER)
+    found = _Found()
+    for operator in graph.tables(3):
+        _read_operator(operator, _V1, found)
+    if found.tensor_bytes > tensor_bytes:
+        graph.fail(f"tensors of {found.tensor_bytes} bytes, the file holds {tensor_bytes}")
+    outputs = _v1_outputs(tuple(graph.u32s(4, stride=2)), found.output_names)
+    return found.facts(_V1, graph.u32(0), graph.u64(1), outputs)
+
+
+def _v1_outputs(ids: tuple[int, ...], names: list[tuple[str, ...]]) -> tuple[Variable, ...]:
+    """Name the outputs, given the numbers of their variables.
+
+    Variables are numbered in the order of the operators, whose number of outputs the file
+    only tells by names. A dump names the outputs of either all operators or of those that
+    make outputs of the model.
+    """
+    flat = [name for group in names for name in group]
+    if all(names):
+        by_number = dict(enumerate(flat))
+    else:
+        by_number = dict(zip(sorted(ids), flat, strict=False)) if len(flat) == len(ids) else {}
+    return tuple(
+        Variable(name=by_number.get(number, f"unnamed{place}"), dtype="", shape=None)
+        for place, number in enumerate(ids)
+    )
+
+
+def _parse_v2(data: bytes, start: int, source: str) -> ModelFacts:
+    model = _sized(data, start, source).root(start + 4, _V2_IDENTIFIER)
+    found = _Found()
+    for operator in model.tables(2):
+        _read_operator(operator, _V2, found)
+    variables = [_variable(table) for table in model.tables(3)]
+    found.dtypes.update(variable.dtype for variable in variables if variable.dtype)
+    aliases = {table.u32(0): table.string(1) for table in model.tables(5)}
+    outputs = []
+    for place, table in enumerate(model.tables(4)):
+        number = table.u32(0)
+        if variables and number >= len(variables):
+            table.fail(f"output variable {number} of {len(variables)}")
+        known = variables[number] if variables else Variable(name="", dtype="", shape=None)
+        name = aliases.get(table.u32(1)) or known.name or f"unnamed{place}"
+        outputs.append(Variable(name=name, dtype=known.dtype, shape=known.shape))
+    return found.facts(_V2, model.u32(0), 0, tuple(outputs))
+
+
+def _read_operator(operator: Table, schema: _Schema, found: _Found) -> None:
+    kind = _operator_type(operator, schema, found)
+    name = kind.name if kind else ""
+    if kind:
+        found.dtypes.update(kind.dtypes)
+    dtype = operator.table(schema.output_dtype)
+    if dtype:
+        found.dtypes.add(_dtype(dtype))
+    for tensor in operator.tables(schema.tensors):
+        _read_tensor(tensor, schema, found, is_input=name == "Host2DeviceCopy")
+    _read_parameters(operator, schema, found, name)
+    if schema.output_name >= 0:
+        found.output_names.append(tuple(operator.strings(schema.output_name)))
+
+
+def _read_parameters(operator: Table, schema: _Schema, found: _Found, name: str) -> None:
+    kind, param = operator.u8(schema.param), operator.table(schema.param + 1)
+    if name == "Elemwise":
+        if kind != _PARAM_ELEMWISE or param is None:
+            operator.fail(f"an Elemwise with parameters of kind {kind}")
+        mode = param.u32(0)
+        if mode >= len(ELEMWISE_MODES):
+            param.fail(f"elementwise mode {mode}, known are 0 to {len(ELEMWISE_MODES) - 1}")
+        found.modes.add(ELEMWISE_MODES[mode])
+    elif kind == _PARAM_REDUCE and param and param.u32(2) in _REDUCE_DTYPES:
+        found.dtypes.add(_REDUCE_DTYPES[param.u32(2)])
+    elif kind == _PARAM_DTYPE and param:
+        found.dtypes.add(_dtype(param))
+
+
+def _operator_type(operator: Table, schema: _Schema, found: _Found) -> OperatorType | None:
+    registered = operator.string(schema.type_name) if schema.type_name >= 0 else ""
+    type_id = operator.u64(schema.type_id)
+    kind = by_name(registered) if registered else by_id(type_id)
+    if kind:
+        found.operators[kind.name] += 1
+    else:
+        found.unknown[_printable(registered) or f"0x{type_id:016x}"] += 1
+    return kind
+
+
+def _read_tensor(tensor: Table, schema: _Schema, found: _Found, *, is_input: bool) -> None:
+    variable = _variable(tensor)
+    if variable.dtype:
+        found.dtypes.add(variable.dtype)
+    if is_input:
+        found.inputs.append(variable)
+    size = tensor.u32(4) if schema is _V1 else tensor.size(6, 1)
+    if size:
+        found.tensors += 1
+        found.tensor_bytes += size
+
+
+def _variable(table: Table) -> Variable:
+    """Read the fields that tensors of both formats and middle tensors have in common."""
+    rank = table.size(1, 4)
+    if rank > _MAX_RANK:
+        table.fail(f"a tensor of {rank} dimensions")
+    dtype = table.table(3)
+    return Variable(
+        name=_printable(table.string(0)),
+        dtype=_dtype(dtype) if dtype else "",
+        shape=tuple(table.u32s(1)) if table.has(1) else None,
+    )
+
+
+def _dtype(table: Table) -> str:
+    number = table.u8(0)
+    if number >= len(DTYPES):
+        table.fail(f"data type {number}, known are 0 to {len(DTYPES) - 1}")
+    return DTYPES[number]
+
+
+def _printable(text: str) -> str:
+    """Names come from the file and go to terminals and reports: no control characters."""
+    return "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
+    )

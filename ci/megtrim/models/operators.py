@@ -1,0 +1,270 @@
+"""Operator JSON: which operators, data types and elementwise modes a model needs.
+
+The engine's dump writes it beside a model (``strip_info_file``); its names end up in the
+header that is compiled into every file, so each is held to the grammar of a C++ identifier.
+Pure: bytes in, values out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from megtrim.errors import InputError
+
+KNOWN_DTYPES: tuple[str, ...] = (
+    *("BFloat16", "Bool", "Byte", "Complex64", "Float16", "Float32"),
+    *("Int16", "Int32", "Int8", "IntB1", "IntB2", "IntB4"),
+    *("Quantized4Asymm", "Quantized8Asymm", "QuantizedS1", "QuantizedS16", "QuantizedS32"),
+    *("QuantizedS4", "QuantizedS8", "Uint16", "Uint8", "UintB4"),
+)
+"""Data types by the names that the engine's ``dtype.h`` gives them."""
+
+MAX_HASH = 2**64 - 1
+MAX_JSON_BYTES = 16 * 1024 * 1024
+_MAX_OBJECTS = 4096
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
+_KEYWORD = re.compile(
+    r"alignas|alignof|and|and_eq|asm|auto|bitand|bitor|bool|break|case|catch|char|char16_t|"
+    r"char32_t|char8_t|class|co_await|co_return|co_yield|compl|concept|const|const_cast|consteval|"
+    r"constexpr|constinit|continue|decltype|default|delete|do|double|dynamic_cast|else|enum|"
+    r"explicit|export|extern|false|float|for|friend|goto|if|inline|int|long|mutable|namespace|new|"
+    r"noexcept|not|not_eq|nullptr|operator|or|or_eq|private|protected|public|register|"
+    r"reinterpret_cast|requires|return|short|signed|sizeof|static|static_assert|static_cast|"
+    r"struct|switch|template|this|thread_local|throw|true|try|typedef|typeid|typename|union|"
+    r"unsigned|using|virtual|void|volatile|wchar_t|while|xor|xor_eq"
+)
+_VERSION = re.compile(r"V\d+$", re.ASCII)
+_SPACE = re.compile(r"[ \t\r\n]*")
+_LISTS = ("dtypes", "opr_types", "elemwise_modes")
+_HINT = "expected the operator JSON that the engine's dump writes (strip_info_file)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorInfo:
+    """One model's needs: the content of its operator JSON. All lists are sorted and unique."""
+
+    hash: int | None
+    """Graph hash; 0 for dumps in the second format; None where the JSON has none."""
+    dtypes: tuple[str, ...]
+    opr_types: tuple[str, ...]
+    elemwise_modes: tuple[str, ...]
+
+
+Needed = tuple[tuple[str, tuple[str, ...]], ...]
+"""Names with the models that need each, both sorted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorNeeds:
+    """The needs of all models together."""
+
+    hashes: tuple[int, ...]
+    """Sorted; empty where one of the models has no hash: the check is then left out, for all."""
+    dtypes: Needed
+    operators: Needed
+    """Class names with the version suffix stripped: ``MatrixMulV2`` is ``MatrixMul``."""
+    elemwise_modes: Needed
+
+
+def strip_version(name: str) -> str:
+    """Return an operator's name without its version suffix (``V`` and digits at the end)."""
+    return _VERSION.sub("", name)
+
+
+def parse_operator_json(data: bytes, *, source: str) -> tuple[OperatorInfo, ...]:
+    """Read one operator JSON: an object, a list of objects, or several objects in a row.
+
+    Raises InputError naming ``source:line`` for anything else, unknown keys, names that are
+    no identifiers, and unknown data types.
+    """
+    if len(data) > MAX_JSON_BYTES:
+        msg = f"{source}: {len(data)} bytes are too many for an operator JSON"
+        raise InputError(msg, hint=_HINT)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        msg = f"{source}:{line}: not text in UTF-8"
+        raise InputError(msg, hint=_HINT) from None
+    infos = tuple(
+        _info(item, _Place(text, start, source)) for item, start in _objects(text, source)
+    )
+    if not infos:
+        msg = f"{source}:1: holds no operator information"
+        raise InputError(msg, hint=_HINT)
+    return infos
+
+
+def merge(models: Sequence[tuple[str, OperatorInfo]]) -> OperatorNeeds:
+    """Join the needs of all models, given as (model name, needs).
+
+    The rules are those of the engine's header generator: operator names lose their version
+    suffix, and one model without a graph hash switches the check of hashes off.
+    """
+    infos = [info for _, info in models]
+    hashes = {info.hash for info in infos if info.hash is not None}
+    complete = all(info.hash is not None for info in infos)
+    return OperatorNeeds(
+        hashes=tuple(sorted(hashes)) if complete else (),
+        dtypes=_needed((model, info.dtypes) for model, info in models),
+        operators=_needed(
+            (model, [strip_version(name) for name in info.opr_types]) for model, info in models
+        ),
+        elemwise_modes=_needed((model, info.elemwise_modes) for model, info in models),
+    )
+
+
+def check_covers(
+    declared: OperatorInfo, actual: OperatorInfo, *, model: str, source: str
+) -> tuple[str, ...]:
+    """Hold the JSON ``source`` against what the file ``model`` itself holds; return warnings.
+
+    A JSON that lacks an operator, data type or mode of the model is refused: the reduced
+    build would lack it too. A differing graph hash alone proves nothing and is a warning.
+    """
+    lacks = [
+        f"{what} {', '.join(missing)}"
+        for what, missing in (
+            ("operators", _lacking(declared.opr_types, actual.opr_types)),
+            ("data types", _lacking(declared.dtypes, actual.dtypes)),
+            ("elementwise modes", _lacking(declared.elemwise_modes, actual.elemwise_modes)),
+        )
+        if missing
+    ]
+    if lacks:
+        msg = f"{source}:1: lacks what the model {model} holds: {'; '.join(lacks)}"
+        hint = "dump the model and its JSON again, together, or leave the JSON out"
+        raise InputError(msg, hint=hint)
+    if declared.hash and actual.hash and declared.hash != actual.hash:
+        hashes = f"graph hash {declared.hash} is not that of {model} ({actual.hash})"
+        return (f"{source}: {hashes}; all operators are covered, so this alone does no harm",)
+    return ()
+
+
+def _lacking(declared: Iterable[str], actual: Iterable[str]) -> list[str]:
+    # No data type and no mode ends like a version, so one rule serves all three lists.
+    return sorted({strip_version(name) for name in actual} - {strip_version(n) for n in declared})
+
+
+def _needed(needs: Iterable[tuple[str, Iterable[str]]]) -> Needed:
+    users: dict[str, set[str]] = {}
+    for model, names in needs:
+        for name in names:
+            users.setdefault(name, set()).add(model)
+    return tuple((name, tuple(sorted(users[name]))) for name in sorted(users))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an object begins, so that a message can name the line of one of its keys."""
+
+    text: str
+    start: int
+    source: str
+
+    def fail(self, found: str, *, key: str = "") -> NoReturn:
+        at = self.text.find(json.dumps(key), self.start) if key else self.start
+        line = self.text.count("\n", 0, max(at, self.start)) + 1
+        msg = f"{self.source}:{line}: {found}"
+        raise InputError(msg, hint=_HINT)
+
+
+def _objects(text: str, source: str) -> Iterator[tuple[object, int]]:
+    """Yield each top-level object with where it begins."""
+    decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
+    at = _skip_space(text, 0)
+    count = 0
+    while at < len(text):
+        place = _Place(text, at, source)
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            msg = f"{source}:{error.lineno}: not JSON: {error.msg}"
+            raise InputError(msg, hint=_HINT) from None
+        except (ValueError, RecursionError) as error:
+            place.fail(f"not usable as JSON: {str(error)[:200]}")
+        for item in value if isinstance(value, list) else [value]:
+            count += 1
+            if count > _MAX_OBJECTS:
+                place.fail(f"more than {_MAX_OBJECTS} objects")
+            yield item, at
+        at = _skip_space(text, end)
+
+
+def _skip_space(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        msg = "the same key stands twice in one object"
+        raise ValueError(msg)
+    return result
+
+
+def _no_constant(name: str) -> NoReturn:
+    msg = f"{name} is no JSON number"
+    raise ValueError(msg)
+
+
+def _info(item: object, place: _Place) -> OperatorInfo:
+    if not isinstance(item, dict):
+        place.fail(f"expected an object, found {_kind(item)}")
+    for key in item:
+        if key != "hash" and key not in _LISTS:
+            place.fail(f"unknown key {key!r}, expected hash, {', '.join(_LISTS)}", key=key)
+    dtypes, opr_types, elemwise_modes = (_names(item, key, place) for key in _LISTS)
+    for name in dtypes:
+        if name not in KNOWN_DTYPES:
+            known = ", ".join(KNOWN_DTYPES)
+            place.fail(f"unknown data type {name!r}, known are {known}", key="dtypes")
+    return OperatorInfo(
+        hash=_hash(item, place), dtypes=dtypes, opr_types=opr_types, elemwise_modes=elemwise_modes
+    )
+
+
+def _hash(item: dict[str, object], place: _Place) -> int | None:
+    if "hash" not in item:
+        return None
+    value = item["hash"]
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_HASH:
+        place.fail(f"hash must be an integer from 0 to {MAX_HASH}", key="hash")
+    return value
+
+
+def _names(item: dict[str, object], key: str, place: _Place) -> tuple[str, ...]:
+    if key not in item:
+        place.fail(f"the key {key!r} is missing")
+    values = item[key]
+    if not isinstance(values, list):
+        place.fail(f"{key} must be a list of names, found {_kind(values)}", key=key)
+    names: set[str] = set()
+    for value in values:
+        if not isinstance(value, str):
+            place.fail(f"{key} holds {_kind(value)}, expected names", key=key)
+        if not _IDENTIFIER.fullmatch(value) or _KEYWORD.fullmatch(value):
+            place.fail(f"{key} holds {value[:80]!r}, expected a C++ identifier", key=key)
+        names.add(value)
+    return tuple(sorted(names))
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+        case list():
+            return "a list"
+        case _:
+            return "an object"

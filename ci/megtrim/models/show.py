@@ -1,0 +1,47 @@
+"""Tell a person what a model holds. Pure: facts in, text out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from megtrim.models.facts import ModelFacts, Variable
+
+
+def describe(facts: ModelFacts) -> str:
+    """Return the lines that ``megtrim model show`` prints, without a final newline."""
+    version = f", written by engine {facts.engine_version}" if facts.engine_version else ""
+    parameters = facts.parameters
+    rows = [
+        ("format", f"{facts.format}{version}"),
+        ("graph hash", str(facts.graph_hash or "none in this format")),
+        *_variables("input", facts.inputs),
+        *_variables("output", facts.outputs),
+        ("parameters", f"{parameters.tensors} tensors, {parameters.size_bytes:,} bytes"),
+        ("data types", ", ".join(facts.dtypes) or "none"),
+        ("elementwise", ", ".join(facts.elemwise_modes) or "none"),
+        *_operators("operator", facts.operators),
+        *_operators("unknown operator", facts.unknown_operators),
+    ]
+    width = max(len(title) for title, _ in rows)
+    return "\n".join(f"{title:<{width}}  {text}" for title, text in rows)
+
+
+def _variables(title: str, variables: Sequence[Variable]) -> list[tuple[str, str]]:
+    return [
+        (
+            title,
+            " ".join(part for part in (variable.name, variable.dtype, _shape(variable)) if part),
+        )
+        for variable in variables
+    ]
+
+
+def _shape(variable: Variable) -> str:
+    return "" if variable.shape is None else f"({', '.join(map(str, variable.shape))})"
+
+
+def _operators(title: str, operators: Sequence[tuple[str, int]]) -> list[tuple[str, str]]:
+    return [(title, f"{name} x {count}") for name, count in operators]

@@ -1,0 +1,78 @@
+"""Writes foreign text into Markdown so that it stays text: no mention, link, image, HTML or table.
+
+Pure; part of the report room. Written for GitHub's dialect: it links names after ``@``, numbers
+after ``#`` and addresses in plain text, but never inside code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from megtrim.report.text import clean, one_line
+
+_LONGEST_CODE = 200
+_LONGEST_PROSE = 500
+
+_PLAIN_IN_CODE = re.compile(r"[^`|\\\n$]+")
+_SPECIAL = re.compile(
+    r"(?P<escape>[\\`*_{}\[\]~|!])"
+    r"|(?P<entity>[<>&$])"
+    r"|(?P<link>[@#]|:(?=//)|(?i:\bwww(?=\.)|\bgh(?=-[0-9])|\bmailto(?=:)|\bxmpp(?=:)))"
+)
+_OPENS_A_BLOCK = re.compile(r"(?:[-+=]+|[0-9]+[.)])(?= |$)")
+
+# A comment ends the text before it for whatever looks for links, and is not shown.
+_BREAK = "<!-- -->"
+
+
+def code(text: str) -> str:
+    """Return ``text`` as one line of code: a name, an id, an argument."""
+    line = one_line(text, limit=_LONGEST_CODE)
+    if not line:
+        return ""
+    if _PLAIN_IN_CODE.fullmatch(line):
+        return f"`{line}`"
+    inert = re.sub(r"[!-/:-@\[-`{-~]", lambda found: _entity(found.group()), line)
+    return f"<code>{inert}</code>"
+
+
+def prose(text: str) -> str:
+    """Return ``text`` as one line of a sentence."""
+    line = _SPECIAL.sub(_inert, one_line(text, limit=_LONGEST_PROSE))
+    opening = _OPENS_A_BLOCK.match(line)
+    if opening is None:
+        return line
+    at = opening.end() - 1
+    return f"{line[:at]}\\{line[at:]}"
+
+
+def _inert(found: re.Match[str]) -> str:
+    text = found.group()
+    if found["escape"]:
+        return f"\\{text}"
+    return _entity(text) if found["entity"] else text + _BREAK
+
+
+def _entity(character: str) -> str:
+    return f"&#{ord(character)};"
+
+
+def block(text: str, *, limit: int = _LONGEST_PROSE) -> str:
+    """Return ``text`` as a fenced block; its fence is longer than any that it holds."""
+    body = clean(text, limit=limit).strip("\n")
+    longest = max((len(run) for run in re.findall("`+", body)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{body}\n{fence}"
+
+
+def fold(title: str, body: str) -> str:
+    """Return ``body`` folded under ``title``, both Markdown of our own making."""
+    return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table; a column whose head ends with ``>`` is set to the right."""
+    names = [name.removesuffix(">") for name in head]
+    rules = ["---:" if name.endswith(">") else "---" for name in head]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (names, rules, *rows))

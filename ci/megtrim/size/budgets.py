@@ -1,0 +1,204 @@
+"""Hold sizes to their budgets: a largest size, a largest growth, and waivers for a time.
+
+Pure: the day is given, sizes are given, nothing is looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from typing import TYPE_CHECKING, assert_never
+
+from megtrim.config.units import format_bytes, format_growth
+from megtrim.errors import InputError
+
+if TYPE_CHECKING:
+    from megtrim.config.model import Budget, Waiver
+
+Sizes = Mapping[tuple[str, str], int]
+"""Bytes of the stripped file by artifact and variant."""
+
+
+class LimitKind(StrEnum):
+    """What a limit is about."""
+
+    SIZE = "size"
+    GROWTH = "growth"
+
+
+class LimitStatus(StrEnum):
+    """How a limit was kept; skipped: there was nothing to compare with."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """Sizes that growth is measured against."""
+
+    source: str
+    """Where they are from, for people: ``main, 2027-01-31``."""
+    sizes: Sizes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """One limit of a budget, and what was measured."""
+
+    kind: LimitKind
+    status: LimitStatus
+    text: str
+    """One line: what was seen and what is allowed."""
+    hint: str = ""
+    waived: bool = False
+    """A waiver was needed, whether it was enough or not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetResult:
+    """One budget, measured."""
+
+    budget: str
+    """What a waiver calls it."""
+    artifact: str
+    variant: str
+    size_bytes: int
+    max_bytes: int | None
+    growth_bytes: int | None
+    """None without a baseline."""
+    growth_max_bytes: int | None
+    baseline: str
+    """Where the baseline is from; empty where there is none."""
+    waiver: str
+    """Reasons of the waivers that were needed; empty where none was."""
+    status: LimitStatus
+    """Failed if one limit is broken; skipped if none could be measured."""
+    limits: tuple[Limit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Leave:
+    """The waivers of one budget on one day."""
+
+    counting: tuple[Waiver, ...]
+    expired: tuple[Waiver, ...]
+
+    @property
+    def extra_bytes(self) -> int:
+        return sum(waiver.extra_bytes for waiver in self.counting)
+
+    def reasons(self) -> str:
+        return "; ".join(
+            f"{each.reason} ({each.owner}, to {each.expires})" for each in self.counting
+        )
+
+
+def check(
+    budgets: Sequence[Budget],
+    sizes: Sizes,
+    baseline: Baseline | None,
+    waivers: Sequence[Waiver],
+    today: date,
+) -> tuple[BudgetResult, ...]:
+    """Measure every budget, in the given order.
+
+    A waiver counts up to and with its last day and raises both limits of its budget. Raises
+    InputError for a budget whose artifact was not measured.
+    """
+    return tuple(
+        _result(budget, sizes, baseline, _leave(budget, waivers, today)) for budget in budgets
+    )
+
+
+def _leave(budget: Budget, waivers: Sequence[Waiver], today: date) -> _Leave:
+    named = [waiver for waiver in waivers if waiver.budget == budget.id]
+    return _Leave(
+        counting=tuple(waiver for waiver in named if today <= waiver.expires),
+        expired=tuple(waiver for waiver in named if today > waiver.expires),
+    )
+
+
+def _result(budget: Budget, sizes: Sizes, baseline: Baseline | None, leave: _Leave) -> BudgetResult:
+    key = (budget.artifact, str(budget.variant))
+    if key not in sizes:
+        msg = f"the budget {budget.id} names an artifact that was not built: {budget.artifact}"
+        raise InputError(msg, hint="name one of the key artifacts")
+    size_bytes = sizes[key]
+    before_bytes = baseline.sizes.get(key) if baseline else None
+    growth_bytes = None if before_bytes is None else size_bytes - before_bytes
+    limits: list[Limit] = []
+    if budget.max_bytes is not None:
+        limits.append(_limit(LimitKind.SIZE, size_bytes, budget.max_bytes, leave))
+    if budget.growth_bytes is not None:
+        limits.append(
+            _limit(LimitKind.GROWTH, growth_bytes, budget.growth_bytes, leave)
+            if growth_bytes is not None
+            else _skipped(baseline, budget)
+        )
+    return BudgetResult(
+        budget=budget.id,
+        artifact=budget.artifact,
+        variant=key[1],
+        size_bytes=size_bytes,
+        max_bytes=budget.max_bytes,
+        growth_bytes=growth_bytes,
+        growth_max_bytes=budget.growth_bytes,
+        baseline=baseline.source if baseline and before_bytes is not None else "",
+        waiver=leave.reasons() if any(limit.waived for limit in limits) else "",
+        status=_joined(limits),
+        limits=tuple(limits),
+    )
+
+
+def _limit(kind: LimitKind, measured: int, allowed: int, leave: _Leave) -> Limit:
+    raised = allowed + leave.extra_bytes
+    what = _measured(kind, measured)
+    if measured <= allowed:
+        return Limit(
+            kind=kind, status=LimitStatus.PASS, text=f"{what}, allowed {format_bytes(allowed)}"
+        )
+    if measured <= raised:
+        text = f"{what}, allowed {format_bytes(allowed)} and by waiver {format_bytes(raised)}"
+        text = f"{text}: {leave.reasons()}"
+        return Limit(kind=kind, status=LimitStatus.PASS, text=text, waived=True)
+    over = format_bytes(measured - raised)
+    waived = f" (waivers included: {leave.reasons()})" if leave.counting else ""
+    expired = "".join(
+        f"; the waiver of {each.owner} expired on {each.expires}" for each in leave.expired
+    )
+    return Limit(
+        kind=kind,
+        status=LimitStatus.FAIL,
+        text=f"{what}, {over} over the allowed {format_bytes(raised)}{waived}{expired}",
+        hint="see what grew in the report, or waive it with a reason, an owner and a date",
+        waived=bool(leave.counting),
+    )
+
+
+def _measured(kind: LimitKind, measured: int) -> str:
+    match kind:
+        case LimitKind.SIZE:
+            return f"{format_bytes(measured)} ({measured:,} bytes)"
+        case LimitKind.GROWTH:
+            return f"{format_growth(measured)} ({measured:+,} bytes)"
+    assert_never(kind)
+
+
+def _skipped(baseline: Baseline | None, budget: Budget) -> Limit:
+    why = f"{baseline.source} does not hold {budget.id}" if baseline else "there is no baseline"
+    return Limit(
+        kind=LimitKind.GROWTH,
+        status=LimitStatus.SKIPPED,
+        text=f"growth was not checked: {why}",
+        hint="keep sizes.json of the main branch's size stage, and name it as baseline",
+    )
+
+
+def _joined(limits: Sequence[Limit]) -> LimitStatus:
+    found = {limit.status for limit in limits}
+    order = (LimitStatus.FAIL, LimitStatus.PASS)
+    return next((status for status in order if status in found), LimitStatus.SKIPPED)

@@ -1,0 +1,40 @@
+"""Stage `build`: the plain and the profile variant of the engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from megtrim.errors import ProductFailure
+from megtrim.midout.trace import regions_in_binary
+from megtrim.plan.graph import Task
+from megtrim.recipe import Variant
+from megtrim.stages import building
+from megtrim.stages.context import Context
+
+REGIONS = "regions.txt"
+
+
+def inputs(task: Task, context: Context) -> dict[str, str]:
+    """Name what enters the build."""
+    return building.inputs(context, building.order(context, Variant(task.name), {}))
+
+
+def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
+    """Build the variant; of the profile variant, list the regions that it holds."""
+    wanted = building.order(context, Variant(task.name), {})
+    result = building.work(context, wanted, folder)
+    if wanted.variant is Variant.PROFILE:
+        result["regions held"] = _list_regions(context, folder)
+    return result
+
+
+def _list_regions(context: Context, folder: Path) -> int:
+    program = folder / "bin" / context.target()
+    regions = regions_in_binary(program.read_bytes())
+    if not regions:
+        msg = f"the profile build of {context.target()} holds no midout regions"
+        raise ProductFailure(msg, hint="is the target linked statically against the engine?")
+    text = "".join(f"{region}\n" for region in regions)
+    (folder / REGIONS).write_text(text, encoding="utf-8")
+    return len(regions)

@@ -1,0 +1,95 @@
+"""Running a plan: each task once for equal inputs, in order, and what became of each.
+
+Bad input and Ctrl-C end a chain at once. A product or infrastructure failure ends only what
+rests on it: the verdict speaks of it, and the chain exits as its worst stage.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from megtrim.errors import InfrastructureFailure, MegtrimError, ProductFailure
+from megtrim.plan.graph import Stage, Task
+from megtrim.plan.why import State, Step, reason
+from megtrim.stages import build, header, profile, reduce, report, size, verdict, verify
+from megtrim.stages.context import Context, StageModule
+from megtrim.store import Folder, key_of
+
+MODULES: Mapping[Stage, StageModule] = {
+    Stage.BUILD: build,
+    Stage.PROFILE: profile,
+    Stage.HEADER: header,
+    Stage.REDUCE: reduce,
+    Stage.VERIFY: verify,
+    Stage.SIZE: size,
+    Stage.VERDICT: verdict,
+    Stage.REPORT: report,
+}
+
+
+def run(tasks: Sequence[Task], context: Context) -> tuple[int, list[int]]:
+    """Run what is not up to date; return how many tasks that were, and the exit statuses."""
+    ran = 0
+    codes = []
+    for task in tasks:
+        missing = [need for need in task.needs if need not in context.done]
+        if missing:
+            context.console.say(f"  skip  {task.id}: {missing[0]} did not succeed")
+            continue
+        try:
+            folder, fresh = _ensure(task, context)
+            if task.stage is Stage.HEADER:
+                header.settle(context, folder)
+        except (ProductFailure, InfrastructureFailure) as failure:
+            context.failed[task.id] = failure
+            context.console.warn(f"{task.id}: {failure}")
+            codes.append(failure.exit_code)
+            continue
+        ran += fresh
+        context.done[task.id] = folder
+        codes.append(int(folder.result.get("exit code", 0)))
+    return ran, codes
+
+
+def plan(tasks: Sequence[Task], context: Context) -> tuple[Step, ...]:
+    """Say what :func:`run` would do and why, without doing it."""
+    return tuple(_step(task, context) for task in tasks)
+
+
+def _ensure(task: Task, context: Context) -> tuple[Folder, bool]:
+    started = time.monotonic()
+    module = MODULES[task.stage]
+    named = module.inputs(task, context)
+
+    def produce(folder: Path) -> Mapping[str, Any]:
+        context.console.say(f"  run   {task.id}")
+        return module.work(task, context, folder)
+
+    folder, fresh = context.store.ensure(task.stage, task.name, named, produce)
+    how = f"done  {task.id} in {time.monotonic() - started:.1f} s" if fresh else f"ok    {task.id}"
+    context.console.say(f"  {how}")
+    return folder, fresh
+
+
+def _step(task: Task, context: Context) -> Step:
+    waits = [need for need in (*task.needs, *task.wants) if need not in context.done]
+    if waits:
+        return _told(task, State.WAITS, f"on {waits[0]}")
+    try:
+        named = MODULES[task.stage].inputs(task, context)
+    except MegtrimError as error:
+        return _told(task, State.WAITS, error.message)
+    found = context.store.find(task.stage, key_of(task.stage, task.name, named))
+    if found is not None:
+        context.done[task.id] = found
+        relative = found.path.relative_to(context.store.root)
+        return _told(task, State.DONE, "nothing it rests on changed", str(relative))
+    previous = context.store.previous(task.stage, task.name)
+    return _told(task, State.RUN, reason(named, previous.inputs if previous else None))
+
+
+def _told(task: Task, state: State, why: str, folder: str = "") -> Step:
+    return Step(task=task.id, stage=task.stage, name=task.name, state=state, why=why, folder=folder)

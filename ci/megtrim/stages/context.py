@@ -1,0 +1,94 @@
+"""What a stage may use: the configuration, the doers, and the results of earlier tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any, Protocol
+
+from megtrim.config.load import LoadedConfig
+from megtrim.config.scenarios import Scenario
+from megtrim.console import Console
+from megtrim.devices import Device
+from megtrim.engines import Engine
+from megtrim.engines.builder import Builder
+from megtrim.errors import InputError, MegtrimError
+from megtrim.plan.graph import Task
+from megtrim.recipe import Toolchain
+from megtrim.store import Folder, Store, sha256_file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Everything around a trim; ``done`` and ``failed`` fill up as its tasks end."""
+
+    loaded: LoadedConfig
+    engine: Engine
+    toolchain: Toolchain
+    builder: Builder
+    devices: Mapping[str, Device]
+    """By CPU class."""
+    store: Store
+    console: Console
+    today: date
+    """The day that waivers are judged against."""
+    accept: bool = False
+    """A person accepts the new keep set, shrunken traces included."""
+    done: dict[str, Folder] = field(default_factory=dict)
+    failed: dict[str, MegtrimError] = field(default_factory=dict)
+
+    def path(self, relative: Path) -> Path:
+        """Return a path of the configuration, which is relative to its file."""
+        return self.loaded.resolve(relative)
+
+    def device(self, scenario: Scenario) -> Device:
+        """Return the device that stands for the scenario's CPU class."""
+        device = self.devices.get(scenario.cpu_class.name)
+        if device is None:
+            msg = f"no device stands for CPU class {scenario.cpu_class.name}"
+            raise InputError(msg, hint="add one under `devices`")
+        return device
+
+    def target(self) -> str:
+        """Return the name of the program that is built, trimmed and run."""
+        return self.loaded.config.engine.target
+
+
+class StageModule(Protocol):
+    """What the chain asks of each stage."""
+
+    def inputs(self, task: Task, context: Context) -> dict[str, str]:
+        """Name everything that the result depends on."""
+
+    def work(self, task: Task, context: Context, folder: Path) -> Mapping[str, Any]:
+        """Do it, leave files in ``folder``, return the result."""
+
+
+def binary(folder: Folder, name: str) -> Path:
+    """Return a built artifact of a build's folder."""
+    return folder.file(f"bin/{name}")
+
+
+def binary_digest(folder: Folder, name: str) -> str:
+    """Return an artifact's sha256."""
+    return folder.files[f"bin/{name}"]
+
+
+def scenario_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
+    """Name what binds a run of a scenario: model, arguments, inputs, threads, cache, device."""
+    settings = scenario.settings
+    named = {
+        "model": sha256_file(context.path(scenario.model.file)),
+        "arguments": " ".join(settings.args),
+        "threads": str(settings.threads),
+        "fast run": str(settings.fast_run),
+        "timeout": str(settings.timeout_s),
+    }
+    for name, path in sorted(settings.inputs.items()):
+        named[f"input {name}"] = sha256_file(context.path(path))
+    if settings.algo_cache is not None:
+        named["algorithm cache"] = sha256_file(context.path(settings.algo_cache))
+    device = context.device(scenario).identity()
+    return named | {f"device {label}": value for label, value in device.items()}

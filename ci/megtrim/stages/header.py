@@ -1,0 +1,138 @@
+"""Stage `header`: traces and operator JSON become the keep set and the header.
+
+The keep set that the team committed is the predecessor: a scenario that lost regions against
+it fails until a person accepts that (``--accept``), and then the file is written anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from megtrim.config.model import ModelConfig
+from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.errors import ProductFailure
+from megtrim.midout.header import Layout, render
+from megtrim.midout.keepset import (
+    ScenarioRecord,
+    build_keep_set,
+    dump_keep_set,
+    parse_keep_set,
+    shrunken,
+)
+from megtrim.midout.trace import read_trace
+from megtrim.models.needs import load_needs
+from megtrim.models.operators import OperatorNeeds, merge
+from megtrim.plan.graph import Task, trace_task
+from megtrim.stages.context import Context
+from megtrim.stages.scenarios import cache_of
+from megtrim.store import Folder, sha256_file, write_atomically
+
+KEEP_SET_FILE = "keepset.json"
+TRACE_FILE = "trace.txt"
+_LISTED = 10
+
+
+def inputs(task: Task, context: Context) -> dict[str, str]:
+    """Name the traces, the models and their JSON, the layout, and the engine's modes."""
+    config = context.loaded.config
+    named = {
+        "generation": str(context.engine.identity().generation),
+        "layout": config.trim.layout,
+        "elementwise modes": str(context.engine.elemwise_modes()),
+    }
+    for scenario in all_scenarios(config):
+        named[f"trace {scenario.id}"] = context.done[trace_task(scenario)].files[TRACE_FILE]
+    for model in config.models:
+        for path in (model.file, *model.strip_info):
+            named[f"model {model.name} {path.name}"] = sha256_file(context.path(path))
+    return named
+
+
+def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
+    """Merge, and write the keep set and the header."""
+    config = context.loaded.config
+    needs, warnings = _needs(context)
+    keep = build_keep_set(
+        generation=context.engine.identity().generation,
+        scenarios=tuple(_record(scenario, context) for scenario in all_scenarios(config)),
+        operators=needs,
+    )
+    (folder / KEEP_SET_FILE).write_text(dump_keep_set(keep), encoding="utf-8")
+    files = render(
+        keep, layout=Layout(config.trim.layout), elemwise_modes=context.engine.elemwise_modes()
+    )
+    (folder / "include").mkdir()
+    for name, content in files.files:
+        (folder / "include" / name).write_text(content, encoding="utf-8")
+    return {
+        "regions": len(keep.regions()),
+        "operators": len(needs.operators),
+        "warnings": list(warnings),
+    }
+
+
+def _needs(context: Context) -> tuple[OperatorNeeds, tuple[str, ...]]:
+    loaded = [_model_needs(model, context) for model in context.loaded.config.models]
+    models = [
+        (model.name, info)
+        for model, (infos, _) in zip(context.loaded.config.models, loaded, strict=True)
+        for info in infos
+    ]
+    return merge(models), tuple(warning for _, warnings in loaded for warning in warnings)
+
+
+def _model_needs(model: ModelConfig, context: Context) -> Any:
+    return load_needs(
+        context.path(model.file), tuple(context.path(path) for path in model.strip_info)
+    )
+
+
+def _record(scenario: Scenario, context: Context) -> ScenarioRecord:
+    settings = scenario.settings
+    folder = context.done[trace_task(scenario)]
+    trace = read_trace(folder.file(TRACE_FILE))
+    cache = cache_of(scenario, context)
+    digests = ((name, sha256_file(context.path(path))) for name, path in settings.inputs.items())
+    return ScenarioRecord(
+        id=scenario.id,
+        model_sha256=sha256_file(context.path(scenario.model.file)),
+        arguments=settings.args,
+        inputs=tuple(sorted(digests)),
+        algo_cache_sha256=sha256_file(cache) if cache else None,
+        threads=settings.threads,
+        trace_sha256=trace.sha256,
+        regions=trace.regions,
+    )
+
+
+def settle(context: Context, folder: Folder) -> None:
+    """Hold a keep set, new or not, against the committed one.
+
+    That file is written where there is none yet or where a person accepts the new one.
+    """
+    text = folder.file(KEEP_SET_FILE).read_text(encoding="utf-8")
+    path = context.path(context.loaded.config.keep_set)
+    if not path.exists() or context.accept:
+        write_atomically(path, text)
+        context.console.say(f"  wrote {path}: commit it, it says what is kept and for whom")
+        return
+    before = path.read_text(encoding="utf-8", errors="replace")
+    lost = shrunken(
+        parse_keep_set(before, source=str(path)), parse_keep_set(text, source=KEEP_SET_FILE)
+    )
+    if lost:
+        raise ProductFailure(
+            "\n".join(["a trace shrank against the committed keep set:", *_losses(lost)]),
+            hint="if that is meant, accept it: megtrim header --accept",
+        )
+    if before != text:
+        context.console.warn(f"{path} is not what was traced now; `megtrim header --accept`")
+
+
+def _losses(lost: Any) -> Iterator[str]:
+    for scenario_id, regions in lost:
+        shown = ", ".join(str(region) for region in regions[:_LISTED])
+        more = f" and {len(regions) - _LISTED} more" if len(regions) > _LISTED else ""
+        yield f"  {scenario_id} no longer runs {shown}{more}"

@@ -1,0 +1,32 @@
+"""Stage `report`: the verdict as JUnit, Markdown and HTML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from megtrim.plan.graph import VERDICT, Task
+from megtrim.report import html, junit, markdown
+from megtrim.stages.context import Context
+from megtrim.verdict.model import parse_verdict
+
+VERDICT_FILE = "verdict.json"
+_WRITERS = (
+    ("junit.xml", junit.render),
+    ("report.md", markdown.render),
+    ("index.html", html.render),
+)
+
+
+def inputs(task: Task, context: Context) -> dict[str, str]:
+    """Name what enters: the verdict alone."""
+    return {"verdict": context.done[VERDICT].files[VERDICT_FILE]}
+
+
+def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
+    """Write every form of the report."""
+    source = context.done[VERDICT].file(VERDICT_FILE)
+    verdict = parse_verdict(source.read_text(encoding="utf-8"), source=str(source))
+    for name, render in _WRITERS:
+        (folder / name).write_text(render(verdict), encoding="utf-8")
+    return {}

@@ -1,0 +1,207 @@
+"""Stage `verdict`: what all stages saw, joined into ``verdict.json``.
+
+Failures enter as well as results: a scenario that a dead device could not run is there, with
+the reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.errors import InfrastructureFailure, MegtrimError
+from megtrim.plan.graph import HEADER, PLAIN, REDUCED, Task, trace_task, verify_task
+from megtrim.stages.context import Context
+from megtrim.stages.kept import operators_use, regions_use
+from megtrim.stages.weighed import artifact_sizes, budget_rows
+from megtrim.verdict.join import Facts, exit_code, join
+from megtrim.verdict.model import (
+    Check,
+    CheckKind,
+    CheckStatus,
+    DeviceIdentity,
+    EngineIdentity,
+    OutputResult,
+    ScenarioResult,
+    ScenarioStatus,
+    ToolchainIdentity,
+    TrimChoice,
+    to_json,
+)
+
+VERDICT_FILE = "verdict.json"
+
+_STAGE_CHECKS = {
+    PLAIN: CheckKind.BUILD,
+    "build/profile": CheckKind.BUILD,
+    HEADER: CheckKind.HEADER,
+    REDUCED: CheckKind.REDUCE,
+}
+
+
+def inputs(task: Task, context: Context) -> dict[str, str]:
+    """Name every result and every failure."""
+    named = {"config": context.loaded.sha256, "engine": context.engine.identity().digest}
+    for wanted in task.wants:
+        if wanted in context.done:
+            named[wanted] = context.done[wanted].key
+        elif wanted in context.failed:
+            failure = context.failed[wanted]
+            named[wanted] = hashlib.sha256(f"{failure.exit_code} {failure}".encode()).hexdigest()
+        else:
+            named[wanted] = "not reached"
+    return named
+
+
+def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
+    """Join, write ``verdict.json``, say what the exit status is."""
+    config = context.loaded.config
+    identity, toolchain = context.engine.identity(), context.toolchain
+    scenarios = tuple(_scenario(each, context) for each in all_scenarios(config))
+    lines = {e.id: context.loaded.line(*e.path) for e in all_scenarios(config)}
+    lines |= {b.artifact: context.loaded.line("budgets", i) for i, b in enumerate(config.budgets)}
+    verdict = join(
+        Facts(
+            project=context.loaded.folder.name,
+            config=context.loaded.path.name,
+            lines=lines,
+            engine=EngineIdentity(
+                kind=identity.kind,
+                generation=identity.generation,
+                digest=identity.digest,
+                commit=identity.commit,
+                dirty=identity.dirty,
+            ),
+            toolchain=ToolchainIdentity(
+                kind=toolchain.kind, target=toolchain.target, version=toolchain.version
+            ),
+            devices=tuple(
+                DeviceIdentity(name=device.name, kind=device.kind, facts=device.facts())
+                for _, device in sorted(context.devices.items())
+            ),
+            trim=TrimChoice(
+                level=config.trim.level,
+                layout=config.trim.layout,
+                minimum_size=config.trim.minimum_size,
+                optimize=config.trim.optimize,
+            ),
+            artifacts=artifact_sizes(context),
+            regions=regions_use(context),
+            operators=operators_use(context),
+            scenarios=scenarios,
+            budgets=budget_rows(context),
+            checks=tuple(_stage_checks(context)),
+            warnings=_warnings(context),
+        )
+    )
+    (folder / VERDICT_FILE).write_text(to_json(verdict), encoding="utf-8")
+    return {"verdict": verdict.verdict, "exit code": exit_code(verdict)}
+
+
+def _scenario(each: Scenario, context: Context) -> ScenarioResult:
+    task = verify_task(each)
+    traced = context.done.get(trace_task(each))
+    regions = int(traced.result["regions"]) if traced else 0
+    if task not in context.done:
+        return _unverified(each, context, regions)
+    result = context.done[task].result
+    return ScenarioResult(
+        id=each.id,
+        model=each.model.name,
+        scenario=each.settings.name,
+        cpu_class=each.cpu_class.name,
+        arguments=each.settings.args,
+        device=result["device"]["name"],
+        status=ScenarioStatus(result["status"]),
+        regions=regions,
+        time_s=float(result["time_s"]),
+        text=result["text"],
+        outputs=tuple(OutputResult(**row) for row in result["outputs"]),
+        missing_regions=tuple(result["missing regions"]),
+        log_tail=result["log tail"],
+        reproduce=_reproduce(each, context),
+    )
+
+
+def _unverified(each: Scenario, context: Context, regions: int) -> ScenarioResult:
+    """Say why a scenario has no result: what failed before it could be verified."""
+    failure = next((context.failed[task] for task in _before(each) if task in context.failed), None)
+    device = context.devices.get(each.cpu_class.name)
+    return ScenarioResult(
+        id=each.id,
+        model=each.model.name,
+        scenario=each.settings.name,
+        cpu_class=each.cpu_class.name,
+        arguments=each.settings.args,
+        device=device.name if device else "",
+        status=_status(failure, each, context),
+        regions=regions,
+        time_s=0.0,
+        text=failure.message.splitlines()[0] if failure else "a stage before it did not succeed",
+        log_tail=str(failure) if failure else "",
+        reproduce=_reproduce(each, context),
+    )
+
+
+def _before(each: Scenario) -> tuple[str, ...]:
+    return (f"{trace_task(each)}#search", trace_task(each), verify_task(each))
+
+
+def _status(failure: MegtrimError | None, each: Scenario, context: Context) -> ScenarioStatus:
+    if failure is None:
+        return ScenarioStatus.UNVERIFIED
+    if isinstance(failure, InfrastructureFailure):
+        return ScenarioStatus.INFRASTRUCTURE
+    traced = trace_task(each) in context.failed
+    return ScenarioStatus.TRACE if traced else ScenarioStatus.ENGINE_ERROR
+
+
+def _stage_checks(context: Context) -> Iterator[Check]:
+    """Yield a check for each stage that is no scenario and no budget."""
+    for task, kind in _STAGE_CHECKS.items():
+        done, failure = context.done.get(task), context.failed.get(task)
+        if done is None and failure is None:
+            continue
+        infrastructure = isinstance(failure, InfrastructureFailure)
+        bad = CheckStatus.INFRASTRUCTURE if infrastructure else CheckStatus.FAIL
+        yield Check(
+            id=f"{kind}:{task}",
+            kind=kind,
+            subject=task,
+            status=bad if failure else CheckStatus.PASS,
+            text=failure.message.splitlines()[0] if failure else _seen(task, context),
+            detail=str(failure) if failure else "",
+            hint=failure.hint if failure else "",
+            file=context.loaded.path.name,
+            line=context.loaded.line("engine"),
+        )
+
+
+def _seen(task: str, context: Context) -> str:
+    result = context.done[task].result
+    if task == HEADER:
+        return f"{result['regions']} regions, {result['operators']} operators are kept"
+    if task == REDUCED:
+        units = result["translation units"]
+        return f"built; the header was in all {units} translation units that were compiled"
+    return "built"
+
+
+def _reproduce(each: Scenario, context: Context) -> str:
+    given = "".join(f" --input {n}={p}" for n, p in sorted(each.settings.inputs.items()))
+    arguments = " ".join(each.settings.args)
+    config = context.loaded.path.name
+    return f"megtrim verify --config {config} --probe {each.model.name}{given} -- {arguments}"
+
+
+def _warnings(context: Context) -> tuple[str, ...]:
+    dirty = context.engine.identity().dirty
+    header = context.done.get(HEADER)
+    return (
+        *context.loaded.warnings,
+        *((f"the engine's tree differs from its commit in {len(dirty)} files",) if dirty else ()),
+        *(header.result["warnings"] if header else ()),
+    )

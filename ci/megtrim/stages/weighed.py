@@ -1,0 +1,51 @@
+"""From the size stage's manifest to what a verdict shows of it."""
+
+from __future__ import annotations
+
+from megtrim.plan.graph import SIZE
+from megtrim.stages.context import Context
+from megtrim.verdict.model import ArtifactSizes, BudgetRow, BudgetStatus, VariantSize
+
+
+def artifact_sizes(context: Context) -> tuple[ArtifactSizes, ...]:
+    """Return every artifact with its variants, plain first; nothing where nothing was weighed."""
+    if SIZE not in context.done:
+        return ()
+    rows = context.done[SIZE].result["artifacts"]
+    plain = {row["artifact"]: row["size_bytes"] for row in rows if row["variant"] == "plain"}
+    return tuple(
+        ArtifactSizes(
+            name=name,
+            sizes=tuple(
+                VariantSize(
+                    variant=row["variant"],
+                    size_bytes=row["size_bytes"],
+                    share=row["size_bytes"] / plain[name],
+                    sections=tuple((group, size_bytes) for group, size_bytes in row["groups"]),
+                )
+                for row in rows
+                if row["artifact"] == name
+            ),
+        )
+        for name in context.loaded.config.artifacts
+    )
+
+
+def budget_rows(context: Context) -> tuple[BudgetRow, ...]:
+    """Return every budget as it was judged."""
+    if SIZE not in context.done:
+        return ()
+    return tuple(
+        BudgetRow(
+            artifact=row["artifact"],
+            variant=row["variant"],
+            size_bytes=row["size_bytes"],
+            max_bytes=row["max_bytes"],
+            growth_bytes=row["growth_bytes"],
+            growth_max_bytes=row["growth_max_bytes"],
+            baseline=row["baseline"],
+            waiver=row["waiver"],
+            status=BudgetStatus(row["status"]),
+        )
+        for row in context.done[SIZE].result["budgets"]
+    )

@@ -1,0 +1,177 @@
+"""The checks that a scenario's result and a budget's row amount to, each with its reason.
+
+Pure; part of the verdict room. Every scenario has the same two checks in every run (trap, parity),
+so that a test history can follow them; what went wrong otherwise is a third one.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, assert_never
+
+from megtrim.config.units import format_bytes, format_growth
+from megtrim.verdict.kinds import BudgetStatus, CheckKind, CheckStatus, ScenarioStatus
+from megtrim.verdict.model import (
+    BudgetRow,
+    Check,
+    ScenarioResult,
+)
+
+_NO_TRAP = "ran to its end, no trap"
+_NOT_REACHED = "not reached, see {kind}"
+
+_HINTS = {
+    CheckKind.TRAP: "if this must run, add it as a scenario and trace it again: megtrim trim",
+    CheckKind.PARITY: "compare the same scenario on plain and profile; "
+    "verify.tolerance allows a difference that you accept",
+    CheckKind.ENGINE: "no region is missing, so trimming is not at fault: "
+    "look at the model, its input and the engine's message",
+    CheckKind.TRACE: "accept the new trace if the lost regions are meant to go, "
+    "or find out why the scenario no longer runs them",
+    CheckKind.DEVICE: "nothing is known about the product: look at the device, then verify again",
+    CheckKind.COVERAGE: "verify this scenario on a device of its class: megtrim verify",
+}
+
+
+def scenario_checks(
+    scenario: ScenarioResult, *, file: str, line: int, expired: bool
+) -> tuple[Check, ...]:
+    """Return the checks of one scenario, which is configured at ``file``:``line``.
+
+    ``expired``: an unverified scenario's last proof is too old, which is a failure.
+    """
+
+    def check(kind: CheckKind, status: CheckStatus, text: str) -> Check:
+        ended_here = status not in (CheckStatus.PASS, CheckStatus.SKIPPED)
+        timed = ended_here or (kind is CheckKind.TRAP and status is CheckStatus.PASS)
+        return Check(
+            id=f"{kind}:{scenario.id}",
+            kind=kind,
+            subject=scenario.id,
+            status=status,
+            text=text,
+            detail=_detail(scenario) if ended_here else "",
+            hint=_HINTS[kind] if ended_here else "",
+            time_s=scenario.time_s if timed else 0.0,
+            file=file,
+            line=line,
+            reproduce=scenario.reproduce,
+        )
+
+    if scenario.status is ScenarioStatus.PASS:
+        return (
+            check(CheckKind.TRAP, CheckStatus.PASS, _NO_TRAP),
+            check(CheckKind.PARITY, CheckStatus.PASS, scenario.text),
+        )
+    kind, status = _ending(scenario.status, expired=expired)
+    ending = check(kind, status, scenario.text)
+    not_reached = _NOT_REACHED.format(kind=kind)
+    if kind is CheckKind.PARITY:
+        return (check(CheckKind.TRAP, CheckStatus.PASS, _NO_TRAP), ending)
+    parity = check(CheckKind.PARITY, CheckStatus.SKIPPED, not_reached)
+    if kind is CheckKind.TRAP:
+        return (ending, parity)
+    return (ending, check(CheckKind.TRAP, CheckStatus.SKIPPED, not_reached), parity)
+
+
+def _ending(
+    status: Literal[
+        ScenarioStatus.TRAP,
+        ScenarioStatus.PARITY,
+        ScenarioStatus.ENGINE_ERROR,
+        ScenarioStatus.TRACE,
+        ScenarioStatus.INFRASTRUCTURE,
+        ScenarioStatus.UNVERIFIED,
+    ],
+    *,
+    expired: bool,
+) -> tuple[CheckKind, CheckStatus]:
+    """Return the check that a scenario ended at; an expired proof fails whatever the cause."""
+    match status:
+        case ScenarioStatus.TRAP:
+            return CheckKind.TRAP, CheckStatus.FAIL
+        case ScenarioStatus.PARITY:
+            return CheckKind.PARITY, CheckStatus.FAIL
+        case ScenarioStatus.ENGINE_ERROR:
+            return CheckKind.ENGINE, CheckStatus.FAIL
+        case ScenarioStatus.TRACE:
+            return CheckKind.TRACE, CheckStatus.FAIL
+        case ScenarioStatus.INFRASTRUCTURE if not expired:
+            return CheckKind.DEVICE, CheckStatus.INFRASTRUCTURE
+        case ScenarioStatus.INFRASTRUCTURE | ScenarioStatus.UNVERIFIED:
+            return CheckKind.COVERAGE, CheckStatus.FAIL if expired else CheckStatus.UNVERIFIED
+        case _:
+            assert_never(status)
+
+
+def _detail(scenario: ScenarioResult) -> str:
+    arguments = " ".join(scenario.arguments) or "none"
+    lines = [f"model: {scenario.model}", f"arguments: {arguments}", f"device: {scenario.device}"]
+    if scenario.missing_regions:
+        lines.append(f"regions that are needed and were not kept: {len(scenario.missing_regions)}")
+        lines += [f"  {region}" for region in scenario.missing_regions]
+    differing = [output for output in scenario.outputs if not output.equal]
+    for output in differing:
+        largest = output.largest_difference
+        shown = "not comparable" if largest is None else f"largest difference {largest:g}"
+        lines.append(f"output {output.name}: {output.size_bytes} bytes, {shown}")
+    if scenario.log_tail.strip():
+        lines += ["end of the log:", scenario.log_tail.rstrip("\n")]
+    return "\n".join(lines)
+
+
+def budget_checks(row: BudgetRow, *, file: str, line: int) -> tuple[Check, ...]:
+    """Return the size and the growth check of one budget; the row's status is what counts.
+
+    A failed row always fails at least one of its checks.
+    """
+    failed = row.status is BudgetStatus.FAIL
+    oversize = row.max_bytes is not None and row.size_bytes > row.max_bytes
+    by_size = oversize or row.growth_max_bytes is None
+    by_growth = (row.growth_bytes or 0) > (row.growth_max_bytes or 0) or not by_size
+    result = []
+    if row.max_bytes is not None or row.growth_max_bytes is None:
+        check = _budget_check(row, CheckKind.SIZE, _size_text(row), failed and by_size, file, line)
+        result.append(check)
+    if row.growth_max_bytes is not None:
+        text = _growth_text(row)
+        result.append(_budget_check(row, CheckKind.GROWTH, text, failed and by_growth, file, line))
+    return tuple(result)
+
+
+def _budget_check(
+    row: BudgetRow, kind: CheckKind, text: str, failed: bool, file: str, line: int
+) -> Check:
+    nothing_to_compare = kind is CheckKind.GROWTH and row.growth_bytes is None
+    status = CheckStatus.PASS
+    if failed:
+        status = CheckStatus.FAIL
+    elif row.status is BudgetStatus.SKIPPED or nothing_to_compare:
+        status = CheckStatus.SKIPPED
+    return Check(
+        id=f"{kind}:{row.artifact}/{row.variant}",
+        kind=kind,
+        subject=f"{row.artifact}/{row.variant}",
+        status=status,
+        text=f"{text}, waived: {row.waiver}" if row.waiver else text,
+        hint="make it smaller, raise the budget, or add a waiver with a reason" if failed else "",
+        file=file,
+        line=line,
+        reproduce="megtrim size" if failed else "",
+    )
+
+
+def _size_text(row: BudgetRow) -> str:
+    size = format_bytes(row.size_bytes)
+    if row.max_bytes is None:
+        return f"{size}, no limit"
+    left = row.max_bytes - row.size_bytes
+    room = f"{format_bytes(left)} left" if left >= 0 else f"{format_bytes(-left)} too many"
+    return f"{size} of {format_bytes(row.max_bytes)}, {room}"
+
+
+def _growth_text(row: BudgetRow) -> str:
+    if row.growth_bytes is None:
+        return "no baseline to compare with"
+    allowed = format_bytes(row.growth_max_bytes or 0)
+    origin = f" since {row.baseline}" if row.baseline else ""
+    return f"{format_growth(row.growth_bytes)}{origin}, {allowed} allowed"

@@ -1,0 +1,128 @@
+"""Joins what the stages saw into one verdict, with a reason for each check.
+
+Pure: facts in, verdict out; nothing is measured or run here. The rule of what checks add up to is
+:func:`megtrim.verdict.kinds.decide`; the exit status follows from the verdict alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from megtrim.config.units import format_bytes
+from megtrim.errors import EXIT_PASS, ProductFailure
+from megtrim.verdict.checks import budget_checks, scenario_checks
+from megtrim.verdict.kinds import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, decide
+from megtrim.verdict.model import (
+    ArtifactSizes,
+    BudgetRow,
+    Check,
+    DeviceIdentity,
+    EngineIdentity,
+    OperatorsUse,
+    RegionsUse,
+    ScenarioResult,
+    ToolchainIdentity,
+    TrimChoice,
+    Verdict,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the stages saw. ``lines`` says where a scenario id or artifact name is configured."""
+
+    project: str
+    config: str
+    lines: Mapping[str, int]
+    engine: EngineIdentity
+    toolchain: ToolchainIdentity
+    devices: tuple[DeviceIdentity, ...]
+    trim: TrimChoice
+    artifacts: tuple[ArtifactSizes, ...]
+    regions: RegionsUse
+    operators: OperatorsUse
+    scenarios: tuple[ScenarioResult, ...]
+    expired: frozenset[str] = frozenset()
+    """Ids of unverified scenarios whose last proof is older than allowed, or was never made."""
+    budgets: tuple[BudgetRow, ...]
+    checks: tuple[Check, ...] = ()
+    """Of the stages that are no scenario and no budget: build, trace, header, reduce, latency."""
+    warnings: tuple[str, ...] = ()
+
+
+def join(facts: Facts) -> Verdict:
+    """Return the verdict on ``facts``; checks are ordered by kind, then subject."""
+    checks = _checks(facts)
+    return Verdict(
+        verdict=decide(check.status for check in checks),
+        headline=_headline(facts, checks),
+        checks=checks,
+        project=facts.project,
+        config=facts.config,
+        engine=facts.engine,
+        toolchain=facts.toolchain,
+        devices=tuple(sorted(facts.devices, key=lambda device: device.name)),
+        trim=facts.trim,
+        artifacts=facts.artifacts,
+        regions=facts.regions,
+        operators=facts.operators,
+        scenarios=tuple(sorted(facts.scenarios, key=lambda scenario: scenario.id)),
+        budgets=facts.budgets,
+        warnings=facts.warnings,
+    )
+
+
+def exit_code(verdict: Verdict) -> int:
+    """Return the exit status: 1 for a failure (an expired proof is one), else 0."""
+    return ProductFailure.exit_code if verdict.verdict is VerdictKind.FAIL else EXIT_PASS
+
+
+def _checks(facts: Facts) -> tuple[Check, ...]:
+    checks = list(facts.checks)
+    for scenario in facts.scenarios:
+        line = facts.lines.get(scenario.id, 1)
+        checks += scenario_checks(
+            scenario, file=facts.config, line=line, expired=scenario.id in facts.expired
+        )
+    for row in facts.budgets:
+        checks += budget_checks(row, file=facts.config, line=facts.lines.get(row.artifact, 1))
+    if not facts.scenarios:
+        checks.append(_nothing_ran(facts.config))
+    order = list(CheckKind)
+    return tuple(sorted(checks, key=lambda check: (order.index(check.kind), check.id)))
+
+
+def _nothing_ran(config: str) -> Check:
+    return Check(
+        id="coverage:scenarios",
+        kind=CheckKind.COVERAGE,
+        subject="scenarios",
+        status=CheckStatus.INCONCLUSIVE,
+        text="no scenario ran on the reduced build, so nothing shows that it works",
+        hint=f"add scenarios to the models in {config}",
+        file=config,
+    )
+
+
+def _headline(facts: Facts, checks: tuple[Check, ...]) -> str:
+    parts = [_sizes_text(artifact) for artifact in facts.artifacts]
+    if facts.scenarios:
+        verified = sum(item.status is ScenarioStatus.PASS for item in facts.scenarios)
+        noun = "scenario" if len(facts.scenarios) == 1 else "scenarios"
+        parts.append(f"{verified} of {len(facts.scenarios)} {noun} verified")
+    if facts.regions.kept:
+        parts.append(f"{facts.regions.kept} of {facts.regions.held} regions kept")
+    failed = sum(check.status is CheckStatus.FAIL for check in checks)
+    if failed:
+        parts.insert(0, "1 check failed" if failed == 1 else f"{failed} checks failed")
+    return ", ".join(part for part in parts if part) or "nothing was measured"
+
+
+def _sizes_text(artifact: ArtifactSizes) -> str:
+    by_variant = {size.variant: size for size in artifact.sizes}
+    plain, reduced = by_variant.get("plain"), by_variant.get("reduced")
+    if plain is None or reduced is None:
+        return ""
+    sizes = f"{format_bytes(plain.size_bytes)} → {format_bytes(reduced.size_bytes)}"
+    return f"{artifact.name}: {sizes} ({reduced.share:.1%} of plain)"

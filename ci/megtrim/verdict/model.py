@@ -1,0 +1,282 @@
+"""What verdict.json holds, as frozen values: the single source of every report and exit status.
+
+Pure, values alone: :mod:`megtrim.verdict.join` decides, :mod:`megtrim.verdict.document` knows JSON.
+Sizes are bytes, times are seconds, shares are fractions of plain. A value's fields are the
+keys of its JSON object, in this order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from megtrim.verdict.document import dump, load
+from megtrim.verdict.kinds import (
+    BudgetStatus,
+    CheckKind,
+    CheckStatus,
+    ScenarioStatus,
+    VerdictKind,
+    decide,
+)
+
+__all__ = [
+    "ArtifactSizes",
+    "BudgetRow",
+    "BudgetStatus",
+    "Check",
+    "CheckKind",
+    "CheckStatus",
+    "DeviceIdentity",
+    "EngineIdentity",
+    "OperatorUse",
+    "OperatorsUse",
+    "OutputResult",
+    "RegionUse",
+    "RegionsUse",
+    "ScenarioResult",
+    "ScenarioStatus",
+    "TagUse",
+    "ToolchainIdentity",
+    "TrimChoice",
+    "VariantSize",
+    "Verdict",
+    "VerdictKind",
+    "parse_verdict",
+    "to_json",
+]
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was looked at, and what was seen."""
+
+    id: str
+    """Unique: kind, a colon, subject."""
+    kind: CheckKind
+    subject: str
+    status: CheckStatus
+    text: str
+    """One line: what was seen."""
+    detail: str = ""
+    """Several lines, or empty."""
+    hint: str = ""
+    """What to do, or empty."""
+    time_s: float = 0.0
+    file: str
+    """Where the subject is configured: relative to the project, with / between folders."""
+    line: int = 1
+    reproduce: str = ""
+    """Command that shows it again, or empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineIdentity:
+    """Which engine was trimmed."""
+
+    kind: str
+    generation: int
+    """Of midout's header: 20190219 or 20220507."""
+    digest: str
+    commit: str = ""
+    dirty: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolchainIdentity:
+    """What compiled it."""
+
+    kind: str
+    target: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceIdentity:
+    """What it ran on."""
+
+    name: str
+    kind: str
+    facts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrimChoice:
+    """How far it was trimmed."""
+
+    level: str
+    layout: str
+    minimum_size: bool
+    optimize: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantSize:
+    """The stripped file of one variant."""
+
+    variant: str
+    size_bytes: int
+    share: float
+    """Of plain: 0.067 is 6.7%."""
+    sections: tuple[tuple[str, int], ...] = ()
+    """(what the bytes are for, bytes), in drawing order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArtifactSizes:
+    """One artifact in all its variants, plain first."""
+
+    name: str
+    sizes: tuple[VariantSize, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegionUse:
+    """A region that was kept, and for whom."""
+
+    name: str
+    meaning: str = ""
+    """Its hash ints decoded to names, or empty."""
+    scenarios: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagUse:
+    """The regions of one tag."""
+
+    tag: str
+    kept: int
+    held: int
+    """By the profile binary."""
+    regions: tuple[RegionUse, ...]
+    """Those that were kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegionsUse:
+    """All regions. None kept: nothing was traced, so nothing was trimmed by trace."""
+
+    held: int
+    kept: int
+    by_tag: tuple[TagUse, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorUse:
+    """An operator, dtype or elementwise mode, and the models that need it."""
+
+    name: str
+    models: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorsUse:
+    """What the models need. No operator kept: nothing was trimmed by operator."""
+
+    kept: tuple[OperatorUse, ...]
+    dtypes: tuple[OperatorUse, ...]
+    elemwise_modes: tuple[OperatorUse, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputResult:
+    """One output tensor of reduced, compared with plain's."""
+
+    name: str
+    size_bytes: int
+    equal: bool
+    largest_difference: float | None
+    """None: not comparable (other size, or a value that is not a number)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioResult:
+    """One scenario on the reduced build."""
+
+    id: str
+    """MODEL/SCENARIO@CLASS."""
+    model: str
+    scenario: str
+    cpu_class: str
+    arguments: tuple[str, ...]
+    device: str
+    status: ScenarioStatus
+    regions: int
+    """How many its trace holds."""
+    time_s: float
+    text: str
+    outputs: tuple[OutputResult, ...] = ()
+    missing_regions: tuple[str, ...] = ()
+    log_tail: str = ""
+    reproduce: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetRow:
+    """One budget and what was measured against it."""
+
+    artifact: str
+    variant: str
+    size_bytes: int
+    max_bytes: int | None
+    growth_bytes: int | None
+    growth_max_bytes: int | None
+    baseline: str = ""
+    """Where the baseline is from, or empty."""
+    waiver: str = ""
+    """Reason, or empty."""
+    status: BudgetStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Everything that a report shows."""
+
+    version: int = VERSION
+    verdict: VerdictKind
+    headline: str
+    checks: tuple[Check, ...]
+    project: str
+    config: str
+    engine: EngineIdentity
+    toolchain: ToolchainIdentity
+    devices: tuple[DeviceIdentity, ...]
+    trim: TrimChoice
+    artifacts: tuple[ArtifactSizes, ...]
+    regions: RegionsUse
+    operators: OperatorsUse
+    scenarios: tuple[ScenarioResult, ...]
+    budgets: tuple[BudgetRow, ...]
+    warnings: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what reports would show wrongly: an id twice, no line, a verdict of its own."""
+        for what, ids in (
+            ("checks", [check.id for check in self.checks]),
+            ("scenarios", [scenario.id for scenario in self.scenarios]),
+        ):
+            twice = Counter(ids).most_common(1)
+            if twice and twice[0][1] > 1:
+                msg = f"{what}: found id {twice[0][0][:60]!r} twice, expected each id once"
+                raise ValueError(msg)
+        if any(check.line < 1 for check in self.checks):
+            msg = "checks: found a line below 1, expected 1 or more"
+            raise ValueError(msg)
+        decided = decide(check.status for check in self.checks)
+        if self.verdict is not decided:
+            msg = f"verdict: found {self.verdict}, expected what its checks add up to: {decided}"
+            raise ValueError(msg)
+
+
+def to_json(verdict: Verdict) -> str:
+    """Write verdict.json; a difference that is no finite number becomes null."""
+    return dump(verdict)
+
+
+def parse_verdict(text: str, *, source: str) -> Verdict:
+    """Read verdict.json. Anything but exactly its shape is an InputError naming ``source``."""
+    hint = "make it again with: megtrim verdict"
+    return load(Verdict, text, source=source, version=VERSION, hint=hint)

@@ -1,0 +1,130 @@
+"""The front door: every session is a thin call into the package or a checker.
+
+    nox -s demo               trim the sample engine, end to end
+    nox -s tests              every test lane that this machine can run
+    nox -s trim -- --help     one stage (or the chain) of the command line
+
+`python3 scripts/fresh.py demo` does the same on a machine that has only Python.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2024.4.15"
+nox.options.sessions = ["lint", "types", "tests"]
+nox.options.reuse_existing_virtualenvs = True
+
+VERBS = (
+    *("trim", "init", "doctor", "plan", "build", "profile", "header", "reduce", "verify"),
+    *("size", "verdict", "report", "explain", "model"),
+)
+SAMPLE = "examples/sample-engine/megtrim.yaml"
+DEMO_PACKAGES = ("qemu-user-static",)
+TEST_PACKAGES = (
+    *DEMO_PACKAGES,
+    *("git", "g++", "clang-14", "lld-14", "llvm-14", "g++-aarch64-linux-gnu", "ccache"),
+    *("chromium", "chromium-driver"),
+)
+
+
+@nox.session
+def demo(session: nox.Session) -> None:
+    """Trim the sample engine to its models: the shortest way to see what megtrim does."""
+    _install(session, "demo")
+    _system_packages(session, DEMO_PACKAGES, "qemu-aarch64-static")
+    session.run("megtrim", "trim", "--config", SAMPLE, "--out", "out/demo", *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run every lane; one that this machine cannot run is listed, or fails if it is required."""
+    _install(session, "tests")
+    _system_packages(
+        session, TEST_PACKAGES, "qemu-aarch64-static", "git", "g++", "clang++-14", "chromedriver"
+    )
+    workers = str(min(2, os.cpu_count() or 1))
+    session.run("pytest", "-n", workers, "--dist", "worksteal", *session.posargs)
+    # The test runner's own summary is the last word; nox would add a line of its own.
+    logging.getLogger("nox").setLevel(logging.ERROR)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style and the walls between the rooms."""
+    _install(session, "tests")
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+    session.run("lint-imports")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check types."""
+    _install(session, "tests")
+    session.run("mypy", "ci", "noxfile.py", "scripts")
+
+
+@nox.session(default=False)
+def lock(session: nox.Session) -> None:
+    """Write the requirement files anew: versions and hashes, no addresses."""
+    session.install("uv")
+    options = (
+        *("--universal", "--python-version", "3.11", "--generate-hashes", "--upgrade"),
+        *("--no-emit-index-url", "--no-header", "--no-annotate", "--quiet"),
+    )
+    package = ("pyproject.toml", "requirements/build.in", "--extra", "zig")
+    sources = {
+        "nox": ("requirements/nox.in",),
+        "demo": package,
+        "tests": (*package, "--group", "lint", "--group", "test"),
+    }
+    for name, source in sources.items():
+        session.run("uv", "pip", "compile", *options, *source, "-o", f"requirements/{name}.txt")
+
+
+def _verb(name: str) -> None:
+    @nox.session(name=name, default=False)
+    def session(session: nox.Session) -> None:
+        _install(session, "demo")
+        session.run("megtrim", name, *session.posargs)
+
+    session.__doc__ = f"Run `megtrim {name}` with the arguments after `--`."
+
+
+for verb in VERBS:
+    _verb(verb)
+
+
+def _install(session: nox.Session, name: str) -> None:
+    session.install("--require-hashes", "-r", f"requirements/{name}.txt")
+    session.install("--no-deps", "--no-build-isolation", "-e", ".")
+
+
+def _system_packages(session: nox.Session, packages: tuple[str, ...], *programs: str) -> None:
+    """Install Debian packages as root; without root the session does with what is there."""
+    lacking = [program for program in programs if shutil.which(program) is None]
+    if not lacking:
+        return
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        session.log(f"not here: {', '.join(lacking)} (Debian packages: {' '.join(packages)})")
+        return
+    log = Path(session.create_tmp()) / "apt.log"
+    with log.open("w", encoding="utf-8") as output:
+        for step in (("update",), ("install", "-y", "--no-install-recommends", *packages)):
+            session.run(
+                *("apt-get", *step),
+                external=True,
+                env={"DEBIAN_FRONTEND": "noninteractive"},
+                stdout=output,
+                stderr=output,
+                success_codes=range(256),  # what is missing afterwards is said below
+            )
+    missing = [program for program in programs if shutil.which(program) is None]
+    if missing:
+        session.warn(f"apt-get did not bring {', '.join(missing)}; its log is {log}")

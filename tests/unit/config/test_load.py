@@ -1,0 +1,287 @@
+"""Loading: where things stand, what is warned of, and every way a file can be wrong."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from megtrim.config.load import load_config
+from megtrim.config.model import (
+    Budget,
+    Config,
+    CpuClass,
+    DeviceConfig,
+    EngineConfig,
+    ModelConfig,
+    ScenarioConfig,
+    ToolchainConfig,
+    TrimConfig,
+    VerifyConfig,
+    Waiver,
+)
+from megtrim.config.problems import MOST_SHOWN, ConfigError, Problem
+from megtrim.errors import InputError
+from unit.config.support import ENGINE, MODEL, SMALL, load
+
+FAILING = sorted((Path(__file__).parent / "cases" / "failing").iterdir())
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+@pytest.mark.parametrize("case", FAILING, ids=lambda case: case.name)
+def test_a_wrong_file_is_told_exactly_so(case: Path) -> None:
+    """All mistakes at once, in the words of ``expected.txt``."""
+    file = case / "megtrim.yaml"
+    with pytest.raises(ConfigError) as caught:
+        load_config(file)
+
+    expected = (case / "expected.txt").read_text(encoding="utf-8")
+    assert expected == caught.value.message.replace(str(file), "megtrim.yaml") + "\n"
+
+
+@pytest.mark.parametrize("case", FAILING, ids=lambda case: case.name)
+def test_no_message_speaks_of_the_libraries(case: Path) -> None:
+    """A user has not heard of pydantic."""
+    text = (case / "expected.txt").read_text(encoding="utf-8").lower()
+
+    assert not [word for word in ("pydantic", "input should", "https:", "loc=") if word in text]
+    assert all(line.startswith("megtrim.yaml:") for line in text.splitlines())
+
+
+def test_there_are_cases() -> None:
+    """An empty folder would pass every test above."""
+    assert len(FAILING) >= 37
+
+
+def test_every_key_has_its_line(tmp_path: Path) -> None:
+    """What is not written down has the line of what is around it."""
+    loaded = load(tmp_path, "# about\n" + SMALL + "        args: [--cpu,\n          --iter, 2]\n")
+
+    assert loaded.line("engine") == 3
+    assert loaded.line("models", 0) == 5
+    assert loaded.line("models", 0, "file") == 6
+    assert loaded.line("models", 0, "scenarios", 0, "args", 1) == 10
+    assert loaded.line("models", 0, "strip_info", 0) == 5
+    assert loaded.line("verify", "max_age") == 2
+
+
+def test_a_loaded_file_knows_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths stay right when the current folder changes, and the digest is of the bytes."""
+    load(tmp_path, SMALL)
+    monkeypatch.chdir(tmp_path)
+    loaded = load_config(Path("megtrim.yaml"))
+
+    assert loaded.path == Path("megtrim.yaml")
+    assert loaded.folder == tmp_path
+    assert loaded.resolve(loaded.config.models[0].file) == tmp_path / "m.mge"
+    assert loaded.resolve(Path("/absolute")) == Path("/absolute")
+    assert loaded.sha256 == hashlib.sha256(SMALL.encode()).hexdigest()
+    assert loaded.warnings == ()
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+    """Some editors write one."""
+    assert load(tmp_path, "\ufeff" + SMALL).config.version == 1
+
+
+def test_a_class_without_a_device_is_warned_of(tmp_path: Path) -> None:
+    """It can still be built for; it stays unverified here."""
+    loaded = load(
+        tmp_path,
+        ENGINE + "classes: [{name: old}, {name: new}]\ndevices: [{name: d, class: old}]\n" + MODEL,
+    )
+
+    [warning] = loaded.warnings
+    file = tmp_path / "megtrim.yaml"
+    text = "m/s@new: no device stands for the class new, so this stays unverified"
+    assert warning == f"{file}:9: {text}"
+
+
+MEGENGINE = "version: 1\nengine: {kind: megengine, source: absent}\n" + MODEL
+
+
+def test_the_engine_can_be_somewhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path of the command line stands in for the file's, relative to the current folder."""
+    (tmp_path / "here" / "engine").mkdir(parents=True)
+    with pytest.raises(ConfigError, match=r":2: engine\.source: found 'absent', no such folder"):
+        load(tmp_path, MEGENGINE)
+    monkeypatch.chdir(tmp_path / "here")
+    loaded = load_config(tmp_path / "megtrim.yaml", engine_source=Path("engine"))
+
+    assert loaded.config.engine.source == tmp_path / "here" / "engine"
+    assert loaded.config.engine.target == "load_and_run"
+
+
+def test_an_engine_that_is_not_there_is_told_by_its_path(tmp_path: Path) -> None:
+    """Also when it came from the command line."""
+    (tmp_path / "megtrim.yaml").write_text(ENGINE, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"found '/no/such/engine', no such folder"):
+        load_config(tmp_path / "megtrim.yaml", engine_source=Path("/no/such/engine"))
+
+
+def test_a_file_that_is_not_there_comes_with_a_way_out(tmp_path: Path) -> None:
+    """So does a folder in its place."""
+    with pytest.raises(ConfigError) as caught:
+        load_config(tmp_path / "none.yaml")
+
+    assert caught.value.message == (
+        f"{tmp_path}/none.yaml: found no such file, expected a megtrim.yaml"
+    )
+    assert caught.value.hint == "`megtrim init` writes one, --config names another"
+    with pytest.raises(ConfigError, match="found a folder, expected"):
+        load_config(tmp_path)
+    with pytest.raises(ConfigError, match="found a file that cannot be read"):
+        load_config(tmp_path / ("n" * 300))
+
+
+def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
+    """One byte more than 1 MiB is refused, 1 MiB is not."""
+    file = tmp_path / "megtrim.yaml"
+    (tmp_path / "m.mge").touch()
+    text = SMALL.encode()
+    file.write_bytes(text + b"#" * (1024 * 1024 - len(text)))
+    assert load_config(file).config.version == 1
+    file.write_bytes(text + b"#" * (1024 * 1024 - len(text) + 1))
+    with pytest.raises(ConfigError, match="found a file of more than 1 MiB"):
+        load_config(file)
+
+
+def test_problems_are_values_too(tmp_path: Path) -> None:
+    """Whoever wants to show them differently does not parse text."""
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, SMALL + "kep_set: x\n")
+
+    assert caught.value.exit_code == 2
+    assert caught.value.problems[0].suggestion == "keep_set"
+    assert caught.value.problems == (
+        Problem(
+            file=f"{tmp_path}/megtrim.yaml",
+            line=8,
+            key="kep_set",
+            found="an unknown key",
+            expected=caught.value.problems[0].expected,
+            suggestion="keep_set",
+        ),
+    )
+
+
+def test_a_message_stays_readable(tmp_path: Path) -> None:
+    """Hundreds of problems are counted, not listed; long texts are cut."""
+    text = SMALL + "".join(f"key{number}: 1\n" for number in range(100)) + f"{'k' * 200}: 1\n"
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, text)
+
+    assert caught.value.message.splitlines()[-1] == f"and {101 - MOST_SHOWN} more problems"
+    assert len(caught.value.message.splitlines()) == MOST_SHOWN + 1
+    assert len(caught.value.problems[-1].key) == 60
+
+
+def test_the_example_for_the_engine_loads(tmp_path: Path) -> None:
+    """It needs nothing but a checkout."""
+    loaded = load_config(EXAMPLES / "megengine-linux-arm64.yaml", engine_source=tmp_path)
+
+    assert [(each.name, each.fast_run) for each in loaded.config.models[0].scenarios] == [
+        ("default", False),
+        ("tuned", True),
+    ]
+    assert loaded.config.budgets[0].max_bytes == 3 * 1024**2
+
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.dates()
+    | st.sampled_from(["sample", "megengine", "m", "m.mge", "any", "3 MiB", "10 minutes", "--cpu"])
+)
+SECTIONS = (
+    Config,
+    EngineConfig,
+    ToolchainConfig,
+    TrimConfig,
+    CpuClass,
+    DeviceConfig,
+    ModelConfig,
+    ScenarioConfig,
+    VerifyConfig,
+    Budget,
+    Waiver,
+)
+KNOWN_KEYS = sorted(
+    {field.alias or name for each in SECTIONS for name, field in each.model_fields.items()}
+)
+KEYS = st.sampled_from(KNOWN_KEYS) | st.text(max_size=4)
+TREES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=30,
+)
+QUICK = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def _loads_or_refuses(folder: Path, raw: bytes) -> None:
+    file = folder / "megtrim.yaml"
+    file.write_bytes(raw)
+    try:
+        assert load_config(file).config.version == 1
+    except InputError as error:
+        assert str(file) in error.message
+        assert "pydantic" not in error.message
+
+
+@QUICK
+@given(raw=st.binary(max_size=200))
+def test_any_bytes_load_or_are_refused(tmp_path: Path, raw: bytes) -> None:
+    """Nothing but an input error comes out of the door."""
+    _loads_or_refuses(tmp_path, raw)
+
+
+@QUICK
+@given(text=st.text("ab:-?,[]{}#&*!|>'\"%@`<.~0 \n\t\\\u2028xuU", max_size=60))
+def test_any_text_of_yaml_characters_loads_or_is_refused(tmp_path: Path, text: str) -> None:
+    """Nor with the characters that mean something."""
+    _loads_or_refuses(tmp_path, text.encode())
+
+
+@QUICK
+@given(tree=st.dictionaries(KEYS, TREES, max_size=6))
+def test_any_tree_loads_or_is_refused(tmp_path: Path, tree: dict[str, object]) -> None:
+    """Nor with the right keys and values of any shape."""
+    _loads_or_refuses(tmp_path, yaml.safe_dump(tree, allow_unicode=True).encode("utf-8"))
+
+
+@QUICK
+@given(data=st.data())
+def test_a_good_file_with_one_value_replaced_loads_or_is_refused(
+    tmp_path: Path, data: st.DataObject
+) -> None:
+    """Nor where all but one thing is right, which gets furthest."""
+    (tmp_path / "m.mge").touch()
+    tree = yaml.safe_load(SMALL)
+    tree |= {
+        "classes": [{"name": "any", "qemu_cpu": "max"}],
+        "devices": [{"name": "d", "class": "any", "kind": "qemu"}],
+        "artifacts": ["load_and_run"],
+        "budgets": [{"artifact": "load_and_run", "max": 1}],
+        "waivers": [{"budget": "load_and_run", "bytes": 1, "reason": "r", "owner": "o"}],
+        "verify": {"tolerance": 0},
+    }
+    place = tree
+    for _ in range(data.draw(st.integers(0, 4))):
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        inner = [key for key in keys if isinstance(place[key], dict | list)]
+        if not inner:
+            break
+        place = place[data.draw(st.sampled_from(inner))]
+    key = data.draw(st.sampled_from(list(place) if isinstance(place, dict) else [0]))
+    place[key] = data.draw(TREES)
+
+    _loads_or_refuses(tmp_path, yaml.safe_dump(tree, allow_unicode=True).encode("utf-8"))

@@ -1,0 +1,175 @@
+"""What a configuration says when little is written, and what each key may hold."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from megtrim.config.model import Budget, Config
+from megtrim.recipe import Variant
+from unit.config.support import ENGINE, MODEL, SMALL, load
+
+
+def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
+    """Everything that may be left out has the documented default."""
+    config = load(tmp_path, SMALL).config
+
+    assert config.model_dump() == {
+        "version": 1,
+        "engine": {"kind": "sample", "source": None, "target": "load_and_run", "cmake": {}},
+        "toolchain": {"kind": "auto", "jobs": None},
+        "trim": {
+            "level": "region",
+            "layout": "scoped",
+            "minimum_size": True,
+            "optimize": "none",
+        },
+        "classes": ({"name": "any", "qemu_cpu": "max", "needs": ()},),
+        "devices": ({"name": "auto", "kind": "auto", "class_": "any", "sysroot": None},),
+        "models": (
+            {
+                "name": "m",
+                "file": Path("m.mge"),
+                "strip_info": (),
+                "scenarios": (
+                    {
+                        "name": "s",
+                        "args": ("--cpu",),
+                        "inputs": {},
+                        "classes": ("any",),
+                        "threads": 1,
+                        "fast_run": False,
+                        "algo_cache": None,
+                        "timeout_s": 600.0,
+                    },
+                ),
+            },
+        ),
+        "keep_set": Path("megtrim/keepset.json"),
+        "verify": {"tolerance": 0.0, "max_age_s": 1_209_600.0},
+        "artifacts": ("load_and_run",),
+        "budgets": (),
+        "waivers": (),
+        "baseline": None,
+    }
+
+
+FULL = """\
+version: 1
+engine:
+  kind: sample
+  source: engine
+  target: runner
+  cmake: {MGE_WITH_TEST: false, JOBS: 3, EXTRA: "1.0"}
+toolchain: {kind: zig, jobs: 2}
+trim: {level: region, layout: upstream, minimum_size: false, optimize: none}
+classes:
+  - {name: a53, qemu_cpu: cortex-a53}
+  - {name: a76, qemu_cpu: "cortex-a76,sve=off", needs: [asimddp, fphp]}
+devices:
+  - {name: q, kind: qemu, class: a53, sysroot: /usr/aarch64-linux-gnu}
+  - {name: l, kind: local, class: a76}
+models:
+  - name: m
+    file: m.mge
+    strip_info: m.mge
+    scenarios:
+      - name: s
+        args: [--cpu, --iter, 2, "0.10"]
+        inputs: {"h2d[0]": m.mge}
+        classes: [a76]
+        threads: 4
+        fast_run: true
+        algo_cache: m.mge
+        timeout: 2 minutes
+keep_set: keep.json
+verify: {tolerance: 0.5, max_age: 3 days}
+artifacts: [runner, lib.so]
+budgets:
+  - {artifact: lib.so, variant: profile, max: 2.5 MiB, growth: 0}
+waivers:
+  - {budget: lib.so/profile, bytes: 64 KiB, reason: new model, owner: me, expires: 2099-12-31}
+baseline: sizes.json
+"""
+
+
+def test_every_key_is_read(tmp_path: Path) -> None:
+    """Human units become bytes and seconds, one path stands for a list of one."""
+    (tmp_path / "engine").mkdir()
+    config = load(tmp_path, FULL).config
+    scenario = config.models[0].scenarios[0]
+
+    assert config.engine.cmake == {"MGE_WITH_TEST": False, "JOBS": 3, "EXTRA": "1.0"}
+    assert (config.engine.source, config.engine.target) == (Path("engine"), "runner")
+    assert (config.toolchain.kind, config.toolchain.jobs) == ("zig", 2)
+    assert (config.trim.layout, config.trim.minimum_size) == ("upstream", False)
+    assert config.classes[1].qemu_cpu == "cortex-a76,sve=off"
+    assert config.classes[1].needs == ("asimddp", "fphp")
+    assert [each.class_ for each in config.devices] == ["a53", "a76"]
+    assert config.devices[0].sysroot == Path("/usr/aarch64-linux-gnu")
+    assert config.models[0].strip_info == (Path("m.mge"),)
+    assert scenario.args == ("--cpu", "--iter", "2", "0.10")
+    assert scenario.inputs == {"h2d[0]": Path("m.mge")}
+    assert (scenario.classes, scenario.threads, scenario.fast_run) == (("a76",), 4, True)
+    assert (scenario.algo_cache, scenario.timeout_s) == (Path("m.mge"), 120.0)
+    assert (config.verify.tolerance, config.verify.max_age_s) == (0.5, 259_200.0)
+    assert config.artifacts == ("runner", "lib.so")
+    assert (config.budgets[0].max_bytes, config.budgets[0].growth_bytes) == (2_621_440, 0)
+    assert config.budgets[0].variant is Variant.PROFILE
+    assert config.waivers[0].extra_bytes == 65_536
+    assert config.waivers[0].expires == date(2099, 12, 31)
+    assert (config.keep_set, config.baseline) == (Path("keep.json"), Path("sizes.json"))
+
+
+def test_what_was_left_out_follows_what_was_written(tmp_path: Path) -> None:
+    """Scenarios run on every class, each class has a device, the target is what is weighed."""
+    text = (
+        "version: 1\nengine: {kind: sample, target: runner}\n"
+        "classes: [{name: old}, {name: new}]\n" + MODEL
+    )
+    config = load(tmp_path, text).config
+
+    assert config.models[0].scenarios[0].classes == ("old", "new")
+    assert [(each.name, each.class_) for each in config.devices] == [
+        ("auto-old", "old"),
+        ("auto-new", "new"),
+    ]
+    assert config.artifacts == ("runner",)
+
+
+def test_a_key_whose_entries_are_commented_out_counts_as_left_out(tmp_path: Path) -> None:
+    """People empty a list by commenting its entries out."""
+    config = load(tmp_path, SMALL + "budgets:\n  # - {artifact: x}\nverify:\n").config
+
+    assert (config.budgets, config.verify.max_age_s) == ((), 1_209_600.0)
+
+
+def test_a_budget_is_called_by_its_artifact() -> None:
+    """And by the variant where it is not the reduced one, so that waivers can tell them apart."""
+    assert Budget.model_validate({"artifact": "a"}).id == "a"
+    assert Budget.model_validate({"artifact": "a", "variant": "profile"}).id == "a/profile"
+
+
+@pytest.mark.parametrize("section", ["engine", "trim", "verify"])
+def test_a_configuration_cannot_be_changed(tmp_path: Path, section: str) -> None:
+    """Equal configurations stay equal."""
+    config: Config = load(tmp_path, SMALL).config
+
+    with pytest.raises(ValidationError, match="frozen"):
+        setattr(config, section, None)
+
+
+def test_anchors_and_merged_mappings_share_what_is_the_same(tmp_path: Path) -> None:
+    """What is written beside a merge wins over what it brings in."""
+    text = (
+        ENGINE + "models:\n  - name: m\n    file: m.mge\n    scenarios:\n"
+        "      - &base {name: a, args: [--cpu], threads: 2}\n"
+        "      - {<<: *base, name: b, threads: 3}\n"
+        "      - {<<: [{name: c}, *base]}\n"
+    )
+    scenarios = load(tmp_path, text).config.models[0].scenarios
+
+    assert [(each.name, each.threads) for each in scenarios] == [("a", 2), ("b", 3), ("c", 2)]

@@ -1,0 +1,43 @@
+"""The JSON Schema that editors complete and check with."""
+
+from __future__ import annotations
+
+import json
+
+from megtrim.config.schema import DIALECT, json_schema, schema_text
+
+
+def test_the_schema_knows_the_keys_as_they_are_written() -> None:
+    """``class`` and ``timeout``, not the names that Python has for them; nothing else passes."""
+    schema = json_schema()
+    definitions = schema["$defs"]
+
+    assert schema["$schema"] == DIALECT
+    assert schema["required"] == ["version", "engine", "models"]
+    assert schema["additionalProperties"] is False
+    assert list(definitions["DeviceConfig"]["properties"]) == ["name", "kind", "class", "sysroot"]
+    assert "timeout" in definitions["ScenarioConfig"]["properties"]
+    assert definitions["EngineConfig"]["properties"]["kind"]["enum"] == ["megengine", "sample"]
+    assert definitions["ToolchainConfig"]["properties"]["kind"]["enum"] == [
+        "auto",
+        "zig",
+        "clang-linux-arm64",
+        "host",
+    ]
+
+
+def test_an_editor_can_say_what_a_key_is_for() -> None:
+    """The docstrings of the model are its descriptions."""
+    engine = json_schema()["$defs"]["EngineConfig"]["properties"]
+
+    assert engine["target"]["description"] == (
+        "Program that is built, trimmed, and run with the models."
+    )
+    assert engine["target"]["default"] == "load_and_run"
+
+
+def test_the_schema_is_the_same_text_every_time() -> None:
+    """So that a committed copy can be compared."""
+    assert schema_text() == schema_text()
+    assert json.loads(schema_text()) == json_schema()
+    assert schema_text().endswith("}\n")

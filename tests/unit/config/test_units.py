@@ -1,0 +1,181 @@
+"""Sizes, durations and percentages: what people write, and what they read."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.config.units import (
+    BYTES_EXPECTED,
+    DURATION_EXPECTED,
+    LARGEST_BYTES,
+    LARGEST_DURATION_S,
+    format_bytes,
+    format_growth,
+    parse_bytes,
+    parse_duration,
+    parse_percent,
+)
+from megtrim.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("written", "size_bytes"),
+    [
+        ("2.5 MiB", 2_621_440),
+        ("16 KiB", 16_384),
+        ("16KiB", 16_384),
+        ("1,024", 1024),
+        ("1,234,567 bytes", 1_234_567),
+        ("1 byte", 1),
+        ("12 B", 12),
+        ("3 MB", 3_000_000),
+        ("3 kB", 3000),
+        ("3 KB", 3000),
+        ("2 GB", 2_000_000_000),
+        ("1 GiB", 1_073_741_824),
+        ("0.3 KiB", 307),
+        (" 7 ", 7),
+        ("5.0", 5),
+        (4096, 4096),
+        (0, 0),
+        (LARGEST_BYTES, LARGEST_BYTES),
+    ],
+)
+def test_sizes_are_read_as_people_write_them(written: object, size_bytes: int) -> None:
+    """1000- and 1024-based units, thousands' commas, plain numbers."""
+    assert size_bytes == parse_bytes(written)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        *("", "MiB", "2 mb", "3 K", "1.5", "1.5 B", "-1", "1,02", "1 2", "1e3", "2%", "1  MiB"),
+        *("9" * 30, "\u0663", -1, True, None, 2.5, LARGEST_BYTES + 1, []),
+    ],
+)
+def test_unreadable_sizes_are_refused(written: object) -> None:
+    """The message shows what was found and what a size looks like."""
+    with pytest.raises(InputError, match=f"^found .*, expected {re.escape(BYTES_EXPECTED)}$"):
+        parse_bytes(written)
+
+
+def test_a_message_does_not_repeat_a_whole_file() -> None:
+    """What was found is cut."""
+    with pytest.raises(InputError) as caught:
+        parse_bytes("x" * 10_000)
+
+    assert len(caught.value.message) < 200
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [
+        (0, "0 B"),
+        (972, "972 B"),
+        (973, "1.0 KiB"),
+        (1024, "1 KiB"),
+        (1025, "1.0 KiB"),
+        (1500, "1.5 KiB"),
+        (16_384, "16 KiB"),
+        (2_621_440, "2.5 MiB"),
+        (3 * 1024**2, "3 MiB"),
+        (1024**2 - 1, "1.0 MiB"),
+        (5 * 1024**3, "5 GiB"),
+        (-1536, "-1.5 KiB"),
+        (-3, "-3 B"),
+    ],
+)
+def test_sizes_are_written_in_the_largest_unit_they_fill(size_bytes: int, text: str) -> None:
+    """One decimal place, none where the size is exact without."""
+    assert text == format_bytes(size_bytes)
+
+
+@pytest.mark.parametrize(
+    ("difference_bytes", "text"), [(16_384, "+16 KiB"), (0, "0 B"), (-1_258_291, "-1.2 MiB")]
+)
+def test_growth_has_a_sign(difference_bytes: int, text: str) -> None:
+    """Growth and shrinking are told apart at a glance."""
+    assert text == format_growth(difference_bytes)
+
+
+@given(st.integers(0, LARGEST_BYTES))
+def test_a_written_size_reads_back_within_its_last_place(size_bytes: int) -> None:
+    """What is shown can be pasted into a budget and means the same, but for rounding."""
+    text = format_bytes(size_bytes)
+    half_a_place = 0.05 * {"B": 0, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}[text.split()[1]]
+
+    assert abs(parse_bytes(text) - size_bytes) <= half_a_place + 1
+
+
+@given(st.integers(0, LARGEST_BYTES))
+def test_plain_and_grouped_numbers_are_bytes(size_bytes: int) -> None:
+    """Every whole number reads back exactly."""
+    read = {parse_bytes(size_bytes), parse_bytes(str(size_bytes)), parse_bytes(f"{size_bytes:,}")}
+
+    assert {size_bytes} == read
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ("90 s", 90.0),
+        ("90", 90.0),
+        (90, 90.0),
+        ("1 second", 1.0),
+        ("30 seconds", 30.0),
+        ("10 minutes", 600.0),
+        ("1 minute", 60.0),
+        ("5 min", 300.0),
+        ("2 h", 7200.0),
+        ("1 hour", 3600.0),
+        ("1.5 hours", 5400.0),
+        ("1 day", 86_400.0),
+        ("14 days", 1_209_600.0),
+        ("1 week", 604_800.0),
+        ("2 weeks", 1_209_600.0),
+        ("0 s", 0.0),
+        ("3660 days", float(LARGEST_DURATION_S)),
+    ],
+)
+def test_durations_are_read_into_seconds(written: object, seconds: float) -> None:
+    """A number alone is seconds."""
+    assert seconds == parse_duration(written)
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["", "soon", "10 parsecs", "-1 s", -1, True, None, 1.5, "3661 days", "1 MiB", "1:30", "5 %"],
+)
+def test_unreadable_durations_are_refused(written: object) -> None:
+    """So is what is longer than ten years: nobody means it."""
+    with pytest.raises(InputError, match=f"^found .*, expected {re.escape(DURATION_EXPECTED)}$"):
+        parse_duration(written)
+
+
+@pytest.mark.parametrize(
+    ("written", "fraction"), [("3%", 0.03), ("0.5 %", 0.005), ("100%", 1.0), ("0%", 0.0)]
+)
+def test_percentages_are_fractions(written: str, fraction: float) -> None:
+    """The sign is needed: 3 could be anything."""
+    assert fraction == parse_percent(written)
+
+
+@pytest.mark.parametrize("written", ["3", 3, "%", "-3%", "3 s", None, "3 percent"])
+def test_unreadable_percentages_are_refused(written: object) -> None:
+    """The message shows how one is written."""
+    with pytest.raises(InputError, match=r"^found .*, expected a percentage such as 3% or 0.5 %$"):
+        parse_percent(written)
+
+
+@given(st.text() | st.integers() | st.floats() | st.none() | st.binary())
+def test_anything_is_read_or_refused(written: object) -> None:
+    """No value raises anything but an input error."""
+    for parse in (parse_bytes, parse_duration, parse_percent):
+        try:
+            assert parse(written) >= 0
+        except InputError as error:
+            assert error.exit_code == 2
