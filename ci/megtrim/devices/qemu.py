@@ -11,7 +11,7 @@ from pathlib import Path
 
 from megtrim.devices.local import Local
 from megtrim.errors import InputError
-from megtrim.process import Processes
+from megtrim.process import Command, Processes
 
 _HINT = "on Debian: apt-get install qemu-user-static"
 
@@ -63,7 +63,9 @@ def find(
     if emulator is None:
         msg = f"qemu-{machine} is not on the path, and this machine runs no {machine} programs"
         raise InputError(msg, hint=_HINT)
-    if cpu not in processes.capture(emulator, "-cpu", "help").split():
+    # Some versions list their CPUs and end with 1 all the same.
+    listing = processes.run(Command(argv=(emulator, "-cpu", "help"), timeout_s=60))
+    if cpu not in listing.stdout.split():
         msg = f"device {name}: this qemu knows no CPU {cpu!r}"
         raise InputError(msg, hint=f"`{emulator} -cpu help` lists those it knows")
     launcher = (emulator, "-cpu", cpu, *(("-L", str(sysroot)) if sysroot else ()))

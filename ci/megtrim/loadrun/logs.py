@@ -41,7 +41,8 @@ _ERROR = re.compile(
 )
 _NOISE = re.compile(
     r"^(?:qemu: uncaught|libc *:|WARNING: linker:|midout: |\[\d+ \d+:\d+:\d+ |"
-    r"(?:real|user|sys)\t|using MegBrain|mgb load-and-run:)"
+    r"(?:real|user|sys)\t|using MegBrain|mgb load-and-run:|=== |load model: |warmup \d|iter \d|"
+    r"(?:Trap|Trace/breakpoint trap|Illegal instruction|Aborted|Segmentation fault)\b)"
 )
 _LONGEST_MESSAGE = 2000
 

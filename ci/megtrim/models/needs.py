@@ -1,4 +1,8 @@
-"""What one model needs, from its operator JSON where there is one, else from the file itself."""
+"""What a model needs: from its operator JSON where there is one, else from the file itself.
+
+Where there are both, the JSON is held against the model: one that lacks something that the
+model holds would make a build that cannot run it.
+"""
 
 from __future__ import annotations
 
@@ -7,67 +11,60 @@ from pathlib import Path
 
 from megtrim.errors import InputError
 from megtrim.models.facts import ModelFacts, UnknownFormat, operator_info
-from megtrim.models.operators import MAX_JSON_BYTES, OperatorInfo, check_covers, parse_operator_json
+from megtrim.models.operators import OperatorInfo, check_covers, parse_operator_json
 from megtrim.models.reader import read_model
+
+_MAX_JSON_BYTES = 16 * 1024 * 1024
 
 
 def load_needs(
     model: Path, strip_info: Sequence[Path]
 ) -> tuple[tuple[OperatorInfo, ...], tuple[str, ...]]:
-    """Return a model's needs, and warnings.
+    """Return the needs of one model, and warnings.
 
-    Operator JSON that is given is held against the model; where the model's format cannot be
-    read (it is encrypted), the JSON is taken at its word, with a warning.
+    Raises InputError for a file that is no model and no JSON, and for a JSON that does not
+    cover its model. A model that only the engine can read (encrypted, packed) needs a JSON.
     """
-    declared = tuple(info for path in strip_info for info in read_operator_json(path))
+    if not strip_info:
+        return (operator_info(read_model(model), source=str(model)),), ()
+    declared = tuple(info for path in strip_info for info in _load_json(path))
+    source = ", ".join(str(path) for path in strip_info)
     try:
         facts = read_model(model)
-    except UnknownFormat:
-        if not declared:
-            raise
-        return declared, (f"{model}: its format is unknown, so its operator JSON is unchecked",)
-    if not declared:
-        return (operator_info(facts, source=str(model)),), ()
-    source = ", ".join(str(path) for path in strip_info)
-    return declared, (*_unknown(model, facts), *_checked(declared, facts, model, source))
+    except UnknownFormat as unknown:
+        return declared, (f"{unknown.message}: {source} is taken at its word",)
+    unchecked = tuple(
+        f"{model}: {name} is not known to megtrim: {source} is taken at its word"
+        for name, _ in facts.unknown_operators
+    )
+    covered = check_covers(_joined(declared), _known(facts), model=str(model), source=source)
+    return declared, (*unchecked, *covered)
 
 
-def _checked(
-    declared: Sequence[OperatorInfo], facts: ModelFacts, model: Path, source: str
-) -> tuple[str, ...]:
-    actual = OperatorInfo(
+def _known(facts: ModelFacts) -> OperatorInfo:
+    return OperatorInfo(
         hash=facts.graph_hash,
         dtypes=facts.dtypes,
         opr_types=tuple(name for name, _ in facts.operators),
         elemwise_modes=facts.elemwise_modes,
     )
-    return check_covers(_union(declared, facts.graph_hash), actual, model=str(model), source=source)
 
 
-def _unknown(model: Path, facts: ModelFacts) -> tuple[str, ...]:
-    if not facts.unknown_operators:
-        return ()
-    names = ", ".join(name for name, _ in facts.unknown_operators)
-    return (f"{model}: its operators {names} are unknown, so the JSON is unchecked for them",)
-
-
-def _union(infos: Sequence[OperatorInfo], graph_hash: int) -> OperatorInfo:
-    """Join the objects of one model's JSON; its hash is the model's if one of them has it."""
-    hashes = [info.hash for info in infos]
+def _joined(infos: Sequence[OperatorInfo]) -> OperatorInfo:
     return OperatorInfo(
-        hash=graph_hash if graph_hash in hashes else hashes[0],
+        # With several JSONs no single hash is the model's: then there is nothing to compare.
+        hash=infos[0].hash if len(infos) == 1 else None,
         dtypes=tuple(sorted({name for info in infos for name in info.dtypes})),
         opr_types=tuple(sorted({name for info in infos for name in info.opr_types})),
         elemwise_modes=tuple(sorted({name for info in infos for name in info.elemwise_modes})),
     )
 
 
-def read_operator_json(path: Path) -> tuple[OperatorInfo, ...]:
-    """Read the operator JSON at ``path``."""
+def _load_json(path: Path) -> tuple[OperatorInfo, ...]:
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_JSON_BYTES + 1)
+        with path.open("rb") as stream:
+            data = stream.read(_MAX_JSON_BYTES + 1)
     except OSError as error:
         msg = f"{path}: cannot be read: {error.strerror}"
-        raise InputError(msg, hint="name the operator JSON of the model") from None
+        raise InputError(msg, hint="name an operator JSON that the engine's dump wrote") from None
     return parse_operator_json(data, source=str(path))

@@ -33,6 +33,9 @@ _MACHINES = {
 }
 _WRITE, _ALLOC, _EXECUTE = 0x1, 0x2, 0x4
 _RELOCATIONS = ("SHT_REL", "SHT_ANDROID_REL")
+_PACKED_RELOCATIONS = tuple(str(kind) for kind in (0x60000001, 0x60000002, 0x6FFFFF00))
+"""Android's kinds, which the reader passes on as numbers."""
+
 _UNWIND = (".eh_frame", ".gcc_except_table", ".ARM.exidx", ".ARM.extab")
 _SYMBOLS = (".debug_", ".zdebug_")
 
@@ -103,7 +106,7 @@ def parse_elf(data: bytes, *, source: str) -> ElfFacts:
 def _group(section: _Section) -> Group:
     if not section.flags & _ALLOC:
         return Group.OTHER
-    if section.kind.startswith(_RELOCATIONS):
+    if section.kind.startswith(_RELOCATIONS) or section.kind in _PACKED_RELOCATIONS:
         return Group.RELOCATIONS
     if section.name.startswith(_UNWIND):
         return Group.UNWIND

@@ -1,0 +1,120 @@
+"""The verdict as one self-contained HTML page that needs nothing from anywhere.
+
+Pure: templates of this package in, text out. Everything that a template prints is cleaned and
+escaped; the page's own policy lets it load nothing, and apply and run only the one style and the
+one script whose digests it names.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from megtrim.config.units import format_bytes
+from megtrim.report.pictures import growth_bar, region_map, size_bar, size_picture
+from megtrim.report.text import clean
+from megtrim.report.words import MEANINGS, SCENARIO_STATUSES, grouped, percent, seconds, to_look_at
+from megtrim.verdict.kinds import ScenarioStatus
+from megtrim.verdict.model import TagUse, Verdict
+
+_TEXT_LIMIT = 20_000
+_MOST_MISSING = 200
+
+
+def render(verdict: Verdict) -> str:
+    """Return the page; equal verdicts give equal bytes."""
+    environment = _environment()
+    style = _asset("style.css")
+    script = _asset("script.js")
+    page: str = environment.get_template("page.html.j2").render(
+        verdict=verdict,
+        meaning=MEANINGS[verdict.verdict],
+        attention=to_look_at(verdict),
+        pictures=[size_picture(artifact) for artifact in verdict.artifacts],
+        tiles=_tiles(verdict),
+        tags=_tags(verdict),
+        region_map=region_map(verdict.regions),
+        scenario_ids=tuple(scenario.id for scenario in verdict.scenarios),
+        style=style,
+        script=script,
+        style_digest=_digest(style),
+        script_digest=_digest(script),
+    )
+    return page
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("megtrim.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=_finalize,
+    )
+    environment.filters |= {
+        "size": format_bytes,
+        "grouped": grouped,
+        "percent": percent,
+        "seconds": seconds,
+    }
+    environment.globals |= {
+        "growth_bar": growth_bar,
+        "size_bar": size_bar,
+        "scenario_statuses": SCENARIO_STATUSES,
+        "most_missing": _MOST_MISSING,
+    }
+    return environment
+
+
+def _finalize(value: Any) -> Any:
+    """Clean what a template prints, unless the template itself made it."""
+    return value if isinstance(value, Markup) else clean(str(value), limit=_TEXT_LIMIT)
+
+
+def _asset(name: str) -> Markup:
+    """Return a text that is ours and goes into the page as it is."""
+    return Markup(_environment().get_template(name).render())
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _tags(verdict: Verdict) -> tuple[TagUse, ...]:
+    return tuple(sorted(verdict.regions.by_tag, key=lambda use: (-use.kept, use.tag)))
+
+
+def _tiles(verdict: Verdict) -> list[tuple[str, str, str]]:
+    """Return the few numbers to see first: (title, number, what it is of)."""
+    tiles = []
+    for artifact in verdict.artifacts:
+        for size in artifact.sizes:
+            if size.variant == "reduced":
+                number = format_bytes(size.size_bytes)
+                tiles.append((artifact.name, number, f"{percent(size.share)} of plain"))
+    if verdict.scenarios:
+        passed = sum(item.status is ScenarioStatus.PASS for item in verdict.scenarios)
+        tiles.append(("Scenarios verified", str(passed), f"of {len(verdict.scenarios)}"))
+    regions = verdict.regions
+    if regions.kept:
+        tiles.append(("Regions kept", grouped(regions.kept), f"of {grouped(regions.held)}"))
+    return tiles + _tightest_budget(verdict)
+
+
+def _tightest_budget(verdict: Verdict) -> list[tuple[str, str, str]]:
+    limited = [(row.max_bytes, row.size_bytes) for row in verdict.budgets if row.max_bytes]
+    if not limited:
+        return []
+    limit, size = max(limited, key=lambda pair: pair[1] / pair[0])
+    word = "left" if size <= limit else "too many"
+    return [
+        ("Tightest budget", format_bytes(abs(limit - size)), f"{word} of {format_bytes(limit)}")
+    ]

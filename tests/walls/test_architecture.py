@@ -1,0 +1,137 @@
+"""The walls between the rooms: what a machine can check of the house's shape."""
+
+from __future__ import annotations
+
+import ast
+import re
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from megtrim import errors
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "ci" / "megtrim"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+PURE_ROOMS = ("config", "plan", "midout", "models", "loadrun", "size", "verdict", "report")
+WORLDLY = {
+    *("subprocess", "socket", "shutil", "tempfile", "time", "random", "logging", "urllib"),
+    *("requests", "threading", "os", "signal", "platform", "filelock", "click"),
+}
+
+
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _room(path: Path) -> str:
+    relative = path.relative_to(PACKAGE)
+    return relative.parts[0].removesuffix(".py")
+
+
+def _id(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+@pytest.mark.parametrize("path", [m for m in MODULES if _room(m) in PURE_ROOMS], ids=_id)
+def test_pure_rooms_do_not_touch_the_world(path: Path) -> None:
+    """No program, network, clock, environment or randomness where values are decided."""
+    touched = {name for name in _imports(path) if name.split(".")[0] in WORLDLY}
+
+    assert touched == set()
+
+
+def test_one_module_starts_programs() -> None:
+    """Everything goes through one door, which has deadlines and one shape of failure."""
+    found = {_id(path) for path in MODULES if "subprocess" in set(_imports(path))}
+
+    assert found == {"process.py"}
+
+
+def test_only_the_command_line_exits() -> None:
+    """A low layer that exits takes the decision from everybody above it."""
+    exits = re.compile(r"\b(?:sys\.exit|os\._exit|SystemExit)\b")
+    found = {_id(path) for path in MODULES if exits.search(path.read_text(encoding="utf-8"))}
+
+    assert found == {"cli/main.py"}
+
+
+def test_only_the_command_line_reads_the_environment() -> None:
+    """The environment is read once, at the edge, into a value."""
+    reads = re.compile(r"\bos\.(?:environ|getenv)\b")
+    found = {_id(path) for path in MODULES if reads.search(path.read_text(encoding="utf-8"))}
+
+    assert found == {"cli/setup.py"}
+
+
+def test_no_shell_strings() -> None:
+    """A command is a list of words; nothing is ever pasted into a shell."""
+    shell = re.compile(r"shell\s*=\s*True|os\.system|os\.popen")
+    found = {_id(path) for path in MODULES if shell.search(path.read_text(encoding="utf-8"))}
+
+    assert found == set()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_id)
+def test_modules_and_functions_are_small(path: Path) -> None:
+    """A module is one thought of at most 500 lines, a function at most 80."""
+    lines = path.read_text(encoding="utf-8").count("\n")
+    functions = {
+        node.name: (node.end_lineno or 0) - node.lineno + 1
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+
+    assert lines <= 500
+    assert {name: length for name, length in functions.items() if length > 80} == {}
+
+
+def test_most_modules_and_functions_are_smaller_still() -> None:
+    """Median module 120 lines, nine of ten within 300; nine of ten functions within 40."""
+    modules = [path.read_text(encoding="utf-8").count("\n") for path in MODULES]
+    functions = [
+        (node.end_lineno or 0) - node.lineno + 1
+        for path in MODULES
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.FunctionDef)
+    ]
+
+    assert statistics.median(modules) <= 120
+    assert statistics.quantiles(modules, n=10)[-1] <= 300
+    assert statistics.quantiles(functions, n=10)[-1] <= 40
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_id)
+def test_every_module_says_what_it_is(path: Path) -> None:
+    """The first lines tell a newcomer what the module is for."""
+    assert ast.get_docstring(_tree(path))
+
+
+def test_exit_statuses_are_unique() -> None:
+    """Two kinds of failure with one exit status could not be told apart by a script."""
+    kinds = errors.MegtrimError.__subclasses__()
+    codes = [kind.exit_code for kind in kinds]
+
+    assert sorted(codes) == [1, 2, 3, 130]
+
+
+def test_the_worst_exit_status_follows_the_documented_order() -> None:
+    """130, 70, 2, 1, 3, then 0: the first that occurred."""
+    assert errors.worst([0, 3, 1]) == 1
+    assert errors.worst([3, 1, 2]) == 2
+    assert errors.worst([2, 70]) == 70
+    assert errors.worst([70, 130, 0]) == 130
+    assert errors.worst([0, 3]) == 3
+    assert errors.worst([0, 0]) == 0
+    assert errors.worst([]) == 0
