@@ -49,7 +49,7 @@ def tests(session: nox.Session) -> None:
         session, TEST_PACKAGES, "qemu-aarch64-static", "git", "g++", "clang++-14", "chromedriver"
     )
     workers = str(min(2, os.cpu_count() or 1))
-    session.run("pytest", "-n", workers, "--dist", "worksteal", *session.posargs)
+    session.run("pytest", "-n", workers, "--dist", "loadgroup", *session.posargs)
     # The test runner's own summary is the last word; nox would add a line of its own.
     logging.getLogger("nox").setLevel(logging.ERROR)
 
@@ -68,6 +68,13 @@ def types(session: nox.Session) -> None:
     """Check types."""
     _install(session, "tests")
     session.run("mypy", "ci", "noxfile.py", "scripts")
+
+
+@nox.session(default=False)
+def docs(session: nox.Session) -> None:
+    """Write the reference pages anew from the code."""
+    _install(session, "demo")
+    session.run("python", "scripts/make_reference.py")
 
 
 @nox.session(default=False)

@@ -72,15 +72,20 @@ class Progress:
         self._clock = clock
         self._started = clock()
         self._shown = self._started
+        self._total = 0
+        self._before = 0
 
     def __call__(self, done: int, total: int, item: str) -> None:
         """Tell that step ``done`` of ``total`` was ``item``."""
         now = self._clock()
+        if total != self._total:
+            # Another piece of work begins: its rate says nothing about this one's.
+            self._total, self._before, self._started = total, done, now
         if now - self._shown < self._console.period_s:
             return
         self._shown = now
         elapsed = now - self._started
-        rate = done / elapsed if elapsed > 0 else 0.0
+        rate = (done - self._before) / elapsed if elapsed > 0 else 0.0
         left = f", {_time(max(0, total - done) / rate)} left" if rate > 0 else ""
         self._console.show(f"  {self._what}: {done}/{total}, {rate:.1f}/s{left} · {item[:60]}")
 

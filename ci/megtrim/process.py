@@ -76,8 +76,9 @@ class Processes:
         """Run to the end. Raises for a program that is missing or cannot start, not for its rc."""
         started = time.monotonic()
         child = _start(command, {**self.env, **command.env})
-        streams = [_Stream(child.stdout, command), _Stream(child.stderr, None)]
+        streams: list[_Stream] = []
         try:
+            streams += (_Stream(child.stdout, command), _Stream(child.stderr))
             timed_out = _wait(child, command.timeout_s)
         except KeyboardInterrupt:
             _end(child, first=signal.SIGINT)
@@ -86,6 +87,8 @@ class Processes:
         finally:
             for stream in streams:
                 stream.close()
+        if streams[0].failure is not None:
+            raise streams[0].failure
         return Outcome(
             argv=command.argv,
             rc=child.returncode if child.returncode >= 0 else 128 - child.returncode,
@@ -121,6 +124,9 @@ def _start(command: Command, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
             preexec_fn=_die_with_parent,  # noqa: PLW1509 - one prctl call, nothing that locks
         )
     except FileNotFoundError:
+        if command.cwd is not None and not command.cwd.is_dir():
+            msg = f"{command.argv[0]} cannot be started: there is no folder {command.cwd}"
+            raise InfrastructureFailure(msg) from None
         msg = f"there is no program {command.argv[0]!r}"
         raise InputError(msg, hint="run `megtrim doctor` to see how to get it") from None
     except OSError as error:
@@ -140,6 +146,8 @@ def _wait(child: subprocess.Popen[bytes], timeout_s: float) -> bool:
     except subprocess.TimeoutExpired:
         _end(child, first=signal.SIGINT)
         return True
+    # What it left in the background would write into folders that the next one uses.
+    _signal_group(child, signal.SIGKILL)
     return False
 
 
@@ -165,10 +173,12 @@ def _signal_group(child: subprocess.Popen[bytes], number: signal.Signals) -> Non
 class _Stream:
     """Reads one pipe to its end in a thread, keeping the head and the tail of what came."""
 
-    def __init__(self, pipe: IO[bytes] | None, command: Command | None) -> None:
+    def __init__(self, pipe: IO[bytes] | None, command: Command | None = None) -> None:
         self._pipe = pipe
         self._on_line = command.on_line if command else None
-        self._log = command.log.open("ab") if command and command.log else None
+        self._log_path = command.log if command else None
+        self._log: IO[bytes] | None = None
+        self.failure: Exception | None = None
         self._head = bytearray()
         self._tail = bytearray()
         self._thread = threading.Thread(target=self._read, daemon=True)
@@ -179,11 +189,28 @@ class _Stream:
             return
         for line in iter(partial(self._pipe.readline, _LINE_LIMIT_BYTES), b""):
             self._keep(line)
-            if self._log:
-                self._log.write(line)
-                self._log.flush()
+            # A full disk must not stop the reading: the program would wait on its pipe for ever.
+            if self.failure is None:
+                self._tell(line)
+
+    def _tell(self, line: bytes) -> None:
+        try:
+            self._write_log(line)
             if self._on_line:
                 self._on_line(line.decode("utf-8", "replace").rstrip("\n"))
+        except Exception as error:
+            self.failure = error
+
+    def _write_log(self, line: bytes) -> None:
+        if self._log_path is None:
+            return
+        try:
+            self._log = self._log or self._log_path.open("ab", buffering=0)
+            self._log.write(line)
+        except OSError as error:
+            msg = f"{self._log_path} cannot be written: {error.strerror}"
+            hint = "free some space, or choose another folder with --out"
+            raise InfrastructureFailure(msg, hint=hint) from None
 
     def _keep(self, line: bytes) -> None:
         half = CAPTURE_LIMIT_BYTES // 2

@@ -7,12 +7,13 @@ folder: the second waits for the first and then finds its result.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from megtrim.errors import InfrastructureFailure, InputError
 MANIFEST = "manifest.json"
 _LAYOUT = 1
 _LOCK_POLL_S = 0.2
+_DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +76,10 @@ def write_atomically(path: Path, text: str) -> None:
             os.fsync(stream.fileno())
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise cannot_write(path, error) from None
+    finally:
+        with suppress(OSError):  # Ctrl-C leaves nothing either; gone already where all went well
+            temporary.unlink(missing_ok=True)
 
 
 def cannot_write(path: Path, error: OSError) -> InfrastructureFailure:
@@ -126,7 +130,7 @@ class Store:
                 return found, False
             path = self.root / stage / key
             self._clear(path)
-            result = produce(path)
+            result = _produced(produce, path)
             self._finish(path, stage, name, key, inputs, result)
         folder = self.find(stage, key)
         if folder is None:
@@ -192,6 +196,15 @@ class Store:
         }
         text = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
         write_atomically(path / MANIFEST, text)
+
+
+def _produced(produce: Callable[[Path], Mapping[str, Any]], path: Path) -> Mapping[str, Any]:
+    try:
+        return produce(path)
+    except OSError as error:
+        if error.errno not in _DISK_ERRORS:
+            raise
+        raise cannot_write(path, error) from None
 
 
 def _load(path: Path) -> Folder | None:

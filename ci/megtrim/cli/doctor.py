@@ -14,7 +14,7 @@ from megtrim import toolchains
 from megtrim.cli.setup import open_processes
 from megtrim.devices import qemu
 from megtrim.engines import cmake
-from megtrim.errors import EXIT_PASS, InputError, MegtrimError
+from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError
 from megtrim.process import Processes
 from megtrim.toolchains import tools
 
@@ -80,7 +80,7 @@ def _version(find: toolchains.Find, processes: Processes) -> str:
 def _try(what: str, look: Callable[[], str]) -> Finding:
     try:
         return Finding(what=what, there=True, text=look())
-    except MegtrimError as error:
+    except (InputError, InfrastructureFailure) as error:
         return Finding(what=what, there=False, text=f"{error.message}; {error.hint}")
 
 

@@ -49,7 +49,12 @@ def init(models: tuple[Path, ...], config: Path, engine: Path | None) -> int:
     return EXIT_PASS
 
 
-@click.command()
+@click.command(
+    epilog="""\b
+Example:
+  megtrim schema > megtrim.schema.json
+"""
+)
 def schema() -> int:
     """Print the JSON Schema of megtrim.yaml, for editors."""
     click.echo(json.dumps(json_schema(), indent=1))

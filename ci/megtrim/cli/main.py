@@ -17,6 +17,15 @@ from megtrim.errors import EXIT_BUG, InputError, Interrupted, MegtrimError
 
 _CRASH_FILE = Path("megtrim-crash.md")
 
+_ABOUT = """\
+Trim MegEngine to what your models execute, prove it, and keep it so.
+
+\b
+Start here:
+  megtrim doctor            what this machine has, lacks, and how to get it
+  megtrim init MODEL...     write a starter megtrim.yaml
+  megtrim trim              the whole chain; a second run does only what changed
+"""
 _EXIT_STATUSES = """\b
 Exit status:
   0    pass
@@ -30,18 +39,12 @@ Exit status:
 
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    help=_ABOUT,
     epilog=_EXIT_STATUSES,
 )
 @click.version_option(version("megtrim"), prog_name="megtrim")
 def main() -> None:
-    r"""Trim MegEngine to what your models execute, prove it, and keep it so.
-
-    \b
-    Start here:
-      megtrim doctor            what this machine has, lacks, and how to get it
-      megtrim init MODEL...     write a starter megtrim.yaml
-      megtrim trim              the whole chain; a second run does only what changed
-    """
+    """Parse the command line."""
 
 
 for command in (
@@ -99,7 +102,7 @@ def _bug(arguments: list[str]) -> int:
     ]
     click.echo(traceback.format_exc(), err=True)
     try:
-        _CRASH_FILE.write_text("\n".join(lines), encoding="utf-8")
+        _CRASH_FILE.write_text("\n".join(lines), encoding="utf-8", errors="backslashreplace")
         click.echo(f"megtrim: this is a bug in megtrim; please report {_CRASH_FILE}", err=True)
     except OSError:
         click.echo("megtrim: this is a bug in megtrim; please report the lines above", err=True)

@@ -42,7 +42,9 @@ class Request:
 def request(model: str, inputs: tuple[str, ...], arguments: tuple[str, ...]) -> Request:
     """Read the options; an input must be ``NAME=FILE``."""
     pairs = [text.partition("=") for text in inputs]
-    wrong = next((text for text, pair in zip(inputs, pairs, strict=True) if not pair[2]), None)
+    wrong = next(
+        (text for text, pair in zip(inputs, pairs, strict=True) if not (pair[0] and pair[2])), None
+    )
     if wrong is not None:
         msg = f"--input: found {wrong!r}, expected NAME=FILE"
         raise InputError(msg, hint="for example --input data=inputs/cat.npy")

@@ -40,6 +40,7 @@ class Options:
     engine: Path | None
     jobs: int | None
     quiet: bool
+    today: date | None = None
 
 
 def common(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,6 +65,12 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--engine", type=path, help="Engine checkout, instead of engine.source."),
             click.option("--jobs", "-j", type=click.IntRange(1, 1024), help="Parallel compilers."),
             click.option("--quiet", "-q", is_flag=True, help="Only warnings and results."),
+            click.option(
+                "--today",
+                type=click.DateTime(["%Y-%m-%d"]),
+                callback=lambda _context, _option, value: value.date() if value else None,
+                help="The day that waivers and proofs are judged against; else the clock's.",
+            ),
         )
     ):
         command = option(command)
@@ -101,7 +108,7 @@ def open_context(options: Options, *, accept: bool = False) -> Context:
         devices=_devices(loaded, toolchain, processes, out),
         store=Store(out, say=console.say),
         console=console,
-        today=date.today(),
+        today=options.today or date.today(),
         accept=accept,
     )
 

@@ -81,12 +81,17 @@ class Folder:
         )
 
     def get(self, name: str) -> bytes | None:
-        path = self._path / name
-        # A program under test wrote this: a link could point at anything on this machine.
-        if path.is_symlink() or not path.is_file():
-            return None
-        return path.read_bytes()
+        path = self._own(name)
+        return path.read_bytes() if path is not None and path.is_file() else None
 
     def names(self, folder: str) -> tuple[str, ...]:
-        path = self._path / folder
-        return tuple(sorted(file.name for file in path.iterdir())) if path.is_dir() else ()
+        path = self._own(folder)
+        if path is None or not path.is_dir():
+            return ()
+        return tuple(sorted(file.name for file in path.iterdir()))
+
+    def _own(self, name: str) -> Path | None:
+        """Return the path of what a program wrote, None where a link leads elsewhere."""
+        # The program is under test: its link could point at anything on this machine.
+        path = self._path.resolve() / name
+        return path if path.resolve() == path else None

@@ -64,11 +64,11 @@ class Builder:
         )
 
     def _options(self, tree: WorkTree) -> tuple[tuple[str, str], ...]:
-        launcher = shutil.which("ccache", path=self._processes.env.get("PATH", ""))
-        return (
-            ("CMAKE_TOOLCHAIN_FILE", str(tree.toolchain_file)),
-            *((("CMAKE_CXX_COMPILER_LAUNCHER", launcher),) if launcher else ()),
-        )
+        return (("CMAKE_TOOLCHAIN_FILE", str(tree.toolchain_file)), *self._launcher())
+
+    def _launcher(self) -> tuple[tuple[str, str], ...]:
+        ccache = shutil.which("ccache", path=self._processes.env.get("PATH", ""))
+        return (("CMAKE_CXX_COMPILER_LAUNCHER", ccache),) if ccache else ()
 
     def _env(self, tree: WorkTree) -> Mapping[str, str]:
         # Equal sources in another folder are the same compilation. The compiler is known by its
@@ -104,6 +104,7 @@ class Builder:
                 ("CMAKE_CXX_COMPILER", compiler[0]),
                 ("FLATBUFFERS_BUILD_TESTS", "OFF"),
                 ("CMAKE_POLICY_VERSION_MINIMUM", "3.5"),
+                *self._launcher(),
             ),
             targets=("flatc",),
             log=log,

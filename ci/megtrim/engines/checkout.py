@@ -34,7 +34,7 @@ class Checkout:
     def digest(self) -> str:
         """Digest of every path and content: equal trees are equal engines, wherever they lie."""
         lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(self.files.items()))
-        return hashlib.sha256(lines.encode()).hexdigest()
+        return hashlib.sha256(os.fsencode(lines)).hexdigest()
 
 
 def take(root: Path, processes: Processes) -> Checkout:
@@ -46,7 +46,7 @@ def take(root: Path, processes: Processes) -> Checkout:
     names = git.files() if git.works else _walk(root)
     return Checkout(
         root=root,
-        files={name: digest for name in names if (digest := _digest(root / name))},
+        files={name: digest for name in names if (digest := digest_of(root / name))},
         commit=git.commit() if git.works else "",
         dirty=git.dirty() if git.works else (),
     )
@@ -78,8 +78,9 @@ class _Git:
 
     def _ask(self, *arguments: str) -> str | None:
         # The owner check protects a shell user's hooks; these calls run none, and the checkout
-        # may well be mounted from another user.
-        argv = ("git", "-c", "safe.directory=*", "-C", str(self._root), *arguments)
+        # may well be mounted from another user. Git must not write either, not even its index.
+        settings = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false", "--no-optional-locks")
+        argv = ("git", *settings, "-C", str(self._root), *arguments)
         outcome = self._processes.run(Command(argv=argv, timeout_s=_GIT_TIMEOUT_S))
         return outcome.stdout if outcome.ok else None
 
@@ -88,15 +89,16 @@ def _walk(root: Path) -> list[str]:
     names = []
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(set(folders) - _SKIPPED)
-        names += [str(Path(folder, name).relative_to(root)) for name in files]
+        links = [name for name in folders if Path(folder, name).is_symlink()]
+        names += [str(Path(folder, name).relative_to(root)) for name in (*files, *links)]
     return sorted(names)
 
 
-def _digest(path: Path) -> str | None:
+def digest_of(path: Path) -> str | None:
     """Digest of a file's content or a link's target; None for what is neither (a submodule)."""
     try:
         if path.is_symlink():
-            return hashlib.sha256(b"link:" + str(path.readlink()).encode()).hexdigest()
+            return hashlib.sha256(b"link:" + os.fsencode(path.readlink())).hexdigest()
         if not path.is_file():
             return None
         with path.open("rb") as stream:

@@ -50,6 +50,9 @@ def prove(
         missing = next((str(output) for output in units if output not in forced), "all")
         msg = f"{len(units) - len(forced)} of {len(units)} translation units lack the header"
         raise ProductFailure(msg, hint=f"the first without {header} is {missing}")
+    if midout is not None and not with_regions:
+        msg = f"none of {len(units)} translation units opened the generated midout.h"
+        raise ProductFailure(msg, hint="does this engine still mark its regions with midout.h?")
     return Proof(units=len(units), with_header=len(forced), with_regions=len(with_regions))
 
 

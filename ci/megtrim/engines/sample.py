@@ -85,4 +85,4 @@ class SampleEngine:
     def texts(self) -> Iterator[tuple[str, str]]:
         for name in sorted(self.checkout.files):
             if name.endswith((".h", ".cpp", ".inl")):
-                yield name, (self.checkout.root / name).read_text(encoding="utf-8")
+                yield name, (self.checkout.root / name).read_text("utf-8", errors="replace")

@@ -14,7 +14,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from megtrim.engines.checkout import Checkout
+from megtrim.engines.checkout import Checkout, digest_of
+from megtrim.errors import InputError
 from megtrim.store import cannot_write, write_atomically
 
 _RECORD = "shadow.json"
@@ -25,16 +26,21 @@ def sync(checkout: Checkout, tree: Path, overrides: Mapping[str, str]) -> None:
     record = tree.parent / _RECORD
     before = _read(record)
     after = dict(checkout.files) | {name: _text_digest(text) for name, text in overrides.items()}
+    gone = sorted(before.keys() - after.keys())
+    new = [n for n in sorted(after) if before.get(n) != after[n] or not os.path.lexists(tree / n)]
+    if not gone and not new:
+        return
+    # First: a sync that is cut off leaves none of these as it is recorded, nor as it was.
+    _write(record, before | dict.fromkeys((*gone, *new), ""))
     try:
-        for name in before.keys() - after.keys():
-            (tree / name).unlink(missing_ok=True)
-        for name in sorted(after):
-            if before.get(name) != after[name] or not os.path.lexists(tree / name):
-                _place(checkout.root / name, tree / name, overrides.get(name))
+        for name in gone:
+            _remove(tree / name, tree)
+        for name in new:
+            _place(checkout.root / name, tree / name, overrides.get(name))
+            _expect(checkout.root / name, tree / name, after[name])
     except OSError as error:
         raise cannot_write(tree, error) from None
-    # Last: a sync that was cut off is done again for everything not yet recorded.
-    write_atomically(record, json.dumps(after, sort_keys=True, indent=0))
+    _write(record, after)
 
 
 def write_if_changed(path: Path, text: str) -> None:
@@ -56,8 +62,26 @@ def _place(source: Path, target: Path, text: str | None) -> None:
         target.chmod(0o755 if os.access(source, os.X_OK) else 0o644)
 
 
+def _remove(file: Path, tree: Path) -> None:
+    file.unlink(missing_ok=True)
+    for folder in file.parents:
+        if folder == tree or not folder.is_dir() or any(folder.iterdir()):
+            return
+        folder.rmdir()  # a file may want its place
+
+
+def _expect(source: Path, target: Path, digest: str) -> None:
+    if digest_of(target) != digest:
+        msg = f"{source} changed while megtrim worked with it"
+        raise InputError(msg, hint="run it again, and leave the checkout alone meanwhile")
+
+
 def _text_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _write(record: Path, files: Mapping[str, str]) -> None:
+    write_atomically(record, json.dumps(files, sort_keys=True, indent=0))
 
 
 def _read(record: Path) -> dict[str, str]:

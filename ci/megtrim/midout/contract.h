@@ -1,77 +1,84 @@
 #pragma once
 
-// midout's macro contract for a reduced build. A region that the keep set names is compiled,
-// any other becomes a trap. MIDOUT_DECL(tag) declares which regions of that tag are kept, so
-// that a file sees the regions of its own tags and no others.
+// midout's macro contract for a reduced build. A region that is kept is compiled; of any other
+// only a trap remains. It takes the place of the engine's own midout.h. MIDOUT_DECL(tag) brings
+// in the kept regions of that tag alone, so a file's preprocessed text depends on its own tags.
 
 #define MIDOUT_GENERATED
 
 #include <type_traits>
 
 namespace midout {
-namespace tags {}
 
+// A region is kept where a specialisation for it is declared. None is ever defined: a kept
+// region is an incomplete type, any other a complete one. Declarations may be repeated, so
+// several headers of one file can declare the same tag.
 template <class Tag, class... Args>
-struct Region;
+struct Region {};
 
-// A declaration may be repeated, so a tag may be declared by several headers of one file.
-std::false_type kept(...);
+template <class R, class = void>
+struct is_kept : std::true_type {};
+template <class R>
+struct is_kept<R, decltype(static_cast<void>(sizeof(R)))> : std::false_type {};
 
-namespace details {
 template <int value>
-using iv = std::integral_constant<int, value>;
+using number = std::integral_constant<int, value>;
 
+// An argument of a region is a type or a number: overloads tell them apart.
 template <class T>
 struct Argument {
     using type = T;
 };
-
-// An argument of a region is a type or a number: overloads tell them apart.
 template <class T>
 Argument<T> argument();
 template <int value>
-Argument<iv<value>> argument();
-}  // namespace details
+Argument<number<value>> argument();
+
 }  // namespace midout
 
-#define midout_iv(value) ::midout::details::iv<static_cast<int>(value)>
+#define midout_iv(value) ::midout::number<static_cast<int>(value)>
 
-#define MEGTRIM_ARG(x) typename decltype(::midout::details::argument<x>())::type
-#define MEGTRIM_ARGS_1(a) MEGTRIM_ARG(a)
-#define MEGTRIM_ARGS_2(a, ...) MEGTRIM_ARG(a), MEGTRIM_ARGS_1(__VA_ARGS__)
-#define MEGTRIM_ARGS_3(a, ...) MEGTRIM_ARG(a), MEGTRIM_ARGS_2(__VA_ARGS__)
-#define MEGTRIM_ARGS_4(a, ...) MEGTRIM_ARG(a), MEGTRIM_ARGS_3(__VA_ARGS__)
-#define MEGTRIM_ARGS_5(a, ...) MEGTRIM_ARG(a), MEGTRIM_ARGS_4(__VA_ARGS__)
-#define MEGTRIM_ARGS_6(a, ...) MEGTRIM_ARG(a), MEGTRIM_ARGS_5(__VA_ARGS__)
-#define MEGTRIM_ARGS_7(a, ...) MEGTRIM_ARG(a), MEGTRIM_ARGS_6(__VA_ARGS__)
-#define MEGTRIM_ARGS_8(a, ...) MEGTRIM_ARG(a), MEGTRIM_ARGS_7(__VA_ARGS__)
-#define MEGTRIM_NINTH(a, b, c, d, e, f, g, h, i, ...) i
-#define MEGTRIM_ARGS_OF(...)                                                              \
-    MEGTRIM_NINTH(__VA_ARGS__, MEGTRIM_ARGS_8, MEGTRIM_ARGS_7, MEGTRIM_ARGS_6,            \
-                  MEGTRIM_ARGS_5, MEGTRIM_ARGS_4, MEGTRIM_ARGS_3, MEGTRIM_ARGS_2,         \
-                  MEGTRIM_ARGS_1, ~)                                                      \
-    (__VA_ARGS__)
+#define MEGTRIM_ARG(x) typename decltype(::midout::argument<x>())::type
+#define MEGTRIM_REGION_1(t) t
+#define MEGTRIM_REGION_2(t, a) t, MEGTRIM_ARG(a)
+#define MEGTRIM_REGION_3(t, a, b) MEGTRIM_REGION_2(t, a), MEGTRIM_ARG(b)
+#define MEGTRIM_REGION_4(t, a, b, c) MEGTRIM_REGION_3(t, a, b), MEGTRIM_ARG(c)
+#define MEGTRIM_REGION_5(t, a, b, c, d) MEGTRIM_REGION_4(t, a, b, c), MEGTRIM_ARG(d)
+#define MEGTRIM_REGION_6(t, a, b, c, d, e) MEGTRIM_REGION_5(t, a, b, c, d), MEGTRIM_ARG(e)
+#define MEGTRIM_REGION_7(t, a, b, c, d, e, f) MEGTRIM_REGION_6(t, a, b, c, d, e), MEGTRIM_ARG(f)
+#define MEGTRIM_REGION_8(t, a, b, c, d, e, f, g) \
+    MEGTRIM_REGION_7(t, a, b, c, d, e, f), MEGTRIM_ARG(g)
+#define MEGTRIM_REGION_9(t, a, b, c, d, e, f, g, h) \
+    MEGTRIM_REGION_8(t, a, b, c, d, e, f, g), MEGTRIM_ARG(h)
+#define MEGTRIM_TENTH(a, b, c, d, e, f, g, h, i, j, ...) j
+#define MEGTRIM_REGION_BY_COUNT(...)                                                    \
+    MEGTRIM_TENTH(__VA_ARGS__, MEGTRIM_REGION_9, MEGTRIM_REGION_8, MEGTRIM_REGION_7,    \
+                  MEGTRIM_REGION_6, MEGTRIM_REGION_5, MEGTRIM_REGION_4,                 \
+                  MEGTRIM_REGION_3, MEGTRIM_REGION_2, MEGTRIM_REGION_1, ~)
+#define MEGTRIM_CALL(macro, ...) macro(__VA_ARGS__)
+#define MEGTRIM_REGION(...) \
+    ::midout::Region<::midout::tags::MEGTRIM_CALL(MEGTRIM_REGION_BY_COUNT(__VA_ARGS__), __VA_ARGS__)>
 
-#define MIDOUT_BEGIN(tag, ...)                                                            \
-    do {                                                                                  \
-        if (decltype(::midout::kept(                                                      \
-                    static_cast<::midout::Region<MEGTRIM_ARGS_OF(                         \
-                            ::midout::tags::tag, ##__VA_ARGS__)>*>(nullptr)))::value)
-#define MIDOUT_END()              \
-    else { __builtin_trap(); }    \
-    }                             \
+#define MIDOUT_BEGIN(...) \
+    do {                  \
+        if (::midout::is_kept<MEGTRIM_REGION(__VA_ARGS__)>::value)
+#define MIDOUT_END()           \
+    else { __builtin_trap(); } \
+    }                          \
     while (0)
 
-// A kept tag is defined below as "~, declarations": what follows the comma is brought in. Of a
-// tag that is not, nothing follows.
-#define MEGTRIM_REST_OF(first, ...) __VA_ARGS__
-#define MEGTRIM_REST(...) MEGTRIM_REST_OF(__VA_ARGS__)
-#define MIDOUT_DECL(tag)              \
-    namespace midout {                \
-    namespace tags {                  \
-    class tag;                        \
-    }                                 \
-    MEGTRIM_REST(MEGTRIM_TAG_##tag)   \
+// The macro of a kept tag is "~, (declarations)"; what is second there is brought in. The macro
+// of any other tag does not exist, so that an empty pair of parentheses comes second.
+#define MEGTRIM_SECOND(first, second, ...) second
+#define MEGTRIM_SECOND_OF(...) MEGTRIM_SECOND(__VA_ARGS__)
+#define MEGTRIM_OPEN(...) __VA_ARGS__
+#define MEGTRIM_OPENED(list) MEGTRIM_OPEN list
+#define MIDOUT_DECL(tag)                                            \
+    namespace midout {                                              \
+    namespace tags {                                                \
+    class tag;                                                      \
+    }                                                               \
+    MEGTRIM_OPENED(MEGTRIM_SECOND_OF(MEGTRIM_TAG_##tag, (), ~))     \
     }
 
-// @REGIONS@
+// Only directives follow, so that their number does not show in preprocessed text.

@@ -8,21 +8,24 @@ with it the key of a compiler cache, then changes only in files that declare a c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.resources import files as package_files
+from itertools import groupby
+from typing import assert_never
 
 from megtrim.errors import InputError
+from megtrim.midout.grammar import is_identifier
 from megtrim.midout.keepset import KeepSet
 from megtrim.midout.region import Region
 from megtrim.models.operators import OperatorNeeds
 
 MODE_TAG = "megdnn_common_elemwise_mode"
+"""The tag by which an engine of the newer generation records elementwise modes."""
+FORCED = "bin_reduce.h"
+CONTRACT = "midout.h"
 _MODES_FROM_TRACE = 20220507
-_FORCED = "bin_reduce.h"
-_CONTRACT = "midout.h"
-_REGIONS_MARK = "// @REGIONS@\n"
 _TITLE = "// Written by megtrim from the keep set: do not edit.\n"
 
 
@@ -35,7 +38,7 @@ class Layout(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderFiles:
-    """The generated files, by name; names have no folder."""
+    """The generated files: name without folder, and text."""
 
     files: tuple[tuple[str, str], ...]
 
@@ -46,78 +49,103 @@ def render(
     """Write the header. ``elemwise_modes`` are all modes of the engine, name and value.
 
     Without scenarios all regions are kept, without operators all operators: what is not known
-    is not trimmed.
+    is not trimmed. So there is no ``midout.h`` then, and the engine's own leaves all as it is.
+    Raises InputError for a mode that the engine does not have.
     """
     macros = _TITLE + "".join(_macros(keep, elemwise_modes))
     regions = tuple(keep.regions())
     if not regions:
-        return HeaderFiles(files=((_FORCED, macros),))
-    if layout is Layout.UPSTREAM:
-        return HeaderFiles(files=((_FORCED, macros + _define(_specialised(regions))),))
-    contract = (package_files("megtrim.midout") / "contract.h").read_text(encoding="utf-8")
-    scoped = contract.replace(_REGIONS_MARK, "".join(_by_tag(regions)))
-    return HeaderFiles(files=((_FORCED, macros), (_CONTRACT, _TITLE + scoped)))
+        return HeaderFiles(files=((FORCED, macros),))
+    match layout:
+        case Layout.UPSTREAM:
+            return HeaderFiles(files=((FORCED, macros + _define(_specialised(regions))),))
+        case Layout.SCOPED:
+            contract = (package_files("megtrim.midout") / "contract.h").read_text(encoding="utf-8")
+            scoped = _TITLE + contract + "".join(_by_tag(regions))
+            return HeaderFiles(files=((FORCED, macros), (CONTRACT, scoped)))
+        case _:
+            assert_never(layout)
 
 
-def _macros(keep: KeepSet, elemwise_modes: Sequence[tuple[str, int]]) -> Iterator[str]:
+def _macros(keep: KeepSet, every_mode: Sequence[tuple[str, int]]) -> Iterator[str]:
     yield f"#define MGB_BINREDUCE_VERSION {keep.generation}\n"
     needs = keep.operators
     if needs is not None and "Float16" not in dict(needs.dtypes):
-        # The engine's first spelling of the switch has a slip that was never taken back.
+        # The switch's first spelling has a slip that engines of either generation still read.
         yield "#define MEGDNN_DISABLE_FLOT16 1\n#define MEGDNN_DISABLE_FLOAT16 1\n"
-    yield from _modes(keep, elemwise_modes)
+    used = _used_modes(keep, every_mode)
+    if used is not None:
+        yield from _modes(every_mode, used)
     if needs is not None:
         yield _define(_operators(needs))
-    if needs is not None and needs.hashes:
-        hashes = ",".join(f"{number}ULL" for number in needs.hashes)
-        yield f"#define MGB_BINREDUCE_GRAPH_HASHES {hashes}\n"
+        if needs.hashes:
+            hashes = ",".join(f"{number}ULL" for number in needs.hashes)
+            yield f"#define MGB_BINREDUCE_GRAPH_HASHES {hashes}\n"
 
 
-def _modes(keep: KeepSet, every: Sequence[tuple[str, int]]) -> Iterator[str]:
-    """Name every mode: what is used calls back, what is not is nothing."""
-    used = _modes_used(keep, every)
-    if used is None:
-        return
-    for name, _ in every:
-        body = f"_cb({name})" if name in used else ""
-        yield f"#define _MEGDNN_ELEMWISE_MODE_ENABLE_IMPL_{name}(_cb) {body}".rstrip() + "\n"
+def _modes(every: Sequence[tuple[str, int]], used: frozenset[str]) -> Iterator[str]:
+    """Name every mode of the engine: one that is used calls back, any other does nothing."""
+    for name, _ in sorted(every, key=lambda mode: (mode[1], mode[0])):
+        body = f" _cb({name})" if name in used else ""
+        yield f"#define _MEGDNN_ELEMWISE_MODE_ENABLE_IMPL_{name}(_cb){body}\n"
     yield (
         "#define MEGDNN_ELEMWISE_MODE_ENABLE(_mode, _cb) "
         "_MEGDNN_ELEMWISE_MODE_ENABLE_IMPL_##_mode(_cb)\n"
     )
 
 
-def _modes_used(keep: KeepSet, every: Sequence[tuple[str, int]]) -> frozenset[str] | None:
-    """Return the modes in use; None where nothing is known, so that all stay.
+def _used_modes(keep: KeepSet, every: Sequence[tuple[str, int]]) -> frozenset[str] | None:
+    """Return the names of the modes in use; None where nothing is known, so that all stay.
 
-    The newer generation records them while it runs; the older one knows the model's own.
+    The newer generation records modes while it runs, the older one goes by the models' own.
     """
-    if keep.generation < _MODES_FROM_TRACE:
-        needs = keep.operators
-        return None if needs is None else frozenset(name for name, _ in needs.elemwise_modes)
-    names = {value: name for name, value in every}
-    traced = [region for region in keep.regions() if region.tag == MODE_TAG]
-    used = set()
-    for region in traced:
-        number = next((arg for arg in region.args if isinstance(arg, int)), None)
-        if number not in names:
-            msg = f"the trace ran {region}, and this engine has no such elementwise mode"
+    for name, _ in every:
+        if not is_identifier(name):
+            msg = f"the engine names an elementwise mode {name!r}, expected a C++ identifier"
+            raise InputError(msg, hint="is its list of parameters intact?")
+    if keep.generation >= _MODES_FROM_TRACE:
+        return _traced_modes(keep.regions(), every)
+    if keep.operators is None:
+        return None
+    names = frozenset(name for name, _ in keep.operators.elemwise_modes)
+    if unknown := sorted(names - {name for name, _ in every}):
+        msg = f"operator JSON: this engine has no elementwise mode {', '.join(unknown)}"
+        raise InputError(msg, hint="was the model dumped by another version of the engine?")
+    return names
+
+
+def _traced_modes(
+    regions: Iterable[Region], every: Sequence[tuple[str, int]]
+) -> frozenset[str] | None:
+    used: set[str] = set()
+    for region in regions:
+        if region.tag != MODE_TAG:
+            continue
+        value = next((arg for arg in region.args if isinstance(arg, int)), None)
+        names = {name for name, number in every if number == value}
+        if not names:
+            msg = f"a trace ran {region}, and this engine has no such elementwise mode"
             raise InputError(msg, hint="was it traced with another version of the engine?")
-        used.add(names[number])
-    return frozenset(used) if traced else None
+        used |= names
+    return frozenset(used) or None
 
 
 def _operators(needs: OperatorNeeds) -> list[str]:
-    """Lines that leave an operator's loader empty unless the operator is named here."""
+    """Let every operator's registration do nothing but that of the operators named here.
+
+    The engine expands the macro inside ``mgb::serialization``; operators are in ``mgb::opr``.
+    """
     names = [name for name, _ in needs.operators]
     return [
         "MGB_OPR_REGISTRY_CALLER_SPECIALIZE }",
-        f"namespace opr {{ {' '.join(f'class {name};' for name in names)} }}",
+        "namespace opr {",
+        *(f"class {name};" for name in names),
+        "}",
         "namespace serialization {",
         "template <class Opr, class Callee> struct OprRegistryCaller {};",
         *(
-            "template <class Callee> struct OprRegistryCaller<opr::"
-            f"{name}, Callee> : public OprRegistryCallerDefaultImpl<Callee> {{}};"
+            f"template <class Callee> struct OprRegistryCaller<opr::{name}, Callee>"
+            " : public OprRegistryCallerDefaultImpl<Callee> {};"
             for name in names
         ),
     ]
@@ -127,7 +155,9 @@ def _specialised(regions: Sequence[Region]) -> list[str]:
     tags = sorted({region.tag for region in regions})
     return [
         "MIDOUT_GENERATED namespace midout {",
-        f"namespace tags {{ {' '.join(f'class {tag};' for tag in tags)} }}",
+        "namespace tags {",
+        *(f"class {tag};" for tag in tags),
+        "}",
         *(
             f"template <> struct {_cpp(region)} {{ static constexpr bool enable = true; }};"
             for region in regions
@@ -137,22 +167,19 @@ def _specialised(regions: Sequence[Region]) -> list[str]:
 
 
 def _by_tag(regions: Sequence[Region]) -> Iterator[str]:
-    for tag in sorted({region.tag for region in regions}):
-        kept = [f"std::true_type kept({_cpp(region)}*);" for region in regions if region.tag == tag]
-        yield _define([f"MEGTRIM_TAG_{tag} ~,", *kept])
+    for tag, kept in groupby(regions, key=lambda region: region.tag):
+        declarations = [f"template <> struct {_cpp(region)};" for region in kept]
+        yield _define([f"MEGTRIM_TAG_{tag} ~, (", *declarations, ")"])
 
 
 def _cpp(region: Region) -> str:
+    """Return the type as it is written inside ``namespace midout``."""
     args = (
-        f"std::integral_constant<int, {arg}>"
-        if isinstance(arg, int)
-        else f"::{arg}"
-        if "::" in arg
-        else arg
+        f"std::integral_constant<int, {arg}>" if isinstance(arg, int) else arg
         for arg in region.args
     )
     return f"Region<{', '.join((f'tags::{region.tag}', *args))}>"
 
 
 def _define(lines: Sequence[str]) -> str:
-    return "#define " + " \\\n    ".join(lines) + "\n"
+    return "#define " + " \\\n".join(lines) + "\n"

@@ -1,297 +1,301 @@
-"""The keep set: the regions of all scenarios, each with who needs it, and the models' operators.
+"""The keep set: the regions and operators that all scenarios together need, and who needs each.
 
-``megtrim/keepset.json`` is the file that a team commits. It is JSON with one line for each
-region and scenario, sorted, and every line of a list ends with a comma: a sentinel entry (the
-empty name) closes it. So two branches that each add lines merge without a conflict, and the
-result is still JSON. Pure.
+It is what a team commits, as ``megtrim/keepset.json``: one line for each scenario, region,
+operator, data type, elementwise mode and graph hash, sorted, so that git merges it by line::
+
+    {
+     "version": 1,
+     "generation": 20220507,
+     "operators": "listed",
+     "scenario resnet18/default@any": {"model_sha256": "...", ...},
+     "region megbrain_misc<-394016210>": ["resnet18/default@any"],
+     ...
+     "": "end"
+    }
+
+``"operators": "all"`` keeps all operators, and names none. Pure: text in, values out.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from megtrim.errors import InputError, ProductFailure
-from megtrim.midout.region import Region
-from megtrim.models.operators import Needed, OperatorNeeds
+from megtrim.errors import InputError
+from megtrim.midout.grammar import is_identifier
+from megtrim.midout.lines import MAX_TEXT, Entries, Reader, dump_entries
+from megtrim.midout.region import Region, order
+from megtrim.midout.trace import TraceFailure, TraceProblem
+from megtrim.models.operators import MAX_HASH, Needed, OperatorNeeds
+
+GENERATIONS = (20190219, 20220507)
+"""Versions of the header that engines know: up to 1.6, and from 1.7."""
 
 VERSION = 1
-GENERATIONS = (20190219, 20220507)
-_MAX_BYTES = 64 * 1024 * 1024
-_HINT = "it is made by `megtrim header --accept`; do not edit it by hand"
+_MAX_THREADS = 4096
+_OPERATOR_KINDS = ("operator", "dtype", "elemwise_mode", "hash")
+_KINDS = ("version", "generation", "operators", "scenario", "region", *_OPERATOR_KINDS)
+_ALL, _LISTED = "all", "listed"
+_SCENARIO_FIELDS = (
+    *("model_sha256", "arguments", "inputs", "algo_cache_sha256", "threads", "trace_sha256"),
+)
+_HASH = re.compile(r"[0-9]{1,20}")
+_HINT = "take the committed file again, or write it anew: megtrim header --accept"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioRecord:
-    """What one scenario brought, and what its trace is bound to."""
+    """What one scenario brought, and the digests that bind it to what it was traced with."""
 
     id: str
     """``MODEL/SCENARIO@CLASS``."""
     model_sha256: str
     arguments: tuple[str, ...]
     inputs: tuple[tuple[str, str], ...]
-    """Input name and sha256 of its file, sorted."""
+    """Input name and sha256, sorted."""
     algo_cache_sha256: str | None
     threads: int
     trace_sha256: str
     regions: tuple[Region, ...]
+    """Sorted and unique."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepSet:
-    """Everything that a reduced build keeps."""
+    """What a reduced build keeps. Without scenarios it keeps all kernels."""
 
     generation: int
+    """20190219 or 20220507."""
     scenarios: tuple[ScenarioRecord, ...]
-    """By id. None of them: nothing was traced, and all regions are kept."""
+    """Sorted by id."""
     operators: OperatorNeeds | None
-    """None: nothing is known of the models' operators, and all are kept."""
+    """None keeps all operators and data types."""
 
     def regions(self) -> dict[Region, tuple[str, ...]]:
-        """Return every region, sorted, with the ids of the scenarios that need it."""
-        needed: dict[Region, list[str]] = {}
+        """Return each region with the scenarios that need it, both sorted."""
+        users: dict[Region, list[str]] = {}
         for scenario in self.scenarios:
             for region in scenario.regions:
-                needed.setdefault(region, []).append(scenario.id)
-        return {region: tuple(sorted(needed[region])) for region in sorted(needed)}
+                users.setdefault(region, []).append(scenario.id)
+        return {region: tuple(users[region]) for region in sorted(users, key=order)}
 
 
 def build_keep_set(
-    *,
-    generation: int,
-    scenarios: Iterable[ScenarioRecord],
-    operators: OperatorNeeds | None,
+    generation: int, scenarios: Iterable[ScenarioRecord], operators: OperatorNeeds | None
 ) -> KeepSet:
-    """Join scenarios and operators. Scenarios without any region are a named failure."""
-    ordered = tuple(sorted(scenarios, key=lambda scenario: scenario.id))
-    empty = next((scenario.id for scenario in ordered if not scenario.regions), None)
-    if empty is not None:
-        msg = f"{empty} brought no region: a keep set without it would trap at once"
-        raise ProductFailure(msg, hint="look at the log of its profile run")
-    return KeepSet(generation=generation, scenarios=ordered, operators=operators)
+    """Join scenarios and operators; equal sets give equal values, whatever their order.
 
-
-def missing(keep: KeepSet, regions: Iterable[Region]) -> tuple[Region, ...]:
-    """Return those of ``regions`` that the keep set lacks, sorted."""
-    return tuple(sorted(set(regions) - keep.regions().keys())) if keep.scenarios else ()
+    Raises TraceFailure where a scenario has no regions: a build from it would keep nothing.
+    """
+    if generation not in GENERATIONS:
+        known = " and ".join(map(str, GENERATIONS))
+        msg = f"headers of generation {generation} are unknown, expected {known}"
+        raise InputError(msg, hint="which version of the engine is it?")
+    records = tuple(sorted(scenarios, key=lambda record: record.id))
+    for before, after in pairwise(records):
+        if before.id == after.id:
+            msg = f"scenario {after.id} stands twice in one keep set"
+            raise InputError(msg, hint="give each scenario a name of its own")
+    for record in records:
+        if not record.regions:
+            said = f"{record.id}: its trace holds no region, so nothing would be kept for it"
+            raise TraceFailure(TraceProblem.EMPTY, said, hint="record its trace again")
+    if not records and operators is None:
+        msg = "a keep set of no scenario and no operators would trim nothing"
+        raise InputError(msg, hint="give at least one trace or one operator JSON")
+    return KeepSet(
+        generation=generation,
+        scenarios=tuple(_normal(record) for record in records),
+        operators=operators,
+    )
 
 
 def shrunken(previous: KeepSet, current: KeepSet) -> tuple[tuple[str, tuple[Region, ...]], ...]:
-    """Return scenarios that lost regions though nothing that they are bound to changed."""
+    """Return the scenarios that lost regions, with what they lost, sorted.
+
+    Only a scenario that is the same in name, model and arguments can shrink; a changed model
+    may well need less.
+    """
     before = {record.id: record for record in previous.scenarios}
     lost = []
     for record in current.scenarios:
         old = before.get(record.id)
-        if old is None or _bound(old) != _bound(record):
+        if old is None or old.model_sha256 != record.model_sha256:
             continue
-        gone = set(old.regions) - set(record.regions)
-        if gone:
-            lost.append((record.id, tuple(sorted(gone))))
+        if old.arguments != record.arguments:
+            continue
+        if gone := tuple(sorted({*old.regions} - {*record.regions}, key=order)):
+            lost.append((record.id, gone))
     return tuple(lost)
 
 
-def _bound(record: ScenarioRecord) -> tuple[object, ...]:
-    inputs, cache = record.inputs, record.algo_cache_sha256
-    return record.model_sha256, record.arguments, inputs, cache, record.threads
+def missing(keep: KeepSet, regions: Iterable[Region]) -> tuple[Region, ...]:
+    """Return what a run needs and the keep set lacks, sorted; nothing where all are kept."""
+    if not keep.scenarios:
+        return ()
+    return tuple(sorted({*regions} - keep.regions().keys(), key=order))
+
+
+def _normal(record: ScenarioRecord) -> ScenarioRecord:
+    return ScenarioRecord(
+        id=record.id,
+        model_sha256=record.model_sha256,
+        arguments=record.arguments,
+        inputs=tuple(sorted(record.inputs)),
+        algo_cache_sha256=record.algo_cache_sha256,
+        threads=record.threads,
+        trace_sha256=record.trace_sha256,
+        regions=tuple(sorted(set(record.regions), key=order)),
+    )
 
 
 def dump_keep_set(keep: KeepSet) -> str:
-    """Return the file's text; equal keep sets are equal bytes."""
-    parts = [("version", str(VERSION)), ("generation", str(keep.generation))]
-    parts.append(("scenarios", _table((r.id, _record(r)) for r in keep.scenarios)))
-    needs = keep.operators
-    if needs is None:
-        parts.append(("operators", "null"))
-    else:
-        parts.append(("operators", _table(needs.operators)))
-        parts.append(("dtypes", _table(needs.dtypes)))
-        parts.append(("elemwise_modes", _table(needs.elemwise_modes)))
-        parts.append(("hashes", _table((str(number), True) for number in needs.hashes)))
-    regions = keep.regions()
-    parts.append(("regions", _table((str(region), regions[region]) for region in regions)))
-    return "{\n" + ",\n".join(f'"{key}": {text}' for key, text in parts) + "\n}\n"
-
-
-def _record(record: ScenarioRecord) -> dict[str, Any]:
-    return {
-        "model": record.model_sha256,
-        "arguments": record.arguments,
-        "inputs": dict(record.inputs),
-        "algo_cache": record.algo_cache_sha256,
-        "threads": record.threads,
-        "trace": record.trace_sha256,
-    }
-
-
-def _table(rows: Iterable[tuple[str, object]]) -> str:
-    lines = [
-        f"{json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)},"
-        for key, value in rows
-    ]
-    return "\n".join(["{", *lines, '"": null', "}"])
+    """Return the text of ``megtrim/keepset.json``. Equal values give equal text."""
+    operators = _ALL if keep.operators is None else _LISTED
+    return dump_entries(
+        (
+            ("version", VERSION),
+            ("generation", keep.generation),
+            ("operators", operators),
+            *((f"scenario {record.id}", _dump_record(record)) for record in keep.scenarios),
+            *((f"region {region}", users) for region, users in keep.regions().items()),
+            *_dump_operators(keep.operators),
+        )
+    )
 
 
 def read_keep_set(path: Path) -> KeepSet:
-    """Read the file at ``path``."""
+    """Read a keep set's file. Raises InputError."""
     try:
-        with path.open("rb") as stream:
-            text = stream.read(_MAX_BYTES + 1).decode("utf-8")
-    except (OSError, UnicodeDecodeError):
-        msg = f"{path}: cannot be read as text"
+        with path.open("rb") as file:
+            text = file.read(MAX_TEXT + 1).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f"{path}: cannot be read: {error}"
         raise InputError(msg, hint=_HINT) from None
     return parse_keep_set(text, source=str(path))
 
 
 def parse_keep_set(text: str, *, source: str) -> KeepSet:
-    """Read the file's text. Anything but its exact form is an InputError naming ``source``."""
-    if len(text) > _MAX_BYTES:
-        msg = f"{source}: too large for a keep set"
-        raise InputError(msg, hint=_HINT)
-    try:
-        data = json.loads(text, object_pairs_hook=_pairs)
-    except _Twice as twice:
-        _refuse(text, source, str(twice), "found twice, expected once")
-    except RecursionError:
-        _refuse(text, source, "", "nested too deeply")
-    except json.JSONDecodeError as error:
-        msg = f"{source}:{error.lineno}: not JSON: {error.msg}"
-        raise InputError(msg, hint=_HINT) from None
-    return _Reader(text, source).keep_set(data)
+    """Read what ``dump_keep_set`` wrote, and what a merge by line makes of two such texts.
+
+    The order of lines does not matter, and a region that stands twice is needed by those of
+    both lines. Raises InputError naming ``source:line`` for anything else.
+    """
+    reader = Reader(text, source, _HINT)
+    tables = reader.kinds(_KINDS)
+    version = reader.single(tables["version"], "version")
+    if version != VERSION or isinstance(version, bool):
+        reader.fail(f"found version {version!r}, expected {VERSION}", "version")
+    generation = reader.single(tables["generation"], "generation")
+    reader.number(generation, *GENERATIONS, "generation")
+    if generation not in GENERATIONS:
+        reader.fail(f"headers of generation {generation} are unknown", "generation")
+    regions = _regions_by_scenario(reader, tables["region"])
+    records: dict[str, ScenarioRecord] = {}
+    for name, value in tables["scenario"]:
+        record = _record(reader, name, value, regions.get(name, ()))
+        if records.setdefault(name, record) != record:
+            reader.fail(f"scenario {name!r} stands twice, and differs", f"scenario {name}")
+    for region, users in tables["region"]:
+        for name in users:
+            if name not in records:
+                said = f"a region is needed by {name!r}, which is no scenario here"
+                reader.fail(said, f"region {region}")
+    return build_keep_set(generation, records.values(), _operators(reader, tables))
 
 
-class _Twice(ValueError):
-    pass
+def _dump_record(record: ScenarioRecord) -> dict[str, object]:
+    return {
+        "model_sha256": record.model_sha256,
+        "arguments": record.arguments,
+        "inputs": dict(record.inputs),
+        "algo_cache_sha256": record.algo_cache_sha256,
+        "threads": record.threads,
+        "trace_sha256": record.trace_sha256,
+    }
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        # A merge can bring the sentinel twice; a region twice would lose somebody's needs.
-        if key in found and key != "":
-            raise _Twice(key)
-        found[key] = value
-    return found
+def _dump_operators(needs: OperatorNeeds | None) -> Iterator[tuple[str, object]]:
+    if needs is None:
+        return
+    yield from ((f"operator {name}", models) for name, models in needs.operators)
+    yield from ((f"dtype {name}", models) for name, models in needs.dtypes)
+    yield from ((f"elemwise_mode {name}", models) for name, models in needs.elemwise_modes)
+    yield from ((f"hash {number}", True) for number in needs.hashes)
 
 
-def _refuse(text: str, source: str, key: str, what: str) -> NoReturn:
-    quoted = json.dumps(key, ensure_ascii=False) + ":"
-    at = text.rfind(quoted)
-    line = text.count("\n", 0, at) + 1 if at >= 0 else 1
-    msg = f"{source}:{line}: {quoted} {what}"
-    raise InputError(msg, hint=_HINT)
-
-
-class _Reader:
-    """Turns checked JSON into values; every refusal names the line of the key it is about."""
-
-    def __init__(self, text: str, source: str) -> None:
-        self._text = text
-        self._source = source
-
-    def keep_set(self, data: object) -> KeepSet:
-        top = self._mapping("", data)
-        if top.get("version") != VERSION:
-            self._no("version", f"expected version {VERSION}")
-        generation = top.get("generation")
-        if generation not in GENERATIONS:
-            self._no("generation", f"expected one of {GENERATIONS}")
-        known = {"version", "generation", "scenarios", "operators", "regions"}
-        if top.get("operators") is not None:
-            known |= {"dtypes", "elemwise_modes", "hashes"}
-        for key in top.keys() ^ known:
-            self._no(key, f"expected exactly the keys {', '.join(sorted(known))}")
-        by_scenario = self._regions(top["regions"], self._rows("scenarios", top["scenarios"]))
-        return KeepSet(
-            generation=int(str(generation)),
-            scenarios=tuple(
-                self._record(id_, value, by_scenario[id_])
-                for id_, value in sorted(self._rows("scenarios", top["scenarios"]).items())
-            ),
-            operators=self._needs(top) if top["operators"] is not None else None,
-        )
-
-    def _regions(
-        self, data: object, scenarios: Mapping[str, object]
-    ) -> dict[str, tuple[Region, ...]]:
-        found: dict[str, list[Region]] = {id_: [] for id_ in scenarios}
-        for text, ids in self._rows("regions", data).items():
-            region = self._region(text)
-            for id_ in self._names(text, ids):
-                if id_ not in found:
-                    self._no(text, f"names the scenario {id_!r}, which is not in the file")
-                found[id_].append(region)
-        return {id_: tuple(sorted(regions)) for id_, regions in found.items()}
-
-    def _region(self, text: str) -> Region:
+def _regions_by_scenario(reader: Reader, entries: Entries) -> dict[str, tuple[Region, ...]]:
+    found: dict[str, set[Region]] = {}
+    for text, users in entries:
+        key = f"region {text}"
         try:
             region = Region.parse(text)
         except InputError as error:
-            self._no(text, error.message)
-        if str(region) != text:
-            self._no(text, f"expected the spelling {region}")
-        return region
+            reader.fail(error.message, key)
+        names = reader.texts(users, key)
+        if not names:
+            reader.fail(f"no scenario needs {text}", key)
+        for name in names:
+            found.setdefault(name, set()).add(region)
+    return {name: tuple(sorted(regions, key=order)) for name, regions in found.items()}
 
-    def _record(self, id_: str, data: object, regions: tuple[Region, ...]) -> ScenarioRecord:
-        fields = self._mapping(id_, data)
-        wanted = {"model", "arguments", "inputs", "algo_cache", "threads", "trace"}
-        cache, threads = fields.get("algo_cache"), fields.get("threads")
-        if fields.keys() != wanted or type(threads) is not int:
-            self._no(id_, f"expected exactly the keys {', '.join(sorted(wanted))}")
-        inputs = self._mapping(id_, fields["inputs"])
-        return ScenarioRecord(
-            id=id_,
-            model_sha256=self._digest(id_, fields["model"]),
-            arguments=self._names(id_, fields["arguments"]),
-            inputs=tuple(sorted((name, self._digest(id_, sha)) for name, sha in inputs.items())),
-            algo_cache_sha256=None if cache is None else self._digest(id_, cache),
-            threads=threads,
-            trace_sha256=self._digest(id_, fields["trace"]),
-            regions=regions,
-        )
 
-    def _needs(self, top: Mapping[str, object]) -> OperatorNeeds:
-        hashes = self._rows("hashes", top["hashes"])
-        for key in hashes:
-            if not key.isascii() or not key.isdigit() or int(key) >= 2**64:
-                self._no(key, "expected a graph hash, a whole number of 64 bits")
-        return OperatorNeeds(
-            hashes=tuple(sorted(int(key) for key in hashes)),
-            dtypes=self._needed("dtypes", top["dtypes"]),
-            operators=self._needed("operators", top["operators"]),
-            elemwise_modes=self._needed("elemwise_modes", top["elemwise_modes"]),
-        )
+def _record(reader: Reader, name: str, value: Any, regions: tuple[Region, ...]) -> ScenarioRecord:
+    keys = (f"scenario {name}",)
+    if not name or not name.isprintable():
+        reader.fail(f"{name!r} is no scenario, expected MODEL/SCENARIO@CLASS", *keys)
+    if not regions:
+        reader.fail(f"no region is needed by {name}", *keys)
+    fields = reader.fields(value, _SCENARIO_FIELDS, *keys)
+    inputs = reader.mapping(fields["inputs"], *keys, "inputs")
+    cache = fields["algo_cache_sha256"]
+    return ScenarioRecord(
+        id=name,
+        model_sha256=reader.sha256(fields["model_sha256"], *keys, "model_sha256"),
+        arguments=reader.texts(fields["arguments"], *keys, "arguments"),
+        inputs=tuple(sorted((n, reader.sha256(sha, *keys, n)) for n, sha in inputs.items())),
+        algo_cache_sha256=None
+        if cache is None
+        else reader.sha256(cache, *keys, "algo_cache_sha256"),
+        threads=reader.number(fields["threads"], 0, _MAX_THREADS, *keys, "threads"),
+        trace_sha256=reader.sha256(fields["trace_sha256"], *keys, "trace_sha256"),
+        regions=regions,
+    )
 
-    def _needed(self, key: str, data: object) -> Needed:
-        rows = self._rows(key, data)
-        for name in rows:
-            # These names are written into a header that is compiled.
-            if not name.isascii() or not name.isidentifier():
-                self._no(name, "expected a C++ identifier")
-        return tuple((name, self._names(name, models)) for name, models in sorted(rows.items()))
 
-    def _rows(self, key: str, data: object) -> dict[str, object]:
-        rows = dict(self._mapping(key, data))
-        if "" not in rows or rows.pop("") is not None:
-            self._no(key, 'expected the last line "": null')
-        return rows
+def _operators(reader: Reader, tables: dict[str, Entries]) -> OperatorNeeds | None:
+    kept = reader.single(tables["operators"], "operators")
+    if kept not in (_ALL, _LISTED):
+        reader.fail(f"found {kept!r}, expected {_ALL!r} or {_LISTED!r}", "operators")
+    if kept == _ALL:
+        for kind in _OPERATOR_KINDS:
+            for name, _ in tables[kind]:
+                reader.fail(f"{kind} {name} is listed, but all are kept", f"{kind} {name}")
+        return None
+    return OperatorNeeds(
+        hashes=tuple(sorted({_hash(reader, *entry) for entry in tables["hash"]})),
+        dtypes=_needed(reader, tables, "dtype"),
+        operators=_needed(reader, tables, "operator"),
+        elemwise_modes=_needed(reader, tables, "elemwise_mode"),
+    )
 
-    def _names(self, key: str, data: object) -> tuple[str, ...]:
-        if not isinstance(data, list) or not all(isinstance(item, str) for item in data):
-            self._no(key, "expected a list of texts")
-        return tuple(data)
 
-    def _digest(self, key: str, data: object) -> str:
-        if not isinstance(data, str) or len(data) != 64 or not set(data) <= set("0123456789abcdef"):
-            self._no(key, "expected a sha256 of 64 hex digits")
-        return data
+def _needed(reader: Reader, tables: dict[str, Entries], kind: str) -> Needed:
+    users: dict[str, set[str]] = {}
+    for name, models in tables[kind]:
+        # These names stand in the header, which is compiled.
+        if not is_identifier(name):
+            reader.fail(f"found {name[:80]!r}, expected a C++ identifier", f"{kind} {name}")
+        users.setdefault(name, set()).update(reader.texts(models, f"{kind} {name}"))
+    return tuple((name, tuple(sorted(users[name]))) for name in sorted(users))
 
-    def _mapping(self, key: str, data: object) -> Mapping[str, Any]:
-        if not isinstance(data, dict):
-            self._no(key, "expected an object")
-        return data
 
-    def _no(self, key: str, what: str) -> NoReturn:
-        _refuse(self._text, self._source, key, what)
+def _hash(reader: Reader, name: str, value: Any) -> int:
+    key = f"hash {name}"
+    if value is not True or not _HASH.fullmatch(name) or str(int(name)) != name:
+        reader.fail('expected "hash NUMBER": true', key)
+    return reader.number(int(name), 0, MAX_HASH, key)

@@ -2,13 +2,15 @@
 
 Many numbers are hashes of names: the low 32 bits of XXH64 (seed 20160701), read as a signed
 int, over the name itself in ``dnn/`` (``"NAME"_hash``) and over the name with its terminating
-NUL elsewhere (``MGB_HASH_STR("NAME")``). So every text in the source is a candidate.
+NUL in ``src/`` (``MGB_HASH_STR("NAME")``). A macro may stand between, so every text in a file
+with regions is a candidate. Names that macros put together from parts stay numbers.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import xxhash
 
@@ -16,9 +18,13 @@ from megtrim.midout.region import Region
 
 SEED = 20160701
 _TEXT = re.compile(r'"([^"\\\n]{1,200})"')
-_BEGIN = re.compile(r"\bMIDOUT_BEGIN\s*\(")
+_BEGIN = re.compile(r"\bMIDOUT_BEGIN[\s\\]*\(")
 _DECL = re.compile(r"\bMIDOUT_DECL\s*\(\s*(\w+)")
+_PARENTHESIS = re.compile(r"[()]")
 _MAX_CALL = 2000
+
+Place = tuple[str, int]
+"""File, relative to the engine's root, and line."""
 
 
 def name_hash(name: str, *, terminated: bool) -> int:
@@ -28,64 +34,101 @@ def name_hash(name: str, *, terminated: bool) -> int:
     return low - 2**32 if low >= 2**31 else low
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Begin:
+    """One ``MIDOUT_BEGIN(tag, ...)``."""
+
+    place: Place
+    names: frozenset[str]
+    """Texts between its parentheses."""
+
+
 class NameTable:
     """Names and places of regions, from ``(relative path, text)`` of the engine's sources."""
 
     def __init__(self, texts: Iterable[tuple[str, str]]) -> None:
         self._names: dict[int, str] = {}
-        self._begins: dict[str, list[tuple[str, int, str]]] = {}
-        self._declared: dict[str, list[tuple[str, int]]] = {}
+        self._named: dict[str, list[Place]] = {}
+        self._begins: dict[str, list[_Begin]] = {}
+        self._declared: dict[str, list[Place]] = {}
         for path, text in texts:
-            if "MIDOUT_" not in text and "_hash" not in text and "MGB_HASH_STR" not in text:
-                continue
-            self._read_names(text)
-            self._read_places(path, text)
+            if "MIDOUT_" in text:
+                self._read(path, text)
 
     def meaning(self, region: Region) -> str:
         """Return the region with its numbers decoded to names; empty where none decodes."""
-        known = [self._names.get(arg) if isinstance(arg, int) else None for arg in region.args]
-        if not any(known):
+        names = [self._name(arg) for arg in region.args]
+        if not any(names):
             return ""
-        shown = [
-            f'"{name}"' if name else str(arg) for name, arg in zip(known, region.args, strict=True)
-        ]
+        shown = (
+            f'"{name}"' if name else str(arg) for name, arg in zip(names, region.args, strict=True)
+        )
         return f"{region.tag}<{', '.join(shown)}>"
 
-    def places(self, region: Region) -> tuple[tuple[str, int], ...]:
-        """Return file and line of each ``MIDOUT_BEGIN`` that can be this region.
+    def places(self, region: Region) -> tuple[Place, ...]:
+        """Return where the region stands, as closely as the source tells, sorted.
 
-        Those that hold one of its names are the narrower answer; a region that only a macro of
-        the engine's own begins is shown where its tag is declared.
+        That is each ``MIDOUT_BEGIN`` with one of its names; else, where the engine has a macro
+        of its own around it, each place of such a name in the macro's file; else each
+        ``MIDOUT_BEGIN`` of its tag that has no other name; else where its tag is declared.
         """
         begins = self._begins.get(region.tag, [])
-        names = [self._names[a] for a in region.args if isinstance(a, int) and a in self._names]
-        exact = [
-            (path, line) for path, line, call in begins if any(f'"{n}"' in call for n in names)
-        ]
-        every = [(path, line) for path, line, _ in begins]
-        return tuple(sorted(set(exact or every or self._declared.get(region.tag, []))))
+        names = {name for arg in region.args if (name := self._name(arg))}
+        open_ones = [begin.place for begin in begins if not begin.names]
+        files = {file for file, _ in open_ones}
+        closest = (
+            [begin.place for begin in begins if begin.names & names],
+            [place for name in names for place in self._named[name] if place[0] in files],
+            open_ones,
+            [begin.place for begin in begins],
+            self._declared.get(region.tag, []),
+        )
+        return tuple(sorted(set(next(filter(None, closest), ()))))
 
-    def _read_names(self, text: str) -> None:
-        for name in set(_TEXT.findall(text)):
-            for terminated in (False, True):
-                self._names.setdefault(name_hash(name, terminated=terminated), name)
+    def _name(self, arg: int | str) -> str:
+        return self._names.get(arg, "") if isinstance(arg, int) else ""
 
-    def _read_places(self, path: str, text: str) -> None:
+    def _read(self, path: str, text: str) -> None:
+        lines = _Lines(text)
+        for match in _TEXT.finditer(text):
+            name = match[1]
+            if name not in self._named:
+                for terminated in (False, True):
+                    self._names.setdefault(name_hash(name, terminated=terminated), name)
+            self._named.setdefault(name, []).append((path, lines.at(match.start())))
+        lines = _Lines(text)
         for match in _BEGIN.finditer(text):
             call = _call(text, match.end())
-            tag = call.split(",")[0].strip()
-            line = text.count("\n", 0, match.start()) + 1
-            self._begins.setdefault(tag, []).append((path, line, call))
+            tag = call.replace("\\\n", " ").split(",")[0].strip()
+            begin = _Begin(
+                place=(path, lines.at(match.start())), names=frozenset(_TEXT.findall(call))
+            )
+            self._begins.setdefault(tag, []).append(begin)
+        lines = _Lines(text)
         for match in _DECL.finditer(text):
-            line = text.count("\n", 0, match.start()) + 1
-            self._declared.setdefault(match[1], []).append((path, line))
+            self._declared.setdefault(match[1], []).append((path, lines.at(match.start())))
+
+
+class _Lines:
+    """Line numbers of rising positions in one text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._line = 1
+
+    def at(self, position: int) -> int:
+        self._line += self._text.count("\n", self._at, position)
+        self._at = position
+        return self._line
 
 
 def _call(text: str, start: int) -> str:
     """Return what stands between the parentheses of a macro call, over line ends."""
     depth = 1
-    for at in range(start, min(len(text), start + _MAX_CALL)):
-        depth += {"(": 1, ")": -1}.get(text[at], 0)
+    end = start + _MAX_CALL
+    for match in _PARENTHESIS.finditer(text, start, end):
+        depth += 1 if match[0] == "(" else -1
         if depth == 0:
-            return text[start:at].replace("\\\n", " ")
-    return text[start : start + _MAX_CALL]
+            return text[start : match.start()]
+    return text[start:end]

@@ -1,36 +1,49 @@
-"""midout traces: what a profile build writes about the regions that it ran. Pure.
+"""A trace: the regions that one run of a profile build executed.
 
-Format: the line ``midout_trace v1``, then one mangled ``midout::Region<…>`` a line. Traces are
-hostile until parsed: each line is held to the grammar of :mod:`megtrim.midout.cpptype`.
+    midout_trace v1
+    N6midout6RegionINS_4tags13megbrain_miscEJSt17integral_constantIiLi1425917426EEEEE
+    ...
+
+One mangled type name a line, written when the program ends. A trace is untrusted: every line
+is held to a grammar. Pure: bytes in, values out.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 
-import cxxfilt
-
 from megtrim.errors import InputError, ProductFailure
-from megtrim.midout.cpptype import CppType, NotAType, parse
-from megtrim.midout.region import Region
+from megtrim.midout.demangle import PREFIX, demangle, problem
+from megtrim.midout.grammar import MAX_NAME, GrammarError, parse_demangled
+from megtrim.midout.region import Region, order
 
 MAGIC = "midout_trace v1"
-_MAX_BYTES = 64 * 1024 * 1024
-_MAX_LINE = 4096
-_MANGLED = re.compile(r"N6midout6RegionI[A-Za-z0-9_]{1,4070}E")
-_IN_BINARY = re.compile(rb"N6midout6RegionI[A-Za-z0-9_]{1,4070}E(?=\0)")
-_PROMISE = re.compile(r"^midout: (\d{1,9}) items written to ", re.MULTILINE)
-_TAGS = "midout::tags::"
-_HINT = "expected a file that a profile build wrote ($MIDOUT_OUTPUT or midout_trace.PID)"
+MAX_TRACE_BYTES = 64 * 1024 * 1024
+MAX_REGIONS = 100_000
+"""Distinct regions in one trace; the engine holds some five thousand."""
+
+_PROMISE = re.compile(r"^midout: ([0-9]{1,9}) items written to ", re.MULTILINE)
+_IN_BINARY = re.compile(rb"%s[A-Za-z0-9_]{1,%d}\0" % (PREFIX.encode(), MAX_NAME))
+_HINT = "expected a trace as midout's profile build writes it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """What one run executed."""
+
+    regions: tuple[Region, ...]
+    """Sorted and unique, at least one."""
+    sha256: str
+    """Of the file's bytes."""
 
 
 class TraceProblem(StrEnum):
-    """The ways a trace can fail to be one."""
+    """What can be wrong with a trace that a run was to leave."""
 
     MISSING = "missing"
     EMPTY = "empty"
@@ -40,48 +53,42 @@ class TraceProblem(StrEnum):
 
 
 class TraceFailure(ProductFailure):
-    """A run that should have left a trace did not leave a whole one."""
+    """A run left no trace that can be used; ``problem`` says what is wrong with it."""
 
     def __init__(self, problem: TraceProblem, message: str, *, hint: str) -> None:
-        super().__init__(message, hint=hint)
+        super().__init__(f"{message} ({problem} trace)", hint=hint)
         self.problem = problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trace:
-    """The regions that one run executed."""
-
-    regions: tuple[Region, ...]
-    """Sorted and unique."""
+class _Lines:
+    mangled: tuple[str, ...]
+    """The lines after the magic one, without their ends, in the file's order."""
+    finished: bool
+    """Whether the last line has an end."""
     sha256: str
-    """Of the file's bytes."""
 
 
 def parse_trace(data: bytes, *, source: str) -> Trace:
-    """Read a trace. Anything but its exact form is an InputError naming ``source:line``."""
-    if len(data) > _MAX_BYTES:
-        msg = f"{source}: {len(data)} bytes are too many for a trace"
-        raise InputError(msg, hint=_HINT)
-    try:
-        text = data.decode("ascii")
-    except UnicodeDecodeError as error:
-        msg = f"{source}:{data.count(10, 0, error.start) + 1}: not text, expected a trace"
-        raise InputError(msg, hint=_HINT) from None
-    lines = text.replace("\r\n", "\n").split("\n")
-    if lines[0] != MAGIC:
-        msg = f"{source}:1: found {lines[0][:60]!r}, expected {MAGIC!r}"
-        raise InputError(msg, hint=_HINT)
-    if lines[-1] != "":
-        msg = f"{source}:{len(lines)}: the file ends within a line"
-        raise InputError(msg, hint="the run or the copy was cut off; make the trace again")
-    return Trace(regions=_regions(lines[1:-1], source), sha256=hashlib.sha256(data).hexdigest())
+    """Read a trace that nobody promised anything about.
+
+    Raises InputError naming ``source:line`` for anything that is no complete trace.
+    """
+    lines = _split(data, source)
+    if not lines.mangled:
+        msg = f"{source}:1: a trace without any region"
+        raise InputError(msg, hint="did the traced program run the model, and end by itself?")
+    if not lines.finished:
+        msg = f"{source}:{len(lines.mangled) + 1}: the last line has no end, so it may be cut off"
+        raise InputError(msg, hint="copy or record the trace again")
+    return _trace(lines, source)
 
 
 def read_trace(path: Path) -> Trace:
-    """Read the trace at ``path``."""
+    """Read the trace in a file. Raises InputError."""
     try:
-        with path.open("rb") as stream:
-            data = stream.read(_MAX_BYTES + 1)
+        with path.open("rb") as file:
+            data = file.read(MAX_TRACE_BYTES + 1)
     except OSError as error:
         msg = f"{path}: cannot be read: {error.strerror}"
         raise InputError(msg, hint=_HINT) from None
@@ -89,82 +96,100 @@ def read_trace(path: Path) -> Trace:
 
 
 def promised_items(stderr: str) -> int | None:
-    """Return how many items the run said it wrote; None where it said nothing."""
-    said = _PROMISE.findall(stderr)
-    return int(said[-1]) if said else None
+    """Return the count in the last ``midout: 149 items written to FILE``; None without one."""
+    counts = _PROMISE.findall(stderr)
+    return int(counts[-1]) if counts else None
 
 
 def check_trace(data: bytes | None, *, promised: int | None, source: str) -> Trace:
-    """Read the trace that a run must have left: missing, empty or cut off is a named failure."""
-    again = "a run that crashed or was killed leaves none; look at its log"
+    """Hold the trace that a run left against the count that the run promised on its way out.
+
+    Raises TraceFailure for a trace that is missing, empty, truncated or of another run, and
+    InputError for bytes that are no trace at all.
+    """
     if data is None:
-        msg = f"{source}: the run left no trace"
-        raise TraceFailure(TraceProblem.MISSING, msg, hint=again)
-    items = data.count(b"\n") - 1
-    if not data.startswith(MAGIC.encode()) or not data.endswith(b"\n") or promised is None:
-        msg = f"{source}: the trace is cut off after {len(data)} bytes"
-        raise TraceFailure(TraceProblem.TRUNCATED, msg, hint=again)
-    if items != promised:
-        problem = TraceProblem.TRUNCATED if items < promised else TraceProblem.STALE
-        msg = f"{source}: the run wrote {promised} items, the trace holds {items}"
-        raise TraceFailure(problem, msg, hint=again)
-    trace = parse_trace(data, source=source)
-    if not trace.regions:
-        msg = f"{source}: the run executed no region"
-        hint = "is this the profile build, and is the engine linked statically into it?"
-        raise TraceFailure(TraceProblem.EMPTY, msg, hint=hint)
-    return trace
+        hint = "a program that is killed or crashes writes none"
+        raise TraceFailure(TraceProblem.MISSING, f"{source}: the run left no trace", hint=hint)
+    if not data.strip():
+        hint = "is the disk of the device full?"
+        raise TraceFailure(TraceProblem.EMPTY, f"{source}: the file is empty", hint=hint)
+    lines = _split(data, source)
+    found = len(lines.mangled)
+    if promised is None:
+        said = f"{source}: there is a trace, but the run did not say that it wrote one"
+        hint = "it may be of an earlier run; a program that is killed or crashes writes none"
+        raise TraceFailure(TraceProblem.STALE, said, hint=hint)
+    if not found:
+        hint = "was the program built with midout's profiling?"
+        raise TraceFailure(TraceProblem.EMPTY, f"{source}: holds no region", hint=hint)
+    if found != promised:
+        kind = TraceProblem.TRUNCATED if found < promised else TraceProblem.STALE
+        said = f"{source}: holds {found} items, but the run wrote {promised}"
+        raise TraceFailure(kind, said, hint="record the trace again")
+    if not lines.finished:
+        said = f"{source}: ends in the middle of a line"
+        raise TraceFailure(TraceProblem.TRUNCATED, said, hint="record the trace again")
+    return _trace(lines, source)
 
 
 def regions_in_binary(data: bytes) -> tuple[Region, ...]:
-    """Return the regions that a profile binary holds: the names in its type information."""
-    found = set()
-    for name in {match.decode("ascii") for match in _IN_BINARY.findall(data)}:
+    """Return the regions that a profile build holds, sorted.
+
+    They are found by the names of their types, which midout's profiling puts into the program
+    as NUL-terminated text. What looks like one and is none is passed over.
+    """
+    found = {match[0][:-1].decode("ascii") for match in _IN_BINARY.finditer(data)}
+    regions = set()
+    for name in demangle(name for name in found if not problem(name)).values():
         try:
-            found.add(_region(_demangled([name])[name]))
-        except NotAType:
-            continue  # bytes that only look like a name
-    return tuple(sorted(found))
+            regions.add(_region(name))
+        except GrammarError:
+            continue
+    return tuple(sorted(regions, key=order))
 
 
-def _regions(lines: list[str], source: str) -> tuple[Region, ...]:
-    for number, line in enumerate(lines, start=2):
-        if _MANGLED.fullmatch(line) is None:
-            msg = f"{source}:{number}: found {line[:60]!r}, expected a mangled midout::Region"
-            raise InputError(msg, hint=_HINT)
-    names = _demangled(lines)
-    regions = {}
-    for number, line in enumerate(lines, start=2):
-        if line not in regions:
-            regions[line] = _placed(names[line], f"{source}:{number}")
-    return tuple(sorted(set(regions.values())))
-
-
-def _placed(name: str, place: str) -> Region:
-    try:
-        return _region(name)
-    except NotAType as problem:
-        msg = f"{place}: no region of numbers and types: {problem}"
-        raise InputError(msg, hint=_HINT) from None
-
-
-def _demangled(lines: Iterable[str]) -> Mapping[str, str]:
-    # The characters were checked before: nothing but a mangled name reaches the demangler.
-    names = {}
-    for line in lines:
-        if line not in names:
-            try:
-                names[line] = cxxfilt.demangle(line, external_only=False)
-            except cxxfilt.Error:
-                names[line] = ""
-    return names
-
-
+# Most runs of an engine share most of their regions.
+@lru_cache(maxsize=16384)
 def _region(name: str) -> Region:
-    found = parse(name)
-    tag = found.args[0] if found.args else None
-    named = isinstance(tag, CppType) and not tag.args and tag.name.startswith(_TAGS)
-    if found.name != "midout::Region" or not named:
-        msg = f"{name[:80]!r} has no tag"
-        raise NotAType(msg)
-    return Region.of(CppType(str(tag).removeprefix(_TAGS), found.args[1:]))
+    return Region(*parse_demangled(name))
+
+
+def _split(data: bytes, source: str) -> _Lines:
+    if len(data) > MAX_TRACE_BYTES:
+        msg = f"{source}: more than {MAX_TRACE_BYTES} bytes are too many for a trace"
+        raise InputError(msg, hint=_HINT)
+    # Latin-1 keeps every byte, so that what does not belong is shown and not lost.
+    text = data.decode("latin-1")
+    first, *rest = text.split("\n")
+    if first.removesuffix("\r") != MAGIC:
+        msg = f"{source}:1: found {first[:60]!r}, expected {MAGIC!r}"
+        raise InputError(msg, hint=_HINT)
+    finished = bool(rest) and rest[-1] == ""
+    lines = rest[:-1] if finished else rest
+    return _Lines(
+        mangled=tuple(line.removesuffix("\r") for line in lines),
+        finished=finished,
+        sha256=hashlib.sha256(data).hexdigest(),
+    )
+
+
+def _trace(lines: _Lines, source: str) -> Trace:
+    first_line: dict[str, int] = {}
+    for number, mangled in enumerate(lines.mangled, start=2):
+        first_line.setdefault(mangled, number)
+    if len(first_line) > MAX_REGIONS:
+        msg = f"{source}: {len(first_line)} regions, expected at most {MAX_REGIONS}"
+        raise InputError(msg, hint=_HINT)
+    for mangled, number in first_line.items():
+        if said := problem(mangled):
+            msg = f"{source}:{number}: {said}"
+            raise InputError(msg, hint=_HINT)
+    regions = set()
+    for mangled, name in demangle(first_line).items():
+        try:
+            regions.add(_region(name))
+        except GrammarError as error:
+            shown = repr(name[:120]) if name else f"{mangled[:80]!r}, which is no type"
+            msg = f"{source}:{first_line[mangled]}: {shown} is no region: {error}"
+            raise InputError(msg, hint=_HINT) from None
+    return Trace(regions=tuple(sorted(regions, key=order)), sha256=lines.sha256)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from megtrim.errors import InputError
+from megtrim.models import sample
 from megtrim.models.mge import parse_mge
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ def parse_model(data: bytes, *, source: str) -> ModelFacts:
     if not data:
         msg = f"{source}: empty, expected a model"
         raise InputError(msg, hint="fetch or dump the model again")
+    if data.startswith(sample.MAGIC):
+        return sample.parse_sample_model(data, source=source)
     return parse_mge(data, source=source)
 
 

@@ -129,6 +129,7 @@ def _verify(scenario: Scenario) -> Task:
 def _verdict(every: tuple[Scenario, ...]) -> Task:
     wants = (
         *(PLAIN, PROFILE),
+        *(search_task(scenario) for scenario in every if scenario.searches),
         *(trace_task(scenario) for scenario in every),
         *(HEADER, REDUCED),
         *(verify_task(scenario) for scenario in every),

@@ -28,7 +28,8 @@ LIMIT = 60_000
 """Characters; a comment may have 65,536, a job summary 1 MiB."""
 
 _MOST_ROWS = 100
-_MOST_DETAIL = 4_000
+_MOST_CHECKS = 10
+_MOST_DETAIL = 2_000
 _LEFT_OUT_ROOM = 200
 
 _VERDICT_SIGNS = {
@@ -65,7 +66,7 @@ def render(verdict: Verdict) -> str:
             left_out += 1
     if left_out:
         noun = "part of this page does" if left_out == 1 else "parts of this page do"
-        parts.append(f"*{left_out} {noun} not fit here; the HTML report has everything.*")
+        parts.append(f"*{left_out} {noun} not fit here; the HTML report has all.*")
     return "\n\n".join(parts) + "\n"
 
 
@@ -75,8 +76,11 @@ def _parts(verdict: Verdict) -> Iterator[str]:
     yield f"**{prose(verdict.headline)}**\n\n{MEANINGS[verdict.verdict]}"
     for artifact in verdict.artifacts:
         yield _sizes(artifact, verdict)
-    for check in to_look_at(verdict):
+    attention = to_look_at(verdict)
+    for check in attention[:_MOST_CHECKS]:
         yield _check(check)
+    if attention[_MOST_CHECKS:]:
+        yield _further(attention[_MOST_CHECKS:])
     if verdict.warnings:
         yield "### Warnings\n\n" + "\n".join(f"- {prose(text)}" for text in verdict.warnings)
     if verdict.scenarios:
@@ -115,6 +119,11 @@ def _check(check: Check) -> str:
     if check.detail:
         lines.append(fold("Details", block(check.detail, limit=_MOST_DETAIL)))
     return "\n\n".join(lines)
+
+
+def _further(checks: Sequence[Check]) -> str:
+    rows = [(_CHECK_SIGNS[check.status], code(check.id), prose(check.text)) for check in checks]
+    return f"### Further checks to look at\n\n{_bounded(('result', 'check', 'seen'), rows)}"
 
 
 def _scenarios(verdict: Verdict) -> str:
@@ -161,7 +170,7 @@ def _kept(verdict: Verdict) -> str:
     parts = [
         _bounded(("tag", "kept>", "held>"), rows)
         if regions.kept
-        else "Nothing was traced: every region is kept."
+        else "No region was chosen by a trace."
     ]
     for name, uses in (
         ("Operators", operators.kept),
@@ -169,10 +178,8 @@ def _kept(verdict: Verdict) -> str:
         ("Elementwise modes", operators.elemwise_modes),
     ):
         parts.append(f"**{name}:** {_names(uses)}")
-    title = (
-        f"What was kept: {grouped(regions.kept or regions.held)} of {grouped(regions.held)} regions"
-    )
-    return fold(title, "\n\n".join(parts))
+    count = f": {grouped(regions.kept)} of {grouped(regions.held)} regions" if regions.kept else ""
+    return fold(f"What was kept{count}", "\n\n".join(parts))
 
 
 def _names(uses: tuple[OperatorUse, ...]) -> str:

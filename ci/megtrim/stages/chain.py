@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from megtrim.errors import InfrastructureFailure, MegtrimError, ProductFailure
+from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.plan.graph import Stage, Task
 from megtrim.plan.why import State, Step, reason
 from megtrim.stages import build, header, profile, reduce, report, size, verdict, verify
@@ -80,7 +80,7 @@ def _step(task: Task, context: Context) -> Step:
         return _told(task, State.WAITS, f"on {waits[0]}")
     try:
         named = MODULES[task.stage].inputs(task, context)
-    except MegtrimError as error:
+    except (InputError, ProductFailure, InfrastructureFailure) as error:
         return _told(task, State.WAITS, error.message)
     found = context.store.find(task.stage, key_of(task.stage, task.name, named))
     if found is not None:

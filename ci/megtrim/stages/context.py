@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -81,7 +82,7 @@ def scenario_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
     settings = scenario.settings
     named = {
         "model": sha256_file(context.path(scenario.model.file)),
-        "arguments": " ".join(settings.args),
+        "arguments": shlex.join(settings.args),
         "threads": str(settings.threads),
         "fast run": str(settings.fast_run),
         "timeout": str(settings.timeout_s),

@@ -19,6 +19,7 @@ from megtrim.midout.keepset import (
     build_keep_set,
     dump_keep_set,
     parse_keep_set,
+    read_keep_set,
     shrunken,
 )
 from megtrim.midout.trace import read_trace
@@ -118,16 +119,14 @@ def settle(context: Context, folder: Folder) -> None:
         write_atomically(path, text)
         context.console.say(f"  wrote {path}: commit it, it says what is kept and for whom")
         return
-    before = path.read_text(encoding="utf-8", errors="replace")
-    lost = shrunken(
-        parse_keep_set(before, source=str(path)), parse_keep_set(text, source=KEEP_SET_FILE)
-    )
+    before = read_keep_set(path)
+    lost = shrunken(before, parse_keep_set(text, source=KEEP_SET_FILE))
     if lost:
         raise ProductFailure(
             "\n".join(["a trace shrank against the committed keep set:", *_losses(lost)]),
             hint="if that is meant, accept it: megtrim header --accept",
         )
-    if before != text:
+    if dump_keep_set(before) != text:
         context.console.warn(f"{path} is not what was traced now; `megtrim header --accept`")
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.errors import InfrastructureFailure, MegtrimError
-from megtrim.plan.graph import HEADER, PLAIN, REDUCED, Task, trace_task, verify_task
-from megtrim.stages.context import Context
+from megtrim.plan.graph import HEADER, PLAIN, REDUCED, Stage, Task, trace_task, verify_task
+from megtrim.stages.context import Context, binary_digest
 from megtrim.stages.kept import operators_use, regions_use
 from megtrim.stages.weighed import artifact_sizes, budget_rows
 from megtrim.verdict.join import Facts, exit_code, join
@@ -33,6 +34,7 @@ from megtrim.verdict.model import (
 )
 
 VERDICT_FILE = "verdict.json"
+_DAY_S = 86_400
 
 _STAGE_CHECKS = {
     PLAIN: CheckKind.BUILD,
@@ -44,7 +46,13 @@ _STAGE_CHECKS = {
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name every result and every failure."""
-    named = {"config": context.loaded.sha256, "engine": context.engine.identity().digest}
+    identity = context.engine.identity()
+    named = {
+        "config": context.loaded.sha256,
+        "engine": identity.digest,
+        "commit": identity.commit,
+        "dirty": " ".join(identity.dirty),
+    }
     for wanted in task.wants:
         if wanted in context.done:
             named[wanted] = context.done[wanted].key
@@ -53,6 +61,8 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
             named[wanted] = hashlib.sha256(f"{failure.exit_code} {failure}".encode()).hexdigest()
         else:
             named[wanted] = "not reached"
+    if any(proof for proof in _proofs(context).values()):
+        named["today"] = context.today.isoformat()  # the age of a proof enters
     return named
 
 
@@ -92,6 +102,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
             regions=regions_use(context),
             operators=operators_use(context),
             scenarios=scenarios,
+            expired=_expired(context),
             budgets=budget_rows(context),
             checks=tuple(_stage_checks(context)),
             warnings=_warnings(context),
@@ -140,9 +151,43 @@ def _unverified(each: Scenario, context: Context, regions: int) -> ScenarioResul
         status=_status(failure, each, context),
         regions=regions,
         time_s=0.0,
-        text=failure.message.splitlines()[0] if failure else "a stage before it did not succeed",
+        text=_why(failure, _proofs(context).get(each.id)),
         log_tail=str(failure) if failure else "",
         reproduce=_reproduce(each, context),
+    )
+
+
+def _why(failure: MegtrimError | None, proof_days: int | None) -> str:
+    why = failure.message.splitlines()[0] if failure else "a stage before it did not succeed"
+    age = f"; last proof {proof_days} days old" if proof_days is not None else ""
+    return f"{why}{age}"
+
+
+def _proofs(context: Context) -> dict[str, int | None]:
+    """Return, for each scenario without a result, how many days ago this build passed it.
+
+    None: it never did. A proof is a passed verification of the same reduced program.
+    """
+    reduced = context.done.get(REDUCED)
+    ages: dict[str, int | None] = {}
+    for each in all_scenarios(context.loaded.config):
+        if verify_task(each) in context.done or reduced is None:
+            continue
+        last = context.store.previous(Stage.VERIFY, each.id)
+        same = last is not None and last.inputs.get("reduced") == binary_digest(
+            reduced, context.target()
+        )
+        ages[each.id] = None
+        if last is not None and same and last.result["status"] == ScenarioStatus.PASS:
+            ages[each.id] = (context.today - date.fromisoformat(last.result["day"])).days
+    return ages
+
+
+def _expired(context: Context) -> frozenset[str]:
+    allowed_s = context.loaded.config.verify.max_age_s
+    ages = _proofs(context)
+    return frozenset(
+        id_ for id_, days in ages.items() if days is not None and days * _DAY_S > allowed_s
     )
 
 

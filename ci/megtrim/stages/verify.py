@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.config.scenarios import Scenario
+from megtrim.errors import InputError
 from megtrim.loadrun.dump import Comparison, compare, parse_dump, refusal
 from megtrim.loadrun.outcome import Ending, ending
 from megtrim.midout.keepset import read_keep_set
@@ -52,6 +53,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
         "scenario": scenario.id,
         "device": {"name": device.name, "kind": device.kind, "facts": device.facts()},
         "time_s": reduced.run.wall_s,
+        "day": context.today.isoformat(),
         "outputs": [],
         "missing regions": [],
         "log tail": "",
@@ -108,8 +110,12 @@ def _compared(plain: Evidence, reduced: Evidence, tolerance: float) -> dict[str,
             where = "plain" if name in plain.outputs else "reduced"
             problems.append(f"output {name} came from the {where} build alone")
             continue
-        expected = parse_dump(plain.outputs[name], name=name, source=f"plain output {name}")
-        actual = parse_dump(reduced.outputs[name], name=name, source=f"reduced output {name}")
+        try:
+            expected = parse_dump(plain.outputs[name], name=name, source=f"plain output {name}")
+            actual = parse_dump(reduced.outputs[name], name=name, source=f"reduced output {name}")
+        except InputError as error:
+            problems.append(error.message)
+            continue
         found = compare(expected, actual, tolerance)
         rows.append(_row(name, len(expected.data), found))
         unfit = refusal(expected)

@@ -44,7 +44,7 @@ class Facts:
     operators: OperatorsUse
     scenarios: tuple[ScenarioResult, ...]
     expired: frozenset[str] = frozenset()
-    """Ids of unverified scenarios whose last proof is older than allowed, or was never made."""
+    """Ids of unverified scenarios whose last proof is older than allowed."""
     budgets: tuple[BudgetRow, ...]
     checks: tuple[Check, ...] = ()
     """Of the stages that are no scenario and no budget: build, trace, header, reduce, latency."""

@@ -1,0 +1,54 @@
+"""Mangled type names to readable ones, all of them in one call of the C++ library's own tool.
+
+The demangler is C code that is given untrusted text, so what it may see is bounded here:
+characters, length, and back references (each can double the length of the result).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+import cxxfilt
+
+from megtrim.errors import InputError
+from megtrim.midout.grammar import MAX_NAME
+
+PREFIX = "N6midout6RegionI"
+_MANGLED = re.compile(rf"{PREFIX}[A-Za-z0-9_]+")
+_BACK_REFERENCE = re.compile(r"S[0-9A-Z]*_|T[0-9]*_")
+_MAX_BACK_REFERENCES = 12
+
+
+def problem(mangled: str) -> str:
+    """Say why ``mangled`` must not reach the demangler; empty where it may."""
+    if len(mangled) > MAX_NAME:
+        return f"a name of {len(mangled)} characters, expected at most {MAX_NAME}"
+    if not _MANGLED.fullmatch(mangled):
+        return f"found {mangled[:80]!r}, expected the mangled name of a midout::Region"
+    if len(_BACK_REFERENCE.findall(mangled)) > _MAX_BACK_REFERENCES:
+        return f"more than {_MAX_BACK_REFERENCES} back references in one name"
+    return ""
+
+
+def demangle(names: Iterable[str]) -> dict[str, str]:
+    """Return the readable name of each distinct name; empty text where there is none.
+
+    Every name must be one that ``problem`` accepts. Raises InputError where this machine has
+    no C++ library.
+    """
+    try:
+        return {name: _demangle(name) for name in dict.fromkeys(names)}
+    except cxxfilt.LibraryNotFound as error:
+        msg = f"names in traces cannot be read: {error}"
+        raise InputError(msg, hint="install the C++ library, on Debian: libstdc++6") from None
+
+
+# Most runs of an engine share most of their regions.
+@lru_cache(maxsize=16384)
+def _demangle(name: str) -> str:
+    try:
+        return str(cxxfilt.demangle(name, external_only=False))
+    except (cxxfilt.InvalidName, cxxfilt.InternalError, UnicodeDecodeError):
+        return ""

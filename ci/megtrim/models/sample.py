@@ -1,0 +1,130 @@
+"""Read a model of the sample engine. Its format is told in ``models/FORMAT.md`` beside it. Pure.
+
+All numbers are little endian: ``SAMPLENN``, u32 version, u64 FNV-1a hash of every byte behind
+it, then counted tensors, operators and outputs.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn, TypeVar
+
+from megtrim.errors import InputError
+from megtrim.models.facts import ModelFacts, Parameters, Variable
+
+MAGIC = b"SAMPLENN"
+T = TypeVar("T")
+_VERSION = 1
+_DTYPES = ("Float32", "QuantizedS8", "QuantizedS32")
+_MAX_COUNT = 100_000
+_MAX_DIMENSIONS = 16
+_HINT = "the file is damaged or cut off: write it again with write_models.py"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Operator:
+    type: str
+    mode: str
+    outputs: tuple[int, ...]
+    weight_bytes: int
+
+
+def parse_sample_model(data: bytes, *, source: str) -> ModelFacts:
+    """Read a model's bytes. Anything but a whole model is an InputError naming ``source``."""
+    reader = _Reader(data, source)
+    model_hash = reader.head()
+    tensors = reader.many(reader.tensor)
+    operators = reader.many(reader.operator)
+    outputs = reader.many(lambda: reader.number("<I"))
+    reader.end()
+    used = {*outputs, *(number for each in operators for number in each.outputs)}
+    if any(number >= len(tensors) for number in used):
+        reader.refuse("names a tensor that it does not hold")
+    fed = [tensors[n] for each in operators if each.type == "Input" for n in each.outputs]
+    weights = [each.weight_bytes for each in operators if each.weight_bytes]
+    return ModelFacts(
+        format=f"sample v{_VERSION}",
+        engine_version="",
+        operators=tuple(sorted(Counter(each.type for each in operators).items())),
+        dtypes=tuple(sorted({tensor.dtype for tensor in tensors})),
+        elemwise_modes=tuple(sorted({e.mode for e in operators if e.type == "Elemwise"})),
+        inputs=tuple(fed),
+        outputs=tuple(tensors[number] for number in outputs),
+        graph_hash=model_hash,
+        parameters=Parameters(tensors=len(weights), size_bytes=sum(weights)),
+    )
+
+
+class _Reader:
+    """Reads forward; every step is checked against what is left."""
+
+    def __init__(self, data: bytes, source: str) -> None:
+        self._data = data
+        self._source = source
+        self._at = 0
+
+    def head(self) -> int:
+        if self._take(len(MAGIC)) != MAGIC or self.number("<I") != _VERSION:
+            self.refuse(f"is no sample model of version {_VERSION}")
+        stated = self.number("<Q")
+        if stated != _fnv1a(self._data[self._at :]):
+            self.refuse("does not match its own hash")
+        return stated
+
+    def many(self, one: Callable[[], T]) -> list[T]:
+        count = self.number("<I")
+        if count > min(_MAX_COUNT, len(self._data) - self._at):
+            self.refuse(f"promises {count} entries")
+        return [one() for _ in range(count)]
+
+    def tensor(self) -> Variable:
+        name, dtype = self._text(), self.number("<B")
+        self._take(4)
+        dimensions = self.number("<B")
+        if dtype >= len(_DTYPES) or dimensions > _MAX_DIMENSIONS:
+            self.refuse(f"holds a tensor of type {dtype} with {dimensions} dimensions")
+        shape = tuple(self.number("<I") for _ in range(dimensions))
+        return Variable(name=name, dtype=_DTYPES[dtype], shape=shape)
+
+    def operator(self) -> _Operator:
+        kind, _name, mode = self._text(), self._text(), self._text()
+        self._take(4 * self.number("<B"))
+        self._take(4 * self.number("<B"))
+        outputs = tuple(self.number("<I") for _ in range(self.number("<B")))
+        weight_bytes = self.number("<I")
+        self._take(weight_bytes)
+        return _Operator(type=kind, mode=mode, outputs=outputs, weight_bytes=weight_bytes)
+
+    def end(self) -> None:
+        if self._at != len(self._data):
+            self.refuse("has bytes behind its end")
+
+    def number(self, form: str) -> int:
+        (value,) = struct.unpack(form, self._take(struct.calcsize(form)))
+        return int(value)
+
+    def refuse(self, what: str) -> NoReturn:
+        msg = f"{self._source}: {what} (at byte {self._at})"
+        raise InputError(msg, hint=_HINT)
+
+    def _text(self) -> str:
+        raw = self._take(self.number("<B"))
+        if not raw.isascii() or not raw.decode("ascii").isprintable():
+            self.refuse("holds a name that is no text")
+        return raw.decode("ascii")
+
+    def _take(self, count: int) -> bytes:
+        if self._at + count > len(self._data):
+            self.refuse("ends too early")
+        self._at += count
+        return self._data[self._at - count : self._at]
+
+
+def _fnv1a(data: bytes) -> int:
+    value = 0xCBF29CE484222325
+    for byte in data:
+        value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return value

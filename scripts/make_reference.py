@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""Write docs/reference/{configuration,command-line}.md from the code that they describe.
+
+`nox -s docs` runs it; a test fails while the committed pages are not what it would write. It
+must not hold facts of its own: what a key or an option does is said where the code says it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import click
+
+from megtrim.cli.main import main as command_line
+from megtrim.cli.setup import Options
+from megtrim.config.schema import json_schema
+from megtrim.config.starter import StarterModel, starter
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = "docs/reference"
+
+_WRITTEN = "<!-- Written by scripts/make_reference.py (nox -s docs): do not edit. -->\n"
+_DAY_S = 86_400
+_COMMON = {field.name for field in fields(Options)}
+_WORDS = {"string": "text", "boolean": "true or false", "integer": "whole number"}
+_CONFIGURATION = """\
+# Configuration
+
+The keys of `megtrim.yaml`. Paths are relative to the file itself. Every mistake is told at once,
+each with its file, line and key, what was found and what was expected; an unknown key is a
+mistake. `megtrim schema` prints the same as JSON Schema, for editors.
+"""
+_STARTER = """\
+## A starter
+
+What `megtrim init` writes for one model and a checkout of MegEngine. A line such as
+`#jobs: 4` shows a key that may be left out.
+"""
+_COMMAND_LINE = """\
+# Command line
+
+`megtrim VERB --help` says the same. Results go to standard output, progress and warnings to
+standard error.
+"""
+_COMMON_TEXT = """\
+## Options of every verb that reads megtrim.yaml
+"""
+
+
+def pages() -> dict[str, str]:
+    """Return the text of each page by its path, relative to the repository."""
+    return {
+        f"{FOLDER}/configuration.md": "\n".join(_configuration()),
+        f"{FOLDER}/command-line.md": "\n".join(_command_line()),
+    }
+
+
+def _configuration() -> Iterator[str]:
+    schema = json_schema()
+    yield _WRITTEN
+    yield _CONFIGURATION
+    for path, section in _sections("", schema, schema["$defs"]):
+        yield f"## {_title(path)}\n"
+        yield f"{section['description']}\n"
+        yield "| key | value | default | meaning |"
+        yield "|---|---|---|---|"
+        for key, value in section["properties"].items():
+            needed = key in section.get("required", ())
+            yield _row(path, key, value, schema["$defs"], needed=needed)
+        yield ""
+    yield _STARTER
+    model = StarterModel(file="models/resnet50.mge", strip_info="models/resnet50.mge.json")
+    yield f"```yaml\n{starter('megengine', models=[model], source='../MegEngine')}```\n"
+
+
+def _sections(
+    path: str, section: dict[str, Any], known: dict[str, Any]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield a section and those inside it, each with its path such as ``models[]``."""
+    yield path, section
+    for key, value in section["properties"].items():
+        inner = _target(value, known)
+        if inner and "properties" in inner:
+            yield from _sections(_joined(path, key, value), inner, known)
+
+
+def _target(value: dict[str, Any], known: dict[str, Any]) -> dict[str, Any] | None:
+    reference = value.get("$ref") or value.get("items", {}).get("$ref")
+    return known[reference.rpartition("/")[2]] if reference else None
+
+
+def _joined(path: str, key: str, value: dict[str, Any]) -> str:
+    name = f"{key}[]" if value.get("type") == "array" else key
+    return f"{path}.{name}" if path else name
+
+
+def _title(path: str) -> str:
+    return f"`{path}`" if path else "The file"
+
+
+def _row(path: str, key: str, value: dict[str, Any], known: dict[str, Any], *, needed: bool) -> str:
+    inner = _target(value, known)
+    if inner and "properties" in inner:
+        name = _joined(path, key, value)
+        noun = "list of" if value.get("type") == "array" else "section"
+        kind = f"{noun} [{name}](#{_anchor(name)})"
+        shown = "required" if needed else ""
+        meaning = value.get("description", inner["description"])
+    else:
+        kind = _kind(inner or value)
+        shown = "required" if needed else _default(value)
+        meaning = value.get("description", "")
+    return "| " + " | ".join(_cell(text) for text in (f"`{key}`", kind, shown, meaning)) + " |"
+
+
+def _kind(value: dict[str, Any]) -> str:
+    """Say in a few words what a key takes."""
+    choices = [choice for choice in value.get("anyOf", ()) if choice != {"type": "null"}]
+    if choices:
+        return " or ".join(_kind(choice) for choice in choices)
+    if "const" in value:
+        return f"`{value['const']}`"
+    if "enum" in value:
+        return ", ".join(f"`{word}`" for word in value["enum"])
+    match value.get("type"):
+        case "array":
+            return f"list of {_kind(value['items'])}"
+        case "object":
+            return "entries `name: value`"
+        case "integer" if "minimum" in value:
+            return f"whole number from {value['minimum']} to {value['maximum']}"
+        case "number":
+            return f"number, at least {value['minimum']:g}"
+        case str() as word:
+            return _WORDS[word]
+        case list() as words:
+            return " or ".join(_WORDS[word] for word in words)
+        case other:
+            msg = f"a key of megtrim.yaml takes {other!r}, and no words are known for that"
+            raise TypeError(msg)
+
+
+def _default(value: dict[str, Any]) -> str:
+    default = value.get("default")
+    if default in (None, [], {}):
+        return ""
+    if isinstance(default, float):
+        # A number that may also be written as text is a duration.
+        return f"`{default:g}`" if value["type"] == "number" else f"`{_duration(default)}`"
+    return f"`{default if isinstance(default, str) else json.dumps(default)}`"
+
+
+def _duration(time_s: float) -> str:
+    days, rest_s = divmod(time_s, _DAY_S)
+    return f"{time_s:g} s" if rest_s else f"{days:g} days"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def _command_line() -> Iterator[str]:
+    yield _WRITTEN
+    yield _COMMAND_LINE
+    yield from _help(command_line.epilog or "")
+    yield _COMMON_TEXT
+    verb = command_line.commands["trim"]
+    context = click.Context(verb, info_name="trim")
+    yield from _options([p for p in verb.params if p.name in _COMMON], context)
+    for name, command in command_line.commands.items():
+        yield from _command(f"megtrim {name}", command)
+
+
+def _command(path: str, command: click.Command) -> Iterator[str]:
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            yield from _command(f"{path} {name}", inner)
+        return
+    context = click.Context(command, info_name=path)
+    yield f"## {path}\n"
+    yield f"```text\n{path} {' '.join(command.collect_usage_pieces(context))}\n```\n"
+    yield from _help(command.help or "")
+    names = {parameter.name for parameter in command.params}
+    shared = _COMMON if names >= _COMMON else set()
+    own = [parameter for parameter in command.params if parameter.name not in shared]
+    yield from _options(own, context)
+    yield from _help(command.epilog or "")
+
+
+def _options(parameters: list[click.Parameter], context: click.Context) -> Iterator[str]:
+    found = (parameter.get_help_record(context) for parameter in parameters)
+    records = [record for record in found if record and record[1]]
+    if not records:
+        return
+    yield "| option | meaning |"
+    yield "|---|---|"
+    for option, meaning in records:
+        yield f"| `{_cell(option)}` | {_cell(meaning)} |"
+    yield ""
+
+
+def _help(text: str) -> Iterator[str]:
+    """Yield paragraphs; one that click would print as it is becomes a block."""
+    for paragraph in text.strip("\n").split("\n\n"):
+        if not paragraph.startswith("\b"):
+            if paragraph.strip():
+                yield " ".join(paragraph.split()) + "\n"
+            continue
+        title, *lines = paragraph.removeprefix("\b\n").splitlines()
+        language = "sh" if title.startswith("Example") else "text"
+        body = "\n".join(line.removeprefix("  ") for line in lines)
+        yield f"{title}\n\n```{language}\n{body}\n```\n"
+
+
+def main() -> int:
+    """Write the pages that differ, and say which those were."""
+    for name, text in pages().items():
+        path = ROOT / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            sys.stdout.write(f"wrote {name}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""Lanes: groups of tests that need the same things around them.
+
+A lane that this machine cannot run is listed and skipped; where ``MEGTRIM_LANES=required`` is
+set, it fails instead. Minutes per lane stand above the runner's summary line.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from megtrim.process import Processes
+
+LANES: dict[str, tuple[str, ...]] = {
+    "unit": (),
+    "walls": (),
+    "chain": ("qemu-aarch64-static", "g++", "git"),
+    "clang": ("qemu-aarch64-static", "clang++-14", "ld.lld-14", "aarch64-linux-gnu-g++"),
+    "browser": ("chromium", "chromedriver"),
+    "engine": (),
+}
+"""Programs that each lane needs. ``engine`` needs a checkout, named by MEGTRIM_ENGINE."""
+
+ENGINE_VARIABLE = "MEGTRIM_ENGINE"
+_REQUIRED = os.environ.get("MEGTRIM_LANES") == "required"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put every test into a lane: by its own marker, or by its folder."""
+    for item in items:
+        if not any(item.get_closest_marker(lane) for lane in LANES):
+            folder = Path(str(item.path)).relative_to(Path(__file__).parent).parts[0]
+            item.add_marker(folder if folder in LANES else "unit")
+
+
+def _lane(item: pytest.Item) -> str:
+    return next(lane for lane in LANES if item.get_closest_marker(lane))
+
+
+def _lacking(lane: str) -> list[str]:
+    lacking = [program for program in LANES[lane] if shutil.which(program) is None]
+    if lane == "engine" and not os.environ.get(ENGINE_VARIABLE):
+        lacking.append(f"a checkout named by {ENGINE_VARIABLE}")
+    return lacking
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip, or fail where the lane is required, when something it needs is not there."""
+    lane = _lane(item)
+    lacking = _lacking(lane)
+    if not lacking:
+        return
+    reason = f"lane {lane} needs {', '.join(lacking)}"
+    if _REQUIRED and lane != "engine":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Let each report know its lane, also across worker processes."""
+    report = yield
+    report.user_properties.append(("lane", _lane(item)))
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print tests and minutes per lane, and the lanes that did not run."""
+    seconds: dict[str, float] = defaultdict(float)
+    counts: dict[str, int] = defaultdict(int)
+    skipped: dict[str, int] = defaultdict(int)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            lane = dict(getattr(report, "user_properties", ())).get("lane")
+            if lane is not None:
+                seconds[lane] += report.duration
+                counts[lane] += report.when == "call"
+                skipped[lane] += report.skipped
+    terminalreporter.section("lanes")
+    for lane in LANES:
+        lacking = ", ".join(_lacking(lane))
+        missing = f"  (not run: needs {lacking})" if lacking else ""
+        line = f"{lane:<8}{counts[lane]:>6} tests{seconds[lane] / 60:>7.1f} min{missing}"
+        terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="session")
+def processes() -> Processes:
+    """The environment of the test run, as the command line would read it."""
+    return Processes(os.environ)
+
+
+@pytest.fixture(autouse=True)
+def _environment_unchanged() -> Iterator[None]:
+    """No test may leave another environment behind for the next one."""
+    before = dict(os.environ)
+    yield
+    changed = {key for key in {*before, *os.environ} if before.get(key) != os.environ.get(key)}
+    assert changed <= {"PYTEST_CURRENT_TEST"}

@@ -1,0 +1,70 @@
+"""Our header and that of the engine's own generator enable the same, on all that is recorded.
+
+Needs a checkout of the engine, named by MEGTRIM_ENGINE; it is not written to.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from megtrim.midout.header import Layout, render
+from megtrim.process import Processes
+from support.enabled import enabled
+from support.recorded import CASES, JSONS, TRACES, keep_set
+from support.upstream import FACTS, OLD_TAG, Generator, facts, newer, older
+
+pytestmark = pytest.mark.engine
+
+PAIRS = tuple(product(TRACES, JSONS))
+"""Each trace with each JSON, also with another model's."""
+
+
+@pytest.fixture(scope="module", params=["newer", "older"])
+def generator(
+    request: pytest.FixtureRequest,
+    processes: Processes,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Generator:
+    checkout = Path(os.environ["MEGTRIM_ENGINE"])
+    if request.param == "newer":
+        return newer(checkout, processes)
+    found = older(checkout, processes, tmp_path_factory.mktemp("older"))
+    if found is None:
+        pytest.skip(f"the checkout has no tag {OLD_TAG}")
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_both_generators_enable_the_same(case: str, generator: Generator, tmp_path: Path) -> None:
+    """Regions, operators, data types, modes and hashes are equal, in both layouts of ours."""
+    _compare(generator, CASES[case], tmp_path)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=" ".join)
+def test_a_trace_and_any_json(pair: tuple[str, str], generator: Generator, tmp_path: Path) -> None:
+    """A JSON of another model than the trace's is joined by the same rules."""
+    _compare(generator, pair, tmp_path)
+
+
+def test_the_recorded_facts_are_this_generators(generator: Generator, tmp_path: Path) -> None:
+    """What the data folder says of the generator is what it does now."""
+    recorded = json.loads(FACTS.read_text(encoding="utf-8"))[str(generator.generation)]
+
+    assert [list(mode) for mode in generator.modes(tmp_path)] == recorded["all_modes"]
+    for case in ("merged all", "merged json", "merged android"):
+        found = facts(enabled(generator.header(CASES[case], tmp_path)))
+        assert found == recorded["headers"][case]
+
+
+def _compare(generator: Generator, names: tuple[str, ...], folder: Path) -> None:
+    theirs = enabled(generator.header(names, folder))
+    keep = keep_set(generator.generation, names)
+    for layout in Layout:
+        rendered = render(keep, layout=layout, elemwise_modes=generator.modes(folder))
+        ours = enabled(*(text for _, text in rendered.files))
+        assert ours == theirs

@@ -1,0 +1,36 @@
+"""Projects on the sample engine that share one folder of results, so that builds are made once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.megtrim_cli import Project
+
+MakeProject = Callable[..., Project]
+
+
+@pytest.fixture(scope="session")
+def shared_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder of results for all tests and workers; the store keeps them apart."""
+    base = tmp_path_factory.getbasetemp()
+    root = base.parent if base.name.startswith("popen-") else base
+    return root / "shared-out"
+
+
+@pytest.fixture
+def make_project(tmp_path: Path, shared_out: Path) -> MakeProject:
+    """Return a maker of projects; with the host's compiler unless told otherwise."""
+
+    def make(*models: str, toolchain: str = "host", name: str = "project") -> Project:
+        project = Project.of_sample(tmp_path / name, models=models)
+        project.out = shared_out
+        config = project.read()
+        config["toolchain"] = {"kind": toolchain}
+        config["budgets"] = []
+        project.write(config)
+        return project
+
+    return make

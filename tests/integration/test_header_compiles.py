@@ -1,0 +1,228 @@
+"""The generated header in real compilers: what is kept runs, of the rest only a trap remains.
+
+Both layouts must give the same program: scoped with the ``midout.h`` that is written, upstream
+with an engine's own, for which the sample engine's stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from megtrim.midout.header import Layout, render
+from megtrim.midout.keepset import KeepSet, ScenarioRecord, build_keep_set
+from megtrim.midout.region import Region
+from megtrim.process import Command, Outcome, Processes
+
+SOURCES = Path(__file__).parent / "header"
+SAMPLE_MIDOUT = Path(__file__).parents[2] / "examples/sample-engine/src/midout"
+COMPILERS = (
+    pytest.param("g++", marks=pytest.mark.chain, id="g++"),
+    pytest.param("clang++-14", marks=pytest.mark.clang, id="clang++-14"),
+)
+UNITS = ("first", "second")
+TRAPPED = (132, 133)
+"""SIGILL on x86, SIGTRAP on Arm."""
+
+
+def fnv(name: str) -> int:
+    """32-bit FNV-1a as a signed number: what ``engine::named`` is in the sources."""
+    number = 2166136261
+    for byte in name.encode():
+        number = (number ^ byte) * 16777619 & 0xFFFFFFFF
+    return number - 2**32 if number >= 2**31 else number
+
+
+REGIONS = {
+    "shared-1": "shared<1>",
+    "shared-2": "shared<2>",
+    "typed-conv": "typed<engine::Conv, 3>",
+    "typed-inner-conv": "typed<engine::inner::Conv, 3>",
+    "typed-incomplete": "typed<engine::Pool>",
+    "typed-kernel": "typed<engine::Kernel<float, 2>>",
+    "typed-by-kind": "typed<engine::ByKind<(engine::Kind)7>, 7>",
+    "dependent-float": "dependent<float, 0>",
+    "dependent-float-1": "dependent<float, 1>",
+    "dependent-byte": "dependent<unsigned char, 0>",
+    "dependent-signed-byte": "dependent<signed char, 0>",
+    "dependent-conv": "dependent<engine::Conv, -1>",
+    "bare": "bare<>",
+    "lonely": "lonely<>",
+    "eight": "eight<1, 2, 3, 4, 5, 6, 7, 8>",
+    "eight-other": "eight<1, 2, 3, 4, 5, 6, 7, 9>",
+    "named-sgemv": f"named<{fnv('sgemv')}>",
+    "named-sgemm": f"named<{fnv('sgemm')}>",
+}
+"""Every region of the sources, by the name of the case that runs it."""
+KEPT = frozenset(
+    {
+        *("shared-1", "typed-conv", "typed-incomplete", "typed-kernel", "typed-by-kind"),
+        *("dependent-float", "dependent-byte", "dependent-conv"),
+        *("bare", "eight", "named-sgemv"),
+    }
+)
+
+
+def keep(cases: Iterable[str], *others: str) -> KeepSet:
+    """Return a keep set of these cases' regions, and of ``others`` by their text."""
+    texts = [*(REGIONS[case] for case in cases), *others]
+    record = ScenarioRecord(
+        id="model/default@any",
+        model_sha256="0" * 64,
+        arguments=(),
+        inputs=(),
+        algo_cache_sha256=None,
+        threads=1,
+        trace_sha256="0" * 64,
+        regions=tuple(Region.parse(text) for text in texts),
+    )
+    return build_keep_set(generation=20220507, scenarios=(record,), operators=None)
+
+
+class Workshop:
+    """One compiler, one folder; the header is written anew for each keep set."""
+
+    def __init__(self, compiler: str, folder: Path, processes: Processes) -> None:
+        self.compiler = compiler
+        self.folder = folder
+        self.processes = processes
+
+    def write(self, kept: KeepSet, layout: Layout) -> None:
+        include = self.folder / "include"
+        include.mkdir(exist_ok=True)
+        for name, text in render(kept, layout=layout, elemwise_modes=()).files:
+            (include / name).write_text(text, encoding="utf-8")
+
+    def compile(self, unit: str, *flags: str) -> Path:
+        """Return the object of one source file; a warning is an error."""
+        out = self.folder / f"{unit}.o"
+        strict = ("-Wall", "-Wextra", "-Werror", "-c", "-o", str(out))
+        self.expect(*self._front(unit), *strict, *flags)
+        return out
+
+    def preprocess(self, unit: str) -> str:
+        return self.expect(*self._front(unit), "-E").stdout
+
+    def link(self, *flags: str) -> Path:
+        program = self.folder / "program"
+        objects = [str(self.compile(unit, *flags)) for unit in UNITS]
+        self.expect(self.compiler, *objects, "-o", str(program))
+        return program
+
+    def expect(self, *argv: str) -> Outcome:
+        outcome = self.run(*argv)
+        assert outcome.rc == 0, outcome.stderr
+        return outcome
+
+    def run(self, *argv: str) -> Outcome:
+        return self.processes.run(Command(argv=argv, timeout_s=60))
+
+    def _front(self, unit: str) -> tuple[str, ...]:
+        include = self.folder / "include"
+        return (
+            *(self.compiler, str(SOURCES / f"{unit}.cpp")),
+            # The generated folder comes first for quoted names, the engine's own after it.
+            *("-I", str(SAMPLE_MIDOUT), "-iquote", str(include)),
+            *("-include", str(include / "bin_reduce.h")),
+        )
+
+
+@pytest.fixture(params=COMPILERS)
+def workshop(
+    request: pytest.FixtureRequest, tmp_path: Path, processes: Processes
+) -> Iterator[Workshop]:
+    yield Workshop(request.param, tmp_path, processes)
+
+
+SETTINGS = [
+    *((Layout.SCOPED, std, level) for std, level in product(("c++14", "c++17"), ("-O0", "-O2"))),
+    # The sample engine's own midout.h is C++17.
+    *((Layout.UPSTREAM, "c++17", level) for level in ("-O0", "-O2")),
+]
+
+
+@pytest.mark.parametrize(("layout", "std", "level"), SETTINGS)
+def test_kept_regions_run_and_others_trap(
+    layout: Layout, std: str, level: str, workshop: Workshop
+) -> None:
+    """Each case ends as the keep set says, whatever the layout, the standard and the level."""
+    workshop.write(keep(KEPT), layout)
+    program = str(workshop.link(f"-std={std}", level))
+
+    runs = {case: workshop.run(program, case) for case in REGIONS}
+    assert {case: run.stdout for case, run in runs.items()} == {
+        case: f"ran {case}\n" if case in KEPT else "" for case in REGIONS
+    }
+    assert {case for case, run in runs.items() if run.rc == 0} == KEPT
+    assert {case for case, run in runs.items() if run.rc in TRAPPED} == REGIONS.keys() - KEPT
+
+
+@pytest.mark.parametrize("layout", Layout)
+def test_no_byte_of_a_dropped_body_stays(layout: Layout, workshop: Workshop) -> None:
+    """The text that a dropped body would print is not in the objects; a kept one's is."""
+    workshop.write(keep(KEPT), layout)
+    held = b"".join(workshop.compile(unit, "-std=c++17", "-O2").read_bytes() for unit in UNITS)
+
+    assert {case for case in REGIONS if f"ran {case}\0".encode() in held} == KEPT
+
+
+@pytest.mark.parametrize(
+    ("added", "changed"),
+    [
+        ("typed-inner-conv", {"first"}),
+        ("dependent-float-1", {"first"}),
+        ("lonely", {"second"}),
+        ("named-sgemm", {"second"}),
+        ("shared-2", {"first", "second"}),
+    ],
+)
+def test_only_files_of_the_changed_tag_change(
+    added: str, changed: set[str], workshop: Workshop
+) -> None:
+    """One region more alters the preprocessed text of the files that declare its tag alone."""
+    before, after = _texts(workshop, keep(KEPT), keep({*KEPT, added}))
+
+    assert {unit for unit in UNITS if before[unit] != after[unit]} == changed
+
+
+def test_a_tag_of_another_file_changes_nothing_here(workshop: Workshop) -> None:
+    """Regions of tags that a file does not declare, many or few, do not show in its text."""
+    others = [f"another_{number}<{number}, elsewhere::Unknown>" for number in range(40)]
+    before, after = _texts(workshop, keep(KEPT), keep(KEPT, *others))
+
+    assert before == after
+
+
+def _texts(workshop: Workshop, *keeps: KeepSet) -> list[dict[str, str]]:
+    texts = []
+    for kept in keeps:
+        workshop.write(kept, Layout.SCOPED)
+        texts.append({unit: workshop.preprocess(unit) for unit in UNITS})
+    return texts
+
+
+def test_the_forced_header_holds_macros_only(workshop: Workshop) -> None:
+    """A file that has no regions compiles to the same text with and without the header."""
+    unit = workshop.folder / "plain.cpp"
+    unit.write_text("int answer() { return 42; }\n", encoding="utf-8")
+    workshop.write(keep(KEPT), Layout.SCOPED)
+    header = str(workshop.folder / "include" / "bin_reduce.h")
+    command = (workshop.compiler, "-E", "-P", str(unit))
+
+    alone = workshop.expect(*command).stdout
+    assert workshop.expect(*command, "-include", header).stdout == alone
+
+
+def test_a_kept_class_must_only_be_declared(workshop: Workshop) -> None:
+    """The class of a kept region may be incomplete, and a misspelt one does not compile."""
+    kept = keep(KEPT)
+    record = replace(kept.scenarios[0], regions=(Region.parse("typed<engine::Nowhere>"),))
+    workshop.write(replace(kept, scenarios=(record,)), Layout.SCOPED)
+
+    with pytest.raises(AssertionError, match="Nowhere"):
+        workshop.compile("first", "-std=c++14")
+    assert workshop.compile("second", "-std=c++14").exists()

@@ -1,0 +1,311 @@
+"""The HTML report in a real browser: what it loads, how it looks, how it behaves."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import Select
+
+from megtrim.report import html
+from megtrim.verdict.model import Verdict
+from unit.verdict.examples import big, failing, hostile, passing, unverified
+
+pytestmark = pytest.mark.browser
+
+QUIET = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+)
+SAMPLES = {
+    "passing": passing,
+    "failing": failing,
+    "unverified": unverified,
+    "hostile": hostile,
+    "big": big,
+}
+LEAST_CONTRAST = 4.5
+
+CONTRASTS = """
+const channel = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+const numbers = (colour) => colour.match(/[0-9.]+/g).map(Number);
+const luminance = (colour) => {
+  const [r, g, b] = numbers(colour).map((v) => channel(v / 255));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const ratio = (a, b) => {
+  const [low, high] = [luminance(a), luminance(b)].sort((x, y) => x - y);
+  return (high + 0.05) / (low + 0.05);
+};
+const opaque = (colour) => numbers(colour).length === 3 || numbers(colour)[3] === 1;
+const grounds = (element) => {
+  if (element.closest("svg")) {
+    const painted = element.closest("svg").querySelectorAll(":scope > rect:not(.rim)");
+    return [...painted].map((r) => getComputedStyle(r).fill);
+  }
+  for (let at = element; at; at = at.parentElement) {
+    const colour = getComputedStyle(at).backgroundColor;
+    if (opaque(colour)) return [colour];
+  }
+  return [];
+};
+const result = [];
+for (const element of document.body.querySelectorAll("*")) {
+  const own = [...element.childNodes].filter((n) => n.nodeType === 3 && n.data.trim());
+  if (!own.length || element.matches("title, desc, script, style, option")) continue;
+  if (!element.getClientRects().length) continue;
+  const style = getComputedStyle(element);
+  const colour = element.closest("svg") ? style.fill : style.color;
+  for (const ground of grounds(element)) {
+    result.push([ratio(colour, ground), own[0].data.trim().slice(0, 40), colour, ground]);
+  }
+}
+return result;
+"""
+
+
+class Browser:
+    """A browser that can play any screen and any preference."""
+
+    def __init__(self, driver: webdriver.Chrome, folder: Path) -> None:
+        self.driver = driver
+        self._folder = folder
+
+    def show(
+        self, name: str, *, width: int = 1200, height: int = 900, scheme: str = "light"
+    ) -> Any:
+        """Open a sample's page and return what runs scripts in it."""
+        page = self._folder / f"{name}.html"
+        page.write_text(html.render(SAMPLES[name]()), encoding="utf-8")
+        screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        self.driver.get(page.as_uri())
+        return self.driver.execute_script
+
+    def unfold(self) -> None:
+        """Open everything that is folded."""
+        self.driver.execute_script(
+            "document.querySelectorAll('details').forEach((fold) => { fold.open = true; });"
+        )
+
+    def errors(self) -> list[str]:
+        """Return what the console has said since it was last asked."""
+        return self._log("browser")
+
+    def requests(self) -> list[str]:
+        """Return the addresses that were asked for since this was last asked."""
+        messages = [json.loads(text)["message"] for text in self._log("performance")]
+        return [
+            message["params"]["request"]["url"]
+            for message in messages
+            if message["method"] == "Network.requestWillBeSent"
+        ]
+
+    def _log(self, kind: str) -> list[str]:
+        entries: Any = self.driver.get_log(kind)  # type: ignore[no-untyped-call]
+        return [str(entry["message"]) for entry in entries]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One browser for all tests of this file, with a profile of its own."""
+    folder = tmp_path_factory.mktemp("browser")
+    options = webdriver.ChromeOptions()
+    for argument in (*QUIET, f"--user-data-dir={folder / 'profile'}"):
+        options.add_argument(argument)
+    options.binary_location = shutil.which("chromium") or ""
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = webdriver.ChromeService(shutil.which("chromedriver") or "")
+    driver = webdriver.Chrome(options=options, service=service)
+    try:
+        yield Browser(driver, folder)
+    finally:
+        driver.quit()
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_nothing_is_asked_for_and_nothing_goes_wrong(browser: Browser, name: str) -> None:
+    """The page itself is the only request; its own policy lets its own script run."""
+    browser.errors()
+    browser.requests()
+    browser.show(name)
+    browser.unfold()
+
+    assert browser.errors() == []
+    # The browser's own first tab may still be asking for its own parts.
+    asked = [each for each in browser.requests() if not each.startswith(("data:", "chrome:"))]
+    assert [address.rsplit("/", 1)[-1] for address in asked] == [f"{name}.html"]
+    assert browser.driver.find_element(By.ID, "find").is_displayed()
+
+
+def test_the_policy_stops_what_it_does_not_name(browser: Browser) -> None:
+    """A script or an image that someone manages to put into the page does nothing."""
+    run = browser.show("passing")
+    browser.errors()
+    run(
+        "const s = document.createElement('script'); s.textContent = 'window.planted = 1';"
+        "document.body.append(s);"
+        "const i = document.createElement('img'); i.src = 'http://127.0.0.1:9/x.png';"
+        "document.body.append(i);"
+    )
+
+    assert run("return window.planted") is None
+    assert len(browser.errors()) == 2
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+@pytest.mark.parametrize("width", [360, 1200])
+def test_the_page_never_scrolls_sideways(browser: Browser, name: str, width: int) -> None:
+    """Wide tables scroll in their own box, folded or not."""
+    run = browser.show(name, width=width)
+    folded = run("return document.documentElement.scrollWidth")
+    browser.unfold()
+
+    assert folded <= width
+    assert run("return document.documentElement.scrollWidth") <= width
+    outside = run(
+        "return [...document.querySelectorAll('main > *, .card, .tiles li')]"
+        ".filter((e) => e.getBoundingClientRect().right > innerWidth).length"
+    )
+    assert outside == 0
+
+
+@pytest.mark.parametrize(("width", "height"), [(360, 640), (1200, 800)])
+@pytest.mark.parametrize(
+    ("name", "word"), [("passing", "Pass"), ("failing", "Fail"), ("unverified", "Unverified")]
+)
+def test_the_verdict_is_the_first_thing_to_see(
+    browser: Browser, name: str, word: str, width: int, height: int
+) -> None:
+    """Verdict and headline are on the first screen, before any number."""
+    browser.show(name, width=width, height=height)
+    title = browser.driver.find_element(By.TAG_NAME, "h1")
+    headline = browser.driver.find_element(By.CLASS_NAME, "headline")
+
+    assert title.text == word
+    assert title.rect["y"] < 120
+    assert float(title.value_of_css_property("font-size").removesuffix("px")) >= 32
+    assert headline.rect["y"] + headline.rect["height"] < height / 2
+    assert SAMPLES[name]().headline == headline.text
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1200])
+@pytest.mark.parametrize("name", ["failing", "unverified", "passing"])
+def test_every_word_can_be_read(browser: Browser, name: str, width: int, scheme: str) -> None:
+    """Each text stands out from its ground by at least 4.5 to 1, words in pictures too."""
+    run = browser.show(name, width=width, scheme=scheme)
+    browser.unfold()
+    measured = run(CONTRASTS)
+
+    assert len(measured) > 200
+    assert [entry for entry in measured if entry[0] < LEAST_CONTRAST] == []
+
+
+def test_dark_mode_is_dark(browser: Browser) -> None:
+    """The page follows the reader's preference."""
+    ground = "return getComputedStyle(document.body).backgroundColor"
+
+    assert browser.show("passing", scheme="light")(ground) == "rgb(244, 246, 249)"
+    assert browser.show("passing", scheme="dark")(ground) == "rgb(16, 21, 28)"
+
+
+@pytest.mark.parametrize("name", ["passing", "failing", "unverified"])
+def test_every_scenario_is_shown(browser: Browser, name: str) -> None:
+    """Id, result as a word, and text are visible without opening anything."""
+    make: Callable[[], Verdict] = SAMPLES[name]
+    browser.show(name)
+    cards = browser.driver.find_elements(By.CSS_SELECTOR, ".scenario > summary")
+
+    assert len(cards) == 3
+    for card, scenario in zip(cards, make().scenarios, strict=True):
+        lines = card.text.splitlines()
+        assert lines[:3] == [scenario.status, scenario.id, scenario.text]
+
+
+def test_bars_are_as_wide_as_their_bytes(browser: Browser) -> None:
+    """What is drawn is what was measured, to the pixel."""
+    browser.show("passing")
+    bars = browser.driver.find_elements(By.CSS_SELECTOR, "#size .bar")
+    widths = [
+        sum(part.rect["width"] for part in bar.find_elements(By.CSS_SELECTOR, ".segment > rect"))
+        for bar in bars
+    ]
+    whole = bars[0].rect["width"]
+    sizes = [size.size_bytes for size in passing().artifacts[0].sizes]
+
+    expected = [whole * size / max(sizes) for size in sizes] + [whole]
+    assert widths == pytest.approx(expected, abs=4)
+
+
+def test_regions_can_be_found_and_ordered(browser: Browser) -> None:
+    """Typing leaves the tags and regions that hold the words; the order can be chosen."""
+    browser.show("passing")
+    driver = browser.driver
+
+    def tags() -> list[str]:
+        rows = driver.find_elements(By.CSS_SELECTOR, ".tag")
+        return [str(row.get_attribute("data-name")) for row in rows if row.is_displayed()]
+
+    find = driver.find_element(By.ID, "find")
+    find.send_keys("ALGOF32GEMV")
+    assert tags() == ["megdnn_fp32_sgemv"]
+    assert driver.find_element(By.ID, "found").text == "2 found"
+    assert driver.find_element(By.CSS_SELECTOR, ".tag[open] tbody tr").is_displayed()
+    find.clear()
+    find.send_keys(" ")
+    assert len(tags()) == 10
+
+    order = Select(driver.find_element(By.ID, "order"))
+    order.select_by_value("name")
+    assert tags() == sorted(tags())
+    order.select_by_value("held")
+    assert tags()[:2] == ["megdnn_fallback_winograd", "megdnn_gi_conv_f32"]
+    order.select_by_value("kept")
+    assert tags()[:2] == ["megdnn_common_elemwise", "megdnn_naive_pooling"]
+
+
+def test_it_can_be_read_without_colour_and_without_sight(browser: Browser) -> None:
+    """Landmarks, one main heading, names for every picture, a word in every chip."""
+    run = browser.show("failing")
+    names = run(
+        "return [...document.querySelectorAll('svg[role=img]')]"
+        ".map((s) => document.getElementById(s.getAttribute('aria-labelledby').split(' ')[0])"
+        ".textContent)"
+    )
+    chips = run("return [...document.querySelectorAll('.chip')].map((c) => c.textContent.trim())")
+
+    assert run("return document.querySelectorAll('main, header, nav, footer').length") == 4
+    assert run("return document.querySelectorAll('h1').length") == 1
+    assert run("return document.documentElement.lang") == "en"
+    assert names[0] == "plain: 37.5 MiB, 100.0% of plain"
+    assert all(names)
+    assert all(chips)
+    assert "fail" in chips
+    assert run("return [...document.querySelectorAll('input, select')].every((i) => i.labels[0])")
+
+
+def test_it_prints(browser: Browser) -> None:
+    """Navigation and search are left out on paper."""
+    run = browser.show("failing")
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+
+    assert run("return getComputedStyle(document.querySelector('nav')).display") == "none"
+    assert run("return getComputedStyle(document.querySelector('.tools')).display") == "none"
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

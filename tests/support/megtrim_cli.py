@@ -1,0 +1,93 @@
+"""Running megtrim as a user does, on a copy of the sample engine's configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from megtrim.process import Command, Outcome, Processes
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = ROOT / "examples" / "sample-engine"
+ARGV = (sys.executable, "-m", "megtrim")
+
+
+@dataclass(slots=True)
+class Project:
+    """A team's folder: a configuration with its models, and the folder of results beside it."""
+
+    folder: Path
+    out: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.out = self.folder / "out"
+
+    @classmethod
+    def of_sample(cls, folder: Path, *, models: tuple[str, ...] = ()) -> Project:
+        """Copy the sample's configuration; keep only ``models`` where some are named."""
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(SAMPLE, folder / "engine", dirs_exist_ok=True)
+        project = cls(folder)
+        config = yaml.safe_load((SAMPLE / "megtrim.yaml").read_text(encoding="utf-8"))
+        config["engine"]["source"] = "engine"
+        for model in config["models"]:
+            model["file"] = f"engine/{model['file']}"
+            if "strip_info" in model:
+                model["strip_info"] = f"engine/{model['strip_info']}"
+            for scenario in model["scenarios"]:
+                named = scenario.get("inputs", {})
+                scenario["inputs"] = {name: f"engine/{path}" for name, path in named.items()}
+        if models:
+            config["models"] = [m for m in config["models"] if m["name"] in models]
+        project.write(config)
+        return project
+
+    @property
+    def config(self) -> Path:
+        return self.folder / "megtrim.yaml"
+
+    def read(self) -> dict[str, Any]:
+        """Return the configuration as plain data."""
+        data: dict[str, Any] = yaml.safe_load(self.config.read_text(encoding="utf-8"))
+        return data
+
+    def write(self, config: dict[str, Any]) -> None:
+        """Write the configuration."""
+        self.config.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+
+    def argv(self, verb: str, *arguments: str) -> tuple[str, ...]:
+        """Return the command line of a verb on this project."""
+        return (*ARGV, verb, "--config", str(self.config), "--out", str(self.out), *arguments)
+
+    def run(self, verb: str, *arguments: str, timeout_s: float = 600) -> Outcome:
+        """Run a verb to its end."""
+        processes = Processes(os.environ)
+        command = Command(argv=self.argv(verb, *arguments), timeout_s=timeout_s, cwd=self.folder)
+        return processes.run(command)
+
+    def verdict(self) -> dict[str, Any]:
+        """Return the newest verdict."""
+        return _newest(self.out, "verdict", "verdict.json")
+
+    def file(self, stage: str, name: str) -> Path:
+        """Return the newest finished file of that name in a stage."""
+        found = [p for p in (self.out / stage).glob(f"*/{name}") if _finished(p, name)]
+        return max(found, key=lambda path: path.stat().st_mtime)
+
+
+def _finished(path: Path, name: str) -> bool:
+    return (path.parents[name.count("/")] / "manifest.json").exists()
+
+
+def _newest(out: Path, stage: str, name: str) -> dict[str, Any]:
+    found = list((out / stage).glob(f"*/{name}"))
+    newest = max(found, key=lambda path: path.stat().st_mtime)
+    data: dict[str, Any] = json.loads(newest.read_text(encoding="utf-8"))
+    return data

@@ -1,0 +1,18 @@
+"""A shell for the tests of the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from unit.cli.support import Shell
+
+
+@pytest.fixture
+def shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Shell:
+    """Stand in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return Shell(tmp_path, capsys)

@@ -1,0 +1,39 @@
+"""Calling the command line in this process, in a folder of the test's own."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from megtrim.cli import main
+
+MODELS = Path(__file__).parents[2] / "data" / "models"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a call left: exit status, and what was printed."""
+
+    status: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """A person in a folder."""
+
+    folder: Path
+    capture: pytest.CaptureFixture[str]
+
+    def __call__(self, *arguments: str) -> Answer:
+        status = main._status(list(arguments))
+        printed = self.capture.readouterr()
+        return Answer(status=status, out=printed.out, err=printed.err)
+
+    def model(self, name: str) -> Path:
+        """Copy a recorded model into the folder."""
+        return Path(shutil.copy(MODELS / name, self.folder / name))

@@ -1,0 +1,304 @@
+"""The verbs around the stages: doctor, init, model, schema, explain, and the probe's request."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from megtrim.cli import probe
+from megtrim.config.load import load_config
+from megtrim.engines.sample import SampleEngine, embedded
+from megtrim.errors import InputError
+from megtrim.midout.keepset import dump_keep_set
+from megtrim.process import Processes
+from megtrim.stages.context import Context
+from unit.cli.support import Shell
+from unit.stages.support import CONFIG, context, keep_set
+
+
+def without_compilers(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(shell.folder))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+
+def test_doctor_says_what_is_there(shell: Shell) -> None:
+    """One line each; text and JSON agree."""
+    text, data = shell("doctor"), shell("doctor", "--json")
+
+    findings = json.loads(data.out)
+    assert [each["what"] for each in findings] == [
+        *("python", "cmake", "ninja", "toolchain zig", "toolchain clang-linux-arm64"),
+        *("toolchain host", "device qemu", "git", "ccache"),
+    ]
+    assert text.out.splitlines() == [
+        f"{'ok     ' if each['there'] else 'missing'} {each['what']}: {each['text']}"
+        for each in findings
+    ]
+    assert findings[0]["text"] == ".".join(str(number) for number in sys.version_info[:3])
+
+
+def test_doctor_says_how_to_get_what_is_missing(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And ends with 2 where nothing can build an engine."""
+    without_compilers(shell, monkeypatch)
+
+    answer = shell("doctor")
+
+    assert answer.status == 2
+    lines = {line.partition(":")[0]: line for line in answer.out.splitlines()}
+    hints = {
+        "missing toolchain zig": "pip install 'megtrim[zig]'",
+        "missing toolchain clang-linux-arm64": "apt-get install clang-14",
+        "missing toolchain host": "apt-get install g++",
+        "missing device qemu": "apt-get install qemu-user-static",
+        "missing git": "apt-get install git",
+        "missing ccache": "apt-get install ccache",
+    }
+    for line, hint in hints.items():
+        assert hint in lines[line]
+
+
+def test_doctor_is_content_with_one_compiler(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any of them can build the sample engine."""
+    without_compilers(shell, monkeypatch)
+    for name in ("g++", "gcc"):
+        program = shell.folder / name
+        program.write_text("#!/bin/sh\necho g++ 12\n", encoding="utf-8")
+        program.chmod(0o755)
+
+    answer = shell("doctor")
+
+    assert answer.status == 0
+    assert "ok      toolchain host: g++ 12\n" in answer.out
+
+
+def test_init_writes_a_configuration_that_loads(shell: Shell) -> None:
+    """With the operator JSON that lies beside a model, and names made of the files'."""
+    shell.model("resnet18-s.mge")
+    (shell.folder / "resnet18-s.mge.json").write_text("{}", encoding="utf-8")
+    shell.model("mobilenet-s.v2.mge")
+
+    answer = shell("init", "resnet18-s.mge", "mobilenet-s.v2.mge")
+
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out == "wrote megtrim.yaml; next: megtrim trim --config megtrim.yaml\n"
+    config = load_config(shell.folder / "megtrim.yaml").config
+    assert config.engine.kind == "sample"
+    assert [(m.name, str(m.file), [str(p) for p in m.strip_info]) for m in config.models] == [
+        ("resnet18-s", "resnet18-s.mge", ["resnet18-s.mge.json"]),
+        ("mobilenet-s.v2", "mobilenet-s.v2.mge", []),
+    ]
+
+
+def test_init_writes_paths_relative_to_the_configuration(shell: Shell) -> None:
+    """Wherever that lies; its folder is made."""
+    shell.model("resnet18-s.mge")
+    (shell.folder / "engine").mkdir()
+
+    answer = shell("init", "-c", "trim/m.yaml", "resnet18-s.mge", "--engine", "engine")
+
+    assert answer.status == 0
+    loaded = load_config(shell.folder / "trim" / "m.yaml")
+    assert str(loaded.config.models[0].file) == "../resnet18-s.mge"
+    assert loaded.config.engine.kind == "megengine"
+    assert str(loaded.config.engine.source) == "../engine"
+
+
+def test_init_overwrites_nothing(shell: Shell) -> None:
+    """A configuration is somebody's work."""
+    shell.model("resnet18-s.mge")
+    (shell.folder / "megtrim.yaml").write_text("mine", encoding="utf-8")
+
+    answer = shell("init", "resnet18-s.mge")
+
+    assert answer.status == 2
+    assert answer.err.startswith("megtrim: megtrim.yaml is already there\n")
+    assert (shell.folder / "megtrim.yaml").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize("content", [None, b"", b"hello", b"mgb0001\0"])
+def test_init_refuses_what_is_no_model(shell: Shell, content: bytes | None) -> None:
+    """Now, not after an hour of building; nothing is written."""
+    shell.model("resnet18-s.mge")
+    if content is not None:
+        (shell.folder / "bad.mge").write_bytes(content)
+
+    answer = shell("init", "resnet18-s.mge", "bad.mge")
+
+    assert answer.status == 2
+    assert answer.err.startswith("megtrim: bad.mge: ")
+    assert not (shell.folder / "megtrim.yaml").exists()
+
+
+def test_model_show_tells_what_a_model_holds(shell: Shell) -> None:
+    """For people and as JSON."""
+    shell.model("resnet18-s.mge")
+
+    text, data = (
+        shell("model", "show", "resnet18-s.mge"),
+        shell("model", "show", "--json", "resnet18-s.mge"),
+    )
+
+    assert (text.status, data.status) == (0, 0)
+    facts = json.loads(data.out)
+    assert f"graph hash    {facts['graph_hash']}"[:10] in text.out
+    assert str(facts["graph_hash"]) in text.out
+    assert facts["inputs"][0]["name"] in text.out
+    assert shell("model", "show", "gone.mge").status == 2
+
+
+def test_schema_prints_the_schema(shell: Shell) -> None:
+    """Of the configuration, for editors."""
+    schema = json.loads(shell("schema").out)
+
+    assert schema["$schema"].startswith("https://json-schema.org/")
+    assert "keep_set" in schema["properties"]
+
+
+@pytest.fixture
+def project(shell: Shell) -> Shell:
+    """A configuration with one model, and a keep set of two regions."""
+    (shell.folder / "m.mge").write_bytes(b"model")
+    (shell.folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
+    keep = shell.folder / "megtrim" / "keepset.json"
+    keep.parent.mkdir()
+    keep.write_text(dump_keep_set(keep_set(1, 2)), encoding="utf-8")
+    return shell
+
+
+@pytest.mark.parametrize("thing", ["m", "m/s@any"])
+def test_explain_tells_of_a_model_and_a_scenario(project: Shell, thing: str) -> None:
+    """What it was traced with, and what is kept for it alone."""
+    answer = project("explain", "--json", thing)
+
+    assert answer.status == 0
+    assert json.loads(answer.out) == {
+        "m/s@any": {
+            "arguments": "--cpu",
+            "model": "sha256 " + "a" * 64,
+            "trace": "sha256 " + "b" * 64,
+            "regions": 2,
+            "regions that nobody else needs": ["kern<1>", "kern<2>"],
+        }
+    }
+
+
+@pytest.mark.parametrize(("thing", "regions"), [("kern", [1, 2]), ("kern<2>", [2])])
+def test_explain_tells_of_a_tag_and_a_region(
+    project: Shell, thing: str, regions: list[int]
+) -> None:
+    """Who needs it."""
+    answer = project("explain", "--json", thing)
+
+    assert answer.status == 0
+    found = json.loads(answer.out)
+    assert list(found) == [f"kern<{number}>" for number in regions]
+    assert all(facts["needed by"] == ["m/s@any"] for facts in found.values())
+
+
+def test_explain_in_words(project: Shell) -> None:
+    """Indented, with counts; nothing is said of what is empty."""
+    answer = project("explain", "m")
+
+    assert answer.out.splitlines() == [
+        "m/s@any",
+        "  arguments: --cpu",
+        "  model: sha256 " + "a" * 64,
+        "  trace: sha256 " + "b" * 64,
+        "  regions: 2",
+        "  regions that nobody else needs: 2",
+        "    kern<1>",
+        "    kern<2>",
+    ]
+
+
+def test_explain_does_not_know_everything(project: Shell) -> None:
+    """Each with what to do."""
+    unknown = project("explain", "nothing")
+    verdict = project("explain", "verdict")
+    (project.folder / "megtrim" / "keepset.json").unlink()
+    no_keep_set = project("explain", "m")
+
+    assert [answer.status for answer in (unknown, verdict, no_keep_set)] == [2, 2, 2]
+    assert "knows no model, scenario, tag or region 'nothing'" in unknown.err
+    assert "there is no verdict in megtrim-out yet" in verdict.err
+    assert "megtrim trim" in verdict.err
+    assert "there is no keep set at" in no_keep_set.err
+
+
+def test_a_request_names_inputs_by_name(tmp_path: Path) -> None:
+    """A file's name may hold the sign again."""
+    request = probe.request("m.mge", ("data=a=b.npy", "x=y.npy"), ("--cpu",))
+
+    assert request == probe.Request(
+        model="m.mge",
+        inputs={"data": Path("a=b.npy"), "x": Path("y.npy")},
+        arguments=("--cpu",),
+    )
+
+
+@pytest.mark.parametrize("text", ["data", "data=", "=a.npy", "", "="])
+def test_an_input_without_name_or_file_is_refused(shell: Shell, text: str) -> None:
+    """At once, before anything is built."""
+    answer = shell("verify", "--probe", "m.mge", "--input", text)
+
+    assert answer.status == 2
+    assert f"--input: found {text!r}, expected NAME=FILE" in answer.err
+
+
+@pytest.fixture
+def known(processes: Processes, tmp_path: Path) -> Context:
+    """A context with the sample engine and the model ``m``."""
+    return replace(context(tmp_path)[0], engine=SampleEngine(embedded(), processes))
+
+
+def test_a_probe_runs_a_configured_model_or_any_file(known: Context, tmp_path: Path) -> None:
+    """By the model's name, or the file's."""
+    other = tmp_path / "other.mge"
+    other.write_bytes(b"x")
+
+    by_name = probe._order(probe.request("m", (), ("--cpu",)), known)
+    by_file = probe._order(probe.request(str(other), (f"data={other}",), ()), known)
+
+    assert (by_name.model, by_name.arguments) == (tmp_path / "m.mge", ("--cpu",))
+    assert (by_file.model, dict(by_file.inputs)) == (other, {"data": other})
+
+
+@pytest.mark.parametrize("model", ["m/s", "m/s@any"])
+def test_a_traced_scenario_is_not_probed(known: Context, model: str) -> None:
+    """Under its name only what it was traced with may run."""
+    with pytest.raises(InputError) as caught:
+        probe._order(probe.request(model, (), ("--cpu",)), known)
+
+    assert caught.value.message == (
+        f"{model} is a traced scenario: it runs with what it was traced with"
+    )
+    assert caught.value.hint == "probe its model: --probe m -- ARGUMENT..."
+
+
+@pytest.mark.parametrize(
+    ("model", "inputs", "arguments", "said"),
+    [
+        ("gone.mge", (), (), "--probe: there is no file gone.mge"),
+        ("m", ("data=gone.npy",), (), "--probe: there is no file gone.npy"),
+        ("m", (), ("stray",), "--probe: found the argument 'stray'"),
+        ("m", (), ("--fast-run",), "--probe: the flag --fast_run is not for args"),
+    ],
+)
+def test_a_probe_that_cannot_work_is_refused_before_building(
+    known: Context,
+    model: str,
+    inputs: tuple[str, ...],
+    arguments: tuple[str, ...],
+    said: str,
+) -> None:
+    """A missing file, a stray argument, a flag that megtrim sets itself."""
+    with pytest.raises(InputError) as caught:
+        probe._order(probe.request(model, inputs, arguments), known)
+
+    assert caught.value.message.startswith(said)

@@ -1,0 +1,140 @@
+"""This machine as a device: a run directory for each job, gone when the job is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from megtrim.devices.local import Local
+from megtrim.errors import InfrastructureFailure, Interrupted
+from megtrim.loadrun.outcome import ProgramRun
+from megtrim.process import Processes
+
+
+@pytest.fixture
+def device(processes: Processes, tmp_path: Path) -> Local:
+    return Local("here", processes, tmp_path / "runs")
+
+
+def script(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "program"
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    return path
+
+
+def left(tmp_path: Path) -> list[Path]:
+    return list((tmp_path / "runs").iterdir())
+
+
+def test_a_program_runs_in_its_folder(device: Local, tmp_path: Path) -> None:
+    """By its name, with what was put beside it; what it wrote can be fetched."""
+    program = script(tmp_path, 'cat model.mge; echo "$X $@" >&2; echo made > dump/out; exit 3')
+    model = tmp_path / "m"
+    model.write_text("weights\n", encoding="utf-8")
+
+    with device.open() as directory:
+        directory.put(program, "load_and_run")
+        directory.put(model, "model.mge")
+        directory.make("dump")
+        run = directory.run(("load_and_run", "a", "b c"), timeout_s=5, env={"X": "1"})
+
+        assert run == ProgramRun(
+            argv=("load_and_run", "a", "b c"),
+            rc=3,
+            stdout="weights\n",
+            stderr="1 a b c\n",
+            wall_s=run.wall_s,
+            timed_out=False,
+        )
+        assert directory.names("dump") == ("out",)
+        assert directory.get("dump/out") == b"made\n"
+        assert directory.get("dump/none") is None
+        assert directory.get("dump") is None
+        assert directory.names("nowhere") == directory.names("model.mge") == ()
+
+
+def test_a_trap_and_a_hang_are_values(device: Local, tmp_path: Path) -> None:
+    """How a program ended is no failure of the device."""
+    with device.open() as directory:
+        directory.put(script(tmp_path, "kill -TRAP $$"), "program")
+        trapped = directory.run(("program",), timeout_s=5)
+        directory.put(script(tmp_path, "sleep 20"), "program")
+        late = directory.run(("program",), timeout_s=0.2)
+
+    assert (trapped.rc, trapped.timed_out) == (133, False)
+    assert (late.rc, late.timed_out) == (130, True)
+
+
+def test_every_job_has_its_own_folder(device: Local, tmp_path: Path) -> None:
+    """Two at once do not meet, and nothing is left of either."""
+    with device.open() as one, device.open() as two:
+        one.make("same")
+        two.make("same")
+        assert len(left(tmp_path)) == 2
+
+    assert left(tmp_path) == []
+
+
+@pytest.mark.parametrize("error", [Interrupted("x"), KeyboardInterrupt(), ZeroDivisionError()])
+def test_nothing_is_left_after_an_error(
+    device: Local, tmp_path: Path, error: BaseException
+) -> None:
+    """Whatever happened, and whatever the program made read-only."""
+    program = script(tmp_path, "mkdir -p a/b; touch a/b/c; ln -s /etc a/etc; chmod 0 a/b")
+    with pytest.raises(type(error)), device.open() as directory:
+        directory.put(program, "program")
+        directory.run(("program",), timeout_s=5)
+        raise error
+
+    assert left(tmp_path) == []
+    assert Path("/etc/passwd").exists()
+
+
+def test_a_link_that_a_program_wrote_is_not_followed(device: Local, tmp_path: Path) -> None:
+    """It could point at anything on this machine: a file, a folder, a folder on the way."""
+    (tmp_path / "secret").write_text("secret", encoding="utf-8")
+    program = script(
+        tmp_path,
+        f"echo fine > dump/real; ln -s {tmp_path}/secret dump/file; ln -s real dump/near\n"
+        f"ln -s {tmp_path} way; ln -s {tmp_path} dump/folder",
+    )
+
+    with device.open() as directory:
+        directory.make("dump")
+        directory.put(program, "program")
+        directory.run(("program",), timeout_s=5)
+
+        assert directory.names("dump") == ("file", "folder", "near", "real")
+        fetched = {name: directory.get(f"dump/{name}") for name in directory.names("dump")}
+        assert fetched == {"file": None, "folder": None, "near": None, "real": b"fine\n"}
+        assert directory.get("way/secret") is None
+        assert directory.names("way") == ()
+
+
+def test_a_pipe_is_not_waited_for(device: Local, tmp_path: Path) -> None:
+    """Nobody would ever write into it."""
+    with device.open() as directory:
+        directory.put(script(tmp_path, "mkfifo pipe"), "program")
+        directory.run(("program",), timeout_s=5)
+
+        assert directory.get("pipe") is None
+
+
+def test_a_scratch_folder_that_cannot_be_made_is_infrastructure(
+    processes: Processes, tmp_path: Path
+) -> None:
+    """No space, or a file in its place."""
+    (tmp_path / "file").touch()
+    device = Local("here", processes, tmp_path / "file" / "runs")
+
+    with pytest.raises(InfrastructureFailure, match="cannot be used for runs"), device.open():
+        pass
+
+
+def test_it_says_what_it_is(device: Local) -> None:
+    """The architecture enters keys, the name does not."""
+    assert device.name == "here"
+    assert set(device.identity()) == {"kind", "machine"}
+    assert device.identity()["kind"] == "local"
+    assert set(device.facts()) == {"machine", "system"}

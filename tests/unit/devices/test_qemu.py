@@ -1,0 +1,125 @@
+"""An emulated CPU: qemu is told the CPU of the class and where the loader is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from megtrim import devices
+from megtrim.devices import DeviceOrder, qemu
+from megtrim.errors import InputError
+from megtrim.process import Processes
+
+FAKE = """\
+#!/bin/sh
+case "$*" in
+"-cpu help") printf 'Available CPUs:\\n  cortex-a76\\n  max\\n'; exit 1;;
+"--version") printf 'qemu-aarch64 version 7.2\\nCopyright\\n';;
+*) echo "$@";;
+esac
+"""
+
+
+@pytest.fixture
+def emulated(tmp_path: Path) -> Processes:
+    """A machine whose qemu prints its arguments, and ends its list of CPUs with 1 as some do."""
+    emulator = tmp_path / "bin" / "qemu-aarch64"
+    emulator.parent.mkdir()
+    emulator.write_text(FAKE, encoding="utf-8")
+    emulator.chmod(0o755)
+    return Processes({"PATH": str(emulator.parent)})
+
+
+def find(processes: Processes, tmp_path: Path, cpu: str, sysroot: Path | None) -> qemu.Qemu:
+    return qemu.find(
+        "arm", processes, tmp_path / "runs", machine="aarch64", cpu=cpu, sysroot=sysroot
+    )
+
+
+@pytest.mark.parametrize("sysroot", [None, Path("/usr/aarch64-linux-gnu")])
+def test_the_cpu_and_the_sysroot_are_told(tmp_path: Path, sysroot: Path | None) -> None:
+    """In front of every program; a static program needs no sysroot."""
+    emulator = tmp_path / "bin" / "qemu-aarch64-static"
+    emulator.parent.mkdir()
+    emulator.write_text(FAKE, encoding="utf-8")
+    emulator.chmod(0o755)
+    processes = Processes({"PATH": f"{emulator.parent}:/bin"})
+    (tmp_path / "load_and_run").touch()
+
+    with find(processes, tmp_path, "cortex-a76", sysroot).open() as directory:
+        directory.put(tmp_path / "load_and_run", "load_and_run")
+        run = directory.run(("load_and_run", "model.mge", "--cpu"), timeout_s=5)
+
+    told = run.stdout.split()
+    library = ["-L", "/usr/aarch64-linux-gnu"] if sysroot else []
+    assert told[: 2 + len(library)] == ["-cpu", "cortex-a76", *library]
+    assert told[2 + len(library)].endswith("/load_and_run")
+    assert told[-2:] == ["model.mge", "--cpu"]
+
+
+def test_it_says_what_it_is(emulated: Processes, tmp_path: Path) -> None:
+    """CPU and version enter keys: another qemu may choose other kernels."""
+    device = find(emulated, tmp_path, "max", None)
+
+    assert device.name == "arm"
+    assert device.identity() == {"kind": "qemu", "cpu": "max", "qemu": "qemu-aarch64 version 7.2"}
+    assert device.facts() == {"cpu": "max", "emulator": "qemu-aarch64 version 7.2"}
+
+
+@pytest.mark.parametrize("cpu", ["cortex-a77", "cortex", "Available CPUs"])
+def test_a_cpu_that_qemu_lacks_is_an_input_error(
+    emulated: Processes, tmp_path: Path, cpu: str
+) -> None:
+    """Told with the command that lists those it knows."""
+    with pytest.raises(InputError) as caught:
+        find(emulated, tmp_path, cpu, None)
+
+    assert caught.value.message == f"device arm: this qemu knows no CPU {cpu!r}"
+    assert "-cpu help" in caught.value.hint
+
+
+def test_without_qemu_it_is_said_how_to_get_it(tmp_path: Path) -> None:
+    """An input error: something is missing on this machine."""
+    nobody = Processes({"PATH": str(tmp_path)})
+
+    assert qemu.program(nobody) is None
+    with pytest.raises(InputError) as caught:
+        find(nobody, tmp_path, "max", None)
+    assert caught.value.message.startswith("qemu-aarch64 is not on the path")
+    assert "apt-get install qemu-user-static" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("kind", "native", "made"),
+    [
+        ("auto", "aarch64", "local"),
+        ("auto", "x86_64", "qemu"),
+        ("qemu", "aarch64", "qemu"),
+        ("local", "x86_64", "local"),
+    ],
+)
+def test_auto_runs_natively_where_it_can(
+    emulated: Processes, tmp_path: Path, kind: str, native: str, made: str
+) -> None:
+    """Else it emulates; a kind that was asked for is taken."""
+    order = DeviceOrder(
+        name="d",
+        processes=emulated,
+        scratch=tmp_path,
+        machine="aarch64",
+        qemu_cpu="max",
+        sysroot=None,
+    )
+
+    assert devices.make(kind, order, native=native).kind == made
+
+
+@pytest.mark.chain
+def test_the_real_qemu_knows_its_cpus(processes: Processes, tmp_path: Path) -> None:
+    """The list of the real program is read."""
+    device = find(processes, tmp_path, "cortex-a76", None)
+
+    assert "version" in device.facts()["emulator"]
+    with pytest.raises(InputError, match="knows no CPU 'cortex-a999'"):
+        find(processes, tmp_path, "cortex-a999", None)

@@ -1,0 +1,248 @@
+"""The two engines: what makes a folder one of them, and what their variants are made from.
+
+The trees here have the layout's names only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from megtrim.engines import KINDS
+from megtrim.engines.megengine import MegEngine
+from megtrim.engines.sample import SampleEngine, embedded
+from megtrim.errors import InputError
+from megtrim.process import Processes
+from megtrim.recipe import BuildOrder, Variant
+from unit.engines.support import TOOLCHAIN, repository, write
+
+SUBMODULES = ("midout", "flatbuffers", "Json", "gflags", "cpuinfo", "cpp_redis", "tacopie")
+MEGENGINE = {
+    "src/bin_reduce_cmake.h": "",
+    "lite/load_and_run/main.cpp": "MIDOUT_BEGIN\n",
+    "dnn/src/kernel.cpp": "K\n",
+    "dnn/test/test.cpp": "T\n",
+    **{f"third_party/{name}/CMakeLists.txt": "" for name in SUBMODULES},
+}
+MODES_SCRIPT = """\
+import sys
+option, what, source, output = sys.argv[1:]
+assert (option, what) == ("--write-enum-items", "Elemwise:Mode")
+open(output, "w").write(open(source).read())
+"""
+SAMPLE = {
+    "CMakeLists.txt": "project(sample)\n",
+    "src/bin_reduce_cmake.h": "",
+    "src/elemwise_modes.txt": "# name value\nRELU 0\n\nADD 16\n",
+    "src/kernels/relu.cpp": "MIDOUT_BEGIN(relu)\n",
+    "README.md": "hello\n",
+    "models/a.mge": "model\n",
+}
+SCOPED = {"bin_reduce.h": "forced\n", "midout.h": "regions\n"}
+
+
+def order(
+    engine: MegEngine | SampleEngine,
+    variant: Variant,
+    *,
+    header: Mapping[str, str] | None = None,
+    minimum_size: bool = True,
+    toolchain: str = "host",
+) -> BuildOrder:
+    return engine.order(
+        variant,
+        replace(TOOLCHAIN, kind=toolchain),
+        targets=("load_and_run",),
+        minimum_size=minimum_size,
+        header=header or {},
+    )
+
+
+def test_a_complete_checkout_is_taken(processes: Processes, tmp_path: Path) -> None:
+    """And known by its content."""
+    engine = MegEngine(repository(processes, tmp_path, MEGENGINE), processes)
+    (tmp_path / "new.cpp").touch()
+    changed = MegEngine(tmp_path, processes)
+
+    identity = engine.identity()
+    assert (identity.kind, identity.generation) == ("megengine", 20220507)
+    assert identity.digest == engine.checkout.digest
+    assert len(identity.commit) == 40
+    assert identity.dirty == ()
+    assert changed.identity().dirty == ("new.cpp",)
+
+
+def test_missing_submodules_are_named_with_the_command(
+    processes: Processes, tmp_path: Path
+) -> None:
+    """Ready to be pasted."""
+    files = {n: t for n, t in MEGENGINE.items() if "midout" not in n and "gflags" not in n}
+
+    with pytest.raises(InputError) as caught:
+        MegEngine(write(tmp_path, files), processes)
+
+    assert caught.value.message == f"{tmp_path} lacks submodules: midout, gflags"
+    assert caught.value.hint == (
+        f"git -C {tmp_path} submodule update --init third_party/midout third_party/gflags"
+    )
+
+
+@pytest.mark.parametrize("lost", ["src/bin_reduce_cmake.h", "lite/load_and_run/main.cpp"])
+def test_another_folder_is_no_megengine(processes: Processes, tmp_path: Path, lost: str) -> None:
+    """Or an older one."""
+    files = {name: text for name, text in MEGENGINE.items() if name != lost}
+
+    with pytest.raises(InputError, match=r"is no MegEngine of generation 20220507") as caught:
+        MegEngine(write(tmp_path, files), processes)
+    assert caught.value.hint == "engine.source must name a checkout of 1.7 or newer"
+
+
+def test_the_variants_of_megengine(processes: Processes, tmp_path: Path) -> None:
+    """They differ in profiling, in the minimum size, and in the header; in nothing else."""
+    engine = MegEngine(write(tmp_path, MEGENGINE), processes)
+    plain, profile = (order(engine, each) for each in (Variant.PLAIN, Variant.PROFILE))
+    reduced = order(engine, Variant.REDUCED, header=SCOPED)
+
+    assert ("MGE_INFERENCE_ONLY", "ON") in plain.options
+    assert ("MGE_WITH_JIT", "OFF") in plain.options
+    assert set(profile.options) - set(plain.options) == {("MGE_WITH_MIDOUT_PROFILE", "ON")}
+    assert set(reduced.options) - set(plain.options) == {("MGE_WITH_MINIMUM_SIZE", "ON")}
+    assert (plain.overrides, plain.include, plain.forced_header) == ((), (), None)
+    assert reduced.overrides == (("src/bin_reduce_cmake.h", "forced\n"),)
+    assert reduced.include == (("midout.h", "regions\n"),)
+    assert reduced.forced_header == "src/bin_reduce_cmake.h"
+    assert reduced.targets == ("load_and_run",)
+    whole = order(engine, Variant.REDUCED, header=SCOPED, minimum_size=False)
+    assert ("MGE_WITH_MINIMUM_SIZE", "ON") not in whole.options
+
+
+def test_the_linker_folds_only_where_it_can(processes: Processes, tmp_path: Path) -> None:
+    """As the documented sizes were linked; all variants alike."""
+    engine = MegEngine(write(tmp_path, MEGENGINE), processes)
+
+    for variant in Variant:
+        flags = order(engine, variant, toolchain="clang-linux-arm64").link_flags
+        assert flags == ("-Wl,-z,nocopyreloc", "-Wl,--icf=all")
+        assert order(engine, variant, toolchain="zig").link_flags == ()
+
+
+def test_the_upstream_layout_has_one_file(processes: Processes, tmp_path: Path) -> None:
+    """The engine's own midout.h is used there."""
+    for engine in (
+        MegEngine(write(tmp_path / "m", MEGENGINE), processes),
+        SampleEngine(write(tmp_path / "s", SAMPLE), processes),
+    ):
+        reduced = order(engine, Variant.REDUCED, header={"bin_reduce.h": "all\n"})
+
+        assert reduced.overrides == (("src/bin_reduce_cmake.h", "all\n"),)
+        assert reduced.include == ()
+        assert reduced.forced_header == "src/bin_reduce_cmake.h"
+
+
+def test_elementwise_modes_come_from_the_engines_own_script(
+    processes: Processes, tmp_path: Path
+) -> None:
+    """Which is run, and leaves nothing in the checkout."""
+    modes = {
+        "dnn/scripts/gen_param_defs.py": MODES_SCRIPT,
+        "dnn/scripts/opr_param_defs.py": "RELU = 0,\nFUSE_MUL_ADD3=36\n\n",
+    }
+    engine = MegEngine(write(tmp_path, MEGENGINE | modes), processes)
+
+    assert engine.elemwise_modes() == (("RELU", 0), ("FUSE_MUL_ADD3", 36))
+    assert sorted(file.name for file in (tmp_path / "dnn/scripts").iterdir()) == [
+        *("gen_param_defs.py", "opr_param_defs.py")
+    ]
+
+
+def test_sources_that_may_mark_regions(processes: Processes, tmp_path: Path) -> None:
+    """C++ of the engine itself: no tests, no libraries; damaged text does not matter."""
+    engine = MegEngine(write(tmp_path, MEGENGINE), processes)
+    assert dict(engine.texts()) == {
+        "src/bin_reduce_cmake.h": "",
+        "lite/load_and_run/main.cpp": "MIDOUT_BEGIN\n",
+        "dnn/src/kernel.cpp": "K\n",
+    }
+    write(tmp_path / "s", SAMPLE)
+    (tmp_path / "s/src/kernels/relu.cpp").write_bytes(b"\xffx\n")
+    sample = SampleEngine(tmp_path / "s", processes)
+    assert dict(sample.texts()) == {
+        "src/bin_reduce_cmake.h": "",
+        "src/kernels/relu.cpp": "\ufffdx\n",
+    }
+
+
+def test_the_sample_engine_is_its_sources(processes: Processes, tmp_path: Path) -> None:
+    """Models and pages beside them do not enter the build, so they do not make another engine."""
+    engine = SampleEngine(write(tmp_path, SAMPLE), processes)
+    before = engine.identity()
+    write(tmp_path, {"models/b.mge": "another", "README.md": "changed"})
+    same = SampleEngine(tmp_path, processes).identity()
+    write(tmp_path, {"src/kernels/relu.cpp": "changed"})
+    other = SampleEngine(tmp_path, processes).identity()
+
+    assert sorted(engine.checkout.files) == [
+        *("CMakeLists.txt", "src/bin_reduce_cmake.h", "src/elemwise_modes.txt"),
+        "src/kernels/relu.cpp",
+    ]
+    assert (before.kind, before.generation) == ("sample", 20220507)
+    assert same == before
+    assert other.digest != before.digest
+
+
+def test_the_variants_of_the_sample_engine(processes: Processes, tmp_path: Path) -> None:
+    """The same switches, each said in every variant."""
+    engine = SampleEngine(write(tmp_path, SAMPLE), processes)
+    switches = {
+        variant: dict(order(engine, variant, header=SCOPED if variant == "reduced" else {}).options)
+        for variant in Variant
+    }
+    off = {"CMAKE_BUILD_TYPE": "Release"} | dict.fromkeys(
+        ("MGE_WITH_MIDOUT_PROFILE", "MGE_WITH_MINIMUM_SIZE"), "OFF"
+    )
+
+    assert switches[Variant.PLAIN] == off
+    assert switches[Variant.PROFILE] == off | {"MGE_WITH_MIDOUT_PROFILE": "ON"}
+    assert switches[Variant.REDUCED] == off | {"MGE_WITH_MINIMUM_SIZE": "ON"}
+    whole = order(engine, Variant.REDUCED, header=SCOPED, minimum_size=False)
+    assert dict(whole.options) == off
+    reduced = order(engine, Variant.REDUCED, header=SCOPED)
+    assert reduced.include == (("midout.h", "regions\n"),)
+    assert order(engine, Variant.PLAIN).forced_header is None
+
+
+def test_the_sample_engine_lists_its_modes(processes: Processes, tmp_path: Path) -> None:
+    """Comments and empty lines are passed over."""
+    engine = SampleEngine(write(tmp_path, SAMPLE), processes)
+
+    assert engine.elemwise_modes() == (("RELU", 0), ("ADD", 16))
+
+
+def test_another_folder_is_no_sample_engine(processes: Processes, tmp_path: Path) -> None:
+    """Told with what was looked for."""
+    with pytest.raises(InputError) as caught:
+        SampleEngine(write(tmp_path, {"src/main.cpp": ""}), processes)
+
+    assert caught.value.message == (
+        f"{tmp_path} is no sample engine: it has no src/bin_reduce_cmake.h"
+    )
+
+
+def test_the_embedded_source_is_the_sample_engine(processes: Processes) -> None:
+    """What a user gets who has no engine."""
+    engine = KINDS["sample"](embedded(), processes)
+
+    assert engine.identity().kind == "sample"
+    assert dict(engine.elemwise_modes())["RELU"] == 0
+
+
+def test_further_options_win() -> None:
+    """Over the engine's own, as CMake spells them."""
+    begin = BuildOrder(variant=Variant.PLAIN, targets=(), options=(("A", "1"), ("B", "ON")))
+
+    made = begin.with_options({"B": False, "C": True, "D": 3, "E": "x"})
+
+    assert made.options == (("A", "1"), ("B", "OFF"), ("C", "ON"), ("D", "3"), ("E", "x"))

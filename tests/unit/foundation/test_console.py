@@ -1,0 +1,144 @@
+"""What a person sees: lines, and progress that rewrites a line on a terminal only."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from megtrim.console import Console
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Clock:
+    """Seconds, as the test says."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_lines_are_said_and_warned_of() -> None:
+    """One line each."""
+    stream = io.StringIO()
+    console = Console(stream)
+
+    console.say("one")
+    console.warn("two")
+
+    assert stream.getvalue() == "one\nwarning: two\n"
+
+
+def test_quiet_leaves_warnings() -> None:
+    """Nothing else is shown, neither lines nor progress."""
+    stream, clock = Terminal(), Clock()
+    console = Console(stream, quiet=True, clock=clock)
+    progress = console.progress("building")
+
+    console.say("one")
+    clock.now += 60
+    progress(1, 2, "a.o")
+    console.warn("two")
+
+    assert stream.getvalue() == "warning: two\n"
+
+
+def test_a_log_gets_a_plain_line_now_and_then() -> None:
+    """Every 15 seconds: done of total, rate, time left, and what was done."""
+    stream, clock = io.StringIO(), Clock()
+    progress = Console(stream, clock=clock).progress("building plain")
+
+    progress(0, 360, "begin")
+    for done, after_s in ((1, 14.9), (30, 0.1), (31, 14.9), (60, 0.1)):
+        clock.now += after_s
+        progress(done, 360, f"Building {done}.o")
+
+    assert stream.getvalue() == (
+        "  building plain: 30/360, 2.0/s, 2 min 45 s left · Building 30.o\n"
+        "  building plain: 60/360, 2.0/s, 2 min 30 s left · Building 60.o\n"
+    )
+
+
+def test_a_terminal_gets_one_line_that_changes() -> None:
+    """Five times a second at most; the next line of text begins on a clean line."""
+    stream, clock = Terminal(), Clock()
+    console = Console(stream, clock=clock)
+    progress = console.progress("building")
+
+    progress(0, 4, "begin")
+    for done, after_s in ((1, 0.1), (2, 0.15), (3, 0.1), (4, 0.15)):
+        clock.now += after_s
+        progress(done, 4, f"{done}.o")
+    console.say("done")
+    console.say("again")
+
+    assert stream.getvalue() == (
+        "\r\x1b[2K  building: 2/4, 8.0/s, 0 s left · 2.o"
+        "\r\x1b[2K  building: 4/4, 8.0/s, 0 s left · 4.o"
+        "\r\x1b[2Kdone\nagain\n"
+    )
+
+
+def test_a_warning_also_begins_on_a_clean_line() -> None:
+    """It would hang behind the progress otherwise."""
+    stream = Terminal()
+    console = Console(stream)
+
+    console.show("3 of 4")
+    console.warn("careful")
+
+    assert stream.getvalue() == "\r\x1b[2K3 of 4\r\x1b[2Kwarning: careful\n"
+
+
+@pytest.mark.parametrize(
+    ("done", "expected"),
+    [
+        (0, "0/100, 0.0/s · x"),
+        (50, "50/100, 2.5/s, 20 s left · x"),
+        (100, "100/100, 5.0/s, 0 s left · x"),
+        (120, "120/100, 6.0/s, 0 s left · x"),
+    ],
+)
+def test_time_left_follows_from_the_rate(done: int, expected: str) -> None:
+    """After 20 seconds; unknown while nothing was done, never negative."""
+    stream, clock = io.StringIO(), Clock()
+    progress = Console(stream, clock=clock).progress("work")
+    progress(0, 100, "begin")
+    clock.now += 20
+
+    progress(done, 100, "x")
+
+    assert stream.getvalue() == f"  work: {expected}\n"
+
+
+def test_another_piece_of_work_has_its_own_rate() -> None:
+    """What was done before it began, and the time that took, do not count."""
+    stream, clock = io.StringIO(), Clock()
+    progress = Console(stream, clock=clock).progress("work")
+    progress(0, 10, "flatc")
+    clock.now += 100
+
+    progress(40, 100, "first")
+    clock.now += 20
+    progress(60, 100, "x")
+
+    assert stream.getvalue() == (
+        "  work: 40/100, 0.0/s · first\n  work: 60/100, 1.0/s, 40 s left · x\n"
+    )
+
+
+def test_a_long_item_is_cut() -> None:
+    """A command line of a compiler does not fill the screen."""
+    stream, clock = io.StringIO(), Clock()
+    progress = Console(stream, clock=clock).progress("work")
+    clock.now += 20
+
+    progress(1, 1, "x" * 200)
+
+    assert stream.getvalue().endswith(f"· {'x' * 60}\n")

@@ -1,0 +1,317 @@
+"""Programs are started through one door: how they end, what is kept, and that none survives."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from megtrim import process
+from megtrim.errors import InfrastructureFailure, InputError, Interrupted
+from megtrim.process import Command, Outcome, Processes
+from unit.foundation.waiting import alive, until, written_pid
+
+STUBBORN = "import signal,time\nfor n in (2, 15): signal.signal(n, signal.SIG_IGN)\n"
+PYTHON = (sys.executable, "-S", "-E", "-c")
+
+
+def sh(script: str, *, timeout_s: float = 10.0) -> Command:
+    return Command(argv=("sh", "-c", script), timeout_s=timeout_s)
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> float:
+    """Each step of the escalation waits a moment only."""
+    monkeypatch.setattr(process, "GRACE_S", 0.3)
+    return 0.3
+
+
+def test_what_a_program_prints_and_returns_is_told(processes: Processes) -> None:
+    """Both streams apart, the exit status as it was, the time it took."""
+    outcome = processes.run(sh("echo out; echo err >&2; sleep 0.2; exit 7"))
+
+    assert (outcome.rc, outcome.stdout, outcome.stderr) == (7, "out\n", "err\n")
+    assert outcome.argv == ("sh", "-c", "echo out; echo err >&2; sleep 0.2; exit 7")
+    assert 0.2 <= outcome.wall_s < 5
+    assert not outcome.timed_out
+    assert not outcome.ok
+
+
+def test_only_status_0_in_time_is_ok(processes: Processes) -> None:
+    """A program that ended well too late did not end well."""
+    assert processes.run(sh("true")).ok
+    late = Outcome(argv=("x",), rc=0, stdout="", stderr="", wall_s=1.0, timed_out=True)
+    assert not late.ok
+
+
+@pytest.mark.parametrize(("number", "rc"), [("TERM", 143), ("TRAP", 133), ("KILL", 137)])
+def test_a_signal_is_told_as_a_shell_does(processes: Processes, number: str, rc: int) -> None:
+    """128 + N for a program that signal N ended."""
+    assert processes.run(sh(f"kill -{number} $$")).rc == rc
+
+
+def test_streams_can_be_one(processes: Processes) -> None:
+    """As a terminal would show them."""
+    command = Command(
+        argv=("sh", "-c", "echo a; echo b >&2; echo c"), timeout_s=10, merge_stderr=True
+    )
+
+    outcome = processes.run(command)
+
+    assert (outcome.stdout, outcome.stderr) == ("a\nb\nc\n", "")
+
+
+def test_environment_and_folder_are_given(processes: Processes, tmp_path: Path) -> None:
+    """The command's own variables win over the base environment; the rest stays."""
+    base = Processes({**processes.env, "A": "base", "B": "base"})
+    command = Command(
+        argv=("sh", "-c", "echo $A $B; pwd; cat"),
+        timeout_s=10,
+        cwd=tmp_path,
+        env={"A": "mine"},
+    )
+
+    # `cat` ends at once: nobody types into a build.
+    assert base.run(command).stdout == f"mine base\n{tmp_path}\n"
+
+
+def test_a_missing_program_is_an_input_error(processes: Processes) -> None:
+    """With the way to get it."""
+    with pytest.raises(InputError) as caught:
+        processes.run(Command(argv=("no-such-program", "x"), timeout_s=1))
+
+    assert caught.value.message == "there is no program 'no-such-program'"
+    assert "megtrim doctor" in caught.value.hint
+
+
+def test_a_missing_folder_is_not_taken_for_a_missing_program(
+    processes: Processes, tmp_path: Path
+) -> None:
+    """The operating system tells both alike."""
+    with pytest.raises(InfrastructureFailure, match="no folder .*/gone"):
+        processes.run(Command(argv=("true",), timeout_s=1, cwd=tmp_path / "gone"))
+
+
+def test_a_file_that_is_no_program_cannot_be_started(processes: Processes, tmp_path: Path) -> None:
+    """A program of another architecture looks like this."""
+    program = tmp_path / "program"
+    program.write_bytes(b"\x7fELF nonsense")
+    program.chmod(0o755)
+
+    with pytest.raises(InfrastructureFailure, match=r"cannot be started: Exec format error"):
+        processes.run(Command(argv=(str(program),), timeout_s=1))
+
+
+def test_a_late_program_is_ended(processes: Processes) -> None:
+    """Interrupted first, so that it can clean up."""
+    outcome = processes.run(
+        sh("trap 'echo cleaned; exit 5' INT; echo on; sleep 20 & wait", timeout_s=0.4)
+    )
+
+    assert outcome.timed_out
+    assert (outcome.rc, outcome.stdout) == (5, "on\ncleaned\n")
+    assert outcome.wall_s < 2
+
+
+def test_what_ignores_the_interrupt_is_terminated(processes: Processes, hasty: float) -> None:
+    """The second step of the escalation."""
+    script = "import signal,time\nsignal.signal(2, signal.SIG_IGN)\ntime.sleep(20)"
+
+    outcome = processes.run(Command(argv=(*PYTHON, script), timeout_s=0.3))
+
+    assert (outcome.timed_out, outcome.rc) == (True, 143)
+
+
+def test_what_ignores_everything_is_killed(processes: Processes, hasty: float) -> None:
+    """The last step cannot be ignored, and comes only after the two others had their time."""
+    outcome = processes.run(Command(argv=(*PYTHON, f"{STUBBORN}time.sleep(20)"), timeout_s=0.3))
+
+    assert (outcome.timed_out, outcome.rc) == (True, 137)
+    assert 0.3 + 2 * hasty <= outcome.wall_s < 3
+
+
+def test_a_late_program_takes_its_children_along(
+    processes: Processes, tmp_path: Path, hasty: float
+) -> None:
+    """Also grandchildren that ignore every polite signal."""
+    grandchild = tmp_path / "pid"
+    script = f"sh -c 'trap \"\" INT TERM; echo $$ > {grandchild}; sleep 20; sleep 20' & wait"
+
+    outcome = processes.run(sh(script, timeout_s=0.5))
+
+    assert outcome.timed_out
+    pid = written_pid(grandchild)
+    until(lambda: not alive(pid), "the grandchild's end")
+
+
+def test_a_program_that_ended_leaves_nothing_in_the_background(
+    processes: Processes, tmp_path: Path
+) -> None:
+    """A leftover would write into a folder that the next program uses, and hold the pipes."""
+    left = tmp_path / "pid"
+
+    outcome = processes.run(sh(f"sleep 20 & echo $! > {left}; echo done"))
+
+    assert (outcome.rc, outcome.stdout) == (0, "done\n")
+    assert outcome.wall_s < 2
+    pid = written_pid(left)
+    until(lambda: not alive(pid), "the leftover's end")
+
+
+def test_long_output_loses_its_middle(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The head says what was run, the tail how it ended; memory stays bounded."""
+    monkeypatch.setattr(process, "CAPTURE_LIMIT_BYTES", 10_000)
+
+    outcome = processes.run(sh("echo first; seq 100000; echo last; seq 9 >&2"))
+
+    assert outcome.stdout.startswith("first\n1\n2\n")
+    assert outcome.stdout.endswith("\n100000\nlast\n")
+    assert 10_000 <= len(outcome.stdout) <= 20_000
+    assert outcome.stderr == "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
+
+
+def test_output_up_to_the_limit_is_whole(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is lost before it must be."""
+    monkeypatch.setattr(process, "CAPTURE_LIMIT_BYTES", 10_000)
+    expected = "".join(f"{number}\n" for number in range(1000, 2800))  # 9,000 bytes
+
+    assert processes.run(sh("seq 1000 2799")).stdout == expected
+
+
+def test_a_line_without_end_is_read_in_pieces(processes: Processes) -> None:
+    """A program that prints no newline must not fill the memory before its first line ends."""
+    lines: list[str] = []
+    argv = ("sh", "-c", "head -c 200000 /dev/zero | tr '\\0' x")
+
+    processes.run(Command(argv=argv, timeout_s=10, on_line=lines.append))
+
+    assert [len(line) for line in lines] == [65536, 65536, 65536, 3392]
+
+
+def test_bytes_that_are_no_text_are_replaced(processes: Processes) -> None:
+    """A damaged log line is still a log line."""
+    assert processes.run(sh(r"printf 'a\377b'")).stdout == "a�b"
+
+
+def test_lines_are_told_as_they_come_and_logged(processes: Processes, tmp_path: Path) -> None:
+    """A log that is there is continued; only standard output goes there."""
+    log = tmp_path / "build.log"
+    log.write_text("$ before\n", encoding="utf-8")
+    lines: list[str] = []
+    command = Command(
+        argv=("sh", "-c", "echo 1; echo hidden >&2; echo 2"),
+        timeout_s=10,
+        log=log,
+        on_line=lines.append,
+    )
+
+    processes.run(command)
+
+    assert lines == ["1", "2"]
+    assert log.read_text(encoding="utf-8") == "$ before\n1\n2\n"
+
+
+def test_a_full_disk_fails_the_run_and_does_not_hang_it(processes: Processes) -> None:
+    """The program would wait for ever on a pipe that nobody reads."""
+    argv = ("sh", "-c", "seq 100000; echo end >&2")
+    command = Command(argv=argv, timeout_s=5, log=Path("/dev/full"))
+
+    started = time.monotonic()
+    with pytest.raises(InfrastructureFailure) as caught:
+        processes.run(command)
+
+    assert caught.value.message == "/dev/full cannot be written: No space left on device"
+    assert time.monotonic() - started < 4
+
+
+def test_an_error_in_who_listens_is_told_after_the_run(processes: Processes) -> None:
+    """A bug in a progress line is a bug, not a build that hangs."""
+
+    def listen(line: str) -> None:
+        raise ZeroDivisionError(line)
+
+    with pytest.raises(ZeroDivisionError, match="^1$"):
+        processes.run(Command(argv=("seq", "100000"), timeout_s=5, on_line=listen))
+
+
+def test_ctrl_c_ends_the_program_and_is_told(processes: Processes, tmp_path: Path) -> None:
+    """No child is left; what it printed in its last moments does not matter."""
+    child = tmp_path / "pid"
+
+    def press() -> None:
+        written_pid(child)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    hand = threading.Thread(target=press)
+    hand.start()
+    with pytest.raises(Interrupted, match="^interrupted while running sh$"):
+        processes.run(sh(f"echo $$ > {child}; sleep 20; sleep 20"))
+    hand.join()
+
+    assert not alive(written_pid(child))
+
+
+@pytest.mark.parametrize("mode", ["kill", "exit"])
+def test_a_killed_parent_takes_its_program_along(
+    processes: Processes, tmp_path: Path, mode: str
+) -> None:
+    """A build that goes on would write into a tree that the next run uses."""
+    child = tmp_path / "pid"
+    parent = tmp_path / "parent.py"
+    parent.write_text(
+        "import os, sys, threading, time\n"
+        f"sys.path.insert(0, {str(Path(process.__file__).parents[1])!r})\n"
+        "from pathlib import Path\n"
+        "from megtrim.process import Command, Processes\n"
+        f"if {mode == 'exit'}: threading.Timer(0.5, os._exit, [0]).start()\n"
+        "Processes(os.environ).run(Command(\n"
+        f"    argv=('sh', '-c', 'echo $$ > {child}; exec sleep 20'), timeout_s=30))\n",
+        encoding="utf-8",
+    )
+    pid = os.posix_spawn(sys.executable, [sys.executable, str(parent)], dict(os.environ))
+    program = written_pid(child)
+    if mode == "kill":
+        os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+    until(lambda: not alive(program), "the program's end")
+
+
+def test_capture_returns_what_a_tool_prints(processes: Processes, tmp_path: Path) -> None:
+    """As it is, from the folder that was asked for."""
+    assert processes.capture("pwd", cwd=tmp_path) == f"{tmp_path}\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("echo no such option >&2; exit 3", "ended with 3: no such option"),
+        ("echo told on stdout; exit 1", "ended with 1: told on stdout"),
+    ],
+)
+def test_capture_tells_why_a_tool_failed(processes: Processes, script: str, expected: str) -> None:
+    """In the tool's own words, with the command line."""
+    with pytest.raises(InputError) as caught:
+        processes.capture("sh", "-c", script)
+
+    assert caught.value.message == f"sh -c '{script}' {expected}"
+
+
+def test_capture_gives_up_on_a_tool_that_hangs(processes: Processes) -> None:
+    """That says nothing about what was asked: infrastructure."""
+    with pytest.raises(InfrastructureFailure, match=r"^sleep did not answer within 0 s: sleep 20$"):
+        processes.capture("sleep", "20", timeout_s=0.2)
+
+
+def test_a_command_is_shown_as_a_shell_takes_it() -> None:
+    """Ready to be pasted."""
+    assert str(Command(argv=("a", "b c", "$d"), timeout_s=1)) == "a 'b c' '$d'"

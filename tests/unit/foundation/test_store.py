@@ -1,0 +1,433 @@
+"""Stage folders: made once for equal inputs, redone where they are torn, one producer at a time."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from megtrim import store as stores
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.store import MANIFEST, Folder, Store, key_of, sha256_file, write_atomically
+from unit.foundation.waiting import until
+
+INPUTS = {"model": "aa", "arguments": "--cpu"}
+
+
+class Producer:
+    """Writes one file and counts how often it was asked."""
+
+    def __init__(self, text: str = "result\n") -> None:
+        self.text = text
+        self.calls = 0
+
+    def __call__(self, folder: Path) -> Mapping[str, object]:
+        assert list(folder.iterdir()) == []
+        self.calls += 1
+        (folder / "sub").mkdir()
+        (folder / "sub" / "file.txt").write_text(self.text, encoding="utf-8")
+        return {"count": 3}
+
+
+def test_the_key_is_a_function_of_the_inputs() -> None:
+    """Whatever their order; the same on every machine, so that a folder can be moved."""
+    key = key_of("build", "plain", {"a": "1", "b": "2"})
+
+    assert key == key_of("build", "plain", {"b": "2", "a": "1"})
+    text = '[1, "build", "plain", [["a", "1"], ["b", "2"]]]'
+    assert key == hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+@pytest.mark.parametrize(
+    ("stage", "name", "inputs"),
+    [
+        ("reduce", "plain", {"a": "1"}),
+        ("build", "profile", {"a": "1"}),
+        ("build", "plain", {"a": "2"}),
+        ("build", "plain", {"b": "1"}),
+        ("build", "plain", {"a": "1", "b": ""}),
+    ],
+)
+def test_anything_that_differs_is_another_key(
+    stage: str, name: str, inputs: dict[str, str]
+) -> None:
+    """Stage, name, labels and values."""
+    assert key_of(stage, name, inputs) != key_of("build", "plain", {"a": "1"})
+
+
+def test_equal_inputs_are_produced_once(tmp_path: Path) -> None:
+    """The second time nothing is done, also by another process' store."""
+    produce = Producer()
+
+    first = Store(tmp_path).ensure("build", "plain", INPUTS, produce)
+    second = Store(tmp_path).ensure("build", "plain", INPUTS, produce)
+
+    key = key_of("build", "plain", INPUTS)
+    sha = hashlib.sha256(b"result\n").hexdigest()
+    expected = Folder(
+        path=tmp_path / "build" / key,
+        stage="build",
+        name="plain",
+        key=key,
+        inputs=INPUTS,
+        result={"count": 3},
+        files={"sub/file.txt": sha},
+    )
+    assert (first, second) == ((expected, True), (expected, False))
+    assert produce.calls == 1
+    assert expected.file("sub/file.txt").read_text(encoding="utf-8") == "result\n"
+
+
+def test_other_inputs_are_another_folder(tmp_path: Path) -> None:
+    """And the former result stays."""
+    store = Store(tmp_path)
+    one, _ = store.ensure("build", "plain", INPUTS, Producer("1"))
+    two, fresh = store.ensure("build", "plain", INPUTS | {"model": "bb"}, Producer("2"))
+
+    assert fresh
+    assert store.find("build", one.key) == one
+    assert store.find("build", two.key) == two
+
+
+def test_a_file_that_is_not_in_the_manifest_is_not_handed_out(tmp_path: Path) -> None:
+    """Asking for it is our own bug, even where such a file lies there."""
+    folder, _ = Store(tmp_path).ensure("build", "plain", INPUTS, Producer())
+    (folder.path / "later.txt").write_text("x", encoding="utf-8")
+
+    with pytest.raises(KeyError, match=r"later\.txt"):
+        folder.file("later.txt")
+
+
+def test_the_manifest_tells_everything(tmp_path: Path) -> None:
+    """It is the provenance: sorted JSON, for people too."""
+    folder, _ = Store(tmp_path).ensure("build", "plain", INPUTS, Producer())
+
+    text = (folder.path / MANIFEST).read_text(encoding="utf-8")
+    sha = hashlib.sha256(b"result\n").hexdigest()
+    assert json.loads(text) == {
+        "layout": 1,
+        "stage": "build",
+        "name": "plain",
+        "key": folder.key,
+        "inputs": INPUTS,
+        "result": {"count": 3},
+        "files": {"sub/file.txt": {"sha256": sha, "bytes": 7}},
+    }
+    assert text.index('"arguments"') < text.index('"model"')
+    assert text.endswith("}\n")
+
+
+def test_the_manifest_is_written_last(tmp_path: Path) -> None:
+    """While a stage works, its folder is torn for everybody else."""
+    store = Store(tmp_path)
+    key = key_of("build", "plain", INPUTS)
+    seen: list[Folder | None] = []
+
+    def produce(folder: Path) -> Mapping[str, object]:
+        (folder / "file").write_text("x", encoding="utf-8")
+        seen.append(Store(tmp_path).find("build", key))
+        return {}
+
+    store.ensure("build", "plain", INPUTS, produce)
+
+    assert seen == [None]
+    assert store.find("build", key) is not None
+
+
+def test_a_failed_stage_keeps_its_logs_and_is_redone(tmp_path: Path) -> None:
+    """The next run begins with an empty folder."""
+    store = Store(tmp_path)
+    path = tmp_path / "build" / key_of("build", "plain", INPUTS)
+
+    def fail(folder: Path) -> Mapping[str, object]:
+        (folder / "build.log").write_text("error", encoding="utf-8")
+        raise InputError("no")
+
+    with pytest.raises(InputError):
+        store.ensure("build", "plain", INPUTS, fail)
+    assert [file.name for file in path.iterdir()] == ["build.log"]
+
+    folder, fresh = store.ensure("build", "plain", INPUTS, Producer())
+    assert fresh
+    assert sorted(file.name for file in folder.path.iterdir()) == [MANIFEST, "sub"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: (folder / MANIFEST).unlink(),
+        lambda folder: (folder / MANIFEST).write_text("{", encoding="utf-8"),
+        lambda folder: (folder / MANIFEST).write_text("[]", encoding="utf-8"),
+        lambda folder: (folder / MANIFEST).write_bytes(b"\xff\xfe"),
+        lambda folder: (folder / "sub" / "file.txt").unlink(),
+        lambda folder: (folder / "sub" / "file.txt").write_text("longer than", encoding="utf-8"),
+        lambda folder: (folder / "sub" / "file.txt").write_text("", encoding="utf-8"),
+    ],
+    ids=["no manifest", "half a manifest", "a list", "no text", "lost", "longer", "emptied"],
+)
+def test_a_damaged_folder_is_redone(tmp_path: Path, damage: object) -> None:
+    """Whatever is wrong with it, doing the stage again mends it."""
+    store = Store(tmp_path)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer())
+    assert callable(damage)
+    damage(folder.path)
+
+    assert store.find("build", folder.key) is None
+    again, fresh = store.ensure("build", "plain", INPUTS, Producer())
+    assert fresh
+    assert again == folder
+
+
+def test_a_manifest_of_another_layout_is_not_read(tmp_path: Path) -> None:
+    """A later megtrim may mean something else by the same words."""
+    store = Store(tmp_path)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer())
+    manifest = folder.path / MANIFEST
+    data = json.loads(manifest.read_text(encoding="utf-8"))
+    manifest.write_text(json.dumps(data | {"layout": 2}), encoding="utf-8")
+
+    assert store.find("build", folder.key) is None
+
+
+def test_previous_is_the_newest_of_that_name(tmp_path: Path) -> None:
+    """Whatever its inputs were; other names and torn folders do not count."""
+    store = Store(tmp_path)
+    made = {}
+    for age, (name, model) in enumerate([("plain", "1"), ("plain", "2"), ("other", "3")]):
+        made[model], _ = store.ensure("build", name, {"model": model}, Producer())
+        os.utime(made[model].path / MANIFEST, (1000 + age, 1000 + age))
+
+    assert store.previous("build", "plain") == made["2"]
+    assert store.previous("build", "other") == made["3"]
+    assert store.previous("build", "nobody") is None
+    assert store.previous("reduce", "plain") is None
+
+    os.utime(made["1"].path / MANIFEST, (2000, 2000))
+    assert store.previous("build", "plain") == made["1"]
+    (made["1"].path / "sub" / "file.txt").unlink()
+    assert store.previous("build", "plain") == made["2"]
+
+
+def test_discard_drops_one_stage(tmp_path: Path) -> None:
+    """Its results are made anew, the others stay."""
+    store = Store(tmp_path)
+    built, _ = store.ensure("build", "plain", INPUTS, Producer())
+    weighed, _ = store.ensure("size", "artifacts", INPUTS, Producer())
+
+    store.discard("build")
+
+    assert store.find("build", built.key) is None
+    assert store.find("size", weighed.key) == weighed
+    assert store.ensure("build", "plain", INPUTS, Producer()) == (built, True)
+
+
+def test_a_lock_is_waited_for_and_the_wait_is_announced(tmp_path: Path) -> None:
+    """Once, with what is waited for; nobody else holds it meanwhile."""
+    said: list[str] = []
+    held, events = threading.Event(), []
+
+    def hold() -> None:
+        with Store(tmp_path).lock("work-plain"):
+            held.set()
+            time.sleep(0.5)
+            events.append("released")
+
+    other = threading.Thread(target=hold)
+    other.start()
+    held.wait()
+    with Store(tmp_path, say=said.append).lock("work-plain"):
+        events.append("acquired")
+    other.join()
+
+    assert events == ["released", "acquired"]
+    assert said == ["waiting for another megtrim that works on work-plain"]
+
+
+def test_a_free_lock_is_not_talked_about(tmp_path: Path) -> None:
+    """And it is free again after an error."""
+    said: list[str] = []
+    store = Store(tmp_path, say=said.append)
+
+    with pytest.raises(ZeroDivisionError), store.lock("x"):
+        raise ZeroDivisionError
+    with store.lock("x"), store.lock("y"):
+        pass
+
+    assert said == []
+
+
+SCRIPT = """\
+import sys, time
+sys.path.insert(0, {package!r})
+from pathlib import Path
+from megtrim.store import Store
+
+def produce(folder):
+    with Path({count!r}).open("a") as stream:
+        stream.write("x")
+    for number in range(20):
+        (folder / f"file{{number}}").write_text("line\\n" * 100)
+        time.sleep(0.01)
+    return {{}}
+
+Path({ready!r}).touch()
+Store(Path({root!r})).ensure("build", "plain", {inputs!r}, produce)
+"""
+
+
+def start(tmp_path: Path) -> int:
+    """Start a process that produces 20 files in about 0.2 s; return its id once it begins."""
+    ready = tmp_path / "ready"
+    ready.unlink(missing_ok=True)
+    script = SCRIPT.format(
+        package=str(Path(stores.__file__).parents[1]),
+        root=str(tmp_path / "out"),
+        count=str(tmp_path / "count"),
+        ready=str(ready),
+        inputs=INPUTS,
+    )
+    pid = os.posix_spawn(sys.executable, [sys.executable, "-c", script], dict(os.environ))
+    until(ready.exists, "the producer")
+    return pid
+
+
+def test_two_processes_produce_one_result(tmp_path: Path) -> None:
+    """The second waits for the first and finds its result."""
+    pids = [start(tmp_path), start(tmp_path)]
+
+    statuses = [os.waitpid(pid, 0)[1] for pid in pids]
+
+    assert statuses == [0, 0]
+    assert (tmp_path / "count").read_text(encoding="utf-8") == "x"
+    folder = Store(tmp_path / "out").find("build", key_of("build", "plain", INPUTS))
+    assert folder is not None
+    assert len(folder.files) == 20
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_killed_producer_leaves_a_store_that_goes_on(tmp_path: Path, seed: int) -> None:
+    """At whatever moment: no lock is held, and there is a whole result or none."""
+    pid = start(tmp_path)
+    time.sleep(random.Random(seed).uniform(0, 0.3))
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+    said: list[str] = []
+    store = Store(tmp_path / "out", say=said.append)
+    found = store.find("build", key_of("build", "plain", INPUTS))
+    assert found is None or len(found.files) == 20
+
+    folder, fresh = store.ensure("build", "plain", INPUTS, Producer())
+    assert said == []
+    assert fresh == (found is None)
+    assert len(folder.files) == (1 if fresh else 20)
+
+
+def test_a_text_is_replaced_whole(tmp_path: Path) -> None:
+    """Folders are made, nothing else is left beside the file."""
+    path = tmp_path / "new" / "file.json"
+
+    write_atomically(path, "one ä\n")
+    write_atomically(path, "two\n")
+
+    assert path.read_bytes() == b"two\n"
+    assert [file.name for file in path.parent.iterdir()] == ["file.json"]
+
+
+def test_a_write_that_is_cut_off_leaves_the_old_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until the new text is safe on the disk, a reader sees the old one."""
+    path = tmp_path / "file.json"
+    write_atomically(path, "old\n")
+    seen = []
+
+    def interrupted(_descriptor: int) -> None:
+        seen.append(path.read_text(encoding="utf-8"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(path, "new and longer\n")
+
+    assert seen == ["old\n"]
+    assert path.read_text(encoding="utf-8") == "old\n"
+    assert [file.name for file in tmp_path.iterdir()] == ["file.json"]
+
+
+def no_space(*_arguments: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_no_space_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit status 3: nothing is known of the product; the old text is still there."""
+    path = tmp_path / "file.json"
+    write_atomically(path, "old\n")
+    monkeypatch.setattr(os, "fsync", no_space)
+
+    with pytest.raises(InfrastructureFailure) as caught:
+        write_atomically(path, "new\n")
+
+    assert caught.value.exit_code == 3
+    assert caught.value.message == f"{path} cannot be written: No space left on device"
+    assert "--out" in caught.value.hint
+    assert path.read_text(encoding="utf-8") == "old\n"
+    assert [file.name for file in tmp_path.iterdir()] == ["file.json"]
+
+
+def test_a_stage_that_runs_out_of_space_is_told_as_that(tmp_path: Path) -> None:
+    """Its folder is torn, and the next run redoes it."""
+    store = Store(tmp_path)
+
+    def produce(folder: Path) -> Mapping[str, object]:
+        no_space()
+        return {}
+
+    with pytest.raises(InfrastructureFailure, match="No space left on device"):
+        store.ensure("build", "plain", INPUTS, produce)
+    assert store.ensure("build", "plain", INPUTS, Producer())[1]
+
+
+def test_other_errors_of_a_stage_stay_what_they_are(tmp_path: Path) -> None:
+    """A file that a stage forgot to write is our own bug, not a full disk."""
+
+    def produce(folder: Path) -> Mapping[str, object]:
+        (folder / "never-written").read_bytes()
+        return {}
+
+    with pytest.raises(FileNotFoundError):
+        Store(tmp_path).ensure("build", "plain", INPUTS, produce)
+
+
+@pytest.mark.parametrize("root", ["a-file/out", "a-file"])
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, root: str) -> None:
+    """``--out`` below a file, say."""
+    (tmp_path / "a-file").write_text("x", encoding="utf-8")
+
+    with pytest.raises(InfrastructureFailure, match="cannot be written: "):
+        Store(tmp_path / root).ensure("build", "plain", INPUTS, Producer())
+    with pytest.raises(InfrastructureFailure, match="cannot be written: "):
+        write_atomically(tmp_path / root / "x" / "file", "text")
+
+
+def test_a_file_is_known_by_its_bytes(tmp_path: Path) -> None:
+    """And one that cannot be read is an input error that names it."""
+    file = tmp_path / "model.mge"
+    file.write_bytes(b"abc")
+
+    assert sha256_file(file) == hashlib.sha256(b"abc").hexdigest()
+    with pytest.raises(InputError) as caught:
+        sha256_file(tmp_path / "gone")
+    assert caught.value.message == f"{tmp_path}/gone cannot be read: No such file or directory"
+    with pytest.raises(InputError, match="Is a directory"):
+        sha256_file(tmp_path)

@@ -1,0 +1,32 @@
+"""Waiting for what other processes do, with an end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+_LONGEST_S = 5.0
+
+
+def until(true: Callable[[], object], what: str) -> None:
+    """Return as soon as ``true`` is; fail after a few seconds."""
+    end = time.monotonic() + _LONGEST_S
+    while not true():
+        assert time.monotonic() < end, f"waited too long for: {what}"
+        time.sleep(0.01)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that ended and was not yet collected does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
+def written_pid(file: Path) -> int:
+    """Return the process id that a program writes into ``file``, once it is there."""
+    until(lambda: file.exists() and file.read_text(encoding="utf-8").endswith("\n"), str(file))
+    return int(file.read_text(encoding="utf-8"))

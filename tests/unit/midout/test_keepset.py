@@ -1,0 +1,348 @@
+"""The keep set: how scenarios join, the file a team commits, and merges of it by line."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.errors import InputError, MegtrimError
+from megtrim.midout.keepset import (
+    KeepSet,
+    ScenarioRecord,
+    build_keep_set,
+    dump_keep_set,
+    missing,
+    parse_keep_set,
+    read_keep_set,
+    shrunken,
+)
+from megtrim.midout.region import Region
+from megtrim.midout.trace import TraceFailure, TraceProblem
+from megtrim.models.operators import OperatorNeeds
+from unit.midout.test_region import REGIONS
+
+A, B, C = (Region("tag", (number,)) for number in (1, 2, 3))
+NEEDS = OperatorNeeds(
+    hashes=(0, 2**64 - 1),
+    dtypes=(("Float32", ("m", "n")), ("Int32", ("n",))),
+    operators=(("Elemwise", ("m",)),),
+    elemwise_modes=(),
+)
+
+
+def scenario(name: str, *regions: Region, **changes: object) -> ScenarioRecord:
+    """Return a record with plausible bindings."""
+    values: dict[str, object] = {
+        "id": name,
+        "model_sha256": "0" * 64,
+        "arguments": ("--cpu",),
+        "inputs": (("data", "1" * 64),),
+        "algo_cache_sha256": None,
+        "threads": 1,
+        "trace_sha256": "2" * 64,
+        "regions": regions,
+    }
+    return ScenarioRecord(**(values | changes))  # type: ignore[arg-type]
+
+
+def keep(*scenarios: ScenarioRecord, operators: OperatorNeeds | None = None) -> KeepSet:
+    """Return a keep set of the newer generation."""
+    return build_keep_set(20220507, scenarios, operators)
+
+
+def test_each_region_is_listed_with_who_needs_it() -> None:
+    """Regions and scenarios are sorted, whatever order they came in."""
+    found = keep(scenario("n/s@c", C, A, A), scenario("m/s@c", B, A))
+
+    assert [record.id for record in found.scenarios] == ["m/s@c", "n/s@c"]
+    assert list(found.regions().items()) == [
+        (A, ("m/s@c", "n/s@c")),
+        (B, ("m/s@c",)),
+        (C, ("n/s@c",)),
+    ]
+    assert found == keep(scenario("m/s@c", A, B), scenario("n/s@c", A, C))
+
+
+def test_inputs_are_sorted_and_all_bindings_are_kept() -> None:
+    """Nothing that a scenario was bound to is lost on the way."""
+    given_ = scenario("m/s@c", A, inputs=(("b", "1" * 64), ("a", "2" * 64)), threads=4)
+
+    assert keep(given_).scenarios == (
+        scenario("m/s@c", A, inputs=(("a", "2" * 64), ("b", "1" * 64)), threads=4),
+    )
+
+
+def test_a_scenario_without_regions_is_a_named_failure() -> None:
+    """A build that keeps nothing for it would trap at once."""
+    with pytest.raises(TraceFailure, match="m/s@c") as caught:
+        keep(scenario("n/s@c", A), scenario("m/s@c"))
+
+    assert caught.value.problem is TraceProblem.EMPTY
+
+
+@pytest.mark.parametrize(
+    ("generation", "scenarios", "operators", "said"),
+    [
+        (20220507, (), None, "would trim nothing"),
+        (20220507, (scenario("m/s@c", A), scenario("m/s@c", B)), None, "m/s@c stands twice"),
+        (20210101, (scenario("m/s@c", A),), None, "generation 20210101 are unknown"),
+    ],
+)
+def test_what_cannot_be_joined(
+    generation: int,
+    scenarios: tuple[ScenarioRecord, ...],
+    operators: OperatorNeeds | None,
+    said: str,
+) -> None:
+    """Nothing at all, a name for two scenarios, a generation that no engine reads."""
+    with pytest.raises(InputError, match=said):
+        build_keep_set(generation, scenarios, operators)
+
+
+def test_operators_alone_keep_all_regions() -> None:
+    """Then no run can miss a region."""
+    found = keep(operators=NEEDS)
+
+    assert found.regions() == {}
+    assert missing(found, [A]) == ()
+
+
+def test_what_a_run_misses() -> None:
+    """Sorted, and only what is not kept."""
+    assert missing(keep(scenario("m/s@c", B)), [C, B, A, C]) == (A, C)
+
+
+def test_a_scenario_that_lost_regions() -> None:
+    """Each with what it lost; one that only gained, or is new, did not shrink."""
+    before = keep(scenario("a/s@c", C, A, B), scenario("b/s@c", A), scenario("gone/s@c", A))
+    after = keep(scenario("a/s@c", B), scenario("b/s@c", A, B), scenario("new/s@c", A))
+
+    assert shrunken(before, after) == (("a/s@c", (A, C)),)
+    assert shrunken(after, after) == ()
+
+
+@pytest.mark.parametrize("changed", [{"model_sha256": "9" * 64}, {"arguments": ("--gpu",)}])
+def test_another_model_or_other_arguments_may_need_less(changed: dict[str, object]) -> None:
+    """Only the same scenario can shrink."""
+    before = keep(scenario("a/s@c", A, B))
+
+    assert shrunken(before, keep(scenario("a/s@c", A, **changed))) == ()
+
+
+def test_other_inputs_or_another_cache_do_not_excuse_a_loss() -> None:
+    """A person decides whether that is meant."""
+    now = scenario("a/s@c", A, inputs=(), algo_cache_sha256="3" * 64, trace_sha256="4" * 64)
+
+    assert shrunken(keep(scenario("a/s@c", A, B)), keep(now)) == (("a/s@c", (B,)),)
+
+
+TEXT = """{
+ "version": 1,
+ "generation": 20220507,
+ "operators": "listed",
+ "scenario m/s@c": {"model_sha256": "MODEL", "arguments": ["--cpu"], "inputs": {"data": "INPUT"}, \
+"algo_cache_sha256": null, "threads": 1, "trace_sha256": "TRACE"},
+ "region tag<1>": ["m/s@c"],
+ "region tag<2>": ["m/s@c"],
+ "operator Elemwise": ["m"],
+ "dtype Float32": ["m", "n"],
+ "dtype Int32": ["n"],
+ "hash 0": true,
+ "hash 18446744073709551615": true,
+ "": "end"
+}
+"""
+TEXT = TEXT.replace("MODEL", "0" * 64).replace("INPUT", "1" * 64).replace("TRACE", "2" * 64)
+
+
+def test_the_file_has_a_line_for_each_region_and_scenario() -> None:
+    """It is JSON, and its text is fixed."""
+    found = keep(scenario("m/s@c", A, B), operators=NEEDS)
+
+    assert dump_keep_set(found) == TEXT
+    assert parse_keep_set(TEXT, source="k") == found
+    assert json.loads(TEXT)["region tag<1>"] == ["m/s@c"]
+
+
+def test_without_operators_the_file_says_that_all_are_kept() -> None:
+    """And reads back as such; listed ones of which there is none are something else."""
+    found = keep(scenario("m/s@c", A, algo_cache_sha256="3" * 64))
+
+    assert '\n "operators": "all",\n' in dump_keep_set(found)
+    assert parse_keep_set(dump_keep_set(found), source="k") == found
+    none_used = OperatorNeeds(hashes=(), dtypes=(), operators=(), elemwise_modes=())
+    listed = keep(scenario("m/s@c", A), operators=none_used)
+    assert '\n "operators": "listed",\n' in dump_keep_set(listed)
+    assert parse_keep_set(dump_keep_set(listed), source="k") == listed
+
+
+NAMES = st.text(st.characters(codec="utf-8", categories=["L", "N", "P"]), min_size=1, max_size=8)
+DIGESTS = st.text("0123456789abcdef", min_size=64, max_size=64)
+RECORDS = st.builds(
+    ScenarioRecord,
+    id=NAMES,
+    model_sha256=DIGESTS,
+    arguments=st.lists(st.text(max_size=8), max_size=3).map(tuple),
+    inputs=st.dictionaries(NAMES, DIGESTS, max_size=2).map(lambda d: tuple(sorted(d.items()))),
+    algo_cache_sha256=st.none() | DIGESTS,
+    threads=st.integers(0, 64),
+    trace_sha256=DIGESTS,
+    regions=st.lists(REGIONS, min_size=1, max_size=4).map(tuple),
+)
+
+
+@given(st.lists(RECORDS, min_size=1, max_size=3, unique_by=lambda record: record.id))
+def test_any_keep_set_survives_its_file(records: list[ScenarioRecord]) -> None:
+    """Whatever names, arguments and regions are."""
+    found = keep(*records)
+    text = dump_keep_set(found)
+
+    assert parse_keep_set(text, source="k") == found
+    assert dump_keep_set(parse_keep_set(text, source="k")) == text
+
+
+def test_a_merge_that_keeps_both_sides_lines_is_read() -> None:
+    """Two branches each add a scenario; git's union of the lines is the union of the needs."""
+    base = scenario("b/s@c", A)
+    ours = dump_keep_set(keep(base, scenario("a/s@c", A, B))).splitlines()
+    theirs = dump_keep_set(keep(base, scenario("c/s@c", A, C))).splitlines()
+    union = list(ours)
+    for at, line in enumerate(theirs):
+        if line not in union:
+            union.insert(union.index(theirs[at - 1]) + 1, line)
+
+    merged = parse_keep_set("\n".join(union), source="k")
+
+    assert merged == keep(base, scenario("a/s@c", A, B), scenario("c/s@c", A, C))
+
+
+def test_a_line_that_stands_twice_alike_is_read() -> None:
+    """A merge can bring a scenario, a region or an operator from both sides."""
+    lines = TEXT.splitlines()
+    doubled = [
+        line
+        for line in lines
+        for _ in range(
+            2
+            if re.match(
+                r' "(?:version|operators|scenario m/s@c|region tag<1>|operator Elemwise|hash 0)"',
+                line,
+            )
+            else 1
+        )
+    ]
+
+    assert len(doubled) == len(lines) + 6
+    assert parse_keep_set("\n".join(doubled), source="k") == parse_keep_set(TEXT, source="k")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ('"version": 1', '"version": 2', 2, "found version 2, expected 1"),
+        ('"version": 1', '"version": true', 2, "found version True, expected 1"),
+        ('"version": 1', '"verison": 1', 2, "unknown key 'verison', expected version, gen"),
+        ('"version": 1', '"version": 1, "version": 2', 2, "'version' stands twice, and differs"),
+        ('"version": 1', '"version 1": 1', 2, "unknown key 'version 1'"),
+        (' "version": 1,\n', "", 1, "the key 'version' is missing"),
+        ("20220507", "20200101", 3, "generation 20200101 are unknown"),
+        ("20220507", '"new"', 3, "expected a whole number"),
+        ('"listed"', "null", 4, "found None, expected 'all' or 'listed'"),
+        ('"listed"', '["all"]', 4, "found ['all'], expected"),
+        ('"listed"', '"all"', 8, "operator Elemwise is listed, but all are kept"),
+        ("0" * 64, "0" * 63, 5, "expected a sha256"),
+        ('"1' + "1" * 63, '"G' + "1" * 63, 5, "expected a sha256"),
+        ("2" * 64, "2" * 65, 5, "expected a sha256"),
+        ('sha256": null', 'sha256": 5', 5, "expected a sha256"),
+        ('sha256": null', 'sha256": 0', 5, "expected a sha256"),
+        ('sha256": null', 'sha256": ""', 5, "expected a sha256"),
+        ('["--cpu"]', '"--cpu"', 5, "expected a list of texts"),
+        ('["--cpu"]', "[1]", 5, "expected a list of texts"),
+        ('{"data": ', '{"data": "", "data": ', 5, "a key stands twice in one object"),
+        ('{"data": "' + "1" * 64 + '"}', "[]", 5, "expected an object"),
+        ('"threads": 1', '"threads": -1', 5, "expected a whole number from 0 to 4096"),
+        ('"threads": 1', '"threads": 4097', 5, "expected a whole number from 0 to 4096"),
+        ('"threads": 1', '"threads": true', 5, "expected a whole number from 0"),
+        ('"threads": 1', '"threads": 1, "threads": 2', 5, "the key 'threads' stands twice"),
+        ('"threads": 1', '"thread": 1', 5, "unknown key 'thread'"),
+        ('"threads": 1, ', "", 5, "the key 'threads' is missing"),
+        ('"scenario m/s@c": {', '"scenario m/t@c": {', 5, "no region is needed by m/t@c"),
+        ('"": "end"', '"": {}', 13, "unknown key ''"),
+        ('"": "end"', '"scenario ": {}', 13, "'' is no scenario"),
+        ('"": "end"', '"region tag<2;>": ["m/s@c"]', 13, "'tag<2;>' is no region"),
+        ('"": "end"', '"hash 1": 1', 13, 'expected "hash NUMBER": true'),
+        ('"": "end"', '"hash 01": true', 13, 'expected "hash NUMBER": true'),
+        ('"": "end"', '"hash -1": true', 13, 'expected "hash NUMBER": true'),
+        ("18446744073709551615", "18446744073709551616", 12, "expected a whole number from 0"),
+        ('tag<2>": ["m/s@c"]', 'tag<2>": ["x"]', 7, "'x', which is no scenario here"),
+        ('tag<2>": ["m/s@c"]', 'tag<2>": []', 7, "no scenario needs tag<2>"),
+        ('tag<2>": ["m/s@c"]', 'tag<2>": "m/s@c"', 7, "expected a list of texts"),
+        ('tag<2>": ["m/s@c"],', 'tag<2>": ["m/s@c"]', 8, "not JSON"),
+        (' "region tag<2>": ["m/s@c"],', "<<<<<<< ours", 7, "not JSON"),
+        ('"threads": 1', '"threads": NaN', 1, "NaN is no JSON number"),
+        ('"operator Elemwise"', '"operator class"', 8, "found 'class', expected a C++ identifier"),
+        ('"operator Elemwise"', '"operator A {}; int x"', 8, "expected a C++ identifier"),
+        ('"dtype Int32": ["n"]', '"dtype Int32": [1]', 10, "expected a list of texts"),
+    ],
+)
+def test_what_is_no_keep_set_is_refused_with_file_and_line(
+    old: str, new: str, line: int, said: str
+) -> None:
+    """One clear message names the line and what stands there."""
+    text = TEXT.replace(old, new, 1)
+    assert text != TEXT
+
+    with pytest.raises(InputError) as caught:
+        parse_keep_set(text, source="k.json")
+
+    assert caught.value.message.startswith(f"k.json:{line}: ")
+    assert said in caught.value.message
+    assert "\n" not in caught.value.message
+    assert "megtrim header --accept" in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", "1", '"x"', "[" * 100_000, "9" * 5000])
+def test_other_json_is_refused(text: str) -> None:
+    """Wherever the reader notices."""
+    with pytest.raises(InputError, match=r"k\.json:1: "):
+        parse_keep_set(text, source="k.json")
+
+
+def test_two_records_of_one_scenario_that_differ_are_refused() -> None:
+    """Two branches traced it anew: one of the traces must be chosen."""
+    line = TEXT.splitlines()[4]
+    other = line.replace('"threads": 1', '"threads": 2')
+
+    with pytest.raises(InputError, match="stands twice, and differs"):
+        parse_keep_set(TEXT.replace(line, f"{line}\n{other}"), source="k")
+
+
+@given(st.data())
+def test_a_damaged_file_is_read_or_refused(data: st.DataObject) -> None:
+    """Never anything else."""
+    at = data.draw(st.integers(0, len(TEXT) - 1))
+    end = data.draw(st.integers(at, min(at + 30, len(TEXT))))
+    text = TEXT[:at] + data.draw(st.text(max_size=5)) + TEXT[end:]
+    try:
+        found = parse_keep_set(text, source="k")
+    except MegtrimError:
+        return
+
+    assert parse_keep_set(dump_keep_set(found), source="k") == found
+
+
+def test_a_file_is_read_by_its_path(tmp_path: Path) -> None:
+    """And a missing one is named."""
+    folder = tmp_path
+    (folder / "keepset.json").write_text(TEXT, encoding="utf-8")
+    (folder / "binary.json").write_bytes(b"\xff\xfe")
+
+    assert read_keep_set(folder / "keepset.json") == parse_keep_set(TEXT, source="k")
+    for name in ("none.json", "binary.json"):
+        with pytest.raises(InputError, match=f"{name}: cannot be read"):
+            read_keep_set(folder / name)

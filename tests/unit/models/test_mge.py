@@ -1,0 +1,419 @@
+"""Model files: the recorded ones, ones made here field by field, and damaged ones."""
+
+from __future__ import annotations
+
+import struct
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xxhash
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from megtrim.errors import InputError
+from megtrim.models.facts import ModelFacts, Parameters, UnknownFormat, Variable, operator_info
+from megtrim.models.mge import is_mge, parse_mge
+from megtrim.models.operators import parse_operator_json
+from unit.models.flatbuild import Numbers, Repeated, mge_v1, mge_v2, u8, u32, u64
+
+DATA = Path(__file__).parents[2] / "data"
+MODELS = sorted((DATA / "models").glob("*.mge"))
+BYTES = [path.read_bytes() for path in MODELS]
+FLOAT32, INT8, FLOAT16, DTYPE_NONE = 0, 2, 9, 22
+
+
+def type_id(registered: str) -> Any:
+    return u64(xxhash.xxh64_intdigest(f"{registered}\0".encode(), seed=20160701))
+
+
+def tensor_v1(name: str = "", dtype: int = FLOAT32, size: int = 0) -> dict[int, Any]:
+    shape = Numbers("<I", (1, 3))
+    return {0: name, 1: shape, 3: {0: u8(dtype)}, 4: u32(size)}
+
+
+def graph_v1(*operators: dict[int, Any], outputs: tuple[int, ...] = ()) -> dict[int, Any]:
+    pairs = tuple(number for output in outputs for number in (output, 100 + output))
+    return {
+        0: u32(1_013_002),
+        1: u64(77),
+        3: list(operators),
+        4: Numbers("<I", pairs, items=len(outputs)),
+    }
+
+
+def model_v2(*operators: dict[int, Any], **fields: Any) -> dict[int, Any]:
+    return {0: u32(1_013_002), 2: list(operators), **{int(key[1:]): fields[key] for key in fields}}
+
+
+def read(data: bytes) -> ModelFacts:
+    return parse_mge(data, source="net.mge")
+
+
+def refused(data: bytes) -> str:
+    with pytest.raises(InputError) as caught:
+        read(data)
+    assert caught.value.hint
+    return caught.value.message
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.name)
+def test_recorded_models_give_their_recorded_json(path: Path) -> None:
+    """What is read from a model is what the engine's own dump wrote beside it."""
+    recorded = parse_operator_json(
+        (DATA / "strip-info" / f"{path.name}.json").read_bytes(), source="recorded"
+    )
+
+    made = operator_info(parse_mge(path.read_bytes(), source=path.name), source=path.name)
+
+    assert (made,) == recorded
+
+
+def test_recorded_model_of_the_first_format() -> None:
+    """Counts, inputs, outputs and parameters beside the names."""
+    facts = read((DATA / "models" / "resnet18-s.mge").read_bytes())
+
+    assert facts == ModelFacts(
+        format="mge v1",
+        engine_version="10.999.0",
+        operators=(
+            ("ConvBiasForward", 20),
+            ("Elemwise", 9),
+            ("Host2DeviceCopy", 1),
+            ("ImmutableTensor", 1),
+            ("MatrixMul", 1),
+            ("PoolingForward", 2),
+            ("Reshape", 1),
+            ("SharedDeviceTensor", 42),
+        ),
+        dtypes=("Byte", "Float32", "Int32"),
+        elemwise_modes=("ADD", "FUSE_ADD_RELU"),
+        inputs=(Variable(name="h2d[0]", dtype="Float32", shape=(1, 3, 64, 64)),),
+        outputs=(Variable(name="out", dtype="", shape=None),),
+        graph_hash=10078361748651523472,
+        parameters=Parameters(tensors=43, size_bytes=736956),
+    )
+
+
+def test_recorded_model_of_the_second_format() -> None:
+    """The second format also tells the outputs' shapes, and has no hash."""
+    facts = read((DATA / "models" / "mobilenet-s.v2.mge").read_bytes())
+
+    assert facts.format == "mge v2"
+    assert facts.operators[0] == ("ConvBiasForward", 21)
+    assert facts.inputs == (Variable(name="h2d[0]", dtype="Float32", shape=(1, 3, 64, 64)),)
+    assert facts.outputs == (Variable(name="out", dtype="", shape=(1, 250)),)
+    assert facts.graph_hash == 0
+    assert facts.parameters == Parameters(tensors=45, size_bytes=884848)
+
+
+def test_both_formats_of_one_model_agree() -> None:
+    """Formats differ in layout, never in what the model needs."""
+    first, second = (
+        read((DATA / "models" / f"mobilenet-s{kind}.mge").read_bytes()) for kind in ("", ".v2")
+    )
+
+    assert first.operators == second.operators
+    assert first.parameters == second.parameters
+
+
+def test_operators_by_type_id() -> None:
+    """The first format names types by hash; what no table knows is shown, not dropped."""
+    facts = read(
+        mge_v1(
+            graph_v1(
+                {0: type_id("PoolingV1")},
+                {0: type_id("TypeCvtV2"), 1: u8(67), 2: {0: u8(FLOAT16)}},
+                {0: u64(0xABC)},
+                {0: u64(0xABC)},
+            )
+        )
+    )
+
+    assert facts.operators == (("PoolingForward", 1), ("TypeCvt", 1))
+    assert facts.unknown_operators == (("0x0000000000000abc", 2),)
+    assert facts.dtypes == ("Byte", "Float16")
+    assert facts.engine_version == "10.130.2"
+    assert facts.graph_hash == 77
+
+
+def test_oldest_header() -> None:
+    """Before there were feature bits the tensors began earlier; ids had no version."""
+    pooling = u64(xxhash.xxh64_intdigest(b"Pooling", seed=20160701))
+
+    facts = read(mge_v1(graph_v1({0: pooling}), tensors=b"12345", old=True))
+
+    assert facts.operators == (("PoolingForward", 1),)
+
+
+def test_dump_with_test_cases() -> None:
+    """Test cases put a magic and their number in front of either format."""
+    for model in (mge_v1(graph_v1({0: type_id("Concat")})), mge_v2(model_v2({0: "Concat"}))):
+        facts = read(b"mgbtest0" + struct.pack("<I", 2) + model)
+
+        assert facts.operators == (("Concat", 1),)
+
+
+def test_type_without_name_in_the_second_format() -> None:
+    """A minimum-size build dumps no names: then the id counts."""
+    facts = read(mge_v2(model_v2({1: type_id("ReduceV2")}, {0: "ReduceV2"}, {0: "Odd\x1b[31mV1"})))
+
+    assert facts.operators == (("Reduce", 2),)
+    assert facts.unknown_operators == (("Odd\ufffd[31mV1", 1),)
+
+
+def test_unknown_operators_are_no_operator_info() -> None:
+    """A guess would end in a reduced build that lacks them."""
+    facts = read(mge_v2(model_v2({0: "Nicate"}, {0: "Frob"})))
+
+    with pytest.raises(InputError) as caught:
+        operator_info(facts, source="net.mge")
+
+    assert caught.value.message == (
+        "net.mge: holds operators that megtrim does not know: Frob, Nicate"
+    )
+    assert "strip_info" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("data_type", "dtypes"),
+    [
+        (0, ("Byte",)),
+        (1, ("Byte", "Float16")),
+        (2, ("Byte", "Float32")),
+        (3, ("Byte", "Float16")),
+        (4, ("Byte", "QuantizedS32")),
+        (5, ("Byte", "QuantizedS32")),
+    ],
+)
+def test_reduction_may_change_the_data_type(data_type: int, dtypes: tuple[str, ...]) -> None:
+    """A reduction's output type stands in its parameters."""
+    facts = read(mge_v2(model_v2({0: "ReduceV2", 3: u8(23), 4: {2: u32(data_type)}})))
+
+    assert facts.dtypes == dtypes
+
+
+def test_elementwise_modes() -> None:
+    """The mode is stored by number; 0 is left out as the default."""
+    facts = read(
+        mge_v2(
+            model_v2(
+                {0: "Elemwise", 3: u8(17), 4: {}},
+                {0: "Elemwise", 3: u8(17), 4: {0: u32(85)}},
+                {0: "Elemwise", 3: u8(17), 4: {0: u32(85)}},
+            )
+        )
+    )
+
+    assert facts.elemwise_modes == ("RELU", "SIGN")
+    assert facts.operators == (("Elemwise", 3),)
+
+
+def test_data_types_come_from_tensors_outputs_and_variables() -> None:
+    """Every place that names a type counts."""
+    facts = read(
+        mge_v2(
+            model_v2(
+                {0: "ImmutableTensor", 11: [{3: {0: u8(INT8)}, 6: Numbers("<B", (1, 2, 3))}]},
+                {0: "Concat", 10: {0: u8(FLOAT16)}},
+                _3=[{0: "v0", 3: {0: u8(4)}}],
+            )
+        )
+    )
+
+    assert facts.dtypes == ("Float16", "Int32", "Int8")
+    assert facts.parameters == Parameters(tensors=1, size_bytes=3)
+
+
+def test_output_names_of_the_second_format() -> None:
+    """An alias wins over the variable's name; without both an output is numbered."""
+    variables = [{0: "first", 1: Numbers("<I", (2, 5)), 3: {0: u8(INT8)}}, {0: "second"}, {}]
+    outputs = [{0: u32(0), 1: u32(10)}, {0: u32(1), 1: u32(11)}, {0: u32(2), 1: u32(12)}]
+
+    facts = read(mge_v2(model_v2(_3=variables, _4=outputs, _5=[{0: u32(11), 1: "alias"}])))
+
+    assert facts.outputs == (
+        Variable(name="first", dtype="Int8", shape=(2, 5)),
+        Variable(name="alias", dtype="", shape=None),
+        Variable(name="unnamed2", dtype="", shape=None),
+    )
+
+
+def test_outputs_of_the_second_format_without_variables() -> None:
+    """A dump may leave the names out."""
+    facts = read(mge_v2(model_v2(_4=[{0: u32(7), 1: u32(9)}])))
+
+    assert facts.outputs == (Variable(name="unnamed0", dtype="", shape=None),)
+
+
+def test_output_names_of_the_first_format() -> None:
+    """Names of the operators that make outputs, in the order of the variables."""
+    first = {0: type_id("Concat"), 5: ["a"]}
+    silent = {0: type_id("Concat")}
+    second = {0: type_id("Concat"), 5: ["b"]}
+
+    facts = read(mge_v1(graph_v1(first, silent, second, outputs=(5, 1))))
+
+    assert [output.name for output in facts.outputs] == ["b", "a"]
+
+
+def test_output_names_where_every_operator_has_names() -> None:
+    """Then variables are simply numbered through."""
+    operators = [{0: type_id("Split"), 5: ["a", "b"]}, {0: type_id("Concat"), 5: ["c"]}]
+
+    facts = read(mge_v1(graph_v1(*operators, outputs=(2, 0))))
+
+    assert [output.name for output in facts.outputs] == ["c", "a"]
+
+
+def test_output_names_that_cannot_be_told() -> None:
+    """Where the numbers do not fit the names, no name is made up."""
+    operators = [{0: type_id("Split"), 5: ["a", "b"]}, {0: type_id("Concat")}]
+
+    facts = read(mge_v1(graph_v1(*operators, outputs=(1,))))
+
+    assert [output.name for output in facts.outputs] == ["unnamed0"]
+
+
+def test_inputs_and_parameters_of_the_first_format() -> None:
+    """Inputs are what is copied to the device; tensors' bytes lie in front of the graph."""
+    facts = read(
+        mge_v1(
+            graph_v1(
+                {0: type_id("Host2DeviceCopy"), 7: [tensor_v1("data")]},
+                {0: type_id("SharedDeviceTensor"), 7: [tensor_v1(size=6)]},
+            ),
+            tensors=b"123456",
+        )
+    )
+
+    assert facts.inputs == (Variable(name="data", dtype="Float32", shape=(1, 3)),)
+    assert facts.parameters == Parameters(tensors=1, size_bytes=6)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "net.mge: not a .mge model: it begins with b''"),
+        (b"\x7fELF" + bytes(60), "net.mge: not a .mge model: it begins with b'\\x7fELF"),
+        (b"MGBC", "net.mge: cut off inside the header, after 4 bytes"),
+        (b"MGBC" + bytes(20), "net.mge: cut off: 0 bytes are left for the graph, 4 are promised"),
+        (
+            b"MGBC" + bytes(12) + b"\xff" * 8 + bytes(40),
+            "net.mge: cut off: 0 bytes are left for the graph, 4 are promised",
+        ),
+        (
+            b"\xff\xff\0\0\0\0\0\0mgv2" + bytes(40),
+            "net.mge: cut off: 52 bytes are left for the graph, 65539 are promised",
+        ),
+        (mge_v1({}).replace(b"mgb1", b"mgb7"), "net.mge: damaged at byte 32: identifier b'mgb7'"),
+        (
+            mge_v1(graph_v1({0: type_id("SharedDeviceTensor"), 7: [tensor_v1(size=7)]})),
+            "tensors of 7 bytes, the file holds 0",
+        ),
+        (
+            mge_v2(model_v2({0: "Concat", 10: {0: u8(DTYPE_NONE)}})),
+            "data type 22, known are 0 to 21",
+        ),
+        (
+            mge_v2(model_v2({0: "Elemwise", 3: u8(17), 4: {0: u32(86)}})),
+            "elementwise mode 86, known are 0 to 85",
+        ),
+        (
+            mge_v2(model_v2({0: "Elemwise", 3: u8(9), 4: {}})),
+            "an Elemwise with parameters of kind 9",
+        ),
+        (mge_v2(model_v2({0: "Elemwise"})), "an Elemwise with parameters of kind 0"),
+        (
+            mge_v2(model_v2(_3=[{0: "v"}], _4=[{0: u32(1)}])),
+            "output variable 1 of 1",
+        ),
+        (mge_v2(model_v2(_3=[{1: Numbers("<I", (1,) * 65)}])), "a tensor of 65 dimensions"),
+    ],
+)
+def test_files_that_are_no_whole_model(data: bytes, message: str) -> None:
+    """One clear message that says where and what."""
+    assert message in refused(data)
+
+
+def test_other_formats_are_told_apart_from_damaged_models() -> None:
+    """An encrypted model is no damaged one: its JSON can stand in for it."""
+    with pytest.raises(UnknownFormat) as caught:
+        read(b"packed_model" + bytes(100))
+
+    assert "strip_info" in caught.value.hint
+
+
+def test_magic() -> None:
+    """Both formats are recognised by their first bytes, with test cases in front or not."""
+    assert all(is_mge(data) for data in BYTES)
+    assert is_mge(b"mgbtest0" + bytes(4) + BYTES[0])
+    assert is_mge(mge_v1({}, old=True))
+    assert not is_mge(b"")
+    assert not is_mge(b"MGBX" + bytes(40))
+
+
+@pytest.mark.parametrize(
+    "operators",
+    [
+        [{0: type_id("Concat"), 5: Repeated("x" * 4000, 60_000)}],
+        Repeated({0: type_id("Concat"), 5: ["name"]}, 400_000),
+    ],
+)
+def test_work_is_bounded(operators: Any) -> None:
+    """A file that leads to the same bytes again and again is refused in seconds."""
+    data = mge_v1({**graph_v1(), 3: operators})
+    began = time.monotonic()
+
+    assert "the structure asks for more work than any model needs" in refused(data)
+    assert time.monotonic() - began < 20
+
+
+def test_largest_rank() -> None:
+    """The limit itself still passes."""
+    facts = read(mge_v2(model_v2(_3=[{1: Numbers("<I", (1,) * 64)}], _4=[{}])))
+
+    assert facts.outputs[0].shape == (1,) * 64
+
+
+def test_strings_have_a_largest_size() -> None:
+    """Nobody names a variable in a hundred thousand letters."""
+    data = mge_v1(graph_v1({0: type_id("Concat"), 5: ["x" * 65_537]}))
+
+    assert "a string of 65537 bytes" in refused(data)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(BYTES), st.data())
+def test_damaged_models_are_read_or_refused(data: bytes, draw: st.DataObject) -> None:
+    """Random bytes in the structure give facts or one clear message, and nothing else."""
+    damaged = bytearray(data)
+    structure = len(data) - 24_000 if data.startswith(b"MGBC") else 0
+    for _ in range(draw.draw(st.integers(1, 6))):
+        at = draw.draw(st.integers(0, 40) | st.integers(max(structure, 0), len(data) - 1))
+        damaged[at] = draw.draw(st.integers(0, 255))
+    began = time.monotonic()
+
+    try:
+        read(bytes(damaged))
+    except InputError as error:
+        assert error.message.startswith("net.mge: ")
+    assert time.monotonic() - began < 20
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(BYTES), st.floats(0, 1, exclude_max=True))
+def test_cut_off_models_are_refused(data: bytes, part: float) -> None:
+    """A download that broke off is named, wherever it broke off."""
+    assert refused(data[: int(len(data) * part)]).startswith("net.mge: ")
+
+
+@given(st.binary(max_size=300))
+def test_any_graph_bytes_are_read_or_refused(data: bytes) -> None:
+    """Behind a right magic anything may follow."""
+    for head in (b"MGBC" + bytes(20), struct.pack("<I", len(data) + 8) + bytes(4) + b"mgv2"):
+        try:
+            read(head + data)
+        except InputError as error:
+            assert error.message.startswith("net.mge: ")

@@ -1,0 +1,197 @@
+"""A model's needs, from its JSON or from itself; reading by format; showing it to a person."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from megtrim.errors import InputError
+from megtrim.models import reader
+from megtrim.models.facts import ModelFacts, Parameters, UnknownFormat, Variable
+from megtrim.models.needs import load_needs
+from megtrim.models.reader import parse_model, read_model
+from megtrim.models.show import describe
+from unit.models.flatbuild import mge_v2
+
+DATA = Path(__file__).parents[2] / "data"
+MODEL = DATA / "models" / "resnet18-s.mge"
+JSON = DATA / "strip-info" / "resnet18-s.mge.json"
+
+
+def written(folder: Path, name: str = "net.json", **changes: object) -> Path:
+    content = {**json.loads(JSON.read_text(encoding="utf-8")), **changes}
+    (folder / name).write_text(json.dumps(content), encoding="utf-8")
+    return folder / name
+
+
+def test_needs_without_json_are_read_from_the_model() -> None:
+    """The model itself says what its JSON would."""
+    assert load_needs(MODEL, ()) == load_needs(MODEL, (JSON,))
+
+
+def test_json_is_taken_where_it_covers_the_model(tmp_path: Path) -> None:
+    """What a JSON names beyond the model is kept too."""
+    extra = written(tmp_path, elemwise_modes=["ADD", "FUSE_ADD_RELU", "MUL"])
+
+    (found,), warnings = load_needs(MODEL, (extra,))
+
+    assert found.elemwise_modes == ("ADD", "FUSE_ADD_RELU", "MUL")
+    assert warnings == ()
+
+
+def test_several_json_files_cover_the_model_together(tmp_path: Path) -> None:
+    """A team may keep what a dump wrote in parts."""
+    first = written(tmp_path, "a.json", hash=1, elemwise_modes=["ADD"])
+    second = written(tmp_path, "b.json", elemwise_modes=["FUSE_ADD_RELU"])
+
+    infos, warnings = load_needs(MODEL, (first, second))
+
+    assert [info.elemwise_modes for info in infos] == [("ADD",), ("FUSE_ADD_RELU",)]
+    assert warnings == ()
+
+
+def test_json_that_lacks_an_operator_is_refused(tmp_path: Path) -> None:
+    """The message names both files and what is missing."""
+    short = written(tmp_path, opr_types=["Elemwise"])
+
+    with pytest.raises(InputError) as caught:
+        load_needs(MODEL, (short,))
+
+    assert caught.value.message == (
+        f"{short}:1: lacks what the model {MODEL} holds: operators ConvBiasForward, "
+        "Host2DeviceCopy, ImmutableTensor, MatrixMul, PoolingForward, Reshape, SharedDeviceTensor"
+    )
+
+
+def test_other_hash_is_a_warning(tmp_path: Path) -> None:
+    """The JSON of another dump of the same model still covers it."""
+    _, warnings = load_needs(MODEL, (written(tmp_path, hash=5),))
+
+    assert len(warnings) == 1
+    assert "graph hash 5 is not that of" in warnings[0]
+
+
+def test_unknown_operators_are_left_to_the_json(tmp_path: Path) -> None:
+    """A newer engine's operators are unknown here, but its own dump knew them."""
+    model = tmp_path / "new.mge"
+    model.write_bytes(mge_v2({2: [{0: "FrobnicateV7"}]}))
+
+    infos, warnings = load_needs(model, (JSON,))
+
+    assert len(infos) == 1
+    assert warnings == (
+        f"{model}: FrobnicateV7 is not known to megtrim: {JSON} is taken at its word",
+    )
+    with pytest.raises(InputError, match="FrobnicateV7"):
+        load_needs(model, ())
+
+
+def test_json_of_an_unreadable_model_is_taken_at_its_word(tmp_path: Path) -> None:
+    """An encrypted model cannot be checked; without a JSON it cannot be used."""
+    model = tmp_path / "secret.mge"
+    model.write_bytes(bytes(range(200)))
+
+    infos, warnings = load_needs(model, (JSON,))
+
+    assert len(infos) == 1
+    assert len(warnings) == 1
+    assert warnings[0].startswith(f"{model}: not a .mge model: it begins with ")
+    assert warnings[0].endswith(f": {JSON} is taken at its word")
+    with pytest.raises(UnknownFormat):
+        load_needs(model, ())
+
+
+def test_damaged_model_is_refused_even_with_json(tmp_path: Path) -> None:
+    """A JSON does not make a damaged model whole."""
+    model = tmp_path / "cut.mge"
+    model.write_bytes(MODEL.read_bytes()[:5000])
+
+    with pytest.raises(InputError, match="cut off"):
+        load_needs(model, (JSON,))
+
+
+def test_missing_files_are_named(tmp_path: Path) -> None:
+    """Model and JSON alike."""
+    missing = tmp_path / "no.such"
+
+    with pytest.raises(InputError, match=r"no\.such: cannot be read: No such file or directory"):
+        load_needs(missing, ())
+    with pytest.raises(InputError, match=r"no\.such: cannot be read: No such file or directory"):
+        load_needs(MODEL, (missing,))
+
+
+def test_empty_model_is_refused() -> None:
+    """An empty file is no model of an unknown format."""
+    with pytest.raises(InputError) as caught:
+        parse_model(b"", source="net.mge")
+
+    assert caught.value.message == "net.mge: empty, expected a model"
+    assert not isinstance(caught.value, UnknownFormat)
+
+
+def test_too_large_a_file_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its size is looked at first."""
+    monkeypatch.setattr(reader, "MAX_MODEL_BYTES", 1000)
+
+    with pytest.raises(InputError, match="746364 bytes are too many for a model, at most 1000"):
+        read_model(MODEL)
+    monkeypatch.setattr(reader, "MAX_MODEL_BYTES", 746_364)
+    assert read_model(MODEL).format == "mge v1"
+
+
+def test_description() -> None:
+    """Everything that a person asks about a model, one line each."""
+    facts = ModelFacts(
+        format="mge v1",
+        engine_version="1.13.2",
+        operators=(("Concat", 2), ("Elemwise", 11)),
+        unknown_operators=(("0x0000000000000abc", 1),),
+        dtypes=("Float32", "Int8"),
+        elemwise_modes=("ADD",),
+        inputs=(Variable(name="data", dtype="Float32", shape=(1, 3)),),
+        outputs=(
+            Variable(name="out", dtype="", shape=None),
+            Variable(name="sum", dtype="Int8", shape=()),
+        ),
+        graph_hash=77,
+        parameters=Parameters(tensors=3, size_bytes=12345),
+    )
+
+    assert describe(facts) == (
+        "format            mge v1, written by engine 1.13.2\n"
+        "graph hash        77\n"
+        "input             data Float32 (1, 3)\n"
+        "output            out\n"
+        "output            sum Int8 ()\n"
+        "parameters        3 tensors, 12,345 bytes\n"
+        "data types        Float32, Int8\n"
+        "elementwise       ADD\n"
+        "operator          Concat x 2\n"
+        "operator          Elemwise x 11\n"
+        "unknown operator  0x0000000000000abc x 1"
+    )
+
+
+def test_description_of_little() -> None:
+    """What a format does not say is said to be missing."""
+    facts = ModelFacts(
+        format="other",
+        engine_version="",
+        operators=(),
+        dtypes=(),
+        elemwise_modes=(),
+        inputs=(),
+        outputs=(),
+        graph_hash=0,
+        parameters=Parameters(tensors=0, size_bytes=0),
+    )
+
+    assert describe(facts) == (
+        "format       other\n"
+        "graph hash   none in this format\n"
+        "parameters   0 tensors, 0 bytes\n"
+        "data types   none\n"
+        "elementwise  none"
+    )

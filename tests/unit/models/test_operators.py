@@ -1,0 +1,343 @@
+"""Operator JSON: what is read, what is refused, how models are merged and held against it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.errors import InputError
+from megtrim.models.operators import (
+    KNOWN_DTYPES,
+    OperatorInfo,
+    OperatorNeeds,
+    check_covers,
+    merge,
+    parse_operator_json,
+    strip_version,
+)
+
+STRIP_INFO = Path(__file__).parents[2] / "data" / "strip-info"
+
+
+def info(
+    *,
+    graph_hash: int | None = 0,
+    dtypes: tuple[str, ...] = (),
+    operators: tuple[str, ...] = (),
+    modes: tuple[str, ...] = (),
+) -> OperatorInfo:
+    return OperatorInfo(hash=graph_hash, dtypes=dtypes, opr_types=operators, elemwise_modes=modes)
+
+
+def text_of(**changes: object) -> str:
+    content = {"hash": 1, "dtypes": ["Float32"], "opr_types": ["Concat"], "elemwise_modes": []}
+    return json.dumps({**content, **changes})
+
+
+def refused(text: str | bytes) -> str:
+    data = text.encode() if isinstance(text, str) else text
+    with pytest.raises(InputError) as caught:
+        parse_operator_json(data, source="net.json")
+    assert caught.value.hint
+    return caught.value.message
+
+
+def test_recorded_json_is_read_whole() -> None:
+    """A file of the engine's own dump gives its hash and its three lists."""
+    path = STRIP_INFO / "resnet18-s.mge.json"
+
+    (found,) = parse_operator_json(path.read_bytes(), source=path.name)
+
+    assert found == OperatorInfo(
+        hash=10078361748651523472,
+        dtypes=("Byte", "Float32", "Int32"),
+        opr_types=(
+            "ConvBiasForward",
+            "Elemwise",
+            "Host2DeviceCopy",
+            "ImmutableTensor",
+            "MatrixMul",
+            "PoolingForward",
+            "Reshape",
+            "SharedDeviceTensor",
+        ),
+        elemwise_modes=("ADD", "FUSE_ADD_RELU"),
+    )
+
+
+def test_names_are_sorted_and_unique() -> None:
+    """Order and repetition in the file say nothing."""
+    (found,) = parse_operator_json(
+        text_of(opr_types=["Split", "Concat", "Split"]).encode(), source="net.json"
+    )
+
+    assert found.opr_types == ("Concat", "Split")
+
+
+@pytest.mark.parametrize(
+    "together",
+    ["[{0}, {1}]", "{0}{1}", "{0}\n\n{1}\n", " {0} [{1}]"],
+)
+def test_several_objects_in_one_file(together: str) -> None:
+    """A list of objects and objects in a row both count, in order."""
+    text = together.format(text_of(hash=5), text_of(hash=6))
+
+    found = parse_operator_json(text.encode(), source="net.json")
+
+    assert [each.hash for each in found] == [5, 6]
+
+
+def test_hash_may_be_missing() -> None:
+    """Old dumps wrote no hash."""
+    text = '{"dtypes": [], "opr_types": [], "elemwise_modes": []}'
+
+    assert parse_operator_json(text.encode(), source="net.json") == (info(graph_hash=None),)
+
+
+def test_largest_hash() -> None:
+    """A hash has 64 bits."""
+    (found,) = parse_operator_json(text_of(hash=2**64 - 1).encode(), source="net.json")
+
+    assert found.hash == 2**64 - 1
+
+
+@pytest.mark.parametrize("value", [-1, 2**64, 1.5, "1", True, None])
+def test_hash_of_another_kind_is_refused(value: object) -> None:
+    """Nothing but an integer of 64 bits is a hash."""
+    assert refused(text_of(hash=value)) == (
+        "net.json:1: hash must be an integer from 0 to 18446744073709551615"
+    )
+
+
+def test_message_names_the_line_of_the_key() -> None:
+    """In a file of several lines and objects the line is that of the wrong key."""
+    wrong = json.dumps(json.loads(text_of(opr_types=7)), indent=1)
+    line = 3 + wrong.split("\n").index(' "opr_types": 7,')
+
+    assert refused(f"{text_of()}\n\n{wrong}") == (
+        f"net.json:{line}: opr_types must be a list of names, found a number"
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "a b", "1x", "a;b", "std::x", "é", "x\n", "int", "class", "a-b", "x" * 201, "#define"],
+)
+@pytest.mark.parametrize("key", ["dtypes", "opr_types", "elemwise_modes"])
+def test_names_that_are_no_identifiers_are_refused(name: str, key: str) -> None:
+    """Names end up in compiled code, so nothing but an identifier passes."""
+    message = refused(text_of(**{key: ["Float32", name]}))
+
+    assert message == f"net.json:1: {key} holds {name[:80]!r}, expected a C++ identifier"
+
+
+def test_unknown_dtype_lists_the_known() -> None:
+    """A data type that no engine has is a mistake that would keep the wrong code."""
+    message = refused(text_of(dtypes=["Float23"]))
+
+    assert (
+        message == f"net.json:1: unknown data type 'Float23', known are {', '.join(KNOWN_DTYPES)}"
+    )
+    assert "Float16" in KNOWN_DTYPES
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "net.json:1: holds no operator information"),
+        (" \n ", "net.json:1: holds no operator information"),
+        ("[]", "net.json:1: holds no operator information"),
+        ("\n{", "net.json:2: not JSON: Expecting property name enclosed in double quotes"),
+        ("3", "net.json:1: expected an object, found a number"),
+        ("null", "net.json:1: expected an object, found null"),
+        ('["x"]', "net.json:1: expected an object, found text"),
+        ("[[]]", "net.json:1: expected an object, found a list"),
+        ("true", "net.json:1: expected an object, found true or false"),
+        (text_of(dtypes={}), "net.json:1: dtypes must be a list of names, found an object"),
+        (text_of(dtypes=[None]), "net.json:1: dtypes holds null, expected names"),
+        (
+            text_of(extra=1),
+            "net.json:1: unknown key 'extra', expected hash, dtypes, opr_types, elemwise_modes",
+        ),
+        ('{"hash": 1, "hash": 2}', "net.json:1: not usable as JSON: the same key stands twice"),
+        ('{"hash": NaN}', "net.json:1: not usable as JSON: NaN is no JSON number"),
+        ('{"hash": 1}', "net.json:1: the key 'dtypes' is missing"),
+        ('{"hash": ' + "9" * 5000 + "}", "net.json:1: not usable as JSON: Exceeds the limit"),
+        ("[" * 100_000, "net.json:1: not usable as JSON: maximum recursion depth exceeded"),
+    ],
+)
+def test_other_shapes_are_refused(text: str, message: str) -> None:
+    """One clear message for each way a file can be wrong."""
+    assert refused(text).startswith(message)
+
+
+def test_bytes_that_are_no_text_are_refused() -> None:
+    """A binary file is named as such, with its line."""
+    assert refused(b"{\n\xff") == "net.json:2: not text in UTF-8"
+
+
+def test_too_large_a_file_is_refused() -> None:
+    """An operator JSON is small; nothing is decoded before its size is known."""
+    size = 16 * 1024 * 1024 + 1
+
+    assert refused(b" " * size) == f"net.json: {size} bytes are too many for an operator JSON"
+
+
+def test_limits_themselves_still_pass() -> None:
+    """4096 objects, and 16 MiB."""
+    many = ",".join([text_of()] * 4096)
+    large = text_of().encode().ljust(16 * 1024 * 1024)
+
+    assert len(parse_operator_json(f"[{many}]".encode(), source="net.json")) == 4096
+    assert len(parse_operator_json(large, source="net.json")) == 1
+
+
+def test_too_many_objects_are_refused() -> None:
+    """There is a limit to how many models one file can speak of."""
+    assert refused("[" + ",".join([text_of()] * 4097) + "]") == (
+        "net.json:1: more than 4096 objects"
+    )
+
+
+@given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    """Whatever the bytes, the answer is a value or one clear message."""
+    try:
+        parse_operator_json(data, source="net.json")
+    except InputError as error:
+        assert error.message.startswith("net.json:")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["hash", "dtypes", "opr_types", "elemwise_modes", "x"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(json_values)
+def test_any_json_is_read_or_refused(value: object) -> None:
+    """Any JSON of another shape gives one clear message."""
+    try:
+        found = parse_operator_json(json.dumps(value).encode(), source="net.json")
+    except InputError as error:
+        assert error.message.startswith("net.json:")
+    else:
+        assert found
+
+
+@pytest.mark.parametrize(
+    ("name", "stripped"),
+    [("MatrixMulV2", "MatrixMul"), ("ConvV12", "Conv"), ("V2X", "V2X"), ("NvOf", "NvOf")],
+)
+def test_version_suffix(name: str, stripped: str) -> None:
+    """Only a V with digits at the end is a version."""
+    assert strip_version(name) == stripped
+
+
+def test_merge_names_who_needs_what() -> None:
+    """Everything that one model needs is needed; versions of a name are one operator."""
+    needs = merge(
+        [
+            ("b", info(graph_hash=9, dtypes=("Float32",), operators=("MatrixMulV2",))),
+            (
+                "a",
+                info(
+                    graph_hash=3,
+                    dtypes=("Float32", "Int8"),
+                    operators=("MatrixMul", "Concat"),
+                    modes=("ADD",),
+                ),
+            ),
+            ("a", info(graph_hash=3, operators=("Concat",))),
+        ]
+    )
+
+    assert needs == OperatorNeeds(
+        hashes=(3, 9),
+        dtypes=(("Float32", ("a", "b")), ("Int8", ("a",))),
+        operators=(("Concat", ("a",)), ("MatrixMul", ("a", "b"))),
+        elemwise_modes=(("ADD", ("a",)),),
+    )
+
+
+def test_merge_keeps_the_hash_zero() -> None:
+    """A dump of the second format reports 0, which is a hash like any other."""
+    assert merge([("a", info(graph_hash=0))]).hashes == (0,)
+
+
+def test_one_model_without_hash_switches_hashes_off() -> None:
+    """The engine would warn of that model otherwise: no hash is checked then."""
+    assert merge([("a", info(graph_hash=4)), ("b", info(graph_hash=None))]).hashes == ()
+
+
+def test_merge_of_nothing() -> None:
+    """No model needs nothing."""
+    assert merge([]) == OperatorNeeds(hashes=(), dtypes=(), operators=(), elemwise_modes=())
+
+
+def test_json_that_covers_its_model_passes() -> None:
+    """A JSON may name more than the model holds, and names by version."""
+    declared = info(dtypes=("Byte", "Float32"), operators=("MatrixMulV2", "Split"), modes=("ADD",))
+    actual = info(dtypes=("Float32",), operators=("MatrixMul",), modes=("ADD",))
+
+    assert check_covers(declared, actual, model="net.mge", source="net.json") == ()
+
+
+@pytest.mark.parametrize(
+    ("actual", "lacking"),
+    [
+        (info(operators=("Split", "Concat")), "operators Concat, Split"),
+        (info(dtypes=("Float16",)), "data types Float16"),
+        (info(modes=("MUL",)), "elementwise modes MUL"),
+        (
+            info(operators=("Concat",), dtypes=("Int8",), modes=("MUL",)),
+            "operators Concat; data types Int8; elementwise modes MUL",
+        ),
+    ],
+)
+def test_json_that_lacks_something_is_refused(actual: OperatorInfo, lacking: str) -> None:
+    """The reduced build would lack it too, so all of it is named."""
+    declared = info(operators=("Elemwise",), dtypes=("Float32",), modes=("ADD",))
+
+    with pytest.raises(InputError) as caught:
+        check_covers(declared, actual, model="net.mge", source="net.json")
+
+    assert caught.value.message == (f"net.json:1: lacks what the model net.mge holds: {lacking}")
+
+
+def test_other_hash_alone_is_a_warning() -> None:
+    """The engine itself only warns of it."""
+    warnings = check_covers(
+        info(graph_hash=4), info(graph_hash=5), model="net.mge", source="net.json"
+    )
+
+    assert len(warnings) == 1
+    assert warnings[0] == (
+        "net.json: graph hash 4 is not that of net.mge (5); "
+        "all operators are covered, so this alone does no harm"
+    )
+
+
+@pytest.mark.parametrize(("declared", "actual"), [(4, 4), (0, 5), (None, 5), (4, 0), (4, None)])
+def test_no_warning_where_hashes_agree_or_are_not_known(
+    declared: int | None, actual: int | None
+) -> None:
+    """0 stands for no hash in dumps of the second format."""
+    assert (
+        check_covers(
+            info(graph_hash=declared), info(graph_hash=actual), model="net.mge", source="net.json"
+        )
+        == ()
+    )

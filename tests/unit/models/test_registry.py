@@ -1,0 +1,95 @@
+"""The table of operator types, also against the engine's own source where it is there."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+import xxhash
+
+from megtrim.models.registry import ELEMWISE_MODES, REGISTERED, by_id, by_name
+
+
+def engine_id(name: str) -> int:
+    return xxhash.xxh64_intdigest(name.encode(), seed=20160701)
+
+
+@pytest.mark.parametrize(
+    ("registered", "name"),
+    [
+        ("PoolingV1", "PoolingForward"),
+        ("MatrixMulV2", "MatrixMul"),
+        ("ConvBiasForwardV4", "ConvBiasForward"),
+        ("ConvBiasForward", "ConvBiasForward"),
+        ("ConvolutionV2", "ConvolutionForward"),
+        ("Convolution", "ConvolutionForward"),
+        ("Softmax", "SoftmaxForward"),
+        ("ReshapeV1", "Reshape"),
+        ("opr::Loop", "Loop"),
+    ],
+)
+def test_registered_name_gives_its_class(registered: str, name: str) -> None:
+    """The JSON and the header use the class; a file holds the registered name."""
+    found = by_name(registered)
+
+    assert found is not None
+    assert found.name == name
+
+
+@pytest.mark.parametrize("text", ["PoolingV1\0", "PoolingV3\0", "Pooling\0", "Pooling"])
+def test_hash_of_any_version_gives_the_class(text: str) -> None:
+    """Other versions of the engine registered other versions; the oldest hashed neither."""
+    found = by_id(engine_id(text))
+
+    assert found is not None
+    assert found.name == "PoolingForward"
+
+
+def test_recorded_id() -> None:
+    """The id that a recorded model of the first format holds for its convolutions."""
+    found = by_id(0x327BF927970E4459)
+
+    assert found is not None
+    assert found.name == "ConvBiasForward"
+    assert found.dtypes == ("Byte",)
+
+
+def test_unknown_types() -> None:
+    """What is not in the table is not guessed at."""
+    assert by_name("FrobnicateV1") is None
+    assert by_name("") is None
+    assert by_id(0) is None
+
+
+def test_modes_are_in_the_engines_order() -> None:
+    """A file stores the index, so the order is the meaning."""
+    assert len(ELEMWISE_MODES) == 86
+    assert ELEMWISE_MODES[0] == "RELU"
+    assert ELEMWISE_MODES[16] == "ADD"
+    assert ELEMWISE_MODES[37] == "FUSE_ADD_RELU"
+    assert ELEMWISE_MODES[85] == "SIGN"
+
+
+def test_outputs_that_an_operator_types_itself() -> None:
+    """Scratch memory is Byte, indices are Int32."""
+    assert REGISTERED["TopK"].dtypes == ("Byte", "Int32")
+    assert REGISTERED["GetVarShapeV1"].dtypes == ("Int32",)
+    assert REGISTERED["Elemwise"].dtypes == ()
+
+
+@pytest.mark.engine
+def test_table_holds_what_the_engine_registers() -> None:
+    """Every operator that the engine's source registers for dumping is in the table."""
+    register = re.compile(r"^(?:MGB_SEREG|SERGE_OPR_V2)\w*\(\s*([A-Z]\w+)\s*,", re.MULTILINE)
+    texts = (
+        path.read_text(encoding="utf-8", errors="replace")
+        for path in sorted(Path(os.environ["MEGTRIM_ENGINE"], "src").rglob("*.sereg*.h"))
+    )
+    names = {name for text in texts for name in register.findall(text)}
+    # A loop registers the operators of its inner graph, which no dump of today holds.
+    names -= {"LoopGrad", "Loop"}
+
+    assert len(names) > 150
+    assert sorted(name for name in names if by_name(name) is None) == []

@@ -1,0 +1,154 @@
+"""The tasks of a trim: which there are, what each needs, and in which order they can run."""
+
+from __future__ import annotations
+
+import pytest
+
+from megtrim.plan.graph import ORDER, Stage, Task, tasks, through
+from unit.plan.support import config, model
+
+TWO = config(model("a", {"name": "x"}, {"name": "y", "fast_run": True}), model("b"))
+
+
+def by_id(every: tuple[Task, ...]) -> dict[str, Task]:
+    return {task.id: task for task in every}
+
+
+def test_two_models_make_these_tasks() -> None:
+    """One for each variant, trace and verification; one search for a scenario with fast_run."""
+    assert [task.id for task in tasks(TWO)] == [
+        "build/plain",
+        "build/profile",
+        "profile/a/x@any",
+        "profile/a/y@any#search",
+        "profile/a/y@any",
+        "profile/b/s@any",
+        "header/keepset",
+        "reduce/reduced",
+        "verify/a/x@any",
+        "verify/a/y@any",
+        "verify/b/s@any",
+        "size/artifacts",
+        "verdict/verdict",
+        "report/report",
+    ]
+
+
+def test_what_each_task_needs() -> None:
+    """A trace runs on the profile build, a search on the plain one: its timings are true."""
+    found = by_id(tasks(TWO))
+    builds = ("build/plain", "build/profile")
+
+    assert found["build/plain"].needs == found["build/profile"].needs == ()
+    assert found["profile/a/x@any"].needs == ("build/profile",)
+    assert found["profile/a/y@any#search"].needs == ("build/plain",)
+    assert found["profile/a/y@any"].needs == ("build/profile", "profile/a/y@any#search")
+    assert found["header/keepset"].needs == (
+        "profile/a/x@any",
+        "profile/a/y@any",
+        "profile/b/s@any",
+    )
+    assert found["reduce/reduced"].needs == ("header/keepset",)
+    assert found["verify/a/x@any"].needs == (*builds, "header/keepset", "reduce/reduced")
+    assert found["verify/a/y@any"].needs == (
+        *builds,
+        "profile/a/y@any#search",
+        "header/keepset",
+        "reduce/reduced",
+    )
+    assert found["size/artifacts"].needs == (*builds, "reduce/reduced")
+    assert found["report/report"].needs == ("verdict/verdict",)
+
+
+def test_a_verdict_needs_nothing_and_wants_everything() -> None:
+    """It speaks of what failed, too, so that it is never skipped."""
+    every = tasks(TWO)
+    verdict = by_id(every)["verdict/verdict"]
+
+    assert verdict.needs == ()
+    before = {task.id for task in every if task.stage not in (Stage.VERDICT, Stage.REPORT)}
+    assert set(verdict.wants) == before
+    assert all(task.wants == () for task in every if task is not verdict)
+
+
+def test_everything_stands_behind_what_it_rests_on() -> None:
+    """The order of the tasks is one in which they can run, and that of the stages."""
+    every = tasks(TWO)
+    seen: set[str] = set()
+    for task in every:
+        assert {*task.needs, *task.wants} <= seen
+        seen.add(task.id)
+
+    stages = [task.stage for task in every]
+    assert stages == sorted(stages, key=ORDER.index)
+    assert ORDER == tuple(Stage)
+
+
+@pytest.mark.parametrize(
+    ("settings", "searches"),
+    [
+        ({}, False),
+        ({"fast_run": True}, True),
+        ({"fast_run": True, "algo_cache": "a.cache"}, False),
+        ({"algo_cache": "a.cache"}, False),
+    ],
+)
+def test_a_search_is_made_only_where_no_cache_was_recorded(
+    settings: dict[str, object], searches: bool
+) -> None:
+    """A search is timing: a recorded cache is used as it is."""
+    found = by_id(tasks(config(model("m", {"name": "s", **settings}))))
+
+    assert ("profile/m/s@any#search" in found) == searches
+    trace = found["profile/m/s@any"]
+    assert ("profile/m/s@any#search" in trace.needs) == searches
+    assert trace.scenario is not None
+    assert trace.scenario.id == "m/s@any"
+
+
+def test_each_cpu_class_has_its_own_tasks() -> None:
+    """A trace of one class proves nothing about another."""
+    found = tasks(config(model("m"), classes=[{"name": "v8"}, {"name": "v82"}]))
+
+    verified = [task.name for task in found if task.stage is Stage.VERIFY]
+    assert verified == ["m/s@v8", "m/s@v82"]
+
+
+@pytest.mark.parametrize(
+    ("stage", "expected"),
+    [
+        (Stage.BUILD, ["build/plain", "build/profile"]),
+        (
+            Stage.PROFILE,
+            [
+                *("build/plain", "build/profile", "profile/a/x@any"),
+                *("profile/a/y@any#search", "profile/a/y@any", "profile/b/s@any"),
+            ],
+        ),
+    ],
+)
+def test_a_stage_runs_with_what_it_rests_on(stage: Stage, expected: list[str]) -> None:
+    """And with nothing else."""
+    assert [task.id for task in through(stage, tasks(TWO))] == expected
+
+
+def test_a_header_without_a_search_needs_no_plain_build() -> None:
+    """What nothing rests on is not built."""
+    every = tasks(config(model("m")))
+
+    assert [task.id for task in through(Stage.HEADER, every)] == [
+        "build/profile",
+        "profile/m/s@any",
+        "header/keepset",
+    ]
+    size = [task.id for task in through(Stage.SIZE, every)]
+    assert "verify/m/s@any" not in size
+    assert size[-1] == "size/artifacts"
+
+
+def test_the_report_rests_on_everything() -> None:
+    """Through the verdict, which wants it."""
+    every = tasks(TWO)
+
+    assert through(Stage.REPORT, every) == every
+    assert through(Stage.VERDICT, every) == every[:-1]

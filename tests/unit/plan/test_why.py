@@ -1,0 +1,47 @@
+"""Why a task would run, in one line."""
+
+from __future__ import annotations
+
+import pytest
+
+from megtrim.plan.why import reason
+
+OLD, NEW = "0123456789abcdef" * 4, "fedcba9876543210" * 4
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "expected"),
+    [
+        ({"a": "1"}, None, "there is no result yet"),
+        ({"a": "1"}, {"a": "1"}, "its folder is torn: an earlier run was cut off"),
+        ({"threads": "2"}, {"threads": "1"}, "threads changed (1 → 2)"),
+        ({"model": NEW}, {"model": OLD}, "model changed (01234567 → fedcba98)"),
+        ({"a": "1", "input x": OLD}, {"a": "1"}, "input x is new"),
+        ({"a": "1"}, {"a": "1", "input x": OLD}, "input x is gone"),
+        ({"b": "2", "a": "2"}, {"a": "1", "b": "1"}, "a changed (1 → 2); b changed (1 → 2)"),
+        (
+            {"args": "--cpu --enable-nchw44 --iter 5"},
+            {"args": "--cpu"},
+            "args changed (--cpu → --cpu --enable-nchw44 -…)",
+        ),
+    ],
+)
+def test_reason(now: dict[str, str], before: dict[str, str] | None, expected: str) -> None:
+    """Digests are cut to their heads, long texts to their beginnings."""
+    assert reason(now, before) == expected
+
+
+def test_only_the_first_three_changes_are_shown() -> None:
+    """In the order of their labels, whatever order they came in."""
+    now = {name: "2" for name in "edcba"}
+    before = {name: "1" for name in "abcde"}
+
+    assert reason(now, before) == (
+        "a changed (1 → 2); b changed (1 → 2); c changed (1 → 2) and 2 more"
+    )
+
+
+def test_a_text_of_the_longest_length_is_whole() -> None:
+    """24 characters fit, one more does not."""
+    assert reason({"a": "x" * 24}, {"a": ""}) == f"a changed ( → {'x' * 24})"
+    assert reason({"a": "x" * 25}, {"a": ""}) == f"a changed ( → {'x' * 23}…)"

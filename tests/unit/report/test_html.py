@@ -1,0 +1,294 @@
+"""The verdict as one HTML page; how it looks is tested in a browser."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from megtrim.report import html
+from megtrim.verdict.join import join
+from megtrim.verdict.model import OperatorsUse, RegionsUse, Verdict
+from unit.verdict.examples import (
+    HOSTILE,
+    MOBILENET,
+    RESNET,
+    TUNED,
+    big,
+    budget,
+    facts,
+    failing,
+    hostile,
+    passing,
+    regions,
+    scenario,
+    trapped,
+    unverified,
+)
+
+VOID = ("meta", "link", "input", "br", "rect", "line", "path", "polygon", "use")
+
+
+class Page(HTMLParser):
+    """Reads a page: its text, its elements with attributes, and whether all of them are closed."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.open: list[str] = []
+        self.parts: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in ("style", "script"):
+            self.parts.append(data)
+
+    @property
+    def text(self) -> str:
+        """All visible words."""
+        return " ".join(" ".join(self.parts).split())
+
+
+@pytest.mark.parametrize("make", [passing, failing, unverified, big, hostile])
+def test_the_page_is_well_formed_and_repeatable(make: Callable[[], Verdict]) -> None:
+    """Every element is closed, every id is there once, equal verdicts give equal bytes."""
+    text = html.render(make())
+    page = Page(text)
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+
+    assert page.open == []
+    assert len(set(ids)) == len(ids)
+    assert text == html.render(make())
+    assert text.startswith('<!doctype html>\n<html lang="en">')
+    for _, attributes in page.elements:
+        for name in ("aria-labelledby",):
+            assert set(attributes.get(name, "").split()) <= set(ids)
+        target = attributes.get("href", "")
+        if target.startswith("#") and not target.startswith("#icon-"):
+            assert target[1:] in ids
+    assert text.endswith("</html>\n")
+    text.encode()
+
+
+@pytest.mark.parametrize("make", [failing, hostile])
+def test_nothing_is_loaded_and_only_what_is_named_runs(make: Callable[[], Verdict]) -> None:
+    """The policy allows two inline texts by digest, and there is nothing else that could load."""
+    text = html.render(make())
+    page = Page(text)
+    policy = next(a["content"] for t, a in page.elements if "http-equiv" in a)
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+
+    for tag, rule in (("style", "style-src"), ("script", "script-src")):
+        (inline,) = re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()
+        assert rules[rule] == f"'sha256-{digest}'"
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    for tag, attributes in page.elements:
+        assert "src" not in attributes
+        assert "style" not in attributes
+        assert not any(name.startswith("on") for name in attributes)
+        assert tag not in ("iframe", "object", "embed", "img", "base", "form")
+        assert attributes.get("href", "#").startswith(("#", "data:image/svg+xml,"))
+
+
+def test_the_verdict_comes_first() -> None:
+    """Project, verdict, headline, meaning: then everything else."""
+    text = Page(html.render(failing())).text
+
+    assert text.startswith(
+        "fail · camera-app · megtrim megtrim / camera-app / megtrim.yaml Fail 4 checks failed, "
+        "load_and_run: 37.5 MiB → 2.9 MiB (7.6% of plain), 1 of 3 scenarios verified, "
+        "149 of 900 regions kept At least one check failed."
+    )
+
+
+def test_the_numbers_to_see_first() -> None:
+    """Size, scenarios, regions, the tightest budget."""
+    glance = Page(html.render(passing())).text
+    broken = Page(html.render(failing())).text
+
+    assert (
+        "load_and_run 2.5 MiB 6.7% of plain Scenarios verified 3 of 3 Regions kept 149 of 900 "
+        "Tightest budget 236 KiB left of 2.8 MiB"
+    ) in glance
+    assert "Tightest budget 112 KiB too many of 2.8 MiB" in broken
+    exact = Page(html.render(join(facts(budgets=(budget(size_bytes=100, max_bytes=100),)))))
+    assert "Tightest budget 0 B left of 100 B" in exact.text
+
+
+def test_the_tightest_of_several_budgets_is_shown() -> None:
+    """By the share of its limit that is used, not by bytes."""
+    rows = (
+        budget(size_bytes=90, max_bytes=100),
+        budget(artifact="lib", size_bytes=9_500, max_bytes=10_000),
+        budget(artifact="free", max_bytes=None),
+    )
+
+    assert (
+        "Tightest budget 500 B left of 9.8 KiB" in Page(html.render(join(facts(budgets=rows)))).text
+    )
+
+
+def test_what_needs_a_person_is_told_in_full() -> None:
+    """Check, reason, what to do, the command, the place, details."""
+    text = Page(html.render(failing())).text
+
+    assert (
+        f"To look at fail trap:{TUNED} trapped: 2 regions that it needs were not kept "
+        "What to do if this must run, add it as a scenario and trace it again: megtrim trim "
+        f"To see it again {trapped().reproduce} Details model: resnet18-s arguments: --cpu"
+    ) in text
+    assert "configured in megtrim.yaml, line 22 · the scenario" in text
+    assert "warnings the engine's checkout has changes" in text
+    assert "To look at" not in Page(html.render(passing())).text
+
+
+def test_every_scenario_is_shown_with_its_result() -> None:
+    """Failed ones are open, passed ones are folded; both have everything."""
+    page = Page(html.render(failing()))
+    folds = {
+        a["id"]: "open" in a for t, a in page.elements if a.get("id", "").startswith("scenario-")
+    }
+
+    assert folds == {"scenario-0": True, "scenario-1": False, "scenario-2": True}
+    assert (
+        f"parity {MOBILENET} 1 of 1 outputs differs: run0-var178 by up to 0.0125 "
+        "qemu-arm64 · 149 regions · 1.25 s arguments --cpu --iter 1 class any "
+        "output bytes against plain largest difference run0-var178 40 differs 0.0125 "
+        "To run it again megtrim verify"
+    ) in page.text
+    assert f"pass {RESNET} outputs equal to the last bit (1 tensor, 40 bytes)" in page.text
+    assert (
+        "Needed, but not kept: 2 megdnn_fallback_winograd<-1290123641, 0> "
+        "megdnn_gi_conv_f32<7, megdnn::ConvBiasForward>"
+    ) in page.text
+    assert "End of the log Trace/breakpoint trap" in page.text
+
+
+def test_long_lists_of_missing_regions_are_cut() -> None:
+    """Two hundred names are enough; the rest is in the data."""
+    names = tuple(f"t<{number}>" for number in range(203))
+    page = html.render(join(facts(scenarios=(replace(trapped(), missing_regions=names),))))
+
+    assert "t&lt;199&gt;</code></li>" in page
+    assert "t&lt;200&gt;</code></li>" not in page
+    assert "and 3 more in verdict.json" in page
+
+
+def test_sections_budgets_and_regions_have_their_numbers_in_words() -> None:
+    """No picture is the only place of a number."""
+    text = Page(html.render(passing())).text
+
+    assert "text 27,588,611 26.3 MiB 28,430,975 27.1 MiB 1,553,448 1.5 MiB" in text
+    assert "file 39,300,016 37.5 MiB 41,204,312 39.3 MiB 2,641,920 2.5 MiB" in text
+    assert "pass load_and_run reduced size 2.5 MiB of 2.8 MiB, 236 KiB left" in text
+    assert "growth +1 KiB of 16 KiB allowed" in text
+    assert "compared with main at 2981d11" in text
+    assert "Regions 149 of 900" in text
+    assert "megdnn_fp32_sgemv 2 of 2 region meaning for" in text
+    assert "megdnn_fp32_sgemv<0> AlgoF32Gemv::get_workspace mobilenet-s/default@any, " in text
+    assert "megdnn_fallback_winograd 0 of 212 No scenario runs any of them." in text
+    assert "FUSE_ADD_RELU resnet18-s" in text
+
+
+def test_tags_are_ordered_by_what_was_kept() -> None:
+    """The script can order them otherwise; without it this is the order."""
+    page = Page(html.render(passing()))
+    kept = [int(a["data-kept"]) for t, a in page.elements if "data-kept" in a]
+
+    assert kept == sorted((use.kept for use in regions().by_tag), reverse=True)
+    assert len(kept) == 10
+
+
+def test_what_built_it_is_named() -> None:
+    """Engine, toolchain, choices, devices."""
+    dirty = replace(facts().engine, dirty=tuple(f"src/{number}.cpp" for number in range(52)))
+    text = Page(html.render(join(facts(engine=dirty)))).text
+
+    assert "commit c2f1e0b6a3d94857 digest 9f4c0d8e1b7a6532" in text
+    assert "header generation 20220507" in text
+    assert "src/49.cpp and 2 more" in text
+    assert "kind clang-linux-arm64 target aarch64-linux-gnu version clang 14.0.6" in text
+    assert "level region layout scoped minimum size yes optimize none" in text
+    assert "Device qemu-arm64 kind qemu cpu max version 7.2.22" in text
+
+
+def test_all_checks_are_listed_with_their_place() -> None:
+    """The last section is complete."""
+    text = Page(html.render(unverified())).text
+    checks = text[text.index("Every check with what was seen") :]
+
+    for check in unverified().checks:
+        assert f"{check.status} {check.id} {check.text}" in checks
+    assert "build:plain plain was built 27 min 0 s megtrim.yaml:3" in checks
+
+
+def test_an_empty_verdict_says_what_is_not_there() -> None:
+    """Nothing weighed, run, traced or limited: each section says so."""
+    nothing = join(
+        facts(
+            artifacts=(),
+            scenarios=(),
+            budgets=(),
+            checks=(),
+            devices=(),
+            regions=RegionsUse(held=900, kept=0, by_tag=()),
+            operators=OperatorsUse(kept=(), dtypes=(), elemwise_modes=()),
+        )
+    )
+    text = Page(html.render(nothing)).text
+
+    assert "Inconclusive nothing was measured" in text
+    assert "Nothing was weighed." in text
+    assert "No budget is set, so no size can fail." in text
+    assert "No scenario ran on the reduced build." in text
+    assert "No region was chosen by a trace." in text
+    assert "No model was listed, so every operator is kept." in text
+
+
+def test_hostile_texts_are_shown_as_text() -> None:
+    """No element or attribute comes out of a name, a message or a log."""
+    clean = html.render(failing())
+    dirty = html.render(hostile())
+
+    assert dirty.count("<script") == clean.count("<script") == 1
+    assert "alert(1)" in Page(dirty).text
+    assert "\x1b" not in dirty
+    assert "\x00" not in dirty
+    shown = "@admin see #1 <script>alert(1)</script> | `x` ]]> \ufffdred \ufffd \ufffd"
+    assert shown in Page(dirty).text
+    assert HOSTILE not in dirty
+
+
+def test_two_thousand_regions_stay_below_two_megabytes() -> None:
+    """All of them are in the page, each with its meaning and who needs it."""
+    text = html.render(big())
+
+    assert len(text.encode()) < 2_000_000
+    assert text.count("<td>AlgoF32Gi4x12::get_preprocess_workspace</td>") == 2000
+    assert text.count("<td>all 3 scenarios</td>") == 2000
+
+
+def test_who_needs_a_region_is_named_unless_all_do() -> None:
+    """With a single scenario its name says more than 'all'."""
+    alone = html.render(join(facts(scenarios=(scenario(RESNET),))))
+
+    assert "all 1" not in alone
+    assert f"<td>{RESNET}</td>" in alone

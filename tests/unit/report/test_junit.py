@@ -1,0 +1,229 @@
+"""The verdict as JUnit XML, read back by another library."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from junitparser import JUnitXml
+
+from megtrim.report import junit
+from megtrim.verdict.join import join
+from megtrim.verdict.kinds import CheckKind, CheckStatus
+from megtrim.verdict.model import Check, Verdict
+from unit.verdict.examples import (
+    RESNET,
+    TUNED,
+    big,
+    build_check,
+    facts,
+    failing,
+    hostile,
+    passing,
+    scenario,
+    trapped,
+    unverified,
+)
+
+
+def cases(verdict: Verdict) -> dict[str, ET.Element]:
+    """Return the test cases of the report by name."""
+    root = ET.fromstring(junit.render(verdict))
+    found = list(root.iter("testcase"))
+    named = {case.attrib["name"]: case for case in found}
+    assert len(named) == len(found) == len(verdict.checks)
+    return named
+
+
+def outcome(case: ET.Element) -> str:
+    """Return what a reader takes a case for."""
+    tags = {child.tag for child in case} - {"system-out"}
+    return tags.pop() if tags else "passed"
+
+
+@pytest.mark.parametrize("make", [passing, failing, unverified, big, hostile])
+def test_another_reader_sees_the_same_totals(make: Callable[[], Verdict]) -> None:
+    """The totals in the attributes, which some tools trust, are those of the cases."""
+    verdict = make()
+    text = junit.render(verdict)
+    read = JUnitXml.fromstring(text.encode())
+    statuses = Counter(check.status for check in verdict.checks)
+    skipped = (CheckStatus.SKIPPED, CheckStatus.UNVERIFIED, CheckStatus.INCONCLUSIVE)
+    expected = (
+        len(verdict.checks),
+        statuses[CheckStatus.FAIL],
+        statuses[CheckStatus.INFRASTRUCTURE],
+        sum(statuses[status] for status in skipped),
+    )
+
+    assert (
+        sum(suite.tests for suite in read),
+        sum(suite.failures for suite in read),
+        sum(suite.errors for suite in read),
+        sum(suite.skipped for suite in read),
+    ) == expected
+    read.update_statistics()  # type: ignore[no-untyped-call]
+    assert (read.tests, read.failures, read.errors, read.skipped) == expected
+    root = ET.fromstring(text)
+    assert (root.attrib["tests"], root.attrib["failures"]) == (str(expected[0]), str(expected[1]))
+
+
+def test_suites_are_flat_and_in_the_order_of_the_stages() -> None:
+    """One suite for each stage that has a check, none inside another."""
+    kinds = dict.fromkeys(CheckKind)
+    checks = tuple(
+        replace(build_check("x", 1.0), kind=kind, id=f"{kind}:x") for kind in reversed(list(kinds))
+    )
+    root = ET.fromstring(junit.render(replace(passing(), checks=checks)))
+
+    assert [(suite.tag, suite.attrib["name"], len(suite)) for suite in root] == [
+        ("testsuite", "megtrim.build", 1),
+        ("testsuite", "megtrim.profile", 1),
+        ("testsuite", "megtrim.header", 1),
+        ("testsuite", "megtrim.reduce", 1),
+        ("testsuite", "megtrim.verify", 5),
+        ("testsuite", "megtrim.perf", 1),
+        ("testsuite", "megtrim.size", 2),
+    ]
+    assert {child.tag for suite in root for child in suite} == {"testcase"}
+    assert {case.attrib["classname"] for case in root[4]} == {"megtrim.verify"}
+
+
+def test_a_product_failure_is_a_failure_and_infrastructure_an_error() -> None:
+    """A dead device is never the product's fault; a sleeping one is skipped."""
+    failed, asleep = cases(failing()), cases(unverified())
+
+    assert outcome(failed[f"trap:{TUNED}"]) == "failure"
+    assert outcome(failed["size:load_and_run/reduced"]) == "failure"
+    assert outcome(failed["growth:load_and_run/reduced"]) == "failure"
+    assert outcome(failed[f"trap:{RESNET}"]) == "passed"
+    assert outcome(failed[f"parity:{TUNED}"]) == "skipped"
+    assert outcome(asleep["device:mobilenet-s/default@any"]) == "error"
+    assert outcome(asleep[f"coverage:{TUNED}"]) == "skipped"
+    assert outcome(cases(unverified(expired=True))[f"coverage:{TUNED}"]) == "failure"
+
+
+def test_a_failure_says_everything_that_is_known() -> None:
+    """Type, message, details, what to do, and how to see it again."""
+    (failure,) = cases(failing())[f"trap:{TUNED}"]
+
+    assert failure.attrib == {
+        "type": "trap",
+        "message": "trapped: 2 regions that it needs were not kept",
+    }
+    assert failure.text is not None
+    lines = failure.text.splitlines()
+    assert lines[0] == "trapped: 2 regions that it needs were not kept"
+    assert "  megdnn_gi_conv_f32<7, megdnn::ConvBiasForward>" in lines
+    assert lines[-2].startswith("what to do: if this must run, add it as a scenario")
+    assert lines[-1] == f"to see it again: {trapped().reproduce}"
+
+
+def test_skipped_says_which_kind_of_nothing_it_is() -> None:
+    """Unverified and skipped look alike to a reader of XML, so the message tells them apart."""
+    named = cases(unverified())
+
+    (coverage,) = named[f"coverage:{TUNED}"]
+    (parity,) = named[f"parity:{TUNED}"]
+    (error,) = named["device:mobilenet-s/default@any"]
+    assert coverage.attrib["message"] == "unverified, last proof 3 days old"
+    assert parity.attrib["message"] == "skipped: not reached, see coverage"
+    assert error.attrib["type"] == "infrastructure"
+
+
+def test_every_case_has_a_place_and_a_time() -> None:
+    """A time of nothing would be left out, and a reader would make NaN of it."""
+    named = cases(passing())
+
+    assert {case.attrib["file"] for case in named.values()} == {"megtrim.yaml"}
+    assert named[f"trap:{RESNET}"].attrib["line"] == "21"
+    assert named[f"trap:{RESNET}"].attrib["time"] == "1.250000"
+    assert named["size:load_and_run/reduced"].attrib["time"] == "0.001000"
+    assert all(float(case.attrib["time"]) > 0 for case in named.values())
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (CheckStatus.FAIL, "failure"),
+        (CheckStatus.INFRASTRUCTURE, "error"),
+        (CheckStatus.UNVERIFIED, "skipped"),
+        (CheckStatus.INCONCLUSIVE, "skipped"),
+        (CheckStatus.SKIPPED, "skipped"),
+    ],
+)
+@pytest.mark.parametrize("text", ["", " \n", "\x1b[31m\x1b[0m"])
+def test_a_check_without_a_word_does_not_turn_green(
+    status: CheckStatus, expected: str, text: str
+) -> None:
+    """The writer drops a failure that has neither message nor output."""
+    silent = Check(id="trap:x", kind=CheckKind.TRAP, subject="x", status=status, text=text, file="")
+    case = cases(join(facts(checks=(silent,), budgets=(), scenarios=())))["trap:x"]
+
+    assert outcome(case) == expected
+    assert case[0].attrib["message"].endswith(f"trap {status}")
+    assert case[0].text == f"trap {status}"
+    assert case.attrib["file"] == "megtrim.yaml"
+
+
+def test_hostile_texts_survive_as_text() -> None:
+    """]]>, NUL, escapes and lone surrogates neither stop the writer nor leave the document."""
+    text = junit.render(hostile())
+
+    text.encode()
+    assert "<script" not in text
+    assert "[31m" not in text
+    (failure,) = cases(hostile())[next(name for name in cases(hostile()) if "trap" in name)]
+    assert failure.attrib["message"] == (
+        "@admin see #1 <script>alert(1)</script> | `x` ]]> \ufffdred \ufffd \ufffd"
+    )
+
+
+def test_a_log_of_ten_megabytes_is_cut() -> None:
+    """Its start and its end are in the report, its size is not."""
+    long = replace(trapped(), log_tail="start" + "x" * 10_000_000 + "the cause")
+    text = junit.render(join(facts(scenarios=(long,))))
+
+    assert len(text) < 40_000
+    assert "start" in text
+    assert "the cause" in text
+    assert "characters left out" in text
+
+
+def test_names_that_look_the_same_are_told_apart() -> None:
+    """A reader merges equal names, and one of them would be lost."""
+    checks = tuple(
+        replace(build_check("x", 1.0), id=name) for name in ("a", "a\x1b[0m", "a\x1b[1m", " a")
+    )
+
+    assert sorted(cases(replace(passing(), checks=checks))) == ["a", "a (2)", "a (3)", "a (4)"]
+
+
+def test_equal_verdicts_give_equal_bytes_without_clock_or_host() -> None:
+    """Two machines write the same file."""
+    text = junit.render(failing())
+
+    assert text == junit.render(failing())
+    assert text.startswith('<?xml version="1.0" encoding="utf-8"?>\n<testsuites ')
+    assert text.endswith("</testsuites>\n")
+    assert "timestamp" not in text
+    assert "hostname" not in text
+
+
+@settings(max_examples=50)
+@given(st.text(st.characters(exclude_categories=[])), st.sampled_from(CheckStatus))
+def test_any_text_is_written_and_read_back(text: str, status: CheckStatus) -> None:
+    """Whatever a log holds, its check keeps its colour."""
+    check = replace(build_check("x", 1.0), id=text, text=text, detail=text, status=status)
+    verdict = join(facts(checks=(check,), scenarios=(scenario(RESNET),), budgets=()))
+    (suite, _) = ET.fromstring(junit.render(verdict))
+    (case,) = suite
+
+    expected = {CheckStatus.PASS: "passed", CheckStatus.FAIL: "failure"}
+    error = "error" if status is CheckStatus.INFRASTRUCTURE else "skipped"
+    assert outcome(case) == expected.get(status, error)

@@ -1,0 +1,99 @@
+"""Foreign text in Markdown stays text."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.report.markup import block, code, fold, prose, table
+from megtrim.report.text import one_line
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("two outputs differ", "two outputs differ"),
+        ("@admin", "@<!-- -->admin"),
+        ("me@mail.org", "me@<!-- -->mail.org"),
+        ("fixes #12", "fixes #<!-- -->12"),
+        ("GH-12 and gh-x", "GH<!-- -->-12 and gh-x"),
+        ("https://a.b", "https:<!-- -->//a.b"),
+        ("www.a.b", "www<!-- -->.a.b"),
+        ("mailto:a", "mailto<!-- -->:a"),
+        ("<img src=x>", "&#60;img src=x&#62;"),
+        ("&lt;", "&#38;lt;"),
+        ("$x$", "&#36;x&#36;"),
+        ("a | b", r"a \| b"),
+        ("`x` *y* _z_ ~w~", r"\`x\` \*y\* \_z\_ \~w\~"),
+        ("![a](b) [c](d)", r"\!\[a\](b) \[c\](d)"),
+        ("back\\slash", r"back\\slash"),
+        ("1. first", r"1\. first"),
+        ("12) first", r"12\) first"),
+        ("1.5 MiB", "1.5 MiB"),
+        ("- item", r"\- item"),
+        ("+ item", r"\+ item"),
+        ("+16 KiB", "+16 KiB"),
+        ("---", r"--\-"),
+        ("two\nlines", "two lines"),
+        ("\x1b[1mbold\x1b[0m", "bold"),
+    ],
+)
+def test_a_sentence_is_inert(text: str, expected: str) -> None:
+    """No mention, issue, link, image, HTML, formula, list or table comes of it."""
+    assert prose(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("resnet18-s/default@any", "`resnet18-s/default@any`"),
+        ("<b>", "`<b>`"),
+        ("", ""),
+        ("a|b", "<code>a&#124;b</code>"),
+        ("`", "<code>&#96;</code>"),
+        ("$`x`$", "<code>&#36;&#96;x&#96;&#36;</code>"),
+        ("w|www.x.y", "<code>w&#124;www&#46;x&#46;y</code>"),
+    ],
+)
+def test_code_is_one_line_that_a_table_can_hold(text: str, expected: str) -> None:
+    """Backticks where they do, entities where a backtick or a pipe is inside."""
+    assert code(text) == expected
+
+
+def test_a_block_cannot_be_closed_from_inside() -> None:
+    """Its fence is longer than any run of backticks that it holds."""
+    assert block("\na\n") == "```text\na\n```"
+    assert block("````\n</details>") == "`````text\n````\n</details>\n`````"
+
+
+def test_long_texts_are_cut() -> None:
+    """A name of 200 characters, a sentence of 500, a block as long as its caller says."""
+    assert code("x" * 200) == "`" + "x" * 200 + "`"
+    assert "… 1 characters left out …" in code("x" * 201)
+    assert prose("x" * 500) == "x" * 500
+    assert "… 1 characters left out …" in prose("x" * 501)
+    assert block("x" * 11, limit=10) == "```text\nxx\n… 1 characters left out …\nxxxxxxxx\n```"
+
+
+def test_folds_and_tables() -> None:
+    """A column whose head ends with > is set to the right."""
+    assert fold("T", "B") == "<details><summary>T</summary>\n\nB\n\n</details>"
+    assert table(("a", "b>"), [("1", "2")]) == "| a | b |\n| --- | ---: |\n| 1 | 2 |"
+
+
+@given(st.text(st.characters(exclude_categories=[]), max_size=100))
+def test_any_text_stays_inert(text: str) -> None:
+    """No unescaped active character is left, and nothing of the text is lost."""
+    line = prose(text)
+    bare = re.sub(r"\\(.)", "", line.replace("<!-- -->", "\0"))
+
+    assert re.search(r"[`*_{}\[\]~|<>$]", re.sub(r"&#[0-9]+;", "", bare)) is None
+    assert re.search(r"[@#](?!\0)", re.sub(r"&#[0-9]+;", "", bare)) is None
+    assert "\n" not in line
+    assert "|" not in code(text)
+    read = unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", line.replace("<!-- -->", "")))
+    assert read == one_line(text)

@@ -1,0 +1,63 @@
+"""The verdict as a table for the terminal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from megtrim.report import table
+from megtrim.verdict.join import join
+from megtrim.verdict.model import RegionsUse
+from unit.verdict.examples import facts, failing, hostile, passing
+
+
+def test_a_pass_in_full() -> None:
+    """Columns line up, numbers to the right, and the headline below."""
+    assert table.render(passing()) == (
+        "load_and_run\n"
+        "  variant       bytes      size  % of plain  regions kept  verdict\n"
+        "  -------  ----------  --------  ----------  ------------  -------\n"
+        "  plain    39,300,016  37.5 MiB      100.0%             -\n"
+        "  profile  41,204,312  39.3 MiB      104.8%    900 of 900\n"
+        "  reduced   2,641,920   2.5 MiB        6.7%    149 of 900  pass\n"
+        "\n"
+        "verdict: pass. load_and_run: 37.5 MiB → 2.5 MiB (6.7% of plain), "
+        "3 of 3 scenarios verified, 149 of 900 regions kept\n"
+    )
+
+
+def test_a_failure_lists_what_to_look_at_and_warnings() -> None:
+    """One line for each failed check, then the warnings."""
+    lines = table.render(failing()).splitlines()
+
+    assert lines[5].endswith("149 of 900  fail")
+    trap = "trap:resnet18-s/tuned@armv82-dotprod: trapped: 2 regions that it needs were not kept"
+    parity = "parity:mobilenet-s/default@any: 1 of 1 outputs differs: run0-var178 by up to 0.0125"
+    assert lines[9:13] == [
+        f"  fail: {trap}",
+        f"  fail: {parity}",
+        "  fail: size:load_and_run/reduced: 2.9 MiB of 2.8 MiB, 112 KiB too many",
+        "  fail: growth:load_and_run/reduced: +348 KiB since main at 2981d11, 16 KiB allowed",
+    ]
+    assert lines[14:] == [
+        "  warning: the engine's checkout has changes that are not committed: 2 files"
+    ]
+
+
+def test_regions_are_those_that_a_variant_has() -> None:
+    """Without a trace the reduced variant keeps all; where nobody counted there is a dash."""
+    all_kept = join(facts(regions=RegionsUse(held=900, kept=0, by_tag=())))
+    unknown = join(facts(regions=RegionsUse(held=0, kept=0, by_tag=())))
+
+    assert "  reduced   2,641,920   2.5 MiB        6.7%    900 of 900  pass" in table.render(
+        all_kept
+    )
+    assert table.render(unknown).count("-  pass") == 1
+
+
+def test_several_artifacts_and_hostile_names() -> None:
+    """Each artifact has its own table; no escape reaches the terminal."""
+    two = tuple(replace(artifact, name=name) for artifact in facts().artifacts for name in "ab")
+
+    assert table.render(join(facts(artifacts=two))).count("  plain    39,300,016") == 2
+    assert "\x1b" not in table.render(hostile())
+    table.render(hostile()).encode()

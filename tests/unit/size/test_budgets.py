@@ -1,0 +1,241 @@
+"""Budgets: largest size, largest growth, and waivers that end."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from megtrim.config.model import Budget, Waiver
+from megtrim.errors import InputError
+from megtrim.size.budgets import Baseline, BudgetResult, Limit, LimitKind, LimitStatus, check
+
+TODAY = date(2027, 1, 31)
+MIB = 1024 * 1024
+LAR = ("load_and_run", "reduced")
+
+
+def budget(**limits: object) -> Budget:
+    return Budget.model_validate({"artifact": "load_and_run", **limits})
+
+
+def waiver(size: str, expires: str, owner: str = "ann", name: str = "load_and_run") -> Waiver:
+    return Waiver.model_validate(
+        {"budget": name, "bytes": size, "reason": "new head", "owner": owner, "expires": expires}
+    )
+
+
+def measure(
+    one: Budget,
+    size_bytes: int,
+    *,
+    before_bytes: int | None = None,
+    waivers: tuple[Waiver, ...] = (),
+) -> BudgetResult:
+    baseline = None if before_bytes is None else Baseline(source="main", sizes={LAR: before_bytes})
+    (result,) = check([one], {LAR: size_bytes}, baseline, waivers, TODAY)
+    return result
+
+
+def only(result: BudgetResult) -> Limit:
+    (limit,) = result.limits
+    return limit
+
+
+def test_size_within_its_budget() -> None:
+    """The largest size itself still passes."""
+    result = measure(budget(max="2 MiB"), 2 * MIB)
+
+    assert result == BudgetResult(
+        budget="load_and_run",
+        artifact="load_and_run",
+        variant="reduced",
+        size_bytes=2 * MIB,
+        max_bytes=2 * MIB,
+        growth_bytes=None,
+        growth_max_bytes=None,
+        baseline="",
+        waiver="",
+        status=LimitStatus.PASS,
+        limits=(
+            Limit(
+                kind=LimitKind.SIZE,
+                status=LimitStatus.PASS,
+                text="2 MiB (2,097,152 bytes), allowed 2 MiB",
+            ),
+        ),
+    )
+
+
+def test_size_over_its_budget() -> None:
+    """One byte more is too much; the message says by how much."""
+    result = measure(budget(max="2 MiB"), 2 * MIB + 1)
+
+    assert result.status is LimitStatus.FAIL
+    assert only(result).text == ("2.0 MiB (2,097,153 bytes), 1 B over the allowed 2 MiB")
+    assert only(result).hint
+
+
+@pytest.mark.parametrize(
+    ("growth", "status"),
+    [(-5, LimitStatus.PASS), (0, LimitStatus.PASS), (16 * 1024, LimitStatus.PASS)],
+)
+def test_growth_within_its_budget(growth: int, status: LimitStatus) -> None:
+    """Shrinking and growing up to the limit pass."""
+    result = measure(budget(growth="16 KiB"), MIB + growth, before_bytes=MIB)
+
+    assert result.status is status
+    assert result.growth_bytes == growth
+    assert result.growth_max_bytes == 16 * 1024
+    assert result.baseline == "main"
+
+
+def test_growth_over_its_budget() -> None:
+    """Measured against the baseline, with its sign."""
+    result = measure(budget(growth="16 KiB"), MIB + 16 * 1024 + 512, before_bytes=MIB)
+
+    assert result.status is LimitStatus.FAIL
+    assert only(result).kind is LimitKind.GROWTH
+    assert only(result).text == ("+16.5 KiB (+16,896 bytes), 512 B over the allowed 16 KiB")
+
+
+def test_growth_without_a_baseline_is_skipped_and_said() -> None:
+    """Nothing is compared with nothing."""
+    result = measure(budget(growth="16 KiB"), MIB)
+
+    assert result.status is LimitStatus.SKIPPED
+    assert result.growth_bytes is None
+    assert result.baseline == ""
+    assert only(result).status is LimitStatus.SKIPPED
+    assert only(result).text == "growth was not checked: there is no baseline"
+
+
+def test_baseline_without_the_artifact_is_said() -> None:
+    """A new artifact has no predecessor."""
+    baseline = Baseline(source="main", sizes={("load_and_run", "plain"): 5})
+
+    (result,) = check([budget(growth="1 KiB")], {LAR: 9}, baseline, (), TODAY)
+
+    assert only(result).text == "growth was not checked: main does not hold load_and_run"
+    assert result.baseline == ""
+
+
+def test_both_limits() -> None:
+    """One broken limit fails the budget; one that was skipped does not pass for it."""
+    both = budget(max="2 MiB", growth="1 KiB")
+
+    grown = measure(both, MIB + 2048, before_bytes=MIB)
+    first = measure(both, MIB)
+    large = measure(both, 3 * MIB)
+
+    assert [limit.status for limit in grown.limits] == [LimitStatus.PASS, LimitStatus.FAIL]
+    assert grown.status is LimitStatus.FAIL
+    assert [limit.status for limit in first.limits] == [LimitStatus.PASS, LimitStatus.SKIPPED]
+    assert first.status is LimitStatus.PASS
+    assert [limit.status for limit in large.limits] == [LimitStatus.FAIL, LimitStatus.SKIPPED]
+    assert large.status is LimitStatus.FAIL
+
+
+def test_waiver_raises_the_limit_by_its_bytes() -> None:
+    """Up to and with its last day."""
+    result = measure(budget(max="2 MiB"), 2 * MIB + 1024, waivers=(waiver("1 KiB", "2027-01-31"),))
+
+    assert result.status is LimitStatus.PASS
+    assert result.max_bytes == 2 * MIB
+    assert result.waiver == "new head (ann, to 2027-01-31)"
+    assert only(result).waived
+    assert only(result).text == (
+        "2.0 MiB (2,098,176 bytes), allowed 2 MiB and by waiver 2.0 MiB: "
+        "new head (ann, to 2027-01-31)"
+    )
+
+
+def test_waiver_raises_the_growth_too() -> None:
+    """It is leave for one budget, whatever limit it breaks."""
+    result = measure(
+        budget(growth="1 KiB"),
+        MIB + 2048,
+        before_bytes=MIB,
+        waivers=(waiver("1 KiB", "2027-02-01"),),
+    )
+
+    assert result.status is LimitStatus.PASS
+
+
+def test_waiver_that_is_not_enough() -> None:
+    """The message counts from the raised limit."""
+    result = measure(budget(max="2 MiB"), 2 * MIB + 1025, waivers=(waiver("1 KiB", "2027-02-01"),))
+
+    assert result.status is LimitStatus.FAIL
+    assert result.waiver == "new head (ann, to 2027-02-01)"
+    assert only(result).text == (
+        "2.0 MiB (2,098,177 bytes), 1 B over the allowed 2.0 MiB "
+        "(waivers included: new head (ann, to 2027-02-01))"
+    )
+
+
+def test_expired_waiver_fails_and_says_so() -> None:
+    """From the day after its last."""
+    result = measure(budget(max="2 MiB"), 2 * MIB + 1024, waivers=(waiver("1 KiB", "2027-01-30"),))
+
+    assert result.status is LimitStatus.FAIL
+    assert result.waiver == ""
+    assert only(result).text == (
+        "2.0 MiB (2,098,176 bytes), 1 KiB over the allowed 2 MiB; "
+        "the waiver of ann expired on 2027-01-30"
+    )
+
+
+def test_waiver_on_its_last_day_has_not_expired() -> None:
+    """Even where it is not enough."""
+    result = measure(budget(max=MIB), MIB + 2048, waivers=(waiver("1 KiB", "2027-01-31"),))
+
+    assert result.status is LimitStatus.FAIL
+    assert "expired" not in only(result).text
+
+
+def test_waivers_add_up() -> None:
+    """Each with its own owner and end."""
+    leave = (waiver("1 KiB", "2027-02-01"), waiver("2 KiB", "2027-03-01", owner="bob"))
+
+    assert measure(budget(max=MIB), MIB + 3072, waivers=leave).status is LimitStatus.PASS
+    assert measure(budget(max=MIB), MIB + 3073, waivers=leave).status is LimitStatus.FAIL
+
+
+def test_waiver_of_another_budget_does_not_count() -> None:
+    """A waiver names the budget that it is for."""
+    leave = (waiver("1 MiB", "2027-02-01", name="load_and_run/plain"),)
+
+    assert measure(budget(max=MIB), MIB + 1, waivers=leave).status is LimitStatus.FAIL
+
+
+def test_waiver_that_is_not_needed_is_not_named() -> None:
+    """Only what was used is shown, expired or not."""
+    leave = (waiver("1 KiB", "2027-02-01"), waiver("1 KiB", "2020-01-01"))
+
+    result = measure(budget(max=MIB), MIB, waivers=leave)
+
+    assert (result.status, result.waiver) == (LimitStatus.PASS, "")
+
+
+def test_variants_are_budgets_of_their_own() -> None:
+    """Each is measured on its own build, in the given order."""
+    budgets = [budget(max=10, variant="plain"), budget(max=10)]
+    sizes = {LAR: 9, ("load_and_run", "plain"): 11}
+
+    results = check(budgets, sizes, None, (), TODAY)
+
+    assert [(result.budget, result.variant, result.status) for result in results] == [
+        ("load_and_run/plain", "plain", LimitStatus.FAIL),
+        ("load_and_run", "reduced", LimitStatus.PASS),
+    ]
+
+
+def test_budget_of_something_that_was_not_built_is_refused() -> None:
+    """A budget that measures nothing would pass for ever."""
+    with pytest.raises(InputError) as caught:
+        check([budget(max=1)], {}, None, (), TODAY)
+
+    assert caught.value.message == (
+        "the budget load_and_run names an artifact that was not built: load_and_run"
+    )

@@ -1,0 +1,88 @@
+"""A context around a small configuration, and runs that nobody has to make."""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any, cast
+
+from megtrim.config.load import load_config
+from megtrim.console import Console
+from megtrim.loadrun.outcome import ProgramRun
+from megtrim.midout.keepset import KeepSet, ScenarioRecord
+from megtrim.midout.region import Region
+from megtrim.stages.context import Context
+from megtrim.stages.runs import Evidence
+from megtrim.store import Store
+
+CONFIG = "version: 1\nengine: {kind: sample}\nmodels:\n- {name: m, file: m.mge, scenarios: [{name: s}]}\n"
+NOTHING = cast(Any, None)
+
+
+def context(folder: Path, *, accept: bool = False) -> tuple[Context, io.StringIO]:
+    """Return a context whose engine, compiler and devices must not be used, and its console."""
+    (folder / "m.mge").write_bytes(b"model")
+    (folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
+    stream = io.StringIO()
+    made = Context(
+        loaded=load_config(folder / "megtrim.yaml"),
+        engine=NOTHING,
+        toolchain=NOTHING,
+        builder=NOTHING,
+        devices={},
+        store=Store(folder / "out"),
+        console=Console(stream),
+        today=date(2027, 1, 31),
+        accept=accept,
+    )
+    return made, stream
+
+
+def run(rc: int = 0, *, stderr: str = "", timed_out: bool = False) -> ProgramRun:
+    return ProgramRun(
+        argv=("load_and_run",), rc=rc, stdout="", stderr=stderr, wall_s=2.0, timed_out=timed_out
+    )
+
+
+def evidence(
+    ended: ProgramRun | None = None,
+    *,
+    trace: bytes | None = None,
+    outputs: Mapping[str, bytes] | None = None,
+) -> Evidence:
+    return Evidence(run=ended or run(), trace=trace, cache=None, outputs=outputs or {})
+
+
+def trace(*numbers: int) -> bytes:
+    """Return the trace of a run that executed ``kern<N>`` for each number."""
+    lines = [
+        f"N6midout6RegionIJNS_4tags4kernESt17integral_constantIiLi{number}EEEEE"
+        for number in numbers
+    ]
+    return "".join(f"{line}\n" for line in ("midout_trace v1", *lines)).encode()
+
+
+def keep_set(*numbers: int) -> KeepSet:
+    """Return the keep set of one scenario that ran ``kern<N>`` for each number."""
+    record = ScenarioRecord(
+        id="m/s@any",
+        model_sha256="a" * 64,
+        arguments=("--cpu",),
+        inputs=(),
+        algo_cache_sha256=None,
+        threads=1,
+        trace_sha256="b" * 64,
+        regions=tuple(sorted(Region("kern", (number,)) for number in numbers)),
+    )
+    return KeepSet(generation=20220507, scenarios=(record,), operators=None)
+
+
+def floats(*values: float, shape: tuple[int, ...] | None = None, text: str = "dtype") -> bytes:
+    """Return a dumped output of 32-bit floating point."""
+    dimensions = shape or (len(values),)
+    places = (*dimensions, *([0] * (7 - len(dimensions))))
+    head = struct.pack("<III7I", len(text), 0, 7, *places)
+    return head + text.encode() + struct.pack(f"<{len(values)}f", *values)

@@ -1,0 +1,228 @@
+"""Running a plan: once for equal inputs, what a failure ends and what goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from megtrim.errors import (
+    InfrastructureFailure,
+    InputError,
+    Interrupted,
+    MegtrimError,
+    ProductFailure,
+)
+from megtrim.plan.graph import Stage, Task
+from megtrim.plan.why import State, Step
+from megtrim.stages import chain
+from megtrim.stages.context import Context
+from unit.stages.support import context
+
+BUILD = Task(stage=Stage.BUILD, name="plain", needs=())
+TRACE = Task(stage=Stage.PROFILE, name="m/s@any", needs=(BUILD.id,))
+OTHER = Task(stage=Stage.PROFILE, name="m/t@any", needs=())
+VERIFY = Task(stage=Stage.VERIFY, name="m/s@any", needs=(BUILD.id, TRACE.id))
+VERDICT = Task(stage=Stage.VERDICT, name="verdict", needs=(), wants=(BUILD.id, TRACE.id, VERIFY.id))
+TASKS = (BUILD, TRACE, OTHER, VERIFY, VERDICT)
+
+
+class Fake:
+    """A stage module for every stage: what it was asked, and what each task shall do."""
+
+    def __init__(self) -> None:
+        self.worked: list[str] = []
+        self.named: dict[str, Mapping[str, str]] = {}
+        self.does: dict[str, MegtrimError | Mapping[str, Any]] = {}
+
+    def inputs(self, task: Task, context: Context) -> dict[str, str]:
+        rests = {need: context.done[need].key for need in task.needs}
+        wanted = {want: str(want in context.done) for want in task.wants}
+        return {"version": "1", **rests, **wanted, **self.named.get(task.id, {})}
+
+    def work(self, task: Task, context: Context, folder: Path) -> Mapping[str, Any]:
+        self.worked.append(task.id)
+        done = self.does.get(task.id, {})
+        if isinstance(done, MegtrimError):
+            raise done
+        return done
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
+    made = Fake()
+    monkeypatch.setattr(chain, "MODULES", dict.fromkeys(Stage, made))
+    yield made
+
+
+def test_every_task_runs_once(fake: Fake, tmp_path: Path) -> None:
+    """In order; the second run finds everything."""
+    first, said = context(tmp_path)
+    assert chain.run(TASKS, first) == (5, [0] * 5)
+    assert fake.worked == [task.id for task in TASKS]
+    assert list(first.done) == fake.worked
+    assert "  run   build/plain\n  done  build/plain in 0." in said.getvalue()
+
+    second, said = context(tmp_path)
+    assert chain.run(TASKS, second) == (0, [0] * 5)
+    assert len(fake.worked) == 5
+    assert said.getvalue() == "".join(f"  ok    {task.id}\n" for task in TASKS)
+
+
+def test_a_changed_input_redoes_what_rests_on_it(fake: Fake, tmp_path: Path) -> None:
+    """And nothing else."""
+    chain.run(TASKS, context(tmp_path)[0])
+    fake.named[TRACE.id] = {"arguments": "--cpu"}
+    fake.worked.clear()
+
+    assert chain.run(TASKS, context(tmp_path)[0]) == (2, [0] * 5)
+    assert fake.worked == [TRACE.id, VERIFY.id]
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [(ProductFailure("it crashed", hint="look"), 1), (InfrastructureFailure("no phone"), 3)],
+)
+def test_a_failure_ends_what_rests_on_it(
+    fake: Fake, tmp_path: Path, failure: MegtrimError, code: int
+) -> None:
+    """The rest goes on, the verdict too: it speaks of the failure."""
+    fake.does[TRACE.id] = failure
+    made, said = context(tmp_path)
+
+    assert chain.run(TASKS, made) == (3, [0, code, 0, 0])
+
+    assert fake.worked == [BUILD.id, TRACE.id, OTHER.id, VERDICT.id]
+    assert list(made.done) == [BUILD.id, OTHER.id, VERDICT.id]
+    assert made.failed == {TRACE.id: failure}
+    text = said.getvalue()
+    assert f"warning: {TRACE.id}: {failure}\n" in text
+    assert f"  skip  {VERIFY.id}: {TRACE.id} did not succeed\n" in text
+
+
+def test_what_failed_is_tried_again(fake: Fake, tmp_path: Path) -> None:
+    """A failure is no result."""
+    fake.does[TRACE.id] = ProductFailure("once")
+    chain.run(TASKS, context(tmp_path)[0])
+    fake.does.clear()
+    fake.worked.clear()
+
+    assert chain.run(TASKS, context(tmp_path)[0]) == (3, [0] * 5)
+    assert fake.worked == [TRACE.id, VERIFY.id, VERDICT.id]
+
+
+@pytest.mark.parametrize("error", [InputError("no such file"), Interrupted("Ctrl-C")])
+def test_bad_input_and_ctrl_c_end_the_chain(
+    fake: Fake, tmp_path: Path, error: MegtrimError
+) -> None:
+    """At once: what follows would be of no use."""
+    fake.does[TRACE.id] = error
+    made, _ = context(tmp_path)
+
+    with pytest.raises(type(error)):
+        chain.run(TASKS, made)
+
+    assert fake.worked == [BUILD.id, TRACE.id]
+    assert made.failed == {}
+
+
+def test_a_result_can_be_a_failure(fake: Fake, tmp_path: Path) -> None:
+    """A trap is what verification found out: kept, and told again by the second run."""
+    fake.does[VERIFY.id] = {"exit code": 1}
+
+    assert chain.run(TASKS, context(tmp_path)[0]) == (5, [0, 0, 0, 1, 0])
+    assert chain.run(TASKS, context(tmp_path)[0]) == (0, [0, 0, 0, 1, 0])
+
+
+def test_a_keep_set_is_settled_each_time(
+    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that was made before: the committed file may be another now."""
+    task = Task(stage=Stage.HEADER, name="keepset", needs=())
+    settled: list[str] = []
+    monkeypatch.setattr(chain.header, "settle", lambda _, folder: settled.append(folder.name))
+
+    chain.run((task,), context(tmp_path)[0])
+    chain.run((task,), context(tmp_path)[0])
+    assert settled == ["keepset", "keepset"]
+
+    def refuse(*_: object) -> None:
+        raise ProductFailure("it shrank")
+
+    monkeypatch.setattr(chain.header, "settle", refuse)
+    made, _ = context(tmp_path)
+    assert chain.run((task,), made) == (0, [1])
+    assert (made.done, list(made.failed)) == ({}, [task.id])
+
+
+def steps(tmp_path: Path) -> list[tuple[str, str, str]]:
+    made, _ = context(tmp_path)
+    return [(step.task, step.state.value, step.why) for step in chain.plan(TASKS, made)]
+
+
+def test_a_plan_runs_nothing(fake: Fake, tmp_path: Path) -> None:
+    """It says what would run, and what waits for that."""
+    assert steps(tmp_path) == [
+        ("build/plain", "run", "there is no result yet"),
+        ("profile/m/s@any", "waits", "on build/plain"),
+        ("profile/m/t@any", "run", "there is no result yet"),
+        ("verify/m/s@any", "waits", "on build/plain"),
+        ("verdict/verdict", "waits", "on build/plain"),
+    ]
+    assert fake.worked == []
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_plan_says_why(fake: Fake, tmp_path: Path) -> None:
+    """By the inputs of the last result."""
+    chain.run(TASKS, context(tmp_path)[0])
+    fake.named[TRACE.id] = {"version": "2"}
+
+    assert steps(tmp_path) == [
+        ("build/plain", "done", "nothing it rests on changed"),
+        ("profile/m/s@any", "run", "version changed (1 → 2)"),
+        ("profile/m/t@any", "done", "nothing it rests on changed"),
+        ("verify/m/s@any", "waits", "on profile/m/s@any"),
+        ("verdict/verdict", "waits", "on profile/m/s@any"),
+    ]
+
+
+def test_a_plan_names_the_folders_of_what_is_done(fake: Fake, tmp_path: Path) -> None:
+    """Relative to the folder of results."""
+    made, _ = context(tmp_path)
+    chain.run((BUILD,), made)
+    key = made.done[BUILD.id].key
+
+    assert chain.plan((BUILD,), context(tmp_path)[0]) == (
+        Step(
+            task="build/plain",
+            stage="build",
+            name="plain",
+            state=State.DONE,
+            why="nothing it rests on changed",
+            folder=f"build/{key}",
+        ),
+    )
+
+
+def test_a_plan_goes_on_where_inputs_cannot_be_named(
+    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It tells why instead."""
+
+    def refuse(task: Task, context: Context) -> dict[str, str]:
+        raise InputError("m.mge cannot be read")
+
+    inputs: Callable[..., dict[str, str]] = refuse
+    monkeypatch.setattr(fake, "inputs", inputs)
+
+    assert steps(tmp_path)[0] == ("build/plain", "waits", "m.mge cannot be read")
+
+
+def test_every_stage_has_its_module() -> None:
+    """The table is whole, and each entry is the module of that name."""
+    assert set(chain.MODULES) == set(Stage)
+    for stage, module in chain.MODULES.items():
+        assert getattr(module, "__name__", "") == f"megtrim.stages.{stage}"

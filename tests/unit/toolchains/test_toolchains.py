@@ -1,0 +1,232 @@
+"""Finding a compiler: which is taken, what a build is told about it, what is said without one."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+import pytest
+
+from megtrim import toolchains
+from megtrim.errors import InputError
+from megtrim.process import Processes
+from megtrim.recipe import Toolchain
+from megtrim.toolchains import clang_linux_arm64, host, tools, zig
+
+
+def machine(tmp_path: Path, *names: str) -> Processes:
+    """Return a machine whose programs of these names tell their name and arguments."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in names:
+        program = folder / name
+        program.write_text(f'#!/bin/sh\necho "{name} version 1 $*"\necho more\n', encoding="utf-8")
+        program.chmod(0o755)
+    return Processes({"PATH": str(folder)})
+
+
+@pytest.mark.parametrize(
+    ("there", "taken"),
+    [
+        (("g++", "gcc", "clang++", "clang"), ("gcc", "g++")),
+        (("g++", "clang++", "clang"), ("clang", "clang++")),
+        (("c++", "cc"), ("cc", "c++")),
+    ],
+)
+def test_the_hosts_own_compiler(
+    tmp_path: Path, there: tuple[str, ...], taken: tuple[str, str]
+) -> None:
+    """The first pair of C and C++ that is whole; symbols and build id are left out."""
+    found = host.find(machine(tmp_path, *there))
+
+    c, cxx = (str(tmp_path / "bin" / name) for name in taken)
+    assert found == Toolchain(
+        kind="host",
+        target=f"{taken[1]} version 1 -dumpmachine\nmore",
+        machine=platform.machine(),
+        version=f"{taken[1]} version 1 --version",
+        c_compiler=(c,),
+        cxx_compiler=(cxx,),
+        link_flags=("-s", "-Wl,--build-id=none"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("find", "message", "hint"),
+    [
+        (host.find, "this machine has no C++ compiler of its own", "apt-get install g++"),
+        (
+            clang_linux_arm64.find,
+            "clang and lld of one version were not found",
+            "apt-get install clang-14 lld-14",
+        ),
+    ],
+)
+def test_a_missing_compiler_is_an_input_error(
+    tmp_path: Path, find: toolchains.Find, message: str, hint: str
+) -> None:
+    """With how to get it."""
+    with pytest.raises(InputError) as caught:
+        find(machine(tmp_path))
+
+    assert caught.value.message == message
+    assert hint in caught.value.hint
+
+
+def test_a_missing_zig_is_an_input_error(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes as a package."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+    with pytest.raises(InputError) as caught:
+        zig.find(processes)
+    assert caught.value.message == "the package ziglang is not installed"
+    assert caught.value.hint == "pip install 'megtrim[zig]'"
+
+
+def test_clang_and_lld_of_one_version_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """14 before all others; a linker of another version does not count."""
+    names = [
+        *(f"{name}-15" for name in ("clang", "clang++", "ld.lld")),
+        *(f"{name}-15" for name in ("llvm-strip", "llvm-ar", "llvm-ranlib")),
+        *("clang++-14", "clang++", "ld.lld"),
+    ]
+    sysroot = tmp_path / "sysroot"
+    monkeypatch.setattr(clang_linux_arm64, "_SYSROOT", sysroot)
+    processes = machine(tmp_path, *names)
+
+    with pytest.raises(InputError) as caught:
+        clang_linux_arm64.find(processes)
+    assert caught.value.message == f"the arm64 C library is not below {sysroot}"
+
+    (sysroot / "lib").mkdir(parents=True)
+    (sysroot / "lib" / "ld-linux-aarch64.so.1").touch()
+    folder = tmp_path / "bin"
+    assert clang_linux_arm64.find(processes) == Toolchain(
+        kind="clang-linux-arm64",
+        target="aarch64-linux-gnu",
+        machine="aarch64",
+        version="clang++-15 version 1 --version",
+        c_compiler=(f"{folder}/clang-15",),
+        cxx_compiler=(f"{folder}/clang++-15",),
+        compile_flags=("--target=aarch64-linux-gnu",),
+        link_flags=(
+            "--target=aarch64-linux-gnu",
+            f"-fuse-ld={folder}/ld.lld-15",
+            "-Wl,--build-id=none",
+        ),
+        strip=(f"{folder}/llvm-strip-15", "--strip-all"),
+        archiver=f"{folder}/llvm-ar-15",
+        ranlib=f"{folder}/llvm-ranlib-15",
+        host_cxx=(f"{folder}/clang++-15",),
+        sysroot=sysroot,
+    )
+
+    (folder / "llvm-ar-15").unlink()
+    with pytest.raises(InputError, match=r"^llvm-ar-15 is not on the path"):
+        clang_linux_arm64.find(processes)
+
+
+def chosen(monkeypatch: pytest.MonkeyPatch, *there: str, emulated: bool) -> str:
+    """Say which compiler ``auto`` takes where only those in ``there`` are found."""
+    calls = {"zig": (zig, "find"), "zig native": (zig, "find_native"), "host": (host, "find")}
+    for name, (module, function) in calls.items():
+
+        def find(_processes: Processes, name: str = name) -> str:
+            if name not in there:
+                raise InputError(f"no {name}")
+            return name
+
+        monkeypatch.setattr(module, function, find)
+    return str(toolchains.find("auto", Processes({}), emulated=emulated))
+
+
+@pytest.mark.parametrize(
+    ("there", "emulated", "taken"),
+    [
+        (("zig", "zig native", "host"), True, "zig"),
+        (("zig", "zig native", "host"), False, "zig native"),
+        (("zig native", "host"), True, "zig native"),
+        (("host",), True, "host"),
+        (("host",), False, "host"),
+    ],
+)
+def test_auto_takes_the_best_that_is_there(
+    monkeypatch: pytest.MonkeyPatch, there: tuple[str, ...], emulated: bool, taken: str
+) -> None:
+    """arm64 where such programs can run, else this machine's own architecture."""
+    assert chosen(monkeypatch, *there, emulated=emulated) == taken
+
+
+def test_auto_says_all_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the easiest remedy."""
+    with pytest.raises(InputError) as caught:
+        chosen(monkeypatch, emulated=True)
+
+    assert caught.value.message == ("no C++ compiler was found: no zig; no zig native; no host")
+    assert "pip install ziglang" in caught.value.hint
+
+
+def test_a_kind_that_was_asked_for_is_taken(tmp_path: Path) -> None:
+    """Or refused: nothing else is taken in its place."""
+    assert toolchains.find("host", machine(tmp_path, "g++", "gcc"), emulated=True).kind == "host"
+    with pytest.raises(InputError, match="clang and lld"):
+        toolchains.find("clang-linux-arm64", Processes({"PATH": "/nowhere"}), emulated=True)
+
+
+def test_programs_are_looked_for_on_the_given_path(tmp_path: Path) -> None:
+    """That of the environment that megtrim was given, not of the running process."""
+    processes = machine(tmp_path, "tool")
+
+    assert tools.which(processes, "tool") == str(tmp_path / "bin" / "tool")
+    assert tools.which(processes, "sh") is None
+    assert tools.which(Processes({}), "sh") is None
+    assert tools.need(processes, "tool", hint="") == str(tmp_path / "bin" / "tool")
+    assert tools.first_line(processes, str(tmp_path / "bin/tool"), "-v") == "tool version 1 -v"
+    with pytest.raises(InputError) as caught:
+        tools.need(processes, "gone", hint="get it")
+    assert (caught.value.message, caught.value.hint) == ("gone is not on the path", "get it")
+
+
+def test_what_enters_a_key() -> None:
+    """Another version or another flag is another build; where the compiler lies is not."""
+    found = Toolchain(
+        kind="k",
+        target="t",
+        machine="m",
+        version="v",
+        c_compiler=("/somewhere/cc",),
+        cxx_compiler=("/somewhere/c++",),
+        compile_flags=("-a", "-b"),
+        link_flags=("-s",),
+    )
+
+    assert found.identity() == {
+        "kind": "k",
+        "target": "t",
+        "version": "v",
+        "compile flags": "-a -b",
+        "link flags": "-s",
+    }
+
+
+@pytest.mark.chain
+@pytest.mark.parametrize(
+    ("find", "architecture"), [(zig.find, "aarch64"), (zig.find_native, platform.machine())]
+)
+def test_zig_makes_static_programs(
+    processes: Processes, find: toolchains.Find, architecture: str
+) -> None:
+    """For arm64 and for this machine."""
+    found = find(processes)
+
+    target = f"{architecture}-linux-musl"
+    assert (found.kind, found.target, found.machine) == ("zig", target, architecture)
+    assert found.cxx_compiler[1:] == ("c++",)
+    assert found.c_compiler == (found.cxx_compiler[0], "cc")
+    assert found.compile_flags == ("-target", target)
+    assert found.link_flags == ("-target", target, "-static", "-s", "-Wl,--build-id=none")
+    assert found.sysroot is None

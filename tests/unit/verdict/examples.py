@@ -1,0 +1,317 @@
+"""Verdicts for tests: a pass, a failure, an unverified one, a big one and a hostile one.
+
+Each is joined from facts, as the chain does it; the numbers are of the size that a real engine has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from megtrim.verdict.join import Facts, join
+from megtrim.verdict.model import (
+    ArtifactSizes,
+    BudgetRow,
+    BudgetStatus,
+    Check,
+    CheckKind,
+    CheckStatus,
+    DeviceIdentity,
+    EngineIdentity,
+    OperatorsUse,
+    OperatorUse,
+    OutputResult,
+    RegionsUse,
+    RegionUse,
+    ScenarioResult,
+    ScenarioStatus,
+    TagUse,
+    ToolchainIdentity,
+    TrimChoice,
+    VariantSize,
+    Verdict,
+)
+
+RESNET = "resnet18-s/default@any"
+TUNED = "resnet18-s/tuned@armv82-dotprod"
+MOBILENET = "mobilenet-s/default@any"
+PLAIN_BYTES = 39_300_016
+REDUCED_BYTES = 2_641_920
+HOSTILE = "@admin see #1 <script>alert(1)</script> | `x` ]]> \x00\x1b[31mred\x1b[0m \ud800 \uffff"
+
+
+def sizes(reduced_bytes: int = REDUCED_BYTES) -> ArtifactSizes:
+    """Return load_and_run in its three variants."""
+
+    def variant(name: str, size_bytes: int, shares: tuple[int, ...]) -> VariantSize:
+        names = ("text", "rodata", "data", "relocations", "unwind")
+        parts = [size_bytes * share // 1000 for share in shares]
+        rest = size_bytes - sum(parts)
+        sections = (*zip(names, parts, strict=True), ("other", rest))
+        share = size_bytes / PLAIN_BYTES
+        return VariantSize(variant=name, size_bytes=size_bytes, share=share, sections=sections)
+
+    return ArtifactSizes(
+        name="load_and_run",
+        sizes=(
+            variant("plain", PLAIN_BYTES, (702, 84, 41, 63, 98)),
+            variant("profile", 41_204_312, (690, 101, 40, 67, 92)),
+            variant("reduced", reduced_bytes, (588, 121, 72, 96, 109)),
+        ),
+    )
+
+
+def tag(
+    name: str, kept: int, held: int, *, meaning: str = "", scenarios: tuple[str, ...] = (RESNET,)
+) -> TagUse:
+    """Return a tag with ``kept`` regions ``name<0>``, ``name<1>`` ..."""
+    regions = tuple(
+        RegionUse(name=f"{name}<{number}>", meaning=meaning, scenarios=scenarios)
+        for number in range(kept)
+    )
+    return TagUse(tag=name, kept=kept, held=held, regions=regions)
+
+
+def regions() -> RegionsUse:
+    """Return 149 of 900 regions under ten tags, one of them lost altogether."""
+    both = (MOBILENET, RESNET)
+    by_tag = (
+        tag("megbrain_misc", 5, 9, scenarios=both),
+        tag("megdnn_arm_exec_fp32", 1, 14),
+        tag("megdnn_common_elemwise", 86, 118, scenarios=both),
+        tag("megdnn_common_elemwise_mode", 2, 61, meaning="FUSE_ADD_RELU"),
+        tag("megdnn_fallback_winograd", 0, 212),
+        tag("megdnn_fb_gi_f32_4x12", 12, 40, meaning="AlgoF32Gi4x12::exec"),
+        tag("megdnn_fp32_sgemv", 2, 2, meaning="AlgoF32Gemv::get_workspace", scenarios=both),
+        tag("megdnn_gi_conv_f32", 6, 180, scenarios=(RESNET, TUNED)),
+        tag("megdnn_naive_pooling", 24, 104),
+        tag("midout_iv", 11, 160, scenarios=both),
+    )
+    kept, held = sum(use.kept for use in by_tag), sum(use.held for use in by_tag)
+    assert (kept, held) == (149, 900)
+    return RegionsUse(held=held, kept=kept, by_tag=by_tag)
+
+
+def operators() -> OperatorsUse:
+    """Return what the two models need."""
+    both = ("mobilenet-s", "resnet18-s")
+
+    def use(name: str, models: tuple[str, ...] = both) -> OperatorUse:
+        return OperatorUse(name=name, models=models)
+
+    names = ("ConvBiasForward", "Elemwise", "Host2DeviceCopy", "ImmutableTensor", "MatrixMul")
+    return OperatorsUse(
+        kept=(*(use(name) for name in names), use("PoolingForward", ("resnet18-s",))),
+        dtypes=(use("Byte"), use("Float32"), use("Int32")),
+        elemwise_modes=(use("ADD"), use("FUSE_ADD_RELU", ("resnet18-s",))),
+    )
+
+
+def scenario(scenario_id: str, **changes: object) -> ScenarioResult:
+    """Return a scenario that passed, with ``changes``."""
+    path, cpu_class = scenario_id.split("@")
+    model, name = path.split("/")
+    passed = ScenarioResult(
+        id=scenario_id,
+        model=model,
+        scenario=name,
+        cpu_class=cpu_class,
+        arguments=("--cpu", "--iter", "1"),
+        device="qemu-arm64",
+        status=ScenarioStatus.PASS,
+        regions=149,
+        time_s=1.25,
+        text="outputs equal to the last bit (1 tensor, 40 bytes)",
+        outputs=(
+            OutputResult(name="run0-var178", size_bytes=40, equal=True, largest_difference=0.0),
+        ),
+        log_tail="load model: 2.841ms\n=== going to run for 1 times\niter 0/1: 10.2ms\n",
+        reproduce=f"megtrim verify --config megtrim.yaml --device qemu-arm64 {scenario_id}",
+    )
+    return replace(passed, **changes)  # type: ignore[arg-type]
+
+
+def budget(**changes: object) -> BudgetRow:
+    """Return a budget of 2.75 MiB, 16 KiB of growth, that is kept, with ``changes``."""
+    kept = BudgetRow(
+        artifact="load_and_run",
+        variant="reduced",
+        size_bytes=REDUCED_BYTES,
+        max_bytes=2_883_584,
+        growth_bytes=1_024,
+        growth_max_bytes=16_384,
+        baseline="main at 2981d11",
+        status=BudgetStatus.PASS,
+    )
+    return replace(kept, **changes)  # type: ignore[arg-type]
+
+
+def build_check(variant: str, time_s: float) -> Check:
+    """Return the passed check of one variant's build."""
+    return Check(
+        id=f"build:{variant}",
+        kind=CheckKind.BUILD,
+        subject=variant,
+        status=CheckStatus.PASS,
+        text=f"{variant} was built",
+        time_s=time_s,
+        file="megtrim.yaml",
+        line=3,
+    )
+
+
+def facts(**changes: object) -> Facts:
+    """Return the facts of a trim where all went well, with ``changes``."""
+    good = Facts(
+        project="camera-app",
+        config="megtrim.yaml",
+        lines={RESNET: 21, TUNED: 22, MOBILENET: 27, "load_and_run": 34},
+        engine=EngineIdentity(
+            kind="megengine",
+            generation=20220507,
+            digest="9f4c0d8e1b7a6532" * 4,
+            commit="c2f1e0b6a3d94857",
+            dirty=(),
+        ),
+        toolchain=ToolchainIdentity(
+            kind="clang-linux-arm64", target="aarch64-linux-gnu", version="clang 14.0.6"
+        ),
+        devices=(
+            DeviceIdentity(
+                name="qemu-arm64", kind="qemu", facts={"cpu": "max", "version": "7.2.22"}
+            ),
+        ),
+        trim=TrimChoice(level="region", layout="scoped", minimum_size=True, optimize="none"),
+        artifacts=(sizes(),),
+        regions=regions(),
+        operators=operators(),
+        scenarios=(
+            scenario(RESNET),
+            scenario(MOBILENET, regions=132, time_s=0.75),
+            scenario(TUNED, arguments=("--cpu", "--fast-run"), time_s=2.5),
+        ),
+        budgets=(budget(),),
+        checks=(
+            build_check("plain", 1620.5),
+            build_check("profile", 1560.0),
+            build_check("reduced", 1080.0),
+        ),
+    )
+    return replace(good, **changes)  # type: ignore[arg-type]
+
+
+def passing() -> Verdict:
+    """Return a verdict where three scenarios passed and the budget is kept."""
+    return join(facts())
+
+
+def trapped() -> ScenarioResult:
+    """Return a scenario that needs two regions which were not kept."""
+    return scenario(
+        TUNED,
+        arguments=("--cpu", "--enable-nchw44"),
+        status=ScenarioStatus.TRAP,
+        text="trapped: 2 regions that it needs were not kept",
+        outputs=(),
+        missing_regions=(
+            "megdnn_fallback_winograd<-1290123641, 0>",
+            "megdnn_gi_conv_f32<7, megdnn::ConvBiasForward>",
+        ),
+        log_tail="Trace/breakpoint trap\n",
+        reproduce="megtrim verify --config megtrim.yaml --probe resnet18-s -- --enable-nchw44",
+    )
+
+
+def failing() -> Verdict:
+    """Return a verdict with a trap, a parity break, and a budget that is broken both ways."""
+    broken = budget(
+        size_bytes=2_998_272, growth_bytes=356_352, status=BudgetStatus.FAIL, max_bytes=2_883_584
+    )
+    parity = scenario(
+        MOBILENET,
+        status=ScenarioStatus.PARITY,
+        text="1 of 1 outputs differs: run0-var178 by up to 0.0125",
+        outputs=(
+            OutputResult(name="run0-var178", size_bytes=40, equal=False, largest_difference=0.0125),
+        ),
+    )
+    return join(
+        facts(
+            artifacts=(sizes(2_998_272),),
+            scenarios=(scenario(RESNET), trapped(), parity),
+            budgets=(broken,),
+            warnings=("the engine's checkout has changes that are not committed: 2 files",),
+        )
+    )
+
+
+def unverified(*, expired: bool = False) -> Verdict:
+    """Return a verdict where one phone slept and one device failed; perhaps for too long."""
+    asleep = scenario(
+        TUNED,
+        status=ScenarioStatus.UNVERIFIED,
+        device="pixel-6",
+        text=f"unverified, last proof {20 if expired else 3} days old",
+        outputs=(),
+        log_tail="",
+    )
+    lost = scenario(
+        MOBILENET,
+        status=ScenarioStatus.INFRASTRUCTURE,
+        text="qemu-aarch64 did not start: no space left on device",
+        outputs=(),
+        log_tail="",
+    )
+    ids = frozenset({TUNED}) if expired else frozenset[str]()
+    return join(facts(scenarios=(scenario(RESNET), asleep, lost), expired=ids))
+
+
+def big(count: int = 2000) -> Verdict:
+    """Return a verdict that keeps ``count`` regions under fifty tags, each for three scenarios."""
+    wanted = (MOBILENET, RESNET, TUNED)
+    meaning = "AlgoF32Gi4x12::get_preprocess_workspace"
+    by_tag = tuple(
+        tag(
+            f"megdnn_fallback_kernel_{number:02}",
+            count // 50,
+            count // 50 + number,
+            meaning=meaning,
+            scenarios=wanted,
+        )
+        for number in range(50)
+    )
+    held = sum(use.held for use in by_tag)
+    return join(facts(regions=RegionsUse(held=held, kept=count, by_tag=by_tag)))
+
+
+def hostile() -> Verdict:
+    """Return a failure whose every free text tries to break out of the report."""
+    scenario_id = f"m/{HOSTILE}@any"
+    bad = ScenarioResult(
+        id=scenario_id,
+        model=HOSTILE,
+        scenario=HOSTILE,
+        cpu_class=HOSTILE,
+        arguments=(HOSTILE, "--x=```"),
+        device=HOSTILE,
+        status=ScenarioStatus.TRAP,
+        regions=1,
+        time_s=0.0,
+        text=HOSTILE,
+        missing_regions=(HOSTILE,),
+        log_tail=f"```\n</pre></details>{HOSTILE}\n" * 3,
+        reproduce=f"megtrim verify '{HOSTILE}'",
+    )
+    return join(
+        facts(
+            project=HOSTILE,
+            devices=(DeviceIdentity(name=HOSTILE, kind=HOSTILE, facts={HOSTILE: HOSTILE}),),
+            scenarios=(bad,),
+            regions=RegionsUse(held=2, kept=1, by_tag=(tag(HOSTILE, 1, 2, meaning=HOSTILE),)),
+            operators=OperatorsUse(
+                kept=(OperatorUse(name=HOSTILE, models=(HOSTILE,)),), dtypes=(), elemwise_modes=()
+            ),
+            artifacts=(replace(sizes(), name=HOSTILE),),
+            budgets=(budget(artifact=HOSTILE, waiver=HOSTILE),),
+            warnings=(HOSTILE,),
+        )
+    )

@@ -1,0 +1,189 @@
+"""verdict.json as text: what is written is read back, anything else is refused in one sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.errors import InputError
+from megtrim.verdict import document
+from megtrim.verdict.model import OutputResult, Verdict, parse_verdict, to_json
+from unit.verdict.examples import (
+    big,
+    failing,
+    hostile,
+    passing,
+    scenario,
+    unverified,
+)
+
+
+@pytest.mark.parametrize("make", [passing, failing, unverified, big, hostile])
+def test_what_is_written_is_read_back(make: Callable[[], Verdict]) -> None:
+    """Also where texts hold what no encoding can hold."""
+    text = to_json(make())
+
+    assert parse_verdict(text, source="verdict.json") == make()
+    assert text == to_json(make())
+    assert text.isascii()
+    assert text.endswith("}\n")
+
+
+def test_the_keys_are_the_documented_ones() -> None:
+    """Other tools read this file, so its words do not change by accident."""
+    written = json.loads(to_json(failing()))
+
+    assert list(written) == [
+        "version", "verdict", "headline", "checks", "project", "config", "engine", "toolchain",
+        "devices", "trim", "artifacts", "regions", "operators", "scenarios", "budgets", "warnings",
+    ]  # fmt: skip
+    assert list(written["checks"][0]) == [
+        "id", "kind", "subject", "status", "text", "detail", "hint", "time_s", "file", "line",
+        "reproduce",
+    ]  # fmt: skip
+    assert list(written["scenarios"][0]) == [
+        "id", "model", "scenario", "class", "arguments", "device", "status", "regions", "time_s",
+        "text", "outputs", "missing_regions", "log_tail", "reproduce",
+    ]  # fmt: skip
+    assert list(written["budgets"][0]) == [
+        "artifact", "variant", "size_bytes", "max_bytes", "growth_bytes", "growth_max_bytes",
+        "baseline", "waiver", "status",
+    ]  # fmt: skip
+    assert list(written["regions"]) == ["held", "kept", "by_tag"]
+    assert list(written["regions"]["by_tag"][0]) == ["tag", "kept", "held", "regions"]
+    assert list(written["operators"]) == ["kept", "dtypes", "elemwise_modes"]
+    assert written["version"] == 1
+    assert written["verdict"] == "fail"
+    assert written["devices"][0]["facts"] == {"cpu": "max", "version": "7.2.22"}
+    assert written["artifacts"][0]["sizes"][0]["sections"][0] == ["text", 27_588_611]
+
+
+@pytest.mark.parametrize("difference", [float("nan"), float("inf"), None])
+def test_a_difference_that_is_no_number_becomes_null(difference: float | None) -> None:
+    """JSON has no NaN, and a reader would stop at it."""
+    output = OutputResult(name="x", size_bytes=4, equal=False, largest_difference=difference)
+    verdict = replace(passing(), scenarios=(scenario("m/s@c", outputs=(output,)),))
+
+    read = parse_verdict(to_json(verdict), source="verdict.json")
+
+    assert read.scenarios[0].outputs[0].largest_difference is None
+
+
+def changed(path: str, value: object) -> str:
+    """Return a good verdict's text with the value at ``path`` replaced, or removed if Ellipsis."""
+    tree: Any = json.loads(to_json(passing()))
+    *way, last = [int(step) if step.isdigit() else step for step in path.split(".")]
+    place = tree
+    for step in way:
+        place = place[step]
+    if value is ...:
+        del place[last]
+    else:
+        place[last] = value
+    return json.dumps(tree)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("version", 2, "version: found 2, expected 1"),
+        ("version", True, "version: found True, expected a whole number"),
+        ("verdict", "good", "verdict: found 'good', expected one of pass, fail, inconclusive"),
+        ("verdict", "fail", "verdict: found fail, expected what its checks add up to: pass"),
+        ("headline", 5, "headline: found 5, expected text"),
+        ("checks", {}, "checks: found {}, expected a list"),
+        ("checks.0.line", 0, "checks: found a line below 1, expected 1 or more"),
+        ("checks.0.line", 1.5, "checks[0].line: found 1.5, expected a whole number"),
+        ("checks.0.time_s", "1", "checks[0].time_s: found '1', expected a number"),
+        ("checks.0.time_s", -1, "checks[0].time_s: found -1, expected a number from 0 to"),
+        ("checks.0.time_s", 1e30, "checks[0].time_s: found 1e+30, expected a number from 0 to"),
+        ("checks.1.id", "build:plain", "checks: found id 'build:plain' twice"),
+        ("scenarios.2.status", "ok", "scenarios[2].status: found 'ok', expected one of pass, trap"),
+        (
+            "scenarios.2.class",
+            ...,
+            "scenarios[2]: found no key 'class', expected exactly id, model",
+        ),
+        ("scenarios.0.extra", 1, "scenarios[0]: found key 'extra', expected exactly id, model"),
+        ("trim.minimum_size", 1, "trim.minimum_size: found 1, expected true or false"),
+        ("devices.0.facts", [], "devices[0].facts: found [], expected an object of texts"),
+        ("devices.0.facts.cpu", 1, "devices[0].facts.cpu: found 1, expected text"),
+        ("regions.held", -1, "regions.held: found -1, expected a number from 0 to"),
+        ("artifacts.0.sizes.0.sections.0", ["text"], "expected a list of 2"),
+        ("artifacts.0.sizes.0.sections.0.1", "x", "sections[0][1]: found 'x', expected a whole"),
+        ("budgets.0.max_bytes", "2 MiB", "budgets[0].max_bytes: found '2 MiB', expected a whole"),
+        ("engine", None, "engine: found None, expected an object"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_path(path: str, value: object, said: str) -> None:
+    """One sentence: the file, the path, what was found, what was expected."""
+    with pytest.raises(InputError) as caught:
+        parse_verdict(changed(path, value), source="out/verdict.json")
+
+    assert caught.value.message.startswith("out/verdict.json:1: ")
+    assert said in caught.value.message
+    assert caught.value.hint == "make it again with: megtrim verdict"
+
+
+@pytest.mark.parametrize(("path", "value"), [("growth_bytes", -5), ("max_bytes", None)])
+def test_a_shrunken_binary_and_an_unlimited_one_are_fine(path: str, value: object) -> None:
+    """Growth may be negative; a limit may be missing."""
+    verdict = parse_verdict(changed(f"budgets.0.{path}", value), source="verdict.json")
+
+    assert getattr(verdict.budgets[0], path) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "v.json:1: found no JSON here"),
+        ("{\n\n x}", "v.json:3: found no JSON here"),
+        ("[]", "v.json:1: top level: found [], expected an object"),
+        ('{"a": 1, "a": 2}', "v.json:1: found a key twice in one object"),
+        ('{"a": NaN}', "v.json:1: a number: found 'NaN', expected a finite number"),
+        ("[" * 100_000, "v.json:1: found JSON that is nested too deep"),
+        ('{"version": ' + "9" * 5000 + "}", "v.json:1: "),
+    ],
+)
+def test_what_is_no_verdict_is_refused(text: str, said: str) -> None:
+    """Never a traceback, never a hang."""
+    with pytest.raises(InputError) as caught:
+        parse_verdict(text, source="v.json")
+
+    assert said in caught.value.message
+
+
+def test_a_huge_file_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is in characters."""
+    monkeypatch.setattr(document, "LARGEST_DOCUMENT", 100)
+    with pytest.raises(InputError, match="length: found 101, expected a document of at most 100"):
+        parse_verdict(" " * 101, source="v.json")
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_any_json_is_read_or_refused(value: object) -> None:
+    """Nothing but an InputError leaves the parser."""
+    with pytest.raises(InputError):
+        parse_verdict(json.dumps(value), source="v.json")
+
+
+@given(st.sampled_from(sorted(json.loads(to_json(passing())))), st.integers() | st.text())
+def test_any_wrong_part_is_refused_or_reads_as_text(key: str, value: object) -> None:
+    """A part of another shape never slips through."""
+    try:
+        verdict = parse_verdict(changed(key, value), source="v.json")
+    except InputError:
+        return
+
+    assert getattr(verdict, key) == value
