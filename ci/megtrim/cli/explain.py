@@ -76,10 +76,9 @@ def _kept(thing: str, loaded: LoadedConfig) -> dict[str, Any]:
     if scenarios:
         return {scenario.id: _scenario(scenario.id, keep) for scenario in scenarios}
     regions = [region for region in needed if thing in (region.tag, str(region))]
-    if not regions:
-        msg = f"{path} knows no model, scenario, tag or region {thing!r}"
-        raise InputError(msg, hint="a region that is not there is not kept: no scenario ran it")
     names = NameTable(open_engine(loaded, open_processes()).texts())
+    if not regions:
+        return {thing: _stranger(thing, path, names)}
     return {str(region): _region(region, needed[region], names) for region in regions}
 
 
@@ -101,6 +100,18 @@ def _region(region: Region, scenarios: tuple[str, ...], names: NameTable) -> dic
         "needed by": list(scenarios),
         "source": [f"{file}:{line}" for file, line in names.places(region)],
     }
+
+
+def _stranger(thing: str, path: Path, names: NameTable) -> dict[str, Any]:
+    """Say where a region stands that the keep set lacks: people ask after a trap."""
+    region = Region.parse(thing if "<" in thing else f"{thing}<>")
+    places = names.places(region)
+    if not places:
+        msg = f"{path} and the engine's source know no model, scenario, tag or region {thing!r}"
+        raise InputError(msg, hint="`megtrim explain --help` shows what can be asked")
+    source = [f"{file}:{line}" for file, line in places]
+    kept = "no: no scenario runs it"
+    return {"kept": kept, "meaning": names.meaning(region), "source": source}
 
 
 def _lines(facts: dict[str, Any], indent: str = "") -> Iterator[str]:

@@ -43,6 +43,8 @@ def init(models: tuple[Path, ...], config: Path, engine: Path | None) -> int:
         "megengine" if engine else "sample",
         models=[_model(path, config) for path in models],
         source=_relative(engine, config) if engine else "",
+        # The toolchain that MegEngine is known to build with; auto would take zig.
+        toolchain="clang-linux-arm64" if engine else "auto",
     )
     write_atomically(config, text)
     click.echo(f"wrote {config}; next: megtrim trim --config {config}")

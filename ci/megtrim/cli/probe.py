@@ -14,7 +14,9 @@ from megtrim.config.scenarios import all_scenarios
 from megtrim.errors import EXIT_PASS, InputError, ProductFailure, worst
 from megtrim.loadrun.arguments import check_arguments
 from megtrim.loadrun.outcome import Ending, ending
-from megtrim.midout.keepset import read_keep_set
+from megtrim.midout.keepset import KeepSet, read_keep_set
+from megtrim.models.operators import strip_version
+from megtrim.models.reader import read_model
 from megtrim.plan.graph import HEADER, PROFILE, REDUCED, Stage, tasks, through
 from megtrim.stages import chain
 from megtrim.stages.context import Context, binary
@@ -68,9 +70,25 @@ def execute(options: Options, wanted: Request, *, as_json: bool) -> int:
         return EXIT_PASS
     profile = binary(context.done[PROFILE], context.target())
     keep = read_keep_set(context.done[HEADER].file(KEEP_SET_FILE))
-    found = explain(reduced.run, run_on(device, order.with_program(profile)), keep)
+    found = explain(
+        reduced.run,
+        run_on(device, order.with_program(profile)),
+        keep,
+        lacking_operators=_lacking_operators(order.model, keep),
+    )
     click.echo(_told(wanted, found, as_json=as_json))
     return ProductFailure.exit_code
+
+
+def _lacking_operators(model: Path, keep: KeepSet) -> tuple[str, ...]:
+    """Return the model's operators that the keep set lacks; none where either is not known."""
+    if keep.operators is None:
+        return ()
+    try:
+        held = {strip_version(name) for name, _ in read_model(model).operators}
+    except InputError:
+        return ()  # a damaged model: the run itself will say so
+    return tuple(sorted(held - dict(keep.operators.operators).keys()))
 
 
 def _order(wanted: Request, context: Context) -> RunOrder:
@@ -101,16 +119,19 @@ def _order(wanted: Request, context: Context) -> RunOrder:
 def _told(wanted: Request, found: Diagnosis | None, *, as_json: bool) -> str:
     status = found.status if found else "pass"
     text = found.text if found else "it ran to its end on the reduced build"
-    missing = [str(region) for region in found.missing] if found else []
+    missing = list(found.missing) if found else []
+    operators = list(found.lacking_operators) if found else []
     if as_json:
         facts = {"model": wanted.model, "arguments": list(wanted.arguments), "status": status}
-        return json.dumps(facts | {"text": text, "missing regions": missing}, indent=1)
+        lacking = {"missing regions": missing, "missing operators": operators}
+        return json.dumps(facts | {"text": text} | lacking, indent=1)
     lines = [
         f"{status}: {text}",
         f"  model      {wanted.model}",
         f"  arguments  {' '.join(wanted.arguments)}",
+        *(f"  operator   {operator}" for operator in operators),
         *(f"  region     {region}" for region in missing),
     ]
-    if missing:
+    if missing or operators:
         lines.append("  to keep them, add this run as a scenario and run megtrim trim again")
     return "\n".join(lines)

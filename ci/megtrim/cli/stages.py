@@ -10,7 +10,7 @@ import click
 from megtrim.cli import probe
 from megtrim.cli.setup import Options, common, describe, open_context
 from megtrim.errors import worst
-from megtrim.plan.graph import Stage, tasks, through
+from megtrim.plan.graph import VERDICT, Stage, tasks, through
 from megtrim.report import table
 from megtrim.stages import chain
 from megtrim.stages.context import Context
@@ -35,9 +35,19 @@ Examples:
 
 
 def execute(
-    options: Options, stage: Stage, *, as_json: bool, accept: bool = False, again: bool = False
+    options: Options,
+    stage: Stage,
+    *,
+    as_json: bool,
+    accept: bool = False,
+    again: bool = False,
+    by_verdict: bool = False,
 ) -> int:
-    """Run the stage and what it rests on; return the exit status."""
+    """Run the stage and what it rests on; return the exit status.
+
+    A chain exits as its worst stage. ``by_verdict``: as the joined verdict decides, where there
+    is one: it knows what a failed device means.
+    """
     context = open_context(options, accept=accept)
     describe(context)
     every = tasks(context.loaded.config)
@@ -48,6 +58,9 @@ def execute(
     if ran == 0 and not context.failed:
         context.console.say("everything is up to date: nothing was built or run")
     click.echo(_as_json(context) if as_json else _as_text(context, stage))
+    joined = context.done.get(VERDICT)
+    if joined is not None and by_verdict:
+        return int(joined.result["exit code"])
     return worst(codes)
 
 
@@ -82,7 +95,8 @@ def _command(stage: Stage) -> click.Command:
     @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
     @click.option("--again", is_flag=True, help="Make this stage's results anew.")
     def command(as_json: bool, again: bool, **options: Any) -> int:
-        return execute(Options(**options), stage, as_json=as_json, again=again)
+        judges = stage in (Stage.VERDICT, Stage.REPORT)
+        return execute(Options(**options), stage, as_json=as_json, again=again, by_verdict=judges)
 
     return command
 

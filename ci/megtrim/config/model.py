@@ -85,8 +85,6 @@ class CpuClass(_Section):
     name: Name
     qemu_cpu: EmulatedCpu | None = None
     """CPU that qemu plays for this class, as its -cpu option takes it."""
-    needs: tuple[Name, ...] = ()
-    """CPU features that a device must have to stand for this class, such as asimddp."""
 
 
 ANY_CLASS = CpuClass(name="any", qemu_cpu="max")

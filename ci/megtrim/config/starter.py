@@ -58,7 +58,7 @@ toolchain:
 """
 
 _TAIL = """
-# What is kept, and for whom. Commit this file: a pull request builds from it without a device.
+# What is kept, and for whom. Commit this file: a later run is held against it.
 keep_set: megtrim/keepset.json
 
 # Outputs must equal the plain build's to the last bit, and a proof counts for this long.

@@ -69,11 +69,12 @@ class MegEngine:
         minimum_size: bool,
         header: Mapping[str, str],
     ) -> BuildOrder:
-        minimum = variant is Variant.REDUCED and minimum_size
+        # Said either way: the same build folder may remember the other answer.
+        minimum = (("MGE_WITH_MINIMUM_SIZE", "ON" if minimum_size else "OFF"),)
         options = (
             *_INFERENCE,
             *_VARIANT_OPTIONS[variant],
-            *((("MGE_WITH_MINIMUM_SIZE", "ON"),) if minimum else ()),
+            *(minimum if variant is Variant.REDUCED else ()),
             *quirks.options(quirks.MEGENGINE, toolchain.kind, variant),
         )
         return BuildOrder(

@@ -88,6 +88,6 @@ def _resolve(name: str, build: Path) -> Path:
     for part in path.parts:
         if part == ".." and parts:
             parts.pop()
-        elif part != ".":
+        else:
             parts.append(part)
     return Path(*parts)

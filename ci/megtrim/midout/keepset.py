@@ -117,20 +117,23 @@ def build_keep_set(
 def shrunken(previous: KeepSet, current: KeepSet) -> tuple[tuple[str, tuple[Region, ...]], ...]:
     """Return the scenarios that lost regions, with what they lost, sorted.
 
-    Only a scenario that is the same in name, model and arguments can shrink; a changed model
-    may well need less.
+    Only a scenario of which nothing else changed can shrink: another model, other arguments,
+    inputs or threads, or a new search for algorithms may well need less.
     """
     before = {record.id: record for record in previous.scenarios}
     lost = []
     for record in current.scenarios:
         old = before.get(record.id)
-        if old is None or old.model_sha256 != record.model_sha256:
-            continue
-        if old.arguments != record.arguments:
+        if old is None or _bound(old) != _bound(record):
             continue
         if gone := tuple(sorted({*old.regions} - {*record.regions}, key=order)):
             lost.append((record.id, gone))
     return tuple(lost)
+
+
+def _bound(record: ScenarioRecord) -> tuple[object, ...]:
+    what = record.model_sha256, record.arguments, record.inputs
+    return (*what, record.algo_cache_sha256, record.threads)
 
 
 def missing(keep: KeepSet, regions: Iterable[Region]) -> tuple[Region, ...]:
@@ -241,7 +244,7 @@ def _regions_by_scenario(reader: Reader, entries: Entries) -> dict[str, tuple[Re
             reader.fail(f"no scenario needs {text}", key)
         for name in names:
             found.setdefault(name, set()).add(region)
-    return {name: tuple(sorted(regions, key=order)) for name, regions in found.items()}
+    return {name: tuple(regions) for name, regions in found.items()}
 
 
 def _record(reader: Reader, name: str, value: Any, regions: tuple[Region, ...]) -> ScenarioRecord:

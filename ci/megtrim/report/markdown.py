@@ -153,7 +153,7 @@ def _budgets(verdict: Verdict) -> str:
                 format_bytes(row.size_bytes),
                 "" if limit is None else format_bytes(limit),
                 "" if limit is None else format_bytes(limit - row.size_bytes),
-                "no baseline" if growth is None else format_growth(growth),
+                _growth(growth, growth_max),
                 "" if growth_max is None else format_bytes(growth_max),
                 _BUDGET_SIGNS[row.status]
                 + (f", waived: {prose(row.waiver)}" if row.waiver else ""),
@@ -161,6 +161,12 @@ def _budgets(verdict: Verdict) -> str:
         )
     head = ("artifact", "size>", "budget>", "left>", "growth>", "allowed>", "result")
     return f"### Budgets\n\n{_bounded(head, rows)}"
+
+
+def _growth(growth: int | None, allowed: int | None) -> str:
+    if growth is None:
+        return "" if allowed is None else "no baseline"
+    return format_growth(growth)
 
 
 def _kept(verdict: Verdict) -> str:

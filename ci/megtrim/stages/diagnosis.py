@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from megtrim.errors import MegtrimError
@@ -20,24 +21,45 @@ class Diagnosis:
     status: str
     text: str
     log: str
-    missing: tuple[Region, ...] = ()
+    missing: tuple[str, ...] = ()
+    """Regions, in canonical spelling."""
+    lacking_operators: tuple[str, ...] = ()
 
 
-def explain(reduced: ProgramRun, profile: Evidence, keep: KeepSet) -> Diagnosis:
-    """Name the regions that the same run needs and the keep set lacks."""
-    lacking = _lacking(profile, keep)
+def explain(
+    reduced: ProgramRun,
+    profile: Evidence,
+    keep: KeepSet,
+    *,
+    lacking_operators: tuple[str, ...] = (),
+) -> Diagnosis:
+    """Name what the same run needs and the keep set lacks.
+
+    A run that the profile build cannot do either is the engine's own error, whatever is missing.
+    ``lacking_operators`` are those of the model that the keep set does not name.
+    """
     how = _how(reduced)
-    if lacking:
-        count = "1 region" if len(lacking) == 1 else f"{len(lacking)} regions"
-        text = f"{how}: {count} it needs are not in the keep set"
-        return Diagnosis(status="trap", text=text, log=profile.run.stderr, missing=lacking)
-    profile_end = ending(profile.run)
-    if profile_end is Ending.PASSED:
-        text = f"{how}; the profile build runs it, and no region is missing"
-        return Diagnosis(status="engine-error", text=text, log=reduced.stderr)
-    said = error_message(profile.run.stderr) or f"it ended with {profile.run.rc}"
-    text = f"{how}; no region is missing, and the profile build fails too: {said}"
-    return Diagnosis(status="engine-error", text=text, log=profile.run.stderr)
+    if ending(profile.run) is not Ending.PASSED:
+        said = error_message(profile.run.stderr) or f"it ended with {profile.run.rc}"
+        text = f"{how}, and the profile build fails too: {said}"
+        return Diagnosis(status="engine-error", text=text, log=profile.run.stderr)
+    lacking = _lacking(profile, keep)
+    if lacking or lacking_operators:
+        counts = [_count(lacking, "region"), _count(lacking_operators, "operator")]
+        text = f"{how}: {' and '.join(c for c in counts if c)} it needs are not in the keep set"
+        return Diagnosis(
+            status="trap",
+            text=text,
+            log=profile.run.stderr,
+            missing=tuple(str(region) for region in lacking),
+            lacking_operators=lacking_operators,
+        )
+    text = f"{how}; the profile build runs it, and nothing is missing from the keep set"
+    return Diagnosis(status="engine-error", text=text, log=reduced.stderr)
+
+
+def _count(things: Sequence[object], noun: str) -> str:
+    return "" if not things else f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
 
 
 def _lacking(profile: Evidence, keep: KeepSet) -> tuple[Region, ...]:

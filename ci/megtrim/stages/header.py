@@ -12,7 +12,6 @@ from typing import Any
 
 from megtrim.config.model import ModelConfig
 from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.errors import ProductFailure
 from megtrim.midout.header import Layout, render
 from megtrim.midout.keepset import (
     ScenarioRecord,
@@ -22,7 +21,7 @@ from megtrim.midout.keepset import (
     read_keep_set,
     shrunken,
 )
-from megtrim.midout.trace import read_trace
+from megtrim.midout.trace import TraceFailure, TraceProblem, read_trace
 from megtrim.models.needs import load_needs
 from megtrim.models.operators import OperatorNeeds, merge
 from megtrim.plan.graph import Task, trace_task
@@ -122,7 +121,8 @@ def settle(context: Context, folder: Folder) -> None:
     before = read_keep_set(path)
     lost = shrunken(before, parse_keep_set(text, source=KEEP_SET_FILE))
     if lost:
-        raise ProductFailure(
+        raise TraceFailure(
+            TraceProblem.SHRUNKEN,
             "\n".join(["a trace shrank against the committed keep set:", *_losses(lost)]),
             hint="if that is meant, accept it: megtrim header --accept",
         )

@@ -236,9 +236,12 @@ def _seen(task: str, context: Context) -> str:
 
 
 def _reproduce(each: Scenario, context: Context) -> str:
-    given = "".join(f" --input {n}={p}" for n, p in sorted(each.settings.inputs.items()))
-    arguments = " ".join(each.settings.args)
-    config = context.loaded.path.name
+    """Return the command that shows a scenario's result again."""
+    config, settings = context.loaded.path.name, each.settings
+    if settings.fast_run or settings.algo_cache is not None or settings.threads > 1:
+        return f"megtrim verify --config {config} --again"  # a probe has no cache and one thread
+    given = "".join(f" --input {n}={p}" for n, p in sorted(settings.inputs.items()))
+    arguments = " ".join(settings.args)
     return f"megtrim verify --config {config} --probe {each.model.name}{given} -- {arguments}"
 
 

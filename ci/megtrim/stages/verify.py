@@ -92,7 +92,7 @@ def _failed(result: dict[str, Any], diagnosis: Diagnosis) -> dict[str, Any]:
     return result | {
         "status": diagnosis.status,
         "text": diagnosis.text,
-        "missing regions": [str(region) for region in diagnosis.missing],
+        "missing regions": list(diagnosis.missing),
         "log tail": tail,
         "exit code": 1,
     }

@@ -182,7 +182,8 @@ def test_a_cancelled_run_leaves_no_child(tmp_path: Path, number: signal.Signals)
         program = compiler.with_name(name)
         program.write_text(f"#!/bin/sh\nsleep 0.2\necho $$ > {tmp_path}/pid\nexec sleep 20\n")
         program.chmod(0o755)
-    env = dict(os.environ) | {"PATH": f"{compiler.parent}:/bin"}
+    package = str(Path(entry.__file__).parents[2])
+    env = dict(os.environ) | {"PATH": f"{compiler.parent}:/bin", "PYTHONPATH": package}
     redirect = [(os.POSIX_SPAWN_OPEN, 2, str(tmp_path / "err"), os.O_WRONLY | os.O_CREAT, 0o644)]
     argv = [sys.executable, "-m", "megtrim", "doctor"]
     pid = os.posix_spawn(sys.executable, argv, env, file_actions=redirect)

@@ -27,7 +27,7 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
             "minimum_size": True,
             "optimize": "none",
         },
-        "classes": ({"name": "any", "qemu_cpu": "max", "needs": ()},),
+        "classes": ({"name": "any", "qemu_cpu": "max"},),
         "devices": ({"name": "auto", "kind": "auto", "class_": "any", "sysroot": None},),
         "models": (
             {
@@ -68,7 +68,7 @@ toolchain: {kind: zig, jobs: 2}
 trim: {level: region, layout: upstream, minimum_size: false, optimize: none}
 classes:
   - {name: a53, qemu_cpu: cortex-a53}
-  - {name: a76, qemu_cpu: "cortex-a76,sve=off", needs: [asimddp, fphp]}
+  - {name: a76, qemu_cpu: "cortex-a76,sve=off"}
 devices:
   - {name: q, kind: qemu, class: a53, sysroot: /usr/aarch64-linux-gnu}
   - {name: l, kind: local, class: a76}
@@ -107,7 +107,6 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert (config.toolchain.kind, config.toolchain.jobs) == ("zig", 2)
     assert (config.trim.layout, config.trim.minimum_size) == ("upstream", False)
     assert config.classes[1].qemu_cpu == "cortex-a76,sve=off"
-    assert config.classes[1].needs == ("asimddp", "fphp")
     assert [each.class_ for each in config.devices] == ["a53", "a76"]
     assert config.devices[0].sysroot == Path("/usr/aarch64-linux-gnu")
     assert config.models[0].strip_info == (Path("m.mge"),)

@@ -186,7 +186,7 @@ def test_an_engine_that_does_not_configure_is_not_built(
     """A product failure, with the log's place."""
     calls = fake_tools(tmp_path, monkeypatch, configures=1)
 
-    with pytest.raises(ProductFailure, match="^the engine does not configure:") as caught:
+    with pytest.raises(ProductFailure, match=r"^the engine does not configure:") as caught:
         cmake.run(job, processes, lambda *_: None)
 
     assert caught.value.hint == f"the whole log is {job.log}"

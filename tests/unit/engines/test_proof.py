@@ -125,7 +125,7 @@ def test_a_header_that_nobody_opens_proves_nothing() -> None:
 @pytest.mark.parametrize("opened", ["", dependencies(("flatc/x.o", ("/x.h",)))])
 def test_no_units_are_no_proof(opened: str) -> None:
     """Nothing was compiled, or nothing that CMake knows of."""
-    with pytest.raises(ProductFailure, match="^0 of 0 translation units lack the header"):
+    with pytest.raises(ProductFailure, match=r"^0 of 0 translation units lack the header"):
         check(commands(("a.o", INCLUDE)), opened)
 
 

@@ -1,5 +1,6 @@
 """The shadow tree: equal to the checkout but for what megtrim writes, and touched no more than
-needed."""
+needed.
+"""
 
 from __future__ import annotations
 

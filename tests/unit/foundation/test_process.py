@@ -93,7 +93,7 @@ def test_a_missing_folder_is_not_taken_for_a_missing_program(
     processes: Processes, tmp_path: Path
 ) -> None:
     """The operating system tells both alike."""
-    with pytest.raises(InfrastructureFailure, match="no folder .*/gone"):
+    with pytest.raises(InfrastructureFailure, match=r"no folder .*/gone"):
         processes.run(Command(argv=("true",), timeout_s=1, cwd=tmp_path / "gone"))
 
 
@@ -239,7 +239,7 @@ def test_an_error_in_who_listens_is_told_after_the_run(processes: Processes) -> 
     def listen(line: str) -> None:
         raise ZeroDivisionError(line)
 
-    with pytest.raises(ZeroDivisionError, match="^1$"):
+    with pytest.raises(ZeroDivisionError, match=r"^1$"):
         processes.run(Command(argv=("seq", "100000"), timeout_s=5, on_line=listen))
 
 
@@ -253,8 +253,8 @@ def test_ctrl_c_ends_the_program_and_is_told(processes: Processes, tmp_path: Pat
 
     hand = threading.Thread(target=press)
     hand.start()
-    with pytest.raises(Interrupted, match="^interrupted while running sh$"):
-        processes.run(sh(f"echo $$ > {child}; sleep 20; sleep 20"))
+    with pytest.raises(Interrupted, match=r"^interrupted while running sh$"):
+        processes.run(sh(f"sleep 0.2; echo $$ > {child}; sleep 20; sleep 20"))
     hand.join()
 
     assert not alive(written_pid(child))

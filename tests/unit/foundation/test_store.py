@@ -151,7 +151,8 @@ def test_a_failed_stage_keeps_its_logs_and_is_redone(tmp_path: Path) -> None:
 
     def fail(folder: Path) -> Mapping[str, object]:
         (folder / "build.log").write_text("error", encoding="utf-8")
-        raise InputError("no")
+        msg = "no"
+        raise InputError(msg)
 
     with pytest.raises(InputError):
         store.ensure("build", "plain", INPUTS, fail)
@@ -342,6 +343,17 @@ def test_a_text_is_replaced_whole(tmp_path: Path) -> None:
 
     assert path.read_bytes() == b"two\n"
     assert [file.name for file in path.parent.iterdir()] == ["file.json"]
+
+
+def test_who_reads_the_old_text_reads_it_to_its_end(tmp_path: Path) -> None:
+    """The new text takes the name, not the bytes."""
+    path = tmp_path / "file.json"
+    write_atomically(path, "old text\n")
+
+    with path.open(encoding="utf-8") as reader:
+        write_atomically(path, "new\n")
+        assert reader.read() == "old text\n"
+    assert path.read_text(encoding="utf-8") == "new\n"
 
 
 def test_a_write_that_is_cut_off_leaves_the_old_text(

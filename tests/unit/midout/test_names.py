@@ -15,7 +15,7 @@ void f() {
     MIDOUT_END();
     MIDOUT_BEGIN(
             kern,
-            midout_iv("AlgoB::get_workspace"_hash), midout_iv(3)) {}
+            midout_iv(3), midout_iv("AlgoB::get_workspace"_hash)) {}
     MIDOUT_END();
     MIDOUT_BEGIN(kern, midout_iv(3)) {}
 }
@@ -72,7 +72,7 @@ def test_numbers_of_names(name: str, terminated: bool, number: int) -> None:
     ("wanted", "meaning"),
     [
         (region("kern", dnn("AlgoA::exec")), 'kern<"AlgoA::exec">'),
-        (region("kern", dnn("AlgoB::get_workspace"), 3), 'kern<"AlgoB::get_workspace", 3>'),
+        (region("kern", 3, dnn("AlgoB::get_workspace")), 'kern<3, "AlgoB::get_workspace">'),
         (region("passes", src("Fuse::apply")), 'passes<"Fuse::apply">'),
         (region("passes", "a::B", src("Fuse::apply")), 'passes<a::B, "Fuse::apply">'),
         (region("kern", 3), ""),
@@ -91,7 +91,7 @@ def test_meanings(wanted: Region, meaning: str) -> None:
     ("wanted", "places"),
     [
         (region("kern", dnn("AlgoA::exec")), (("dnn/kern.cpp", 5),)),
-        (region("kern", dnn("AlgoB::get_workspace"), 3), (("dnn/kern.cpp", 7),)),
+        (region("kern", 3, dnn("AlgoB::get_workspace")), (("dnn/kern.cpp", 7),)),
         (region("kern", 3), (("dnn/kern.cpp", 11),)),
         (region("other", 12345), (("dnn/kern.cpp", 14),)),
         (region("passes", src("Fuse::apply")), (("src/pass.cpp", 5), ("src/pass.cpp", 8))),
@@ -118,3 +118,13 @@ def test_a_macro_call_that_never_ends_is_cut() -> None:
     table = NameTable([("k.cpp", "MIDOUT_BEGIN(t, " + "(" * 10_000)])
 
     assert table.places(region("t", 5)) == (("k.cpp", 1),)
+
+
+def test_places_are_sorted_and_each_stands_once() -> None:
+    """Whatever the order in which the engine's files are read."""
+    line = 'MIDOUT_BEGIN(t, midout_iv("A"_hash)) {} MIDOUT_BEGIN(t, midout_iv("A"_hash)) {}\n'
+    table = NameTable([(f"{name}.cpp", f"\n{line}{line}") for name in "dbca"])
+
+    assert table.places(region("t", dnn("A"))) == tuple(
+        (f"{name}.cpp", number) for name in "abcd" for number in (2, 3)
+    )

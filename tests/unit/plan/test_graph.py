@@ -81,7 +81,7 @@ def test_everything_stands_behind_what_it_rests_on() -> None:
 
     stages = [task.stage for task in every]
     assert stages == sorted(stages, key=ORDER.index)
-    assert ORDER == tuple(Stage)
+    assert tuple(Stage) == ORDER
 
 
 @pytest.mark.parametrize(

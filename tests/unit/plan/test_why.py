@@ -33,8 +33,8 @@ def test_reason(now: dict[str, str], before: dict[str, str] | None, expected: st
 
 def test_only_the_first_three_changes_are_shown() -> None:
     """In the order of their labels, whatever order they came in."""
-    now = {name: "2" for name in "edcba"}
-    before = {name: "1" for name in "abcde"}
+    now = dict.fromkeys("edcba", "2")
+    before = dict.fromkeys("abcde", "1")
 
     assert reason(now, before) == (
         "a changed (1 → 2); b changed (1 → 2); c changed (1 → 2) and 2 more"

@@ -101,11 +101,13 @@ def test_a_budget_without_limits_baseline_or_with_a_waiver() -> None:
     """Empty cells stay empty, a waiver shows its reason."""
     rows = (
         budget(max_bytes=None, growth_bytes=None, growth_max_bytes=None),
+        budget(artifact="lib", growth_bytes=None),
         budget(variant="plain", status=BudgetStatus.SKIPPED, waiver="for #3"),
     )
     text = markdown.render(join(facts(budgets=rows)))
 
-    assert "| `load_and_run` `reduced` | 2.5 MiB |  |  | no baseline |  | ✅ pass |" in text
+    assert "| `load_and_run` `reduced` | 2.5 MiB |  |  |  |  | ✅ pass |" in text
+    assert "| 236 KiB | no baseline | 16 KiB | ✅ pass |" in text
     assert "| ◽ skipped, waived: for #<!-- -->3 |" in text
 
 

@@ -163,3 +163,81 @@ def test_a_label_shows_only_where_it_fits() -> None:
     )
     assert long[0].label.startswith("…x")
     assert long[0].label.endswith("xa")
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [(89, "none"), (90, "wide"), (249, "wide"), (250, "any"), (1, "none"), (999, "any")],
+)
+def test_a_segment_is_named_where_its_name_fits(part: int, expected: str) -> None:
+    """From 9% of the width on a wide screen, from 25% on any."""
+    whole = ArtifactSizes(name="a", sizes=(variant("plain", 1000, ("x", part)),))
+
+    assert size_picture(whole).bars[0].enlarged[0].label == expected
+
+
+def test_a_single_byte_counts() -> None:
+    """One byte outside of every section is drawn, and an empty section has no width."""
+    one = variant("plain", 1, ("text", 0))
+    (bar,) = size_picture(ArtifactSizes(name="a", sizes=(one,))).bars
+
+    assert [(part.name, part.width, part.label) for part in bar.segments] == [
+        ("text", "0.000%", "none"),
+        ("not in a section", "100.000%", "any"),
+    ]
+    nothing = variant("plain", 0, ("text", 0))
+    (empty,) = size_picture(ArtifactSizes(name="a", sizes=(nothing,))).bars
+    assert [(part.width, part.label) for part in empty.segments] == [("0%", "none")]
+
+
+def test_a_budget_of_one_byte_is_drawn_to_scale() -> None:
+    """Small numbers are no special case."""
+    bar = size_bar(budget(size_bytes=1, max_bytes=1))
+
+    assert bar is not None
+    assert (bar.used, bar.limit) == ("100.000%", "100.000%")
+
+
+def columns(*shares: int) -> list[tuple[str, str, str]]:
+    """Return (label, shows, width) of a map of tags that hold ``shares`` thousandths each."""
+    by_tag = tuple(
+        tag(f"{number}234567890abcdefghijklmnopqrs", 0, share)
+        for number, share in enumerate(shares)
+    )
+    tiles = region_map(RegionsUse(held=0, kept=0, by_tag=by_tag))
+    return [(tile.label, tile.shows, tile.width) for tile in tiles]
+
+
+def test_a_tag_is_named_as_far_as_its_tile_is_wide() -> None:
+    """Ten letters in a tenth of the width, its numbers alone in less, nothing in little."""
+    half, tall, *_ = columns(500, 500)
+    assert half == ("0234567890abcdefghijklmnopqrs", "any", "50.000%")
+    assert tall == ("1234567890abcdefghijklmnopqrs", "any", "50.000%")
+
+    labels = columns(640, 60, 60, 60, 60, 60, 60)
+    assert labels[1] == ("…hijklmnopqrs", "wide", "12.000%")
+    assert {shows for _, shows, _ in labels} == {"any", "wide"}
+
+    narrow = columns(920, 20, 20, 20, 20)
+    assert narrow[1] == ("", "wide", "8.000%")
+    assert columns(960, 10, 10, 10, 10)[1] == ("", "none", "4.000%")
+
+
+def test_a_tile_keeps_its_place_and_size() -> None:
+    """The map is 100 by 34, its tiles are in percent of that."""
+    (first, second) = region_map(
+        RegionsUse(held=4, kept=0, by_tag=(tag("a", 0, 3), tag("b", 0, 1)))
+    )
+
+    assert (first.x, first.y, first.width, first.height) == (
+        "0.000%",
+        "0.000%",
+        "75.000%",
+        "100.000%",
+    )
+    assert (second.x, second.y, second.width, second.height) == (
+        "75.000%",
+        "0.000%",
+        "25.000%",
+        "100.000%",
+    )

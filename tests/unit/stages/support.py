@@ -18,7 +18,12 @@ from megtrim.stages.context import Context
 from megtrim.stages.runs import Evidence
 from megtrim.store import Store
 
-CONFIG = "version: 1\nengine: {kind: sample}\nmodels:\n- {name: m, file: m.mge, scenarios: [{name: s}]}\n"
+CONFIG = """\
+version: 1
+engine: {kind: sample}
+models:
+- {name: m, file: m.mge, scenarios: [{name: s}]}
+"""
 NOTHING = cast(Any, None)
 
 

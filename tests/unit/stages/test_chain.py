@@ -17,7 +17,7 @@ from megtrim.errors import (
 )
 from megtrim.plan.graph import Stage, Task
 from megtrim.plan.why import State, Step
-from megtrim.stages import chain
+from megtrim.stages import chain, header
 from megtrim.stages.context import Context
 from unit.stages.support import context
 
@@ -142,16 +142,17 @@ def test_a_keep_set_is_settled_each_time(
     """Also one that was made before: the committed file may be another now."""
     task = Task(stage=Stage.HEADER, name="keepset", needs=())
     settled: list[str] = []
-    monkeypatch.setattr(chain.header, "settle", lambda _, folder: settled.append(folder.name))
+    monkeypatch.setattr(header, "settle", lambda _, folder: settled.append(folder.name))
 
     chain.run((task,), context(tmp_path)[0])
     chain.run((task,), context(tmp_path)[0])
     assert settled == ["keepset", "keepset"]
 
     def refuse(*_: object) -> None:
-        raise ProductFailure("it shrank")
+        msg = "it shrank"
+        raise ProductFailure(msg)
 
-    monkeypatch.setattr(chain.header, "settle", refuse)
+    monkeypatch.setattr(header, "settle", refuse)
     made, _ = context(tmp_path)
     assert chain.run((task,), made) == (0, [1])
     assert (made.done, list(made.failed)) == ({}, [task.id])
@@ -213,7 +214,8 @@ def test_a_plan_goes_on_where_inputs_cannot_be_named(
     """It tells why instead."""
 
     def refuse(task: Task, context: Context) -> dict[str, str]:
-        raise InputError("m.mge cannot be read")
+        msg = "m.mge cannot be read"
+        raise InputError(msg)
 
     inputs: Callable[..., dict[str, str]] = refuse
     monkeypatch.setattr(fake, "inputs", inputs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from megtrim.loadrun.outcome import ProgramRun
-from megtrim.midout.region import Region
 from megtrim.stages.diagnosis import Diagnosis, explain
 from unit.stages.support import evidence, keep_set, run, trace
 
@@ -23,7 +22,7 @@ def test_a_trap_names_the_regions_that_are_missing() -> None:
         status="trap",
         text="it trapped: 2 regions it needs are not in the keep set",
         log="profile log",
-        missing=(Region("kern", (3,)), Region("kern", (9,))),
+        missing=("kern<3>", "kern<9>"),
     )
 
 
@@ -44,7 +43,7 @@ def test_how_it_ended_is_told(ended: ProgramRun, how: str) -> None:
 
     assert found.status == "trap"
     assert found.text == f"{how}: 1 region it needs are not in the keep set"
-    assert found.missing == (Region("kern", (2,)),)
+    assert found.missing == ("kern<2>",)
 
 
 def test_an_engine_error_is_told_in_the_profile_builds_words() -> None:
@@ -53,7 +52,7 @@ def test_an_engine_error_is_told_in_the_profile_builds_words() -> None:
 
     assert explain(run(133), profile, keep_set(1)) == Diagnosis(
         status="engine-error",
-        text="it trapped; no region is missing, and the profile build fails too: "
+        text="it trapped, and the profile build fails too: "
         "std::runtime_error: the model is damaged",
         log=THROWN,
     )
@@ -73,21 +72,44 @@ def test_a_reduced_build_that_alone_fails_is_an_engine_error() -> None:
 
     assert explain(run(139, stderr="reduced log"), profile, keep_set(1, 2)) == Diagnosis(
         status="engine-error",
-        text="it ended with 139; the profile build runs it, and no region is missing",
+        text="it ended with 139; "
+        "the profile build runs it, and nothing is missing from the keep set",
         log="reduced log",
     )
 
 
 @pytest.mark.parametrize("damaged", [None, b"", b"midout_trace v1\nN6midout6Reg", b"\xff"])
 def test_a_trace_that_is_not_whole_names_nothing(damaged: bytes | None) -> None:
-    """A profile build that crashed leaves none, or half of one: nothing can be subtracted."""
-    found = explain(run(133), evidence(run(134, stderr=THROWN), trace=damaged), keep_set(1))
+    """Nothing can be subtracted from it."""
+    found = explain(run(133), evidence(trace=damaged), keep_set(1))
 
     assert (found.status, found.missing) == ("engine-error", ())
 
 
-def test_a_profile_build_that_fails_with_missing_regions_is_a_trap() -> None:
-    """What it ran before it failed is not in the keep set: the reduced build trapped there."""
+def test_what_the_profile_build_cannot_do_either_is_an_engine_error() -> None:
+    """Whatever it ran before it failed: a damaged model is no trimming fault."""
     found = explain(run(133), evidence(run(1), trace=trace(1, 5)), keep_set(1))
 
-    assert (found.status, found.missing) == ("trap", (Region("kern", (5,)),))
+    assert (found.status, found.missing) == ("engine-error", ())
+
+
+@pytest.mark.parametrize(
+    ("regions", "operators", "counted"),
+    [
+        ((5, 6), ("Resize",), "2 regions and 1 operator"),
+        ((1,), ("Resize", "Softmax"), "2 operators"),
+        ((5,), (), "1 region"),
+    ],
+)
+def test_operators_that_are_missing_are_a_trap_too(
+    regions: tuple[int, ...], operators: tuple[str, ...], counted: str
+) -> None:
+    """A model with an operator that no kept model has traps where the operator is made."""
+    profile = evidence(trace=trace(*regions))
+
+    found = explain(run(133), profile, keep_set(1), lacking_operators=operators)
+
+    assert found.status == "trap"
+    assert found.text == f"it trapped: {counted} it needs are not in the keep set"
+    assert found.lacking_operators == operators
+    assert found.missing == tuple(f"kern<{number}>" for number in regions if number != 1)

@@ -137,7 +137,8 @@ def chosen(monkeypatch: pytest.MonkeyPatch, *there: str, emulated: bool) -> str:
 
         def find(_processes: Processes, name: str = name) -> str:
             if name not in there:
-                raise InputError(f"no {name}")
+                msg = f"no {name}"
+                raise InputError(msg)
             return name
 
         monkeypatch.setattr(module, function, find)

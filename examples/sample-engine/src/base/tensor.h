@@ -41,6 +41,9 @@ struct Tensor {
     bool nchw44 = false;
     // Inputs and weights hold their bytes for good, all others only while somebody needs them.
     bool persistent = false;
+    // How many operators read it, and how many of them have not yet in the current run. A graph's
+    // output counts one more, so that it stays.
+    int readers = 0, pending = 0;
 
     size_t bytes() const { return shape.total() * size_bytes(dtype); }
 

@@ -9,26 +9,18 @@ namespace sample {
 Executor::Executor(const Graph& graph, Context context, bool record)
         : m_graph(graph), m_context(context), m_record(record) {
     for (const auto& each : graph.operators()) {
-        for (const Tensor* tensor : each->inputs())
-            ++m_uses[tensor];
+        for (Tensor* tensor : each->inputs())
+            ++tensor->readers;
     }
-    // An output has one use more than the graph shows, so it is never released.
     for (const GraphOutput& output : graph.outputs())
-        ++m_uses[output.tensor];
-}
-
-void Executor::plan(Operator& each) {
-    bool& planned = m_planned[&each];
-    if (!planned)
-        each.plan(m_context);
-    planned = true;
+        ++output.tensor->readers;
 }
 
 void Executor::fake_run() {
     MIDOUT_BEGIN(sample_executor, midout_iv("Executor::fake_run"_hash)) {
         for (const auto& each : m_graph.operators()) {
             each->output().allocate();
-            plan(*each);
+            each->plan_once(m_context);
         }
     }
     MIDOUT_END();
@@ -46,13 +38,13 @@ void Executor::run() {
 // Tensors have memory from when they are computed to their last use.
 void Executor::run_eager() {
     MIDOUT_BEGIN(sample_executor, midout_iv("Executor::run_eager"_hash)) {
-        std::unordered_map<const Tensor*, int> uses = m_uses;
         for (const auto& each : m_graph.operators()) {
             each->output().allocate();
-            plan(*each);
+            each->output().pending = each->output().readers;
+            each->plan_once(m_context);
             each->execute(m_context);
             for (Tensor* tensor : each->inputs()) {
-                if (--uses[tensor] == 0 && !tensor->persistent)
+                if (--tensor->pending == 0 && !tensor->persistent)
                     tensor->release();
             }
         }
@@ -64,7 +56,7 @@ void Executor::run_recording() {
     MIDOUT_BEGIN(sample_executor, midout_iv("Executor::run_recording"_hash)) {
         for (const auto& each : m_graph.operators()) {
             each->output().allocate();
-            plan(*each);
+            each->plan_once(m_context);
             each->execute(m_context);
             m_sequence.push_back(each.get());
         }

@@ -1,7 +1,6 @@
 // Runs a graph, again and again.
 #pragma once
 
-#include <unordered_map>
 #include <vector>
 
 #include "graph/graph.h"
@@ -18,7 +17,6 @@ public:
     void run();
 
 private:
-    void plan(Operator& each);
     void run_eager();
     void run_recording();
     void replay();
@@ -26,8 +24,6 @@ private:
     const Graph& m_graph;
     Context m_context;
     const bool m_record;
-    std::unordered_map<const Tensor*, int> m_uses;
-    std::unordered_map<const Operator*, bool> m_planned;
     std::vector<Operator*> m_sequence;
 };
 

@@ -127,7 +127,7 @@ private:
         return taken;
     }
 
-    const std::string& m_path;
+    [[maybe_unused]] const std::string& m_path;  // for messages
     const std::vector<char> m_data;
     size_t m_at = 0;
 };

@@ -36,11 +36,15 @@ public:
 
     // Refuses a record that makes no sense: after this, kernels need no checks.
     virtual void check() = 0;
-    // Decides everything that can be decided once, before the first execution. Inputs and output
-    // have memory, but need not hold values.
-    virtual void plan(Context&) {}
     virtual void execute(Context&) = 0;
     virtual BlockedPlan blocked_plan() const { return BlockedPlan::Plain; }
+
+    // To be called before every execution; inputs and output have memory by then.
+    void plan_once(Context& context) {
+        if (!m_planned)
+            plan(context);
+        m_planned = true;
+    }
 
     const OperatorRecord& record() const { return m_record; }
     const std::vector<Tensor*>& inputs() const { return m_inputs; }
@@ -48,6 +52,9 @@ public:
     void replace_input(size_t index, Tensor* tensor) { m_inputs[index] = tensor; }
 
 protected:
+    // Decides what can be decided once for all executions. Inputs need not hold values yet.
+    virtual void plan(Context&) {}
+
     const Tensor& input(size_t index) const { return *m_inputs[index]; }
     int parameter(size_t index) const { return m_record.parameters[index]; }
 
@@ -71,6 +78,7 @@ private:
     OperatorRecord m_record;
     std::vector<Tensor*> m_inputs;
     Tensor* m_output;
+    bool m_planned = false;
 };
 
 using OperatorMaker =

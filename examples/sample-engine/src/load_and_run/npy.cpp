@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "load_and_run/inputs.h"
 
 namespace sample {
@@ -23,10 +24,10 @@ const char* element_type(DType dtype) {
 
 // As NumPy writes it: "(1, 3)", "(3,)".
 std::string describe(const Shape& shape) {
-    std::string text = "(";
+    std::string all;
     for (int axis = 0; axis < shape.ndim; ++axis)
-        text += (axis ? ", " : "") + std::to_string(shape[axis]);
-    return text + (shape.ndim == 1 ? ",)" : ")");
+        all += text("%s%d", axis ? ", " : "(", shape[axis]);
+    return all + (shape.ndim == 1 ? ",)" : ")");
 }
 
 }  // namespace
@@ -38,14 +39,13 @@ void read_npy(const std::string& path, Tensor& tensor) {
     const size_t length = static_cast<unsigned char>(file[8]) +
                           256 * size_t(static_cast<unsigned char>(file[9]));
     SAMPLE_CHECK(kFixed + length <= file.size(), "%s: ends early", path.c_str());
-    const std::string text(file.data() + kFixed, length);
-    const auto says = [&](const std::string& part) { return text.find(part) != text.npos; };
+    const std::string head(file.data() + kFixed, length);
+    const std::string wanted =
+            text("{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
+                 element_type(tensor.dtype), describe(tensor.shape).c_str());
     SAMPLE_CHECK(
-            says(std::string("'descr': '") + element_type(tensor.dtype) + "'") &&
-                    says("'fortran_order': False") &&
-                    says("'shape': " + describe(tensor.shape)),
-            "%s: the input %s is %s of shape %s", path.c_str(), tensor.name.c_str(),
-            element_type(tensor.dtype), describe(tensor.shape).c_str());
+            head.compare(0, wanted.size(), wanted) == 0, "%s: the input %s is to be %s",
+            path.c_str(), tensor.name.c_str(), wanted.c_str());
     SAMPLE_CHECK(
             file.size() == kFixed + length + tensor.bytes(), "%s: has not as many values as it says",
             path.c_str());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace sample {
 namespace {
@@ -16,7 +17,7 @@ struct Flag {
     const char* meaning;
     bool Options::*on;
     int Options::*number;
-    std::string Options::*text;
+    std::string Options::*words;
 };
 
 constexpr Flag switched(const char* name, bool Options::*on, const char* meaning) {
@@ -27,8 +28,8 @@ constexpr Flag counted(const char* name, int Options::*number, const char* meani
     return {name, meaning, nullptr, number, nullptr};
 }
 
-constexpr Flag named(const char* name, std::string Options::*text, const char* meaning) {
-    return {name, meaning, nullptr, nullptr, text};
+constexpr Flag named(const char* name, std::string Options::*words, const char* meaning) {
+    return {name, meaning, nullptr, nullptr, words};
 }
 
 constexpr Flag kFlags[] = {
@@ -130,7 +131,7 @@ private:
         if (flag.number)
             m_options.*flag.number = parse_number(name, value);
         else
-            m_options.*flag.text = value;
+            m_options.*flag.words = value;
     }
 
     const std::vector<std::string> m_words;
@@ -150,10 +151,10 @@ Options parse_options(int argc, char** argv) {
 }
 
 std::string describe_options() {
-    std::string text = "load_and_run MODEL [FLAGS]\n";
+    std::string all = "load_and_run MODEL [FLAGS]\n";
     for (const Flag& flag : kFlags)
-        text += std::string("  --") + flag.name + "  " + flag.meaning + "\n";
-    return text;
+        all += text("  --%-21s %s\n", flag.name, flag.meaning);
+    return all;
 }
 
 }  // namespace sample

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/regions.h"
+#include "base/text.h"
 
 MIDOUT_DECL(sample_output)
 
@@ -27,26 +28,25 @@ uint32_t dumped_dtype(DType dtype) {
 std::string dims(const Shape& shape) {
     std::string text;
     for (int axis = 0; axis < shape.ndim; ++axis)
-        text += (axis ? "," : "") + std::to_string(shape[axis]);
-    return "{" + text + "}";
+        text += sample::text("%c%d", axis ? ',' : '{', shape[axis]);
+    return text + "}";
 }
 
 // Types have names only where there is type information, so this text differs between builds.
-std::string type_of(const Operator& each) {
+const char* type_of(const Operator& each) {
 #if SAMPLE_MINIMUM_SIZE
-    static_cast<void>(each);
-    return "{}";
+    return "";
 #else
-    return "{" + each.record().type + "}";
+    return each.record().type.c_str();
 #endif
 }
 
 std::string describe(const GraphOutput& output) {
     std::string inputs;
     for (const Tensor* tensor : output.producer->inputs())
-        inputs += (inputs.empty() ? "" : ",") + tensor->name;
-    return "var=" + output.tensor->name + " " + dims(output.tensor->shape) + " owner=" +
-           output.producer->record().name + type_of(*output.producer) + " owner_opr_inputs= [" +
+        inputs += text(" %s", tensor->name.c_str());
+    return text("var=%s %s{%s} owner_opr_inputs= [", output.tensor->name.c_str(),
+                dims(output.tensor->shape).c_str(), type_of(*output.producer)) +
            inputs + "]";
 }
 
@@ -57,14 +57,15 @@ void append(std::string& out, uint32_t number) {
 
 std::string serialise(const GraphOutput& output) {
     const Tensor& tensor = *output.tensor;
-    const std::string text = describe(output);
+    const std::string description = describe(output);
     std::string out;
-    append(out, static_cast<uint32_t>(text.size()));
+    append(out, static_cast<uint32_t>(description.size()));
     append(out, dumped_dtype(tensor.dtype));
     append(out, kDumpedDims);
     for (int axis = 0; axis < kDumpedDims; ++axis)
         append(out, axis < tensor.shape.ndim ? static_cast<uint32_t>(tensor.shape[axis]) : 0);
-    return out + text + std::string(tensor.as<char>(), tensor.bytes());
+    out += description;
+    return out.append(tensor.as<char>(), tensor.bytes());
 }
 
 }  // namespace
@@ -72,9 +73,7 @@ std::string serialise(const GraphOutput& output) {
 void dump_outputs(const Graph& graph, const std::string& folder, int run) {
     MIDOUT_BEGIN(sample_output, midout_iv("Output::dump"_hash)) {
         for (const GraphOutput& output : graph.outputs()) {
-            const std::string name =
-                    "/run" + std::to_string(run) + "-var" + std::to_string(output.id);
-            write_file(folder + name, serialise(output));
+            write_file(folder + text("/run%d-var%u", run, output.id), serialise(output));
         }
     }
     MIDOUT_END();

@@ -2,9 +2,8 @@
 //
 // Parameters: stride h, stride w, padding h, padding w, groups. Mode: the activation. Inputs: image,
 // filter and perhaps bias; all Float32, or image and filter QuantizedS8 and bias QuantizedS32.
-#include <cstdio>
-
 #include "base/regions.h"
+#include "base/text.h"
 #include "graph/operator.h"
 #include "kernels/conv/conv.h"
 #include "kernels/conv/epilogue.h"
@@ -44,20 +43,6 @@ public:
         m_activation = parse_activation();
     }
 
-    void plan(Context& context) override {
-        if (quantised()) {
-            m_integer = &context.chooser.choose<sample::ConvInt8Forward>(
-                    key(), sample::conv_algorithms(ConvS8{}), integer_problem(context));
-        } else if (output().nchw44) {
-            m_prepared = sample::conv_nchw44_filter(blocked_kind(), real_problem(context));
-        } else {
-            m_real = &context.chooser.choose<sample::ConvForward>(
-                    key(), sample::conv_algorithms(ConvF32{}), real_problem(context));
-            if (context.preprocess_weights && m_real->prepare)
-                preprocess(context);
-        }
-    }
-
     void execute(Context& context) override {
         if (quantised())
             return execute_quantised(context);
@@ -84,6 +69,20 @@ public:
     }
 
 private:
+    void plan(Context& context) override {
+        if (quantised()) {
+            m_integer = &context.chooser.choose<sample::ConvInt8Forward>(
+                    key(), sample::conv_algorithms(ConvS8{}), integer_problem(context));
+        } else if (output().nchw44) {
+            m_prepared = sample::conv_nchw44_filter(blocked_kind(), real_problem(context));
+        } else {
+            m_real = &context.chooser.choose<sample::ConvForward>(
+                    key(), sample::conv_algorithms(ConvF32{}), real_problem(context));
+            if (context.preprocess_weights && m_real->prepare)
+                preprocess(context);
+        }
+    }
+
     bool quantised() const { return input(0).dtype == DType::QuantizedS8; }
     bool has_bias() const { return inputs().size() == 3; }
     Nchw44 blocked_kind() const { return conv_nchw44_kind(m_shape, input(0).nchw44); }
@@ -130,13 +129,11 @@ private:
     // Equal keys are equal work, in whatever model.
     std::string key() const {
         const ConvShape& s = m_shape;
-        char text[160];
-        std::snprintf(
-                text, sizeof text, "conv %s %dx%dx%dx%d %dx%dx%d s%dx%d p%dx%d g%d",
+        return sample::text(
+                "conv %s %dx%dx%dx%d %dx%dx%d s%dx%d p%dx%d g%d",
                 quantised() ? "int8" : "float", s.batch, s.in_channels, s.in_height, s.in_width,
                 s.out_channels, s.kernel_h, s.kernel_w, s.stride_h, s.stride_w, s.pad_h, s.pad_w,
                 s.groups);
-        return text;
     }
 
     void preprocess(Context& context) {

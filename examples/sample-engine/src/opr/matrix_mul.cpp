@@ -1,7 +1,6 @@
 // MatrixMul: the product of two matrices. Parameters: is the first, is the second transposed?
 // Float32, or QuantizedS8 with an output of QuantizedS32.
-#include <cstdio>
-
+#include "base/text.h"
 #include "graph/operator.h"
 #include "kernels/matmul/matmul.h"
 
@@ -32,6 +31,14 @@ public:
         check_output(quantised() ? DType::QuantizedS32 : type, {2, {m_m, m_n}});
     }
 
+    void execute(Context& context) override {
+        if (quantised())
+            m_integer->run(problem<int8_t, int32_t>(context));
+        else
+            m_real->run(problem<float, float>(context));
+    }
+
+private:
     void plan(Context& context) override {
         if (quantised()) {
             m_integer = &context.chooser.choose<sample::MatmulInt8Forward>(
@@ -43,22 +50,12 @@ public:
         }
     }
 
-    void execute(Context& context) override {
-        if (quantised())
-            m_integer->run(problem<int8_t, int32_t>(context));
-        else
-            m_real->run(problem<float, float>(context));
-    }
-
-private:
     bool quantised() const { return input(0).dtype == DType::QuantizedS8; }
 
     std::string key() const {
-        char text[96];
-        std::snprintf(
-                text, sizeof text, "matmul %s %dx%dx%d%s%s", quantised() ? "int8" : "float", m_m,
+        return sample::text(
+                "matmul %s %dx%dx%d%s%s", quantised() ? "int8" : "float", m_m,
                 m_n, m_k, parameter(0) ? " ta" : "", parameter(1) ? " tb" : "");
-        return text;
     }
 
     template <class In, class Acc>

@@ -1,0 +1,91 @@
+"""The pages say what the code does: those made from it are current, and quoted commands exist."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+
+from megtrim.cli.main import main as command_line
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")))
+_FENCE = re.compile(r"^ *```sh\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+_WORDS = re.compile(r"`(megtrim [a-z][^`\n]*)`")
+
+
+def _generator() -> ModuleType:
+    path = ROOT / "scripts" / "make_reference.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+REFERENCE: dict[str, str] = _generator().pages()
+
+
+@pytest.mark.parametrize("name", sorted(REFERENCE))
+def test_reference_is_what_the_code_says(name: str) -> None:
+    """Write them anew: `nox -s docs`."""
+    assert REFERENCE[name] == (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_reference_is_the_same_every_time() -> None:
+    """Equal code gives equal pages."""
+    assert _generator().pages() == REFERENCE
+
+
+def _commands() -> Iterator[tuple[str, str]]:
+    """Yield every quoted megtrim command with the page that quotes it."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        name = str(page.relative_to(ROOT))
+        for block in _FENCE.findall(text):
+            for line in block.replace("\\\n", " ").splitlines():
+                if line.startswith("megtrim "):
+                    yield name, line
+        yield from ((name, words) for words in _WORDS.findall(_FENCE.sub("", text)))
+
+
+def _refusal(line: str) -> str:
+    """Say why the command line would refuse a command; nothing is run."""
+    command: click.Command = command_line
+    said = re.split(r" {3}| [|>] ", line, maxsplit=1)[0]
+    words = shlex.split(said, comments=True)[1:]
+    context = click.Context(command_line, info_name="megtrim")
+    try:
+        while isinstance(command, click.Group):
+            found = command.get_command(context, words[0]) if words else None
+            if found is None:
+                return f"no verb {words[:1]}"
+            command, words = found, words[1:]
+        if words:  # a verb alone may be spoken of
+            command.make_context("megtrim", words, parent=context)
+    except click.UsageError as error:
+        return error.format_message()
+    return ""
+
+
+QUOTED = sorted({*_commands()})
+
+
+@pytest.mark.parametrize(("page", "line"), QUOTED, ids=[f"{p}: {c}" for p, c in QUOTED])
+def test_quoted_commands_are_taken(page: str, line: str) -> None:
+    """A command that a page quotes has a verb and options that exist."""
+    assert _refusal(line) == ""
+
+
+def test_commands_that_do_not_exist_are_seen() -> None:
+    """This wall can fall, and there is something behind it."""
+    assert _refusal("megtrim fly") == "no verb ['fly']"
+    assert "--wings" in _refusal("megtrim trim --wings")
+    assert len(QUOTED) > 20
