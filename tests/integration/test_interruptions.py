@@ -20,6 +20,7 @@ def _start(project: Project) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         project.argv("build"),
         cwd=project.folder,
+        env={**os.environ, **project.env},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -59,15 +60,20 @@ def _gone(folder: Path, within_s: float) -> bool:
     return False
 
 
-@pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)]
-)
+@pytest.fixture
+def project(make_project: MakeProject, tmp_path: Path) -> Project:
+    """A project whose builds take their time: its own results, and no compiler cache."""
+    made = make_project("tiny-mobile")
+    made.out = tmp_path / "own-out"
+    made.env = {"CCACHE_DISABLE": "1"}
+    return made
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
 def test_a_build_that_was_cut_off_continues(
-    make_project: MakeProject, tmp_path: Path, number: signal.Signals, status: int
+    project: Project, number: signal.Signals, status: int
 ) -> None:
     """No children, no lock, no torn result: the next run finishes the work."""
-    project = make_project("tiny-mobile")
-    project.out = tmp_path / "own-out"
     running = _start(project)
     _wait_for_a_compiler(project)
     running.send_signal(number)
@@ -81,10 +87,8 @@ def test_a_build_that_was_cut_off_continues(
     assert len(list((project.out / "build").glob("*/manifest.json"))) == 2
 
 
-def test_two_runs_at_once_build_once(make_project: MakeProject, tmp_path: Path) -> None:
+def test_two_runs_at_once_build_once(project: Project) -> None:
     """The second waits for the first, finds its results, and both end well."""
-    project = make_project("tiny-mobile")
-    project.out = tmp_path / "own-out"
     first = _start(project)
     _wait_for_a_compiler(project)
     second = project.run("build")

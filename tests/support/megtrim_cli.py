@@ -25,6 +25,8 @@ class Project:
 
     folder: Path
     out: Path = field(init=False)
+    env: dict[str, str] = field(default_factory=dict)
+    """Added to the environment of every run."""
 
     def __post_init__(self) -> None:
         self.out = self.folder / "out"
@@ -69,7 +71,9 @@ class Project:
     def run(self, verb: str, *arguments: str, timeout_s: float = 600) -> Outcome:
         """Run a verb to its end."""
         processes = Processes(os.environ)
-        command = Command(argv=self.argv(verb, *arguments), timeout_s=timeout_s, cwd=self.folder)
+        command = Command(
+            argv=self.argv(verb, *arguments), timeout_s=timeout_s, cwd=self.folder, env=self.env
+        )
         return processes.run(command)
 
     def verdict(self) -> dict[str, Any]:

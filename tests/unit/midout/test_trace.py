@@ -75,6 +75,25 @@ def test_a_small_trace() -> None:
     assert _names(MAGIC + FLOAT + TWO + ONE + TWO) == ["x<1>", "x<2>", "x<float, engine::B>"]
 
 
+BUILTINS = {
+    **{"v": "void", "b": "bool", "c": "char", "a": "signed char", "h": "unsigned char"},
+    **{"w": "wchar_t", "Du": "char8_t", "Ds": "char16_t", "Di": "char32_t"},
+    **{"s": "short", "t": "unsigned short", "i": "int", "j": "unsigned int"},
+    **{"l": "long", "m": "unsigned long", "x": "long long", "y": "unsigned long long"},
+    **{"n": "__int128", "o": "unsigned __int128"},
+    **{"f": "float", "d": "double", "e": "long double", "g": "__float128", "Dh": "__fp16"},
+}
+"""How compilers mangle builtin types, and what C++ calls them."""
+
+
+@pytest.mark.parametrize("code", BUILTINS)
+def test_builtin_types(code: str) -> None:
+    """Each has the name by which a header can be compiled: half is __fp16."""
+    line = f"N6midout6RegionINS_4tags1xEJ{code}EEE\n"
+
+    assert _names(MAGIC + line.encode()) == [f"x<{BUILTINS[code]}>"]
+
+
 def test_line_ends_of_windows_are_line_ends() -> None:
     """A trace that was copied as text gives the same regions."""
     data = MAGIC + ONE + TWO
