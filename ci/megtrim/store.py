@@ -106,7 +106,10 @@ class Store:
             folder = _load(manifest.parent)
             if folder is None or folder.name != name:
                 continue
-            candidate = (manifest.stat().st_mtime, manifest.parent)
+            try:
+                candidate = (manifest.stat().st_mtime, manifest.parent)
+            except FileNotFoundError:
+                continue  # another process discards it just now
             newest = candidate if newest is None else max(newest, candidate)
         return _load(newest[1]) if newest else None
 

@@ -11,6 +11,7 @@ from functools import partial
 import click
 
 from megtrim import toolchains
+from megtrim.cli.output import show
 from megtrim.cli.setup import open_processes
 from megtrim.devices import qemu
 from megtrim.engines import cmake
@@ -44,12 +45,10 @@ def doctor(as_json: bool) -> int:
     processes = open_processes()
     findings = tuple(_findings(processes))
     if as_json:
-        click.echo(json.dumps([asdict(finding) for finding in findings], indent=1))
+        show(json.dumps([asdict(finding) for finding in findings], indent=1))
     else:
         for finding in findings:
-            click.echo(
-                f"{'ok     ' if finding.there else 'missing'} {finding.what}: {finding.text}"
-            )
+            show(f"{'ok     ' if finding.there else 'missing'} {finding.what}: {finding.text}")
     return EXIT_PASS if _can_build(findings) else InputError.exit_code
 
 

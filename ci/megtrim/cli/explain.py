@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from megtrim.cli.output import show
 from megtrim.cli.setup import DEFAULT_OUT, Options, common, open_engine, open_processes
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.errors import EXIT_PASS, InputError
@@ -44,7 +45,7 @@ def explain(thing: str, as_json: bool, **options: Any) -> int:
     chosen = Options(**options)
     loaded = load_config(chosen.config, engine_source=chosen.engine)
     facts = _verdict(chosen.out) if thing == "verdict" else _kept(thing, loaded)
-    click.echo(json.dumps(facts, indent=1) if as_json else "\n".join(_lines(facts)))
+    show(json.dumps(facts, indent=1) if as_json else "\n".join(_lines(facts)))
     return EXIT_PASS
 
 

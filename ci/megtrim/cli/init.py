@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from megtrim.cli.output import show
 from megtrim.config.schema import json_schema
 from megtrim.config.starter import StarterModel, starter
 from megtrim.errors import EXIT_PASS, InputError
@@ -47,7 +48,7 @@ def init(models: tuple[Path, ...], config: Path, engine: Path | None) -> int:
         toolchain="clang-linux-arm64" if engine else "auto",
     )
     write_atomically(config, text)
-    click.echo(f"wrote {config}; next: megtrim trim --config {config}")
+    show(f"wrote {config}; next: megtrim trim --config {config}")
     return EXIT_PASS
 
 
@@ -59,7 +60,7 @@ Example:
 )
 def schema() -> int:
     """Print the JSON Schema of megtrim.yaml, for editors."""
-    click.echo(json.dumps(json_schema(), indent=1))
+    show(json.dumps(json_schema(), indent=1))
     return EXIT_PASS
 
 

@@ -83,9 +83,6 @@ def _status(arguments: list[str]) -> int:
     except MegtrimError as error:
         click.echo(f"megtrim: {error}", err=True)
         return error.exit_code
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output left; there is nobody to tell
-        return 0
     except Exception:
         return _bug(arguments)
     return result if isinstance(result, int) else 0

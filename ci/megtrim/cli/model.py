@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from megtrim.cli.output import show
 from megtrim.errors import EXIT_PASS
 from megtrim.models.reader import read_model
 from megtrim.models.show import describe
@@ -19,16 +20,17 @@ def model() -> None:
 
 
 @model.command(
+    "show",
     epilog="""\b
 Example:
   megtrim model show models/resnet50.mge
-"""
+""",
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print facts as JSON.")
-def show(file: Path, as_json: bool) -> int:
+def show_model(file: Path, as_json: bool) -> int:
     """Print a model's operators, data types, inputs, outputs and hash."""
     facts = read_model(file)
     text = json.dumps(dataclasses.asdict(facts), indent=1) if as_json else describe(facts)
-    click.echo(text)
+    show(text)
     return EXIT_PASS

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from megtrim.cli.output import show
 from megtrim.cli.setup import Options, common, describe, open_context
 from megtrim.errors import EXIT_PASS
 from megtrim.plan.graph import tasks
@@ -31,11 +32,11 @@ def plan(why: bool, as_json: bool, **options: Any) -> int:
     describe(context)
     steps = chain.plan(tasks(context.loaded.config), context)
     if as_json:
-        click.echo(json.dumps([dataclasses.asdict(step) for step in steps], indent=1))
+        show(json.dumps([dataclasses.asdict(step) for step in steps], indent=1))
         return EXIT_PASS
-    click.echo("\n".join(_line(step, why=why) for step in steps))
+    show("\n".join(_line(step, why=why) for step in steps))
     count = sum(step.state is not State.DONE for step in steps)
-    click.echo(f"{count} of {len(steps)} tasks to do" if count else "everything is up to date")
+    show(f"{count} of {len(steps)} tasks to do" if count else "everything is up to date")
     return EXIT_PASS
 
 

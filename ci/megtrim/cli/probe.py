@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
+from megtrim.cli.output import show
 from megtrim.cli.setup import Options, describe, open_context
 from megtrim.config.scenarios import all_scenarios
 from megtrim.errors import EXIT_PASS, InputError, ProductFailure, worst
@@ -66,7 +65,7 @@ def execute(options: Options, wanted: Request, *, as_json: bool) -> int:
     program = binary(context.done[REDUCED], context.target())
     reduced = run_on(device, order.with_program(program))
     if ending(reduced.run) is Ending.PASSED:
-        click.echo(_told(wanted, None, as_json=as_json))
+        show(_told(wanted, None, as_json=as_json))
         return EXIT_PASS
     profile = binary(context.done[PROFILE], context.target())
     keep = read_keep_set(context.done[HEADER].file(KEEP_SET_FILE))
@@ -76,7 +75,7 @@ def execute(options: Options, wanted: Request, *, as_json: bool) -> int:
         keep,
         lacking_operators=_lacking_operators(order.model, keep),
     )
-    click.echo(_told(wanted, found, as_json=as_json))
+    show(_told(wanted, found, as_json=as_json))
     return ProductFailure.exit_code
 
 

@@ -83,8 +83,13 @@ def open_console(*, quiet: bool) -> Console:
 
 
 def open_processes() -> Processes:
-    """Read the environment, once."""
-    return Processes(os.environ)
+    """Read the environment, once.
+
+    Within a git hook, git's own variables would turn every question about an engine's checkout
+    into one about the repository of the hook.
+    """
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return Processes(own)
 
 
 def open_context(options: Options, *, accept: bool = False) -> Context:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from megtrim.cli import probe
+from megtrim.cli.output import show
 from megtrim.cli.setup import Options, common, describe, open_context
 from megtrim.errors import worst
 from megtrim.plan.graph import VERDICT, Stage, tasks, through
@@ -57,7 +58,7 @@ def execute(
     ran, codes = chain.run(wanted, context)
     if ran == 0 and not context.failed:
         context.console.say("everything is up to date: nothing was built or run")
-    click.echo(_as_json(context) if as_json else _as_text(context, stage))
+    show(_as_json(context) if as_json else _as_text(context, stage))
     joined = context.done.get(VERDICT)
     if joined is not None and by_verdict:
         return int(joined.result["exit code"])

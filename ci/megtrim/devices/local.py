@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import tempfile
@@ -37,11 +38,32 @@ class Local:
     def open(self) -> Iterator[Folder]:
         try:
             self._scratch.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=self._scratch, prefix="run-") as folder:
+            _remove_abandoned(self._scratch)
+            with tempfile.TemporaryDirectory(
+                dir=self._scratch, prefix=f"run-{os.getpid()}-"
+            ) as folder:
                 yield Folder(Path(folder), self._processes, self._launcher)
         except OSError as error:
             msg = f"{self._scratch} cannot be used for runs: {error.strerror}"
             raise InfrastructureFailure(msg) from None
+
+
+def _remove_abandoned(scratch: Path) -> None:
+    """Remove run directories whose holder was killed and could not clean up."""
+    for folder in scratch.glob("run-*-*"):
+        holder = folder.name.split("-")[1]
+        if holder.isdigit() and not _alive(int(holder)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 class Folder:

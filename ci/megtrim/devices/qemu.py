@@ -65,7 +65,7 @@ def find(
         raise InputError(msg, hint=_HINT)
     # Some versions list their CPUs and end with 1 all the same.
     listing = processes.run(Command(argv=(emulator, "-cpu", "help"), timeout_s=60))
-    if cpu not in listing.stdout.split():
+    if cpu.partition(",")[0] not in listing.stdout.split():
         msg = f"device {name}: this qemu knows no CPU {cpu!r}"
         raise InputError(msg, hint=f"`{emulator} -cpu help` lists those it knows")
     launcher = (emulator, "-cpu", cpu, *(("-L", str(sysroot)) if sysroot else ()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ from megtrim.engines.cmake import Job, WorkTree
 from megtrim.errors import ProductFailure
 from megtrim.process import Processes
 from megtrim.recipe import BuildOrder, BuildRecord, Toolchain
-from megtrim.store import cannot_write
+from megtrim.store import cannot_write, write_atomically
 
 _FLATBUFFERS = "third_party/flatbuffers"
 _FLATC = "build_dir/host_flatc/install/bin/flatc"
@@ -45,10 +46,12 @@ class Builder:
         self._write_include(tree, order)
         log = folder / "build.log"
         self._host_tools(tree, log, progress)
+        options = (*order.options, *self._options(tree))
+        self._drop_stale_build(tree, (*options, ("toolchain file", told)))
         job = Job(
             source=tree.source,
             build=tree.build,
-            options=(*order.options, *self._options(tree)),
+            options=options,
             targets=order.targets,
             log=log,
             jobs=self._jobs,
@@ -62,6 +65,24 @@ class Builder:
             units_with_header=found.with_header,
             units_with_regions=found.with_regions,
         )
+
+    def _drop_stale_build(self, tree: WorkTree, settings: tuple[tuple[str, str], ...]) -> None:
+        """Start the build folder anew when it was configured otherwise.
+
+        CMake remembers options that are no longer given and flags of its first run, and Ninja
+        sees no difference in a compiler that was replaced under its own name.
+        """
+        identity = sorted(self._toolchain.identity().items())
+        wanted = json.dumps([identity, sorted(settings)])
+        record = tree.root / "configured.json"
+        if record.exists() and record.read_text(encoding="utf-8") == wanted:
+            return
+        try:
+            if tree.build.exists():
+                shutil.rmtree(tree.build)
+        except OSError as error:
+            raise cannot_write(tree.build, error) from None
+        write_atomically(record, wanted)
 
     def _options(self, tree: WorkTree) -> tuple[tuple[str, str], ...]:
         return (("CMAKE_TOOLCHAIN_FILE", str(tree.toolchain_file)), *self._launcher())

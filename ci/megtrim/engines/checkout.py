@@ -16,6 +16,7 @@ from megtrim.errors import InputError
 from megtrim.process import Command, Processes
 
 _GIT_TIMEOUT_S = 120.0
+_SUBMODULE_MODE = "160000"
 _SKIPPED = frozenset({".git", "__pycache__"})
 
 
@@ -62,9 +63,20 @@ class _Git:
         self.works = top is not None
 
     def files(self) -> list[str]:
-        known = self._names("ls-files", "-z", "--cached", "--recurse-submodules")
-        new = self._names("ls-files", "-z", "--others", "--exclude-standard")
-        return sorted({*known, *new})
+        """Known and new files, of submodules too: a build collects sources by pattern."""
+        found = {
+            *self._names("ls-files", "-z", "--cached"),
+            *self._names("ls-files", "-z", "--others", "--exclude-standard"),
+        }
+        entries = self._names("ls-files", "-z", "--stage")
+        for entry in entries:
+            if not entry.startswith(_SUBMODULE_MODE):
+                continue
+            name = entry.partition("\t")[2]
+            inside = _Git(self._root / name, self._processes)
+            if inside.works:
+                found |= {f"{name}/{file}" for file in inside.files()}
+        return sorted(found)
 
     def commit(self) -> str:
         return (self._ask("rev-parse", "HEAD") or "").strip()
@@ -74,7 +86,11 @@ class _Git:
         return tuple(sorted(entry[3:] for entry in entries))
 
     def _names(self, *arguments: str) -> list[str]:
-        return [name for name in (self._ask(*arguments) or "").split("\0") if name]
+        told = self._ask(*arguments)
+        if told is None:
+            msg = f"git {arguments[0]} failed in {self._root}"
+            raise InputError(msg, hint="is the checkout whole? `git status` there says more")
+        return [name for name in told.split("\0") if name]
 
     def _ask(self, *arguments: str) -> str | None:
         # The owner check protects a shell user's hooks; these calls run none, and the checkout

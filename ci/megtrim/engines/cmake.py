@@ -21,7 +21,11 @@ BUILD_TIMEOUT_S = 6 * 3600.0
 
 _NINJA_STEP = re.compile(r"^\[(\d+)/(\d+)\] (.*)$")
 _ERROR = re.compile(r"(?::\d+(?::\d+)?: (?:fatal )?error:|\berror:|CMake Error|: undefined )")
-_NO_SPACE = "No space left on device"
+_INFRASTRUCTURE = {
+    "No space left on device": "the disk is full",
+    "Killed signal terminated program": "the machine ran out of memory",
+    "LLVM ERROR: out of memory": "the machine ran out of memory",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,9 +125,10 @@ def _steps(progress: Callable[[int, int, str], None]) -> Callable[[str], None]:
 def _expect(outcome: Outcome, job: Job, what: str) -> None:
     if outcome.ok:
         return
-    if _NO_SPACE in outcome.stdout:
-        msg = f"the disk of {job.build} is full"
-        raise InfrastructureFailure(msg, hint="free some space; what is built so far is kept")
+    cause = next((why for said, why in _INFRASTRUCTURE.items() if said in outcome.stdout), None)
+    if cause is not None:
+        msg = f"the build in {job.build} stopped: {cause}"
+        raise InfrastructureFailure(msg, hint="make room (fewer --jobs take less memory) and retry")
     if outcome.timed_out:
         msg = f"the build in {job.build} was ended after {outcome.wall_s:.0f} s"
         raise InfrastructureFailure(msg, hint=f"the log is {job.log}")

@@ -75,7 +75,7 @@ def test_a_trace_that_shrank_fails_until_it_is_accepted(tmp_path: Path) -> None:
     lost = ", ".join(f"kern<{number}>" for number in range(10))
     assert caught.value.message == (
         "a trace shrank against the committed keep set:\n"
-        f"  m/s@any no longer runs {lost} and 2 more"
+        f"  m/s@any no longer runs {lost} and 2 more (shrunken trace)"
     )
     assert caught.value.hint == "if that is meant, accept it: megtrim header --accept"
     accepted, _ = context(tmp_path, accept=True)
