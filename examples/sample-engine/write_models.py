@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
 from sample_writer import ModelWriter, Tensor
 
 Floats = NDArray[np.float32]
@@ -82,7 +83,9 @@ class _Layers:
             activation=activation,
         )
 
-    def quantised_conv(self, image: Tensor, out: int, size: int, *, stride: int, scale: float) -> Tensor:
+    def quantised_conv(
+        self, image: Tensor, out: int, size: int, *, stride: int, scale: float
+    ) -> Tensor:
         each = image.shape[1]
         kernel = self.writer.weight(
             self.noise.integers(out, each, size, size), "QuantizedS8", 1.0 / (each * size * 40)
@@ -117,9 +120,7 @@ def tiny_mobile() -> ModelWriter:
     """Depthwise and 1 x 1 convolutions with a residual, in float32."""
     writer = ModelWriter()
     layers = _Layers(writer, Noise(2))
-    value = layers.conv(
-        writer.input("data", (1, 3, 32, 32)), 8, 3, stride=2, activation="H_SWISH"
-    )
+    value = layers.conv(writer.input("data", (1, 3, 32, 32)), 8, 3, stride=2, activation="H_SWISH")
     for out, size, stride in ((16, 3, 1), (24, 3, 2), (24, 5, 1)):
         before = value
         value = layers.conv(value, value.shape[1], size, stride=stride, depthwise=True)

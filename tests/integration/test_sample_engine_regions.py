@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,34 +9,22 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from megtrim.engines.cmake import tool
+from integration.sample_builds import build, run
 from megtrim.loadrun.dump import parse_dump
 from megtrim.midout.region import Region
 from megtrim.midout.trace import parse_trace, promised_items, regions_in_binary
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Outcome
 from unit.sample_engine.coverage_scenarios import SCENARIOS, blocked, convolutions
 from unit.sample_engine.engine_scripts import ENGINE, ModelWriter, Noise
 
 pytestmark = [pytest.mark.chain, pytest.mark.xdist_group("sample-engine")]
 
 
-def _run(*argv: str, env: dict[str, str] | None = None) -> Outcome:
-    return Processes(os.environ).run(Command(argv=argv, timeout_s=600, env=env or {}))
-
-
 @pytest.fixture(scope="module")
 def profile_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The profile variant, by the host's compiler."""
-    build = tmp_path_factory.mktemp("sample-profile")
-    configure = ("-G", "Ninja", "-S", str(ENGINE), "-B", str(build))
-    ninja = f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}"
-    for argv in (
-        (tool("cmake"), *configure, ninja, "-DMGE_WITH_MIDOUT_PROFILE=ON"),
-        (tool("ninja"), "-C", str(build), "-j", "2"),
-    ):
-        done = _run(*argv)
-        assert done.ok, done.stdout[-3000:] + done.stderr[-3000:]
-    return build / "load_and_run"
+    folder = tmp_path_factory.mktemp("sample-profile")
+    return build(ENGINE, folder, MGE_WITH_MIDOUT_PROFILE="ON")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +44,7 @@ class _Bench:
         paths = {key: str(self.folder / name) for key, name in places.items()}
         filled = [argument.format(**paths) for argument in arguments]
         trace = {"MIDOUT_OUTPUT": str(self.folder / "trace")}
-        return _run(str(self.program), str(self.folder / "model.sample"), *filled, env=trace)
+        return run(str(self.program), str(self.folder / "model.sample"), *filled, env=trace)
 
     def regions(self) -> frozenset[Region]:
         """Return the regions of the last run."""
@@ -82,7 +69,7 @@ def bench(profile_build: Path, tmp_path: Path) -> _Bench:
     return _Bench(profile_build, tmp_path)
 
 
-def test_every_region_is_executed_by_some_run(bench: _Bench) -> None:
+def test_every_region_is_executed_by_somerun(bench: _Bench) -> None:
     """No region is there to make a number: together, the runs need all that the binary holds."""
     held = frozenset(regions_in_binary(bench.program.read_bytes()))
     seen: set[Region] = set()
@@ -166,7 +153,7 @@ def test_a_damaged_model_is_refused_in_words_and_leaves_no_trace(bench: _Bench) 
     path = bench.folder / "damaged.sample"
     path.write_bytes(damaged)
     trace = bench.folder / "trace"
-    ended = _run(str(bench.program), str(path), env={"MIDOUT_OUTPUT": str(trace)})
+    ended = run(str(bench.program), str(path), env={"MIDOUT_OUTPUT": str(trace)})
     assert ended.rc == 134
     assert ended.stderr.splitlines()[-1] == f"ERROR: read model failed: {path} is damaged"
     assert not trace.exists()
@@ -174,7 +161,7 @@ def test_a_damaged_model_is_refused_in_words_and_leaves_no_trace(bench: _Bench) 
 
 def test_an_unknown_flag_is_refused_like_by_the_real_engine(bench: _Bench) -> None:
     """In the words that the real engine's command line has for it, and with exit status 1."""
-    ended = _run(str(bench.program), "model", "--winograd-transform")
+    ended = run(str(bench.program), "model", "--winograd-transform")
     assert (ended.rc, ended.stderr) == (
         1,
         "ERROR: unknown command line flag 'winograd-transform'\n",

@@ -6,6 +6,7 @@ it, then counted tensors, operators and outputs.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections import Counter
 from collections.abc import Callable
@@ -21,6 +22,9 @@ _VERSION = 1
 _DTYPES = ("Float32", "QuantizedS8", "QuantizedS32")
 _MAX_COUNT = 100_000
 _MAX_DIMENSIONS = 16
+_MAX_BYTES = 64 * 1024 * 1024
+"""As in the engine."""
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HINT = "the file is damaged or cut off: write it again with write_models.py"
 
 
@@ -35,6 +39,8 @@ class _Operator:
 def parse_sample_model(data: bytes, *, source: str) -> ModelFacts:
     """Read a model's bytes. Anything but a whole model is an InputError naming ``source``."""
     reader = _Reader(data, source)
+    if len(data) > _MAX_BYTES:
+        reader.refuse(f"has {len(data)} bytes, at most {_MAX_BYTES} are read")
     model_hash = reader.head()
     tensors = reader.many(reader.tensor)
     operators = reader.many(reader.operator)
@@ -96,6 +102,10 @@ class _Reader:
         outputs = tuple(self.number("<I") for _ in range(self.number("<B")))
         weight_bytes = self.number("<I")
         self._take(weight_bytes)
+        # Both end up in the generated header.
+        names = (kind, mode) if kind == "Elemwise" else (kind,)
+        if not all(_IDENTIFIER.fullmatch(name) for name in names):
+            self.refuse("holds a name that is no identifier")
         return _Operator(type=kind, mode=mode, outputs=outputs, weight_bytes=weight_bytes)
 
     def end(self) -> None:

@@ -76,12 +76,30 @@ def test_a_small_trace() -> None:
 
 
 BUILTINS = {
-    **{"v": "void", "b": "bool", "c": "char", "a": "signed char", "h": "unsigned char"},
-    **{"w": "wchar_t", "Du": "char8_t", "Ds": "char16_t", "Di": "char32_t"},
-    **{"s": "short", "t": "unsigned short", "i": "int", "j": "unsigned int"},
-    **{"l": "long", "m": "unsigned long", "x": "long long", "y": "unsigned long long"},
-    **{"n": "__int128", "o": "unsigned __int128"},
-    **{"f": "float", "d": "double", "e": "long double", "g": "__float128", "Dh": "__fp16"},
+    "v": "void",
+    "b": "bool",
+    "c": "char",
+    "a": "signed char",
+    "h": "unsigned char",
+    "w": "wchar_t",
+    "Du": "char8_t",
+    "Ds": "char16_t",
+    "Di": "char32_t",
+    "s": "short",
+    "t": "unsigned short",
+    "i": "int",
+    "j": "unsigned int",
+    "l": "long",
+    "m": "unsigned long",
+    "x": "long long",
+    "y": "unsigned long long",
+    "n": "__int128",
+    "o": "unsigned __int128",
+    "f": "float",
+    "d": "double",
+    "e": "long double",
+    "g": "__float128",
+    "Dh": "__fp16",
 }
 """How compilers mangle builtin types, and what C++ calls them."""
 

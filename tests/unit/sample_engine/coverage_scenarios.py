@@ -99,7 +99,9 @@ def convolutions() -> Model:
     results += [conv(deep, weight(8, 16, 1, 1), stride=stride) for stride in (1, 2)]
     results += [conv(deep, weight(16, 16, 3, 3), pad=1), conv(deep, weight(8, 16, 3, 3), pad=1)]
     # No window of known size: as a matrix product, with few and with many output channels.
-    results += [conv(deep, weight(out, 16, 4, 4), stride=stride) for out in (4, 16) for stride in (1, 2)]
+    results += [
+        conv(deep, weight(out, 16, 4, 4), stride=stride) for out in (4, 16) for stride in (1, 2)
+    ]
     for activation in ACTIVATIONS:
         for bias in (None, weight(4)):
             results.append(conv(make.data, weight(4, 3, 3, 3), bias, activation=activation))
@@ -138,14 +140,10 @@ def blocked() -> Model:
     deep = write.elemwise("RELU", results[0])
     for size in (1, 3, 5):
         for stride in (1, 2):
-            results.append(
-                write.conv(deep, weight(4, 4, size, size), stride=stride, pad=size // 2)
-            )
+            results.append(write.conv(deep, weight(4, 4, size, size), stride=stride, pad=size // 2))
             if size > 1:
                 depthwise = weight(4, 1, size, size)
-                results.append(
-                    write.conv(deep, depthwise, stride=stride, pad=size // 2, groups=4)
-                )
+                results.append(write.conv(deep, depthwise, stride=stride, pad=size // 2, groups=4))
     for mode in POOLINGS:
         results += [write.pool(deep, mode, *window) for window in ((2, 2), (3, 2, 1), (4, 4))]
     # A plain image that a 1 x 1 convolution wants in blocks.
@@ -227,7 +225,10 @@ SCENARIOS: tuple[CoverageScenario, ...] = (
         input_shape=(1, 3, 16, 16),
     ),
     CoverageScenario(
-        name="convolutions-search", model=convolutions, arguments=_SEARCH, input_shape=(1, 3, 16, 16)
+        name="convolutions-search",
+        model=convolutions,
+        arguments=_SEARCH,
+        input_shape=(1, 3, 16, 16),
     ),
     CoverageScenario(
         name="convolutions-recorded",

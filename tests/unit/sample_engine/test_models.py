@@ -30,7 +30,9 @@ def test_the_operator_json_says_what_the_model_holds(name: str) -> None:
     """Two ways to learn a model's needs, one answer."""
     path = ENGINE / "models" / f"{name}.sample"
     facts = parse_sample_model(path.read_bytes(), source=path.name)
-    (declared,) = parse_operator_json((ENGINE / f"models/{name}.sample.json").read_bytes(), source="")
+    (declared,) = parse_operator_json(
+        (ENGINE / f"models/{name}.sample.json").read_bytes(), source=""
+    )
     assert operator_info(facts, source=path.name) == declared
 
 

@@ -1,0 +1,27 @@
+"""Building the sample engine without megtrim: CMake, Ninja and a compiler."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from megtrim.engines.cmake import tool
+from megtrim.process import Command, Outcome, Processes
+
+
+def run(*argv: str, env: dict[str, str] | None = None) -> Outcome:
+    """Run a program to its end."""
+    return Processes(os.environ).run(Command(argv=argv, timeout_s=600, env=env or {}))
+
+
+def build(source: Path, folder: Path, **settings: str) -> Path:
+    """Build ``load_and_run`` in ``folder`` and return it."""
+    configure = (
+        *(tool("cmake"), "-G", "Ninja", "-S", str(source), "-B", str(folder)),
+        f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}",
+        *(f"-D{name}={value}" for name, value in settings.items()),
+    )
+    for argv in (configure, (tool("ninja"), "-C", str(folder), "-j", "2")):
+        done = run(*argv)
+        assert done.ok, done.stdout[-3000:] + done.stderr[-3000:]
+    return folder / "load_and_run"

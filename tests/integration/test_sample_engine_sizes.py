@@ -1,0 +1,80 @@
+"""What trimming to one model takes off the sample engine's own objects, by the linker's own map."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from integration.sample_builds import build, run
+from megtrim.midout.header import Layout, render
+from megtrim.midout.keepset import ScenarioRecord, build_keep_set
+from megtrim.midout.trace import parse_trace
+from megtrim.models.operators import merge, parse_operator_json
+from megtrim.size.linkmap import Shares, parse_link_map, split
+from unit.sample_engine.engine_scripts import ENGINE
+
+pytestmark = [pytest.mark.clang, pytest.mark.xdist_group("sample-engine")]
+
+MODEL = "tiny-vgg"
+"""The one of the three that loses least."""
+
+
+@pytest.fixture(scope="module")
+def header(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The header for one scenario of one model, everything in one file."""
+    folder = tmp_path_factory.mktemp("sample-profile")
+    program = build(ENGINE, folder, MGE_WITH_MIDOUT_PROFILE="ON")
+    model, trace = ENGINE / f"models/{MODEL}.sample", folder / "trace"
+    ended = run(str(program), str(model), "--cpu", env={"MIDOUT_OUTPUT": str(trace)})
+    assert ended.ok, ended.stderr
+    record = ScenarioRecord(
+        id=f"{MODEL}/default@any",
+        model_sha256="0" * 64,
+        arguments=("--cpu",),
+        inputs=(),
+        algo_cache_sha256=None,
+        threads=1,
+        trace_sha256="0" * 64,
+        regions=parse_trace(trace.read_bytes(), source="trace").regions,
+    )
+    (needs,) = parse_operator_json(Path(f"{model}.json").read_bytes(), source="json")
+    modes = [
+        (line.split()[0], int(line.split()[1]))
+        for line in (ENGINE / "src/elemwise_modes.txt").read_text(encoding="utf-8").splitlines()
+        if not line.startswith("#")
+    ]
+    keep = build_keep_set(20220507, [record], merge([(MODEL, needs)]))
+    ((_, text),) = render(keep, layout=Layout.UPSTREAM, elemwise_modes=modes).files
+    return text
+
+
+def _shares(folder: Path, header: str) -> Shares:
+    """Build with Debian's clang and lld, and read the map."""
+    source = folder / "source"
+    shutil.copytree(ENGINE / "src", source / "src")
+    shutil.copy(ENGINE / "CMakeLists.txt", source)
+    if header:
+        (source / "src/bin_reduce_cmake.h").write_text(header, encoding="utf-8")
+    target = "--target=aarch64-linux-gnu"
+    build(
+        source,
+        folder / "build",
+        CMAKE_SYSTEM_NAME="Linux",
+        CMAKE_SYSTEM_PROCESSOR="aarch64",
+        CMAKE_CXX_COMPILER="clang++-14",
+        CMAKE_CXX_FLAGS=target,
+        CMAKE_EXE_LINKER_FLAGS=f"{target} -fuse-ld=/usr/bin/ld.lld-14 -Wl,-Map=link.map",
+    )
+    link_map = (folder / "build/link.map").read_text(encoding="utf-8")
+    return split(parse_link_map(link_map, source="link.map"), ["CMakeFiles/load_and_run.dir/*.o"])
+
+
+def test_one_model_needs_less_than_two_fifths(tmp_path: Path, header: str) -> None:
+    """With the same flags, the engine's own objects lose at least 60% of their bytes."""
+    plain = _shares(tmp_path / "plain", "")
+    reduced = _shares(tmp_path / "reduced", header)
+    assert plain.own_bytes > 150_000
+    assert plain.library_bytes > 0
+    assert reduced.own_bytes <= 0.4 * plain.own_bytes

@@ -1,0 +1,99 @@
+"""Reading models of the sample engine: whole ones give facts, all others one clear message."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.errors import InputError
+from megtrim.models.sample import parse_sample_model
+from unit.sample_engine.engine_scripts import ENGINE, sample_writer
+
+WHOLE = (ENGINE / "models/tiny-quant.sample").read_bytes()
+
+
+def _sealed(body: bytes) -> bytes:
+    """Put a right head before any body: the damage is not one that the hash shows."""
+    return b"SAMPLENN" + struct.pack("<IQ", 1, sample_writer.fnv1a(body)) + body
+
+
+def _message(data: bytes) -> str:
+    with pytest.raises(InputError) as caught:
+        parse_sample_model(data, source="m.sample")
+    return caught.value.message
+
+
+def test_a_model_gives_its_facts() -> None:
+    """Counts, types, modes, inputs and outputs."""
+    facts = parse_sample_model(WHOLE, source="m.sample")
+    assert facts.format == "sample v1"
+    assert dict(facts.operators)["ConvBias"] == 3
+    assert facts.elemwise_modes == ("ADD",)
+    assert [(v.name, v.dtype, v.shape) for v in facts.inputs] == [
+        ("data", "Float32", (1, 3, 24, 24))
+    ]
+    assert [(v.name, v.shape) for v in facts.outputs] == [("softmax17", (1, 10))]
+    assert facts.graph_hash == struct.unpack_from("<Q", WHOLE, 12)[0]
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        pytest.param(b"", "ends too early", id="empty"),
+        pytest.param(b"SAMPLENX" + WHOLE[8:], "is no sample model of version 1", id="magic"),
+        pytest.param(
+            WHOLE[:8] + b"\2" + WHOLE[9:], "is no sample model of version 1", id="version"
+        ),
+        pytest.param(WHOLE[:-1], "does not match its own hash", id="cut off"),
+        pytest.param(WHOLE[:500] + b"\xff" + WHOLE[501:], "does not match its own hash", id="bit"),
+        pytest.param(_sealed(WHOLE[20:-1]), "ends too early", id="early end"),
+        pytest.param(_sealed(WHOLE[20:] + b"\0"), "has bytes behind its end", id="late end"),
+        pytest.param(_sealed(b"\xff\xff\xff\xff"), "promises 4294967295 entries", id="count"),
+    ],
+)
+def test_what_is_no_whole_model_is_refused(data: bytes, found: str) -> None:
+    """The message names the file, what was found, and where."""
+    message = _message(data)
+    assert message.startswith(f"m.sample: {found} (at byte ")
+
+
+def _one_operator(kind: bytes, mode: bytes = b"") -> bytes:
+    tensor = b"\1x" + struct.pack("<BfBI", 0, 1.0, 1, 1)
+    texts = b"".join(bytes([len(text)]) + text for text in (kind, b"x", mode))
+    operator = texts + struct.pack("<BBBII", 0, 0, 1, 0, 0)
+    one = struct.pack("<I", 1)
+    return _sealed(one + tensor + one + operator + one + struct.pack("<I", 0))
+
+
+def test_names_that_reach_the_header_are_identifiers() -> None:
+    """Operators and modes end up in compiled code, so nothing else may pass for one."""
+    assert parse_sample_model(_one_operator(b"Fine"), source="m").operators == (("Fine", 1),)
+    assert "a name that is no identifier" in _message(_one_operator(b"X{};class Y"))
+    assert "a name that is no identifier" in _message(_one_operator(b""))
+    assert "a name that is no identifier" in _message(_one_operator(b"Elemwise", b"ADD)"))
+
+
+def test_an_output_must_exist() -> None:
+    """A number behind the last tensor is damage, not an error of ours."""
+    data = _one_operator(b"Input")
+    assert "names a tensor that it does not hold" in _message(_sealed(data[20:-4] + b"\1\0\0\0"))
+
+
+@given(st.data())
+def test_damage_never_ends_in_anything_but_an_input_error(data: st.DataObject) -> None:
+    """Whatever is changed behind the head, sealed again or not."""
+    body = bytearray(WHOLE[20:])
+    for _ in range(data.draw(st.integers(1, 4))):
+        # Most of the file are weights, where everything is allowed: aim at the front.
+        body[data.draw(st.integers(0, 900))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(body)))
+    sealed = _sealed(bytes(body[: cut or None]))
+    try:
+        facts = parse_sample_model(sealed, source="m.sample")
+    except InputError as error:
+        assert error.message.startswith("m.sample: ")
+    else:
+        assert facts.operators
