@@ -46,6 +46,8 @@ class Project:
             for scenario in model["scenarios"]:
                 named = scenario.get("inputs", {})
                 scenario["inputs"] = {name: f"engine/{path}" for name, path in named.items()}
+                # The search is exercised, not only what it once found.
+                scenario.pop("algo_cache", None)
         if models:
             config["models"] = [m for m in config["models"] if m["name"] in models]
         project.write(config)

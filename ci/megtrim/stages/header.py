@@ -14,6 +14,7 @@ from megtrim.config.model import ModelConfig
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.midout.header import Layout, render
 from megtrim.midout.keepset import (
+    VERSION,
     ScenarioRecord,
     build_keep_set,
     dump_keep_set,
@@ -38,6 +39,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name the traces, the models and their JSON, the layout, and the engine's modes."""
     config = context.loaded.config
     named = {
+        "format": str(VERSION),
         "generation": str(context.engine.identity().generation),
         "layout": config.trim.layout,
         "elementwise modes": str(context.engine.elemwise_modes()),

@@ -129,6 +129,23 @@ def test_a_passed_check_has_no_detail_and_the_time_counts_once() -> None:
         ({"max_bytes": None}, {"growth": FAIL}),
         ({"max_bytes": None, "growth_bytes": None}, {"growth": FAIL}),
         ({"growth_max_bytes": 0}, {"size": PASS, "growth": FAIL}),
+        ({"growth_max_bytes": 0, "growth_bytes": 1}, {"size": PASS, "growth": FAIL}),
+        (
+            {"size_bytes": 2_883_584, "growth_bytes": 16_385},
+            {"size": PASS, "growth": FAIL},
+        ),
+        (
+            {"size_bytes": 2_883_585, "growth_bytes": 16_384},
+            {"size": FAIL, "growth": PASS},
+        ),
+        (
+            {"size_bytes": 2_883_585, "growth_bytes": 1, "growth_max_bytes": 0},
+            {"size": FAIL, "growth": FAIL},
+        ),
+        (
+            {"size_bytes": 2_883_585, "growth_bytes": None, "growth_max_bytes": 0},
+            {"size": FAIL, "growth": SKIPPED},
+        ),
     ],
 )
 def test_a_failed_budget_fails_what_broke_it(
@@ -178,3 +195,25 @@ def test_growth_is_told_with_its_sign_and_its_origin() -> None:
 
     assert grown.text == "-2 KiB since main at 2981d11, 16 KiB allowed"
     assert (grown.hint, grown.reproduce) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "expected"),
+    [(99, "1 B left"), (100, "0 B left"), (101, "1 B too many")],
+)
+def test_what_is_left_is_told_to_the_byte(size_bytes: int, expected: str) -> None:
+    """The limit itself is allowed."""
+    (size, _) = budget_checks(
+        budget(size_bytes=size_bytes, max_bytes=100), file="megtrim.yaml", line=1
+    )
+
+    assert size.text == f"{size_bytes} B of 100 B, {expected}"
+
+
+def test_no_growth_allowed_is_told_as_nothing() -> None:
+    """Zero is a limit like any other."""
+    (_, grown) = budget_checks(
+        budget(growth_bytes=0, growth_max_bytes=0, baseline=""), file="megtrim.yaml", line=1
+    )
+
+    assert (grown.status, grown.text) == (PASS, "0 B, 0 B allowed")

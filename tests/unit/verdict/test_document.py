@@ -32,7 +32,8 @@ def test_what_is_written_is_read_back(make: Callable[[], Verdict]) -> None:
     assert parse_verdict(text, source="verdict.json") == make()
     assert text == to_json(make())
     assert text.isascii()
-    assert text.endswith("}\n")
+    assert text.startswith('{\n "version": 1,\n "verdict": "')
+    assert text.endswith("]\n}\n")
 
 
 def test_the_keys_are_the_documented_ones() -> None:
@@ -119,6 +120,9 @@ def changed(path: str, value: object) -> str:
         ("artifacts.0.sizes.0.sections.0.1", "x", "sections[0][1]: found 'x', expected a whole"),
         ("budgets.0.max_bytes", "2 MiB", "budgets[0].max_bytes: found '2 MiB', expected a whole"),
         ("engine", None, "engine: found None, expected an object"),
+        ("trim", "x" * 58, "trim: found '" + "x" * 58 + "', expected an object"),
+        ("trim", "x" * 59, "trim: found '" + "x" * 59 + "…, expected an object"),
+        ("regions.held", 2**62 + 1, "held: found 4611686018427387905, expected a number from 0"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_path(path: str, value: object, said: str) -> None:
@@ -131,7 +135,9 @@ def test_a_wrong_value_is_named_with_its_path(path: str, value: object, said: st
     assert caught.value.hint == "make it again with: megtrim verdict"
 
 
-@pytest.mark.parametrize(("path", "value"), [("growth_bytes", -5), ("max_bytes", None)])
+@pytest.mark.parametrize(
+    ("path", "value"), [("growth_bytes", -5), ("max_bytes", None), ("size_bytes", 2**62)]
+)
 def test_a_shrunken_binary_and_an_unlimited_one_are_fine(path: str, value: object) -> None:
     """Growth may be negative; a limit may be missing."""
     verdict = parse_verdict(changed(f"budgets.0.{path}", value), source="verdict.json")
@@ -162,6 +168,8 @@ def test_what_is_no_verdict_is_refused(text: str, said: str) -> None:
 def test_a_huge_file_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is in characters."""
     monkeypatch.setattr(document, "LARGEST_DOCUMENT", 100)
+    with pytest.raises(InputError, match="found no JSON here"):
+        parse_verdict(" " * 100, source="v.json")
     with pytest.raises(InputError, match="length: found 101, expected a document of at most 100"):
         parse_verdict(" " * 101, source="v.json")
 

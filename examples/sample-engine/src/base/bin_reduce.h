@@ -7,7 +7,7 @@
 #error "the generated header is of a generation that this engine does not know"
 #endif
 
-// MEGDNN_ELEMWISE_MODE_ENABLE(ADD, callback) is callback(ADD), or nothing where the mode is dropped.
+// MEGDNN_ELEMWISE_MODE_ENABLE(ADD, callback) is callback(ADD), or nothing if ADD is dropped.
 #if !defined(MEGDNN_ELEMWISE_MODE_ENABLE)
 #define MEGDNN_ELEMWISE_MODE_ENABLE(mode, callback) callback(mode)
 #endif

@@ -47,8 +47,8 @@ void read_npy(const std::string& path, Tensor& tensor) {
             head.compare(0, wanted.size(), wanted) == 0, "%s: the input %s is to be %s",
             path.c_str(), tensor.name.c_str(), wanted.c_str());
     SAMPLE_CHECK(
-            file.size() == kFixed + length + tensor.bytes(), "%s: has not as many values as it says",
-            path.c_str());
+            file.size() == kFixed + length + tensor.bytes(),
+            "%s: has not as many values as it says", path.c_str());
     std::memcpy(tensor.as<char>(), file.data() + kFixed + length, tensor.bytes());
 }
 

@@ -1,7 +1,8 @@
 // ConvBias: activation(convolution(image, filter) + bias).
 //
-// Parameters: stride h, stride w, padding h, padding w, groups. Mode: the activation. Inputs: image,
-// filter and perhaps bias; all Float32, or image and filter QuantizedS8 and bias QuantizedS32.
+// Parameters: stride h, stride w, padding h, padding w, groups. Mode: the activation. Inputs:
+// image, filter and perhaps bias; all Float32, or image and filter QuantizedS8 and bias
+// QuantizedS32.
 #include "base/regions.h"
 #include "base/text.h"
 #include "graph/operator.h"

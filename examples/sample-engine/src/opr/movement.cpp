@@ -1,4 +1,5 @@
-// The operators that keep values and change how they are stored: Reshape, Transpose, TypeCvt, Resize.
+// The operators that keep values and change how they are stored: Reshape, Transpose, TypeCvt,
+// Resize.
 #include <cstring>
 
 #include "graph/operator.h"

@@ -109,7 +109,8 @@ private:
                 for (int tile = 0; tile < m_tiles; ++tile) {
                     float window[kElements];
                     read_window(c, tile, window);
-                    sandwich(Coefficients<Tile>::BT, window, out + size_t(c) * m_tiles + tile, step);
+                    float* first = out + size_t(c) * m_tiles + tile;
+                    sandwich(Coefficients<Tile>::BT, window, first, step);
                 }
             });
         }

@@ -100,7 +100,8 @@ private:
                 sample_matmul, In, midout_iv("Blocked::multiply"_hash), midout_iv(Rows),
                 midout_iv(Columns)) {
             const int columns = std::min(Columns, p.n - j);
-            multiply_panels<Rows, Columns>(a, b, p.k, p.c + size_t(i) * p.n + j, p.n, rows, columns);
+            Acc* c = p.c + size_t(i) * p.n + j;
+            multiply_panels<Rows, Columns>(a, b, p.k, c, p.n, rows, columns);
         }
         MIDOUT_END();
     }
