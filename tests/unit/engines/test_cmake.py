@@ -215,7 +215,9 @@ def test_a_full_disk_is_not_the_engines_fault(
     script = "echo 'a.cpp:1:1: fatal error: a.o: No space left on device'; exit 1"
     fake_tools(tmp_path, monkeypatch, script=script)
 
-    with pytest.raises(InfrastructureFailure, match=f"^the build in {job.build} stopped: the disk is full"):
+    with pytest.raises(
+        InfrastructureFailure, match=f"^the build in {job.build} stopped: the disk is full"
+    ):
         cmake.run(job, processes, lambda *_: None)
 
 

@@ -47,8 +47,13 @@ struct Region {
 
 MIDOUT_GENERATED
 
-#define MIDOUT_BEGIN(...) if constexpr (MIDOUT_REGION_(__VA_ARGS__)::enable)
-#define MIDOUT_END() else __builtin_trap()
+#define MIDOUT_BEGIN(...) \
+    do {                  \
+        if (MIDOUT_REGION_(__VA_ARGS__)::enable)
+#define MIDOUT_END()           \
+    else { __builtin_trap(); } \
+    }                          \
+    while (false)
 
 #elif defined(MIDOUT_PROFILING)
 
