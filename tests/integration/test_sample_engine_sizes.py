@@ -12,7 +12,7 @@ from megtrim.midout.header import Layout, render
 from megtrim.midout.keepset import ScenarioRecord, build_keep_set
 from megtrim.midout.trace import parse_trace
 from megtrim.models.operators import merge, parse_operator_json
-from megtrim.size.linkmap import Shares, parse_link_map, split
+from support.linkmap import Shares, parse_link_map, split
 from unit.sample_engine.engine_scripts import ENGINE
 
 pytestmark = [pytest.mark.clang, pytest.mark.xdist_group("sample-engine")]

@@ -1,4 +1,4 @@
-"""Sizes, durations and percentages as people write them, and sizes as people read them.
+"""Sizes and durations as people write them, and sizes as people read them.
 
 Pure: text in, numbers out. Sizes are whole bytes, durations are seconds, percentages are
 fractions. What cannot be read is an :class:`~megtrim.errors.InputError` that says what was
@@ -14,7 +14,6 @@ from megtrim.errors import InputError
 
 BYTES_EXPECTED = "a size such as 2.5 MiB, 16 KiB, 3 MB or 1,024"
 DURATION_EXPECTED = "a duration such as 90 s, 10 minutes, 2 hours or 14 days"
-PERCENT_EXPECTED = "a percentage such as 3% or 0.5 %"
 
 LARGEST_BYTES = 2**60
 LARGEST_DURATION_S = 3660 * 86_400
@@ -112,11 +111,3 @@ def parse_duration(value: object) -> float:
     if factor is None or number * factor > LARGEST_DURATION_S:
         raise _unreadable(value, DURATION_EXPECTED)
     return float(number * factor)
-
-
-def parse_percent(value: object) -> float:
-    """Read a percentage into a fraction: ``3%`` is 0.03."""
-    number, unit = _quantity(value, PERCENT_EXPECTED)
-    if unit != "%":
-        raise _unreadable(value, PERCENT_EXPECTED)
-    return float(number / 100)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from megtrim.errors import InputError
 from megtrim.process import Command, Processes
+from megtrim.recipe import EngineIdentity
 
 _GIT_TIMEOUT_S = 120.0
 _SUBMODULE_MODE = "160000"
@@ -36,6 +37,16 @@ class Checkout:
         """Digest of every path and content: equal trees are equal engines, wherever they lie."""
         lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(self.files.items()))
         return hashlib.sha256(os.fsencode(lines)).hexdigest()
+
+    def identity(self, kind: str, generation: int) -> EngineIdentity:
+        """Return what it is as an engine of that kind."""
+        return EngineIdentity(
+            kind=kind,
+            generation=generation,
+            digest=self.digest,
+            commit=self.commit,
+            dirty=self.dirty,
+        )
 
 
 def take(root: Path, processes: Processes) -> Checkout:

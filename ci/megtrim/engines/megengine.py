@@ -52,13 +52,7 @@ class MegEngine:
         self._refuse_what_is_no_engine()
 
     def identity(self) -> EngineIdentity:
-        return EngineIdentity(
-            kind=KIND,
-            generation=GENERATION,
-            digest=self.checkout.digest,
-            commit=self.checkout.commit,
-            dirty=self.checkout.dirty,
-        )
+        return self.checkout.identity(KIND, GENERATION)
 
     def order(
         self,

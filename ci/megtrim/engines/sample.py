@@ -42,13 +42,7 @@ class SampleEngine:
         )
 
     def identity(self) -> EngineIdentity:
-        return EngineIdentity(
-            kind=KIND,
-            generation=GENERATION,
-            digest=self.checkout.digest,
-            commit=self.checkout.commit,
-            dirty=self.checkout.dirty,
-        )
+        return self.checkout.identity(KIND, GENERATION)
 
     def order(
         self,

@@ -27,7 +27,7 @@ from megtrim.models.needs import load_needs
 from megtrim.models.operators import OperatorNeeds, merge
 from megtrim.plan.graph import Task, trace_task
 from megtrim.stages.context import Context
-from megtrim.stages.scenarios import cache_of
+from megtrim.stages.scenarios import record_of
 from megtrim.store import Folder, sha256_file, write_atomically
 
 KEEP_SET_FILE = "keepset.json"
@@ -92,21 +92,8 @@ def _model_needs(model: ModelConfig, context: Context) -> Any:
 
 
 def _record(scenario: Scenario, context: Context) -> ScenarioRecord:
-    settings = scenario.settings
-    folder = context.done[trace_task(scenario)]
-    trace = read_trace(folder.file(TRACE_FILE))
-    cache = cache_of(scenario, context)
-    digests = ((name, sha256_file(context.path(path))) for name, path in settings.inputs.items())
-    return ScenarioRecord(
-        id=scenario.id,
-        model_sha256=sha256_file(context.path(scenario.model.file)),
-        arguments=settings.args,
-        inputs=tuple(sorted(digests)),
-        algo_cache_sha256=sha256_file(cache) if cache else None,
-        threads=settings.threads,
-        trace_sha256=trace.sha256,
-        regions=trace.regions,
-    )
+    trace = read_trace(context.done[trace_task(scenario)].file(TRACE_FILE))
+    return record_of(scenario, context, trace)
 
 
 def settle(context: Context, folder: Folder) -> None:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 from megtrim.config.scenarios import Scenario
+from megtrim.errors import InputError
+from megtrim.midout.keepset import KeepSet, ScenarioRecord
+from megtrim.midout.trace import Trace
 from megtrim.plan.graph import Task, search_task
 from megtrim.stages.context import Context
 from megtrim.stages.runs import CACHE, RunOrder
+from megtrim.store import sha256_file
+
+_BOUND = {
+    "model_sha256": "the model",
+    "arguments": "the arguments",
+    "inputs": "an input",
+    "algo_cache_sha256": "the algorithm cache",
+    "threads": "the number of threads",
+}
 
 
 def scenario_of(task: Task) -> Scenario:
@@ -47,3 +60,34 @@ def order_for(
         cache=cache,
         search=search,
     )
+
+
+def record_of(scenario: Scenario, context: Context, trace: Trace) -> ScenarioRecord:
+    """Return what a scenario's trace is bound to, as its files are now."""
+    settings = scenario.settings
+    cache = cache_of(scenario, context)
+    digests = ((name, sha256_file(context.path(path))) for name, path in settings.inputs.items())
+    return ScenarioRecord(
+        id=scenario.id,
+        model_sha256=sha256_file(context.path(scenario.model.file)),
+        arguments=settings.args,
+        inputs=tuple(sorted(digests)),
+        algo_cache_sha256=sha256_file(cache) if cache else None,
+        threads=settings.threads,
+        trace_sha256=trace.sha256,
+        regions=trace.regions,
+    )
+
+
+def expect_as_traced(scenario: Scenario, context: Context, keep: KeepSet) -> None:
+    """Refuse a scenario that is not run with exactly what it was traced with."""
+    traced = next((record for record in keep.scenarios if record.id == scenario.id), None)
+    if traced is None:
+        msg = f"{scenario.id} is not in the keep set: it was not traced"
+        raise InputError(msg, hint="run megtrim trim")
+    now = record_of(scenario, context, Trace(regions=traced.regions, sha256=traced.trace_sha256))
+    differing = [name for name, before in asdict(traced).items() if before != asdict(now)[name]]
+    if differing:
+        told = ", ".join(_BOUND[name] for name in differing)
+        msg = f"{scenario.id} is not what was traced: {told} changed"
+        raise InputError(msg, hint="trace it again: megtrim trim")

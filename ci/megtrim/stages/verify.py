@@ -21,7 +21,7 @@ from megtrim.plan.graph import HEADER, PLAIN, PROFILE, REDUCED, Task, search_tas
 from megtrim.stages.context import Context, binary, binary_digest, scenario_inputs
 from megtrim.stages.diagnosis import Diagnosis, explain
 from megtrim.stages.runs import CACHE, Evidence, run_on
-from megtrim.stages.scenarios import cache_of, order_for, scenario_of
+from megtrim.stages.scenarios import cache_of, expect_as_traced, order_for, scenario_of
 
 KEEP_SET_FILE = "keepset.json"
 _TAIL_LINES = 30
@@ -46,6 +46,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
 def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     """Run, compare, explain. A product failure is a result; the verdict judges it."""
     scenario = scenario_of(task)
+    expect_as_traced(scenario, context, read_keep_set(context.done[HEADER].file(KEEP_SET_FILE)))
     plain = _run(scenario, context, PLAIN, folder)
     reduced = _run(scenario, context, REDUCED, folder)
     device = context.device(scenario)

@@ -1,4 +1,4 @@
-"""Sizes, durations and percentages: what people write, and what they read."""
+"""Sizes and durations: what people write, and what they read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from megtrim.config.units import (
     format_growth,
     parse_bytes,
     parse_duration,
-    parse_percent,
 )
 from megtrim.errors import InputError
 
@@ -156,25 +155,10 @@ def test_unreadable_durations_are_refused(written: object) -> None:
         parse_duration(written)
 
 
-@pytest.mark.parametrize(
-    ("written", "fraction"), [("3%", 0.03), ("0.5 %", 0.005), ("100%", 1.0), ("0%", 0.0)]
-)
-def test_percentages_are_fractions(written: str, fraction: float) -> None:
-    """The sign is needed: 3 could be anything."""
-    assert fraction == parse_percent(written)
-
-
-@pytest.mark.parametrize("written", ["3", 3, "%", "-3%", "3 s", None, "3 percent"])
-def test_unreadable_percentages_are_refused(written: object) -> None:
-    """The message shows how one is written."""
-    with pytest.raises(InputError, match=r"^found .*, expected a percentage such as 3% or 0.5 %$"):
-        parse_percent(written)
-
-
 @given(st.text() | st.integers() | st.floats() | st.none() | st.binary())
 def test_anything_is_read_or_refused(written: object) -> None:
     """No value raises anything but an input error."""
-    for parse in (parse_bytes, parse_duration, parse_percent):
+    for parse in (parse_bytes, parse_duration):
         try:
             assert parse(written) >= 0
         except InputError as error:

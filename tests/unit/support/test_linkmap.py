@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.errors import InputError
-from megtrim.size.linkmap import LinkMap, Shares, parse_link_map, split
+from support.linkmap import LinkMap, Shares, parse_link_map, split
 
 HEAD = "             VMA              LMA     Size Align Out     In      Symbol"
 MAP = f"""{HEAD}

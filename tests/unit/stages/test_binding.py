@@ -1,0 +1,64 @@
+"""A scenario runs on the reduced build with exactly what it was traced with, or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from megtrim.config.scenarios import all_scenarios
+from megtrim.errors import InputError
+from megtrim.midout.keepset import KeepSet
+from megtrim.midout.region import Region
+from megtrim.midout.trace import Trace
+from megtrim.stages.scenarios import expect_as_traced, record_of
+from unit.stages.support import context
+
+TRACE = Trace(regions=(Region("kern", (1,)),), sha256="b" * 64)
+
+
+def kept(folder: Path, **changes: Any) -> KeepSet:
+    """Return the keep set of the only scenario, traced with ``changes`` to what it is now."""
+    now, _ = context(folder)
+    scenario = next(all_scenarios(now.loaded.config))
+    record = replace(record_of(scenario, now, TRACE), **changes)
+    return KeepSet(generation=20220507, scenarios=(record,), operators=None)
+
+
+def test_what_was_traced_may_run(tmp_path: Path) -> None:
+    """Nothing is said about a scenario that did not change."""
+    keep = kept(tmp_path)
+    now, _ = context(tmp_path)
+
+    expect_as_traced(next(all_scenarios(now.loaded.config)), now, keep)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"model_sha256": "0" * 64}, "the model"),
+        ({"arguments": ("--cpu", "--iter", "9")}, "the arguments"),
+        ({"inputs": (("data", "0" * 64),)}, "an input"),
+        ({"algo_cache_sha256": "0" * 64}, "the algorithm cache"),
+        ({"threads": 4}, "the number of threads"),
+    ],
+)
+def test_anything_else_is_refused(tmp_path: Path, change: dict[str, Any], told: str) -> None:
+    """Before running, as bad input, and what changed is named."""
+    keep = kept(tmp_path, **change)
+    now, _ = context(tmp_path)
+    with pytest.raises(InputError) as refused:
+        expect_as_traced(next(all_scenarios(now.loaded.config)), now, keep)
+
+    assert refused.value.exit_code == 2
+    assert refused.value.message == f"m/s@any is not what was traced: {told} changed"
+
+
+def test_a_scenario_that_was_never_traced_is_refused(tmp_path: Path) -> None:
+    """A keep set without it knows nothing of what it needs."""
+    now, _ = context(tmp_path)
+    empty = KeepSet(generation=20220507, scenarios=(), operators=None)
+    with pytest.raises(InputError, match="was not traced"):
+        expect_as_traced(next(all_scenarios(now.loaded.config)), now, empty)
