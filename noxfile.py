@@ -31,6 +31,10 @@ TEST_PACKAGES = (
     *("git", "g++", "clang-14", "lld-14", "llvm-14", "g++-aarch64-linux-gnu", "ccache"),
     *("chromium", "chromium-driver"),
 )
+TEST_PROGRAMS = (
+    *("qemu-aarch64-static", "git", "g++", "clang++-14", "ld.lld-14", "llvm-strip-14"),
+    *("aarch64-linux-gnu-g++", "ccache", "chromium", "chromedriver"),
+)
 
 
 @nox.session
@@ -45,9 +49,7 @@ def demo(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run every lane; one that this machine cannot run is listed, or fails if it is required."""
     _install(session, "tests")
-    _system_packages(
-        session, TEST_PACKAGES, "qemu-aarch64-static", "git", "g++", "clang++-14", "chromedriver"
-    )
+    _system_packages(session, TEST_PACKAGES, *TEST_PROGRAMS)
     workers = str(min(2, os.cpu_count() or 1))
     session.run("pytest", "-n", workers, "--dist", "loadgroup", *session.posargs)
     # The test runner's own summary is the last word; nox would add a line of its own.

@@ -184,7 +184,7 @@ def test_a_broken_budget_fails_and_reaches_junit(make_project: MakeProject) -> N
     project.write(config)
     ended = project.run("trim")
     verdict = project.verdict()
-    suites = junitparser.JUnitXml.fromfile(str(project.file("report", "junit.xml")))
+    suites = junitparser.JUnitXml.fromfile(str(project.file("report/report", "junit.xml")))
 
     assert ended.rc == 1
     assert verdict["verdict"] == "fail"
@@ -223,7 +223,7 @@ def test_both_layouts_make_the_same_program(make_project: MakeProject) -> None:
         config["trim"]["layout"] = layout
         project.write(config)
         assert project.run("trim").rc == 0
-        digests[layout] = project.file("reduce", "bin/load_and_run").read_bytes()
+        digests[layout] = project.file("reduce/reduced", "bin/load_and_run").read_bytes()
 
     assert digests["scoped"] == digests["upstream"]
 
@@ -250,11 +250,11 @@ def test_results_do_not_depend_on_the_folder(tmp_path: Path) -> None:
         assert project.run("trim").rc == 0
         found.append(
             {
-                "keep set": project.file("header", "keepset.json").read_bytes(),
-                "macros": project.file("header", "include/bin_reduce.h").read_bytes(),
-                "midout.h": project.file("header", "include/midout.h").read_bytes(),
-                "program": project.file("reduce", "bin/load_and_run").read_bytes(),
-                "junit": _without_times(project.file("report", "junit.xml")),
+                "keep set": project.file("header/keepset", "keepset.json").read_bytes(),
+                "macros": project.file("header/keepset", "include/bin_reduce.h").read_bytes(),
+                "midout.h": project.file("header/keepset", "include/midout.h").read_bytes(),
+                "program": project.file("reduce/reduced", "bin/load_and_run").read_bytes(),
+                "junit": _without_times(project.file("report/report", "junit.xml")),
             }
         )
 
@@ -268,4 +268,4 @@ def _without_times(path: Path) -> str:
         for case in suite:
             case.time = 0
     suites.time = 0
-    return str(suites.tostring())
+    return str(suites.tostring())  # type: ignore[no-untyped-call]

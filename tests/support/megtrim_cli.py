@@ -79,21 +79,15 @@ class Project:
         return processes.run(command)
 
     def verdict(self) -> dict[str, Any]:
-        """Return the newest verdict."""
-        return _newest(self.out, "verdict", "verdict.json")
+        """Return the verdict on this project."""
+        path = self.file("verdict/verdict", "verdict.json")
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return data
 
-    def file(self, stage: str, name: str) -> Path:
-        """Return the newest finished file of that name in a stage."""
-        found = [p for p in (self.out / stage).glob(f"*/{name}") if _finished(p, name)]
-        return max(found, key=lambda path: path.stat().st_mtime)
+    def file(self, task: str, name: str) -> Path:
+        """Return a file that a task of this project left.
 
-
-def _finished(path: Path, name: str) -> bool:
-    return (path.parents[name.count("/")] / "manifest.json").exists()
-
-
-def _newest(out: Path, stage: str, name: str) -> dict[str, Any]:
-    found = list((out / stage).glob(f"*/{name}"))
-    newest = max(found, key=lambda path: path.stat().st_mtime)
-    data: dict[str, Any] = json.loads(newest.read_text(encoding="utf-8"))
-    return data
+        megtrim itself says where: other projects may share the folder of results.
+        """
+        told = json.loads(self.run("report", "--json").stdout)
+        return Path(told["done"][task]["folder"]) / name

@@ -27,7 +27,7 @@ from megtrim.models.needs import load_needs
 from megtrim.models.operators import OperatorNeeds, merge
 from megtrim.plan.graph import Task, trace_task
 from megtrim.stages.context import Context
-from megtrim.stages.scenarios import record_of
+from megtrim.stages.scenarios import binding_of, record_of
 from megtrim.store import Folder, sha256_file, write_atomically
 
 KEEP_SET_FILE = "keepset.json"
@@ -45,6 +45,8 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
         "elementwise modes": str(context.engine.elemwise_modes()),
     }
     for scenario in all_scenarios(config):
+        # Equal traces of other arguments are another keep set: it says what each is bound to.
+        named[f"scenario {scenario.id}"] = binding_of(scenario, context)
         named[f"trace {scenario.id}"] = context.done[trace_task(scenario)].files[TRACE_FILE]
     for model in config.models:
         for path in (model.file, *model.strip_info):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from pathlib import Path
 
@@ -77,6 +78,12 @@ def record_of(scenario: Scenario, context: Context, trace: Trace) -> ScenarioRec
         trace_sha256=trace.sha256,
         regions=trace.regions,
     )
+
+
+def binding_of(scenario: Scenario, context: Context) -> str:
+    """Return all that a scenario's trace is bound to, as one text."""
+    bound = asdict(record_of(scenario, context, Trace(regions=(), sha256="")))
+    return json.dumps(bound, sort_keys=True)
 
 
 def expect_as_traced(scenario: Scenario, context: Context, keep: KeepSet) -> None:
