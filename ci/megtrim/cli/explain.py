@@ -17,7 +17,7 @@ from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.midout.names import NameTable
 from megtrim.midout.region import Region
 from megtrim.plan.graph import VERDICT, Stage
-from megtrim.stages.verdict import VERDICT_FILE
+from megtrim.stages.files import VERDICT_FILE
 from megtrim.store import Store
 from megtrim.verdict.model import Check, parse_verdict
 

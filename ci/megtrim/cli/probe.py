@@ -20,7 +20,7 @@ from megtrim.plan.graph import HEADER, PROFILE, REDUCED, Stage, tasks, through
 from megtrim.stages import chain
 from megtrim.stages.context import Context, binary
 from megtrim.stages.diagnosis import Diagnosis, explain
-from megtrim.stages.header import KEEP_SET_FILE
+from megtrim.stages.files import KEEP_SET_FILE
 from megtrim.stages.runs import RunOrder, run_on
 
 _TIMEOUT_S = 600.0

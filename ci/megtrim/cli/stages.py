@@ -15,7 +15,7 @@ from megtrim.plan.graph import VERDICT, Stage, tasks, through
 from megtrim.report import table
 from megtrim.stages import chain
 from megtrim.stages.context import Context
-from megtrim.stages.report import VERDICT_FILE
+from megtrim.stages.files import VERDICT_FILE
 from megtrim.verdict.model import parse_verdict
 
 _HELP: dict[Stage, str] = {

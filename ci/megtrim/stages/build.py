@@ -11,8 +11,7 @@ from megtrim.plan.graph import Task
 from megtrim.recipe import Variant
 from megtrim.stages import building
 from megtrim.stages.context import Context
-
-REGIONS = "regions.txt"
+from megtrim.stages.files import REGIONS_FILE
 
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
@@ -36,5 +35,5 @@ def _list_regions(context: Context, folder: Path) -> int:
         msg = f"the profile build of {context.target()} holds no midout regions"
         raise ProductFailure(msg, hint="is the target linked statically against the engine?")
     text = "".join(f"{region}\n" for region in regions)
-    (folder / REGIONS).write_text(text, encoding="utf-8")
+    (folder / REGIONS_FILE).write_text(text, encoding="utf-8")
     return len(regions)

@@ -6,7 +6,7 @@ it fails until a person accepts that (``--accept``), and then the file is writte
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +22,16 @@ from megtrim.midout.keepset import (
     read_keep_set,
     shrunken,
 )
+from megtrim.midout.region import Region
 from megtrim.midout.trace import TraceFailure, TraceProblem, read_trace
 from megtrim.models.needs import load_needs
-from megtrim.models.operators import OperatorNeeds, merge
+from megtrim.models.operators import OperatorInfo, OperatorNeeds, merge
 from megtrim.plan.graph import Task, trace_task
 from megtrim.stages.context import Context
+from megtrim.stages.files import KEEP_SET_FILE, TRACE_FILE
 from megtrim.stages.scenarios import binding_of, record_of
 from megtrim.store import Folder, sha256_file, write_atomically
 
-KEEP_SET_FILE = "keepset.json"
-TRACE_FILE = "trace.txt"
 _LISTED = 10
 
 
@@ -87,7 +87,9 @@ def _needs(context: Context) -> tuple[OperatorNeeds, tuple[str, ...]]:
     return merge(models), tuple(warning for _, warnings in loaded for warning in warnings)
 
 
-def _model_needs(model: ModelConfig, context: Context) -> Any:
+def _model_needs(
+    model: ModelConfig, context: Context
+) -> tuple[tuple[OperatorInfo, ...], tuple[str, ...]]:
     return load_needs(
         context.path(model.file), tuple(context.path(path) for path in model.strip_info)
     )
@@ -121,7 +123,7 @@ def settle(context: Context, folder: Folder) -> None:
         context.console.warn(f"{path} is not what was traced now; `megtrim header --accept`")
 
 
-def _losses(lost: Any) -> Iterator[str]:
+def _losses(lost: Iterable[tuple[str, tuple[Region, ...]]]) -> Iterator[str]:
     for scenario_id, regions in lost:
         shown = ", ".join(str(region) for region in regions[:_LISTED])
         more = f" and {len(regions) - _LISTED} more" if len(regions) > _LISTED else ""

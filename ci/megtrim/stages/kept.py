@@ -10,10 +10,8 @@ from megtrim.midout.names import NameTable
 from megtrim.midout.region import Region
 from megtrim.plan.graph import HEADER, PROFILE
 from megtrim.stages.context import Context
+from megtrim.stages.files import KEEP_SET_FILE, REGIONS_FILE
 from megtrim.verdict.model import OperatorsUse, OperatorUse, RegionsUse, RegionUse, TagUse
-
-KEEP_SET_FILE = "keepset.json"
-REGIONS_FILE = "regions.txt"
 
 
 def regions_use(context: Context) -> RegionsUse:

@@ -18,10 +18,8 @@ from megtrim.midout.trace import check_trace, promised_items
 from megtrim.plan.graph import PLAIN, PROFILE, SEARCH_SUFFIX, Task, search_task
 from megtrim.stages import runs
 from megtrim.stages.context import Context, binary, binary_digest, scenario_inputs
+from megtrim.stages.files import CACHE_FILE, TRACE_FILE
 from megtrim.stages.scenarios import cache_of, order_for, scenario_of
-
-TRACE_FILE = "trace.txt"
-CACHE_FILE = "algo.cache"
 
 
 def inputs(task: Task, context: Context) -> dict[str, str]:

@@ -8,9 +8,9 @@ from typing import Any
 from megtrim.plan.graph import VERDICT, Task
 from megtrim.report import html, junit, markdown
 from megtrim.stages.context import Context
+from megtrim.stages.files import VERDICT_FILE
 from megtrim.verdict.model import parse_verdict
 
-VERDICT_FILE = "verdict.json"
 _WRITERS = (
     ("junit.xml", junit.render),
     ("report.md", markdown.render),

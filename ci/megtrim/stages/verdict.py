@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.errors import InfrastructureFailure, MegtrimError
-from megtrim.plan.graph import HEADER, PLAIN, REDUCED, Stage, Task, trace_task, verify_task
-from megtrim.stages.context import Context, binary_digest
+from megtrim.plan.graph import HEADER, PLAIN, REDUCED, Task, search_task, trace_task, verify_task
+from megtrim.stages.context import Context
+from megtrim.stages.files import VERDICT_FILE
 from megtrim.stages.kept import operators_use, regions_use
+from megtrim.stages.proofs import expired, proof_ages
 from megtrim.stages.weighed import artifact_sizes, budget_rows
 from megtrim.verdict.join import Facts, exit_code, join
 from megtrim.verdict.model import (
@@ -32,9 +33,6 @@ from megtrim.verdict.model import (
     TrimChoice,
     to_json,
 )
-
-VERDICT_FILE = "verdict.json"
-_DAY_S = 86_400
 
 _STAGE_CHECKS = {
     PLAIN: CheckKind.BUILD,
@@ -61,7 +59,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
             named[wanted] = hashlib.sha256(f"{failure.exit_code} {failure}".encode()).hexdigest()
         else:
             named[wanted] = "not reached"
-    if any(proof for proof in _proofs(context).values()):
+    if any(days is not None for days in proof_ages(context).values()):
         named["today"] = context.today.isoformat()  # the age of a proof enters
     return named
 
@@ -70,7 +68,10 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     """Join, write ``verdict.json``, say what the exit status is."""
     config = context.loaded.config
     identity, toolchain = context.engine.identity(), context.toolchain
-    scenarios = tuple(_scenario(each, context) for each in all_scenarios(config))
+    proofs = proof_ages(context)
+    scenarios = tuple(
+        _scenario(each, context, proofs.get(each.id)) for each in all_scenarios(config)
+    )
     lines = {e.id: context.loaded.line(*e.path) for e in all_scenarios(config)}
     lines |= {b.artifact: context.loaded.line("budgets", i) for i, b in enumerate(config.budgets)}
     verdict = join(
@@ -102,7 +103,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
             regions=regions_use(context),
             operators=operators_use(context),
             scenarios=scenarios,
-            expired=_expired(context),
+            expired=expired(proofs, allowed_s=config.verify.max_age_s),
             budgets=budget_rows(context),
             checks=tuple(_stage_checks(context)),
             warnings=_warnings(context),
@@ -112,12 +113,12 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     return {"verdict": verdict.verdict, "exit code": exit_code(verdict)}
 
 
-def _scenario(each: Scenario, context: Context) -> ScenarioResult:
+def _scenario(each: Scenario, context: Context, proof_days: int | None) -> ScenarioResult:
     task = verify_task(each)
     traced = context.done.get(trace_task(each))
     regions = int(traced.result["regions"]) if traced else 0
     if task not in context.done:
-        return _unverified(each, context, regions)
+        return _unverified(each, context, regions, proof_days)
     result = context.done[task].result
     return ScenarioResult(
         id=each.id,
@@ -137,7 +138,9 @@ def _scenario(each: Scenario, context: Context) -> ScenarioResult:
     )
 
 
-def _unverified(each: Scenario, context: Context, regions: int) -> ScenarioResult:
+def _unverified(
+    each: Scenario, context: Context, regions: int, proof_days: int | None
+) -> ScenarioResult:
     """Say why a scenario has no result: what failed before it could be verified."""
     failure = next((context.failed[task] for task in _before(each) if task in context.failed), None)
     device = context.devices.get(each.cpu_class.name)
@@ -151,7 +154,7 @@ def _unverified(each: Scenario, context: Context, regions: int) -> ScenarioResul
         status=_status(failure, each, context),
         regions=regions,
         time_s=0.0,
-        text=_why(failure, _proofs(context).get(each.id)),
+        text=_why(failure, proof_days),
         log_tail=str(failure) if failure else "",
         reproduce=_reproduce(each, context),
     )
@@ -163,36 +166,8 @@ def _why(failure: MegtrimError | None, proof_days: int | None) -> str:
     return f"{why}{age}"
 
 
-def _proofs(context: Context) -> dict[str, int | None]:
-    """Return, for each scenario without a result, how many days ago this build passed it.
-
-    None: it never did. A proof is a passed verification of the same reduced program.
-    """
-    reduced = context.done.get(REDUCED)
-    ages: dict[str, int | None] = {}
-    for each in all_scenarios(context.loaded.config):
-        if verify_task(each) in context.done or reduced is None:
-            continue
-        last = context.store.previous(Stage.VERIFY, each.id)
-        same = last is not None and last.inputs.get("reduced") == binary_digest(
-            reduced, context.target()
-        )
-        ages[each.id] = None
-        if last is not None and same and last.result["status"] == ScenarioStatus.PASS:
-            ages[each.id] = (context.today - date.fromisoformat(last.result["day"])).days
-    return ages
-
-
-def _expired(context: Context) -> frozenset[str]:
-    allowed_s = context.loaded.config.verify.max_age_s
-    ages = _proofs(context)
-    return frozenset(
-        id_ for id_, days in ages.items() if days is not None and days * _DAY_S > allowed_s
-    )
-
-
 def _before(each: Scenario) -> tuple[str, ...]:
-    return (f"{trace_task(each)}#search", trace_task(each), verify_task(each))
+    return (search_task(each), trace_task(each), verify_task(each))
 
 
 def _status(failure: MegtrimError | None, each: Scenario, context: Context) -> ScenarioStatus:

@@ -20,10 +20,10 @@ from megtrim.midout.keepset import read_keep_set
 from megtrim.plan.graph import HEADER, PLAIN, PROFILE, REDUCED, Task, search_task
 from megtrim.stages.context import Context, binary, binary_digest, scenario_inputs
 from megtrim.stages.diagnosis import Diagnosis, explain
+from megtrim.stages.files import KEEP_SET_FILE
 from megtrim.stages.runs import CACHE, Evidence, run_on
 from megtrim.stages.scenarios import cache_of, expect_as_traced, order_for, scenario_of
 
-KEEP_SET_FILE = "keepset.json"
 _TAIL_LINES = 30
 
 

@@ -1,0 +1,9 @@
+"""Names of the files that one stage leaves and others read."""
+
+from __future__ import annotations
+
+TRACE_FILE = "trace.txt"
+CACHE_FILE = "algo.cache"
+REGIONS_FILE = "regions.txt"
+KEEP_SET_FILE = "keepset.json"
+VERDICT_FILE = "verdict.json"
