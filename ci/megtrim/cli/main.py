@@ -12,7 +12,7 @@ from types import FrameType
 
 import click
 
-from megtrim.cli import doctor, explain, init, model, plan, stages
+from megtrim.cli import doctor, evidence, explain, gate, github, init, model, plan, stages, trim
 from megtrim.errors import EXIT_BUG, InputError, Interrupted, MegtrimError
 
 _CRASH_FILE = Path("megtrim-crash.md")
@@ -48,12 +48,16 @@ def main() -> None:
 
 
 for command in (
+    trim.trim,
     *stages.COMMANDS,
     plan.plan,
     explain.explain,
     model.model,
     init.init,
     init.schema,
+    evidence.evidence,
+    gate.gate,
+    github.github,
     doctor.doctor,
 ):
     main.add_command(command)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 from typing import Any
 
 import click
 
+from megtrim.cli.known import proofs_option
+from megtrim.cli.matrix import show_matrix
 from megtrim.cli.output import show
-from megtrim.cli.setup import Options, common, describe, open_context
+from megtrim.cli.setup import Options, describe, open_context, trimming
 from megtrim.errors import EXIT_PASS
 from megtrim.plan.graph import tasks
+from megtrim.plan.matrix import PER_JOB
 from megtrim.plan.why import State, Step
 from megtrim.stages import chain
 
@@ -21,16 +25,35 @@ from megtrim.stages import chain
 Examples:
   megtrim plan
   megtrim plan --why
+  megtrim plan --committed --github-matrix --proofs evidence.json
 """
 )
-@common
+@trimming
 @click.option("--why", is_flag=True, help="Say what changed since the last result.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
-def plan(why: bool, as_json: bool, **options: Any) -> int:
+@click.option("--github-matrix", is_flag=True, help="Print the device jobs of a workflow instead.")
+@proofs_option
+@click.option(
+    "--per-job",
+    type=click.IntRange(min=1),
+    default=PER_JOB,
+    show_default=True,
+    help="Scenarios that one device job runs.",
+)
+def plan(
+    why: bool,
+    as_json: bool,
+    github_matrix: bool,
+    proofs: Path | None,
+    per_job: int,
+    **options: Any,
+) -> int:
     """Show what would run and what is up to date; nothing is built or run."""
     context = open_context(Options(**options))
     describe(context)
-    steps = chain.plan(tasks(context.loaded.config), context)
+    steps = chain.plan(tasks(context.loaded.config, committed=context.committed), context)
+    if github_matrix:
+        return show_matrix(context, proofs=proofs, per_job=per_job)
     if as_json:
         show(json.dumps([dataclasses.asdict(step) for step in steps], indent=1))
         return EXIT_PASS

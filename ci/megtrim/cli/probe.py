@@ -10,16 +10,17 @@ from pathlib import Path
 from megtrim.cli.output import show
 from megtrim.cli.setup import Options, describe, open_context
 from megtrim.config.scenarios import all_scenarios
+from megtrim.devices import Device
 from megtrim.errors import EXIT_PASS, InputError, ProductFailure, worst
 from megtrim.loadrun.arguments import check_arguments
-from megtrim.loadrun.outcome import Ending, ending
+from megtrim.loadrun.outcome import Ending, ProgramRun, ending
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.models.operators import strip_version
 from megtrim.models.reader import read_model
 from megtrim.plan.graph import HEADER, PROFILE, REDUCED, Stage, tasks, through
 from megtrim.stages import chain
 from megtrim.stages.context import Context, binary
-from megtrim.stages.diagnosis import Diagnosis, explain
+from megtrim.stages.diagnosis import Diagnosis, explain, unexplained
 from megtrim.stages.files import KEEP_SET_FILE
 from megtrim.stages.runs import RunOrder, run_on
 
@@ -58,7 +59,8 @@ def execute(options: Options, wanted: Request, *, as_json: bool) -> int:
     context = open_context(options)
     order = _order(wanted, context)
     describe(context)
-    _, codes = chain.run(through(Stage.REDUCE, tasks(context.loaded.config)), context)
+    every = tasks(context.loaded.config, committed=context.committed)
+    _, codes = chain.run(through(Stage.REDUCE, every), context)
     if REDUCED not in context.done:
         return worst(codes)
     device = next(iter(context.devices.values()))
@@ -67,16 +69,22 @@ def execute(options: Options, wanted: Request, *, as_json: bool) -> int:
     if ending(reduced.run) is Ending.PASSED:
         show(_told(wanted, None, as_json=as_json))
         return EXIT_PASS
-    profile = binary(context.done[PROFILE], context.target())
+    found = _explained(reduced.run, order, device, context)
+    show(_told(wanted, found, as_json=as_json))
+    return ProductFailure.exit_code
+
+
+def _explained(reduced: ProgramRun, order: RunOrder, device: Device, context: Context) -> Diagnosis:
+    profile = chain.obtain(PROFILE, context)  # with --committed, made only now
+    if profile is None:
+        return unexplained(reduced)
     keep = read_keep_set(context.done[HEADER].file(KEEP_SET_FILE))
-    found = explain(
-        reduced.run,
-        run_on(device, order.with_program(profile)),
+    return explain(
+        reduced,
+        run_on(device, order.with_program(binary(profile, context.target()))),
         keep,
         lacking_operators=_lacking_operators(order.model, keep),
     )
-    show(_told(wanted, found, as_json=as_json))
-    return ProductFailure.exit_code
 
 
 def _lacking_operators(model: Path, keep: KeepSet) -> tuple[str, ...]:

@@ -22,9 +22,12 @@ from megtrim.devices import Device, DeviceOrder, qemu
 from megtrim.engines import Engine
 from megtrim.engines.builder import Builder
 from megtrim.engines.sample import embedded
+from megtrim.errors import InputError
+from megtrim.evidence.given import read_traces
 from megtrim.loadrun.arguments import check_arguments
 from megtrim.process import Processes
 from megtrim.recipe import Toolchain
+from megtrim.stages import header
 from megtrim.stages.context import Context
 from megtrim.store import Store
 
@@ -41,6 +44,14 @@ class Options:
     jobs: int | None
     quiet: bool
     today: date | None = None
+    committed: bool = False
+    baseline: Path | None = None
+    traces: tuple[Path, ...] = ()
+
+    @property
+    def results(self) -> Path:
+        """The folder of results, spelled as compilers spell it in their records: without ``..``."""
+        return self.out.resolve()
 
 
 def common(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,6 +88,20 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def trimming(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add :func:`common` options and those that say what a trim rests on."""
+    committed = click.option(
+        "--committed", is_flag=True, help="Use the committed keep set; trace nothing."
+    )
+    baseline = click.option(
+        "--baseline",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="A sizes.json that growth is held against, instead of `baseline`.",
+    )
+    return common(committed(baseline(command)))
+
+
 def open_console(*, quiet: bool) -> Console:
     """Return the console of this process."""
     return Console(sys.stderr, quiet=quiet)
@@ -101,9 +126,12 @@ def open_context(options: Options, *, accept: bool = False) -> Context:
     processes = open_processes()
     engine = open_engine(loaded, processes)
     _check_arguments(loaded, engine)
+    if options.committed:
+        _check_committed(loaded)
+        header.read_committed(loaded, engine)  # refused now, not after an hour of building
     emulated = qemu.program(processes) is not None
     toolchain = toolchains.find(loaded.config.toolchain.kind, processes, emulated=emulated)
-    out = options.out.absolute()
+    out = options.results
     jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
     return Context(
         loaded=loaded,
@@ -115,6 +143,9 @@ def open_context(options: Options, *, accept: bool = False) -> Context:
         console=console,
         today=options.today or date.today(),
         accept=accept,
+        committed=options.committed,
+        baseline=options.baseline,
+        traced=read_traces(options.traces) if options.traces else {},
     )
 
 
@@ -148,13 +179,36 @@ def _check_arguments(loaded: LoadedConfig, engine: Engine) -> None:
         check_arguments(each.settings.args, generation=generation, source=source)
 
 
+def _check_committed(loaded: LoadedConfig) -> None:
+    """Refuse a search: its result is timing, so a keep set of another search proves nothing."""
+    for each in all_scenarios(loaded.config):
+        if each.searches:
+            where = f"{loaded.path}:{loaded.line(*each.path, 'fast_run')}"
+            msg = f"{where}: {each.id} searches for algorithms, which --committed cannot repeat"
+            raise InputError(
+                msg,
+                hint="record the cache: `megtrim trim` left algo.cache in its profile folder; "
+                "commit it and name it as algo_cache",
+            )
+
+
 def _devices(
     loaded: LoadedConfig, toolchain: Toolchain, processes: Processes, out: Path
 ) -> dict[str, Device]:
-    """Return the first device of each CPU class that the configuration names."""
+    """Return the first device of each CPU class that is no runner's.
+
+    A class that only runners stand for has an automatic one here: theirs hang elsewhere.
+    """
     made: dict[str, Device] = {}
     cpus = {each.name: each.qemu_cpu or "max" for each in loaded.config.classes}
-    for device in loaded.config.devices:
+    configured = loaded.config.devices
+    here = (each for each in configured if not each.runner)
+    automatic = (
+        DeviceConfig.model_validate({"name": f"auto-{each.class_}", "class": each.class_})
+        for each in configured
+        if each.runner
+    )
+    for device in (*here, *automatic):
         if device.class_ not in made:
             order = DeviceOrder(
                 name=device.name,

@@ -1,4 +1,4 @@
-"""The verbs that run stages, and ``trim``, which runs the whole chain."""
+"""The verbs that run a stage and what it rests on."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import click
 
 from megtrim.cli import probe
 from megtrim.cli.output import show
-from megtrim.cli.setup import Options, common, describe, open_context
-from megtrim.errors import worst
+from megtrim.cli.setup import Options, describe, open_context, trimming
+from megtrim.errors import InputError, worst
 from megtrim.plan.graph import VERDICT, Stage, tasks, through
 from megtrim.report import table
 from megtrim.stages import chain
@@ -28,7 +28,7 @@ _HELP: dict[Stage, str] = {
     Stage.VERDICT: "Join size, traps and parity into one verdict.",
     Stage.REPORT: "Write the verdict as JUnit, Markdown and HTML.",
 }
-_EXAMPLE = """\b
+EXAMPLE = """\b
 Examples:
   megtrim {verb}
   megtrim {verb} --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
@@ -49,9 +49,26 @@ def execute(
     A chain exits as its worst stage. ``by_verdict``: as the joined verdict decides, where there
     is one: it knows what a failed device means.
     """
+    context, codes = run_chain(options, stage, as_json=as_json, accept=accept, again=again)
+    joined = context.done.get(VERDICT)
+    if joined is not None and by_verdict:
+        return int(joined.result["exit code"])
+    return worst(codes)
+
+
+def run_chain(
+    options: Options, stage: Stage, *, as_json: bool, accept: bool, again: bool = False
+) -> tuple[Context, list[int]]:
+    """Run the stage and what it rests on, and show what came of it."""
+    if options.committed and (accept or options.traces):
+        msg = "--committed takes the keep set as it is: it goes with neither --accept nor --traces"
+        raise InputError(msg)
+    if options.committed and stage is Stage.PROFILE:
+        msg = "--committed traces nothing, so there is nothing to profile"
+        raise InputError(msg, hint="leave --committed out")
     context = open_context(options, accept=accept)
     describe(context)
-    every = tasks(context.loaded.config)
+    every = tasks(context.loaded.config, committed=context.committed)
     wanted = through(stage, every)
     if again:
         context.store.discard(stage)
@@ -59,10 +76,7 @@ def execute(
     if ran == 0 and not context.failed:
         context.console.say("everything is up to date: nothing was built or run")
     show(_as_json(context) if as_json else _as_text(context, stage))
-    joined = context.done.get(VERDICT)
-    if joined is not None and by_verdict:
-        return int(joined.result["exit code"])
-    return worst(codes)
+    return context, codes
 
 
 def _as_json(context: Context) -> str:
@@ -91,8 +105,8 @@ def _as_text(context: Context, stage: Stage) -> str:
 
 
 def _command(stage: Stage) -> click.Command:
-    @click.command(stage.value, help=_HELP[stage], epilog=_EXAMPLE.format(verb=stage))
-    @common
+    @click.command(stage.value, help=_HELP[stage], epilog=EXAMPLE.format(verb=stage))
+    @trimming
     @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
     @click.option("--again", is_flag=True, help="Make this stage's results anew.")
     def command(as_json: bool, again: bool, **options: Any) -> int:
@@ -102,20 +116,8 @@ def _command(stage: Stage) -> click.Command:
     return command
 
 
-@click.command(epilog=_EXAMPLE.format(verb="trim"))
-@common
-@click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
-@click.option("--accept", is_flag=True, help="Accept the new keep set, shrunken traces included.")
-def trim(as_json: bool, accept: bool, **options: Any) -> int:
-    """Build, profile, reduce, verify, weigh and report: the whole chain.
-
-    What is up to date is not done again, and a run that was cut off continues.
-    """
-    return execute(Options(**options), Stage.REPORT, as_json=as_json, accept=accept)
-
-
-@click.command("header", help=_HELP[Stage.HEADER], epilog=_EXAMPLE.format(verb="header --accept"))
-@common
+@click.command("header", help=_HELP[Stage.HEADER], epilog=EXAMPLE.format(verb="header --accept"))
+@trimming
 @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
 @click.option("--again", is_flag=True, help="Make this stage's results anew.")
 @click.option("--accept", is_flag=True, help="Accept the new keep set, shrunken traces included.")
@@ -135,7 +137,7 @@ Examples:
   megtrim verify --probe resnet50 --input data=inputs/cat.npy -- --cpu --iter 3
 """,
 )
-@common
+@trimming
 @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
 @click.option("--again", is_flag=True, help="Make this stage's results anew.")
 @click.option("--probe", "probed", metavar="MODEL", help="A model's name or file, to be tried.")
@@ -162,7 +164,4 @@ def verify(
 
 
 _OWN: dict[Stage, click.Command] = {Stage.HEADER: header, Stage.VERIFY: verify}
-COMMANDS: tuple[click.Command, ...] = (
-    trim,
-    *(_OWN.get(stage) or _command(stage) for stage in _HELP),
-)
+COMMANDS: tuple[click.Command, ...] = tuple(_OWN.get(stage) or _command(stage) for stage in _HELP)

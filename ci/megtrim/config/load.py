@@ -23,7 +23,7 @@ from megtrim.config.files import load_file_problems
 from megtrim.config.model import Config
 from megtrim.config.problems import ConfigError, KeyPath, Problem
 from megtrim.config.references import reference_problems
-from megtrim.config.scenarios import without_device
+from megtrim.config.scenarios import runners_alone, without_device
 from megtrim.config.wording import problems_of
 
 
@@ -99,8 +99,16 @@ def _with_source(document: Document, source: Path) -> Document:
 
 
 def _warnings(config: Config, document: Document) -> tuple[str, ...]:
-    return tuple(
+    unserved = tuple(
         f"{document.file}:{nearest_line(document.lines, each.path)}: {each.id}: no device stands "
         f"for the class {each.cpu_class.name}, so this stays unverified"
         for each in without_device(config)
     )
+    unplayed = tuple(
+        f"{document.file}:{nearest_line(document.lines, ('classes', index))}: class {each.name}: "
+        "away from its runner it is played by a CPU with every feature, which may choose other "
+        "kernels; say its qemu_cpu"
+        for index, each in runners_alone(config)
+        if each.qemu_cpu is None
+    )
+    return (*unserved, *unplayed)

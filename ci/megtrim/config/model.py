@@ -100,6 +100,8 @@ class DeviceConfig(_Section):
     """CPU class that this device stands for."""
     sysroot: FilePath | None = None
     """Where the emulator finds the loader and the libraries of the build."""
+    runner: StrictBool = False
+    """It hangs on a self-hosted runner with the labels self-hosted, megtrim and its class."""
 
 
 class ScenarioConfig(_Section):

@@ -89,11 +89,11 @@ def _unknown(
 
 def _emulated(document: Document) -> Iterator[Problem]:
     """A trace under the wrong CPU chooses kernels that the class does not run."""
-    unplayable = {
+    unplayable = [
         entry.get("name")
         for _, entry in sections(document.data, "classes")
         if entry.get("qemu_cpu") is None
-    }
+    ]
     for path, device in sections(document.data, "devices"):
         name = device.get("class")
         if device.get("kind") == "qemu" and isinstance(name, str) and name in unplayable:

@@ -53,3 +53,11 @@ def without_device(config: Config) -> Iterator[Scenario]:
     """Yield the scenarios whose class no device stands for."""
     served = {device.class_ for device in config.devices}
     return (each for each in all_scenarios(config) if each.cpu_class.name not in served)
+
+
+def runners_alone(config: Config) -> Iterator[tuple[int, CpuClass]]:
+    """Yield the classes that only devices on runners stand for, with their place in the file."""
+    for index, each in enumerate(config.classes):
+        runners = {device.runner for device in config.devices if device.class_ == each.name}
+        if runners == {True}:
+            yield index, each

@@ -6,7 +6,7 @@ task, some one for each variant or scenario.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -66,6 +66,7 @@ HEADER = f"{Stage.HEADER}/keepset"
 REDUCED = f"{Stage.REDUCE}/{Variant.REDUCED}"
 SIZE = f"{Stage.SIZE}/artifacts"
 VERDICT = f"{Stage.VERDICT}/verdict"
+REPORT = f"{Stage.REPORT}/report"
 
 
 def trace_task(scenario: Scenario) -> str:
@@ -83,25 +84,46 @@ def verify_task(scenario: Scenario) -> str:
     return f"{Stage.VERIFY}/{scenario.id}"
 
 
-def tasks(config: Config) -> tuple[Task, ...]:
-    """Return all tasks of a trim in an order in which they can run."""
+def tasks(config: Config, *, committed: bool = False) -> tuple[Task, ...]:
+    """Return all tasks of a trim in an order in which they can run.
+
+    ``committed``: the keep set is the file that the team committed, so nothing is traced, and a
+    profile build is made only where a budget weighs it.
+    """
     every = tuple(all_scenarios(config))
-    return (
-        Task(stage=Stage.BUILD, name=Variant.PLAIN, needs=()),
-        Task(stage=Stage.BUILD, name=Variant.PROFILE, needs=()),
-        *(task for scenario in every for task in _profile(scenario)),
-        Task(stage=Stage.HEADER, name="keepset", needs=tuple(trace_task(s) for s in every)),
+    profiled = not committed or weighs_profile(config)
+    builds = (PLAIN, PROFILE) if profiled else (PLAIN,)
+    traces = () if committed else tuple(task for each in every for task in _profile(each))
+    header_needs = () if committed else tuple(trace_task(each) for each in every)
+    before_verdict = (
+        *(Task(stage=Stage.BUILD, name=build.partition("/")[2], needs=()) for build in builds),
+        *traces,
+        Task(stage=Stage.HEADER, name="keepset", needs=header_needs),
         Task(stage=Stage.REDUCE, name=Variant.REDUCED, needs=(HEADER,)),
-        *(_verify(scenario) for scenario in every),
-        Task(stage=Stage.SIZE, name="artifacts", needs=(PLAIN, PROFILE, REDUCED)),
-        _verdict(every),
+        *(_verify(each) for each in every),
+        Task(stage=Stage.SIZE, name="artifacts", needs=(*builds, REDUCED)),
+    )
+    wants = tuple(task.id for task in before_verdict)
+    return (
+        *before_verdict,
+        Task(stage=Stage.VERDICT, name="verdict", needs=(), wants=wants),
         Task(stage=Stage.REPORT, name="report", needs=(VERDICT,)),
     )
 
 
+def weighs_profile(config: Config) -> bool:
+    """Say whether a budget is about the profile variant."""
+    return any(budget.variant is Variant.PROFILE for budget in config.budgets)
+
+
 def through(stage: Stage, all_tasks: tuple[Task, ...]) -> tuple[Task, ...]:
     """Return the tasks that the stage's own tasks rest on, those included, in order."""
-    wanted = {task.id for task in all_tasks if task.stage is stage}
+    return resting({task.id for task in all_tasks if task.stage is stage}, all_tasks)
+
+
+def resting(ids: Iterable[str], all_tasks: tuple[Task, ...]) -> tuple[Task, ...]:
+    """Return the tasks of these ids and those that they rest on, in order."""
+    wanted = set(ids)
     for task in reversed(all_tasks):
         if task.id in wanted:
             wanted |= {*task.needs, *task.wants}
@@ -122,17 +144,5 @@ def _profile(scenario: Scenario) -> Iterator[Task]:
 
 def _verify(scenario: Scenario) -> Task:
     search = (search_task(scenario),) if scenario.searches else ()
-    needs = (PLAIN, PROFILE, *search, HEADER, REDUCED)
+    needs = (PLAIN, *search, HEADER, REDUCED)
     return Task(stage=Stage.VERIFY, name=scenario.id, needs=needs, scenario=scenario)
-
-
-def _verdict(every: tuple[Scenario, ...]) -> Task:
-    wants = (
-        *(PLAIN, PROFILE),
-        *(search_task(scenario) for scenario in every if scenario.searches),
-        *(trace_task(scenario) for scenario in every),
-        *(HEADER, REDUCED),
-        *(verify_task(scenario) for scenario in every),
-        SIZE,
-    )
-    return Task(stage=Stage.VERDICT, name="verdict", needs=(), wants=wants)

@@ -18,7 +18,15 @@ from markupsafe import Markup
 from megtrim.config.units import format_bytes
 from megtrim.report.pictures import growth_bar, region_map, size_bar, size_picture
 from megtrim.report.text import clean
-from megtrim.report.words import MEANINGS, SCENARIO_STATUSES, grouped, percent, seconds, to_look_at
+from megtrim.report.words import (
+    MEANINGS,
+    SCENARIO_STATUSES,
+    grouped,
+    kept_of_held,
+    percent,
+    seconds,
+    to_look_at,
+)
 from megtrim.verdict.kinds import ScenarioStatus
 from megtrim.verdict.model import TagUse, Verdict
 
@@ -38,7 +46,8 @@ def render(verdict: Verdict) -> str:
         pictures=[size_picture(artifact) for artifact in verdict.artifacts],
         tiles=_tiles(verdict),
         tags=_tags(verdict),
-        region_map=region_map(verdict.regions),
+        # Without a profile build there is nothing that the kept regions are a part of.
+        region_map=region_map(verdict.regions) if verdict.regions.held else (),
         scenario_ids=tuple(scenario.id for scenario in verdict.scenarios),
         style=style,
         script=script,
@@ -69,6 +78,7 @@ def _environment() -> Environment:
         "growth_bar": growth_bar,
         "size_bar": size_bar,
         "scenario_statuses": SCENARIO_STATUSES,
+        "kept_of_held": kept_of_held,
         "most_missing": _MOST_MISSING,
     }
     return environment
@@ -105,7 +115,8 @@ def _tiles(verdict: Verdict) -> list[tuple[str, str, str]]:
         tiles.append(("Scenarios verified", str(passed), f"of {len(verdict.scenarios)}"))
     regions = verdict.regions
     if regions.kept:
-        tiles.append(("Regions kept", grouped(regions.kept), f"of {grouped(regions.held)}"))
+        of = f"of {grouped(regions.held)}" if regions.held else "by the committed keep set"
+        tiles.append(("Regions kept", grouped(regions.kept), of))
     return tiles + _tightest_budget(verdict)
 
 

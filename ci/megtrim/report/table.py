@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from megtrim.config.units import format_bytes
 from megtrim.report.text import one_line
-from megtrim.report.words import grouped, percent, regions_of, to_look_at
+from megtrim.report.words import grouped, growth_of, percent, regions_of, to_look_at
 from megtrim.verdict.model import ArtifactSizes, Verdict
 
-_HEAD = ("variant", "bytes", "size", "% of plain", "regions kept", "verdict")
-_RIGHT = (False, True, True, True, True, False)
+_LEFT = ("variant", "verdict")
+"""Columns of words; the others are numbers."""
 
 
 def render(verdict: Verdict) -> str:
     """Return the table of each artifact, the headline, and one line for each thing to look at."""
     parts = [_table(artifact, verdict) for artifact in verdict.artifacts]
+    if verdict.baseline:
+        parts.append(f"baseline: {one_line(verdict.baseline)}")
     parts.append(f"verdict: {verdict.verdict}. {one_line(verdict.headline)}")
     checks = [
         f"  {check.status}: {one_line(check.id)}: {one_line(check.text)}"
@@ -28,26 +30,27 @@ def render(verdict: Verdict) -> str:
 
 
 def _table(artifact: ArtifactSizes, verdict: Verdict) -> str:
-    rows = [_HEAD]
-    for size in artifact.sizes:
-        last = str(verdict.verdict) if size.variant == "reduced" else ""
-        rows.append(
-            (
-                one_line(size.variant),
-                grouped(size.size_bytes),
-                format_bytes(size.size_bytes),
-                percent(size.share),
-                regions_of(size, verdict) or "-",
-                last,
-            )
-        )
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+    columns: dict[str, list[str]] = {
+        "variant": [one_line(size.variant) for size in artifact.sizes],
+        "bytes": [grouped(size.size_bytes) for size in artifact.sizes],
+        "size": [format_bytes(size.size_bytes) for size in artifact.sizes],
+        "% of plain": [percent(size.share) for size in artifact.sizes],
+        "growth": [growth_of(size) or "-" for size in artifact.sizes],
+        "regions kept": [regions_of(size, verdict) or "-" for size in artifact.sizes],
+        "verdict": [
+            str(verdict.verdict) if size.variant == "reduced" else "" for size in artifact.sizes
+        ],
+    }
+    if not verdict.baseline:
+        del columns["growth"]
+    widths = {head: max(map(len, (head, *cells))) for head, cells in columns.items()}
+    rows = [tuple(columns), *zip(*columns.values(), strict=True)]
     lines = [
         "  ".join(
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, _RIGHT, strict=True)
+            cell.ljust(width) if head in _LEFT else cell.rjust(width)
+            for cell, (head, width) in zip(row, widths.items(), strict=True)
         ).rstrip()
         for row in rows
     ]
-    lines.insert(1, "  ".join("-" * width for width in widths))
+    lines.insert(1, "  ".join("-" * width for width in widths.values()))
     return "\n".join([one_line(artifact.name), *(f"  {line}" for line in lines)])

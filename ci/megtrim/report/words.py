@@ -5,8 +5,9 @@ Pure; part of the report room.
 
 from __future__ import annotations
 
+from megtrim.config.units import format_growth
 from megtrim.verdict.kinds import CheckStatus, ScenarioStatus, VerdictKind
-from megtrim.verdict.model import BudgetRow, Check, VariantSize, Verdict
+from megtrim.verdict.model import Check, VariantSize, Verdict
 
 TO_LOOK_AT = (
     CheckStatus.FAIL,
@@ -62,12 +63,19 @@ def seconds(time_s: float) -> str:
 def regions_of(size: VariantSize, verdict: Verdict) -> str:
     """Return how many regions a variant has of those that exist; empty where nobody counted."""
     held, kept = verdict.regions.held, verdict.regions.kept
-    if not held or size.variant == "plain":
+    reduced = size.variant == "reduced"
+    if not held:
+        return grouped(kept) if kept and reduced else ""
+    if size.variant == "plain":
         return ""
-    return f"{grouped(kept if kept and size.variant == 'reduced' else held)} of {grouped(held)}"
+    return f"{grouped(kept if kept and reduced else held)} of {grouped(held)}"
 
 
-def budget_of(verdict: Verdict, artifact: str, variant: str) -> BudgetRow | None:
-    """Return the budget of one variant of an artifact, if it has one."""
-    rows = (row for row in verdict.budgets if row.artifact == artifact and row.variant == variant)
-    return next(rows, None)
+def kept_of_held(kept: int, held: int) -> str:
+    """Write ``53 of 900``, or ``53`` where no profile build says how many there are."""
+    return f"{grouped(kept)} of {grouped(held)}" if held else grouped(kept)
+
+
+def growth_of(size: VariantSize) -> str:
+    """Write by how much a file grew since the baseline; empty where that does not hold it."""
+    return "" if size.growth_bytes is None else format_growth(size.growth_bytes)

@@ -1,6 +1,8 @@
 """``sizes.json``: what the artifacts weighed, kept as the baseline that growth is held against.
 
-Format: ``{"version": 1, "artifacts": {NAME: {VARIANT: BYTES}}}``. Pure.
+Format: ``{"version": 1, "artifacts": {NAME: {VARIANT: BYTES}}, "source": TEXT}``. The source says
+for people where the sizes are from; it may be left out, and with it the artifacts may be empty:
+then it says why there are none. Pure.
 """
 
 from __future__ import annotations
@@ -14,18 +16,20 @@ from megtrim.size.budgets import Baseline, Sizes
 VERSION = 1
 _HINT = "expected the sizes.json that the size stage wrote"
 _LARGEST_FILE_BYTES = 1024 * 1024
+_LONGEST_SOURCE = 500
 
 
-def dump_sizes(sizes: Sizes) -> str:
+def dump_sizes(sizes: Sizes, *, source: str = "") -> str:
     """Return the file's text; equal sizes are equal bytes."""
     artifacts: dict[str, dict[str, int]] = {}
     for (artifact, variant), size_bytes in sizes.items():
         artifacts.setdefault(artifact, {})[variant] = size_bytes
-    return json.dumps({"version": VERSION, "artifacts": artifacts}, indent=1, sort_keys=True) + "\n"
+    document = {"version": VERSION, "artifacts": artifacts} | ({"source": source} if source else {})
+    return json.dumps(document, indent=1, sort_keys=True) + "\n"
 
 
 def parse_sizes(text: str, *, source: str) -> Baseline:
-    """Read the file's text. Anything but its exact shape is an InputError."""
+    """Read the file's text, which ``source`` names. Anything but its shape is an InputError."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -34,22 +38,31 @@ def parse_sizes(text: str, *, source: str) -> Baseline:
     if not isinstance(data, dict) or data.get("version") != VERSION:
         msg = f"{source}:1: not version {VERSION} of a baseline"
         raise InputError(msg, hint=_HINT)
+    told = data.get("source", "")
+    if not _is_line(told):
+        msg = f"{source}:1: its source is not one line of at most {_LONGEST_SOURCE} characters"
+        raise InputError(msg, hint=_HINT)
     artifacts = data.get("artifacts")
     rows = list(artifacts.items()) if isinstance(artifacts, dict) else []
     whole = all(isinstance(variants, dict) for _, variants in rows)
     sizes = {(name, v): n for name, variants in rows for v, n in variants.items()} if whole else {}
-    if not sizes or any(type(size) is not int or size < 0 for size in sizes.values()):
+    empty = artifacts == {} and told != ""
+    if not (sizes or empty) or any(type(size) is not int or size < 0 for size in sizes.values()):
         msg = f"{source}:1: its artifacts are not names with variants and whole bytes"
         raise InputError(msg, hint=_HINT)
-    return Baseline(source=source, sizes=sizes)
+    return Baseline(source=told or source, sizes=sizes)
 
 
-def load_sizes(path: Path) -> Baseline:
-    """Read the file at ``path``."""
+def load_sizes(path: Path, *, shown: str) -> Baseline:
+    """Read the file at ``path``; where it does not say its source, ``shown`` is it."""
     try:
-        raw = path.read_bytes()[: _LARGEST_FILE_BYTES + 1]
-        text = raw.decode("utf-8")
+        with path.open("rb") as stream:
+            text = stream.read(_LARGEST_FILE_BYTES + 1).decode("utf-8")
     except (OSError, UnicodeDecodeError):
-        msg = f"{path}: cannot be read as text"
+        msg = f"{shown}: cannot be read as text"
         raise InputError(msg, hint=_HINT) from None
-    return parse_sizes(text, source=str(path))
+    return parse_sizes(text, source=shown)
+
+
+def _is_line(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= _LONGEST_SOURCE and value.isprintable()

@@ -41,8 +41,13 @@ class Baseline:
     """Sizes that growth is measured against."""
 
     source: str
-    """Where they are from, for people: ``main, 2027-01-31``."""
+    """Where they are from, for people: ``main, 2027-01-31``; with no sizes: why there are none."""
     sizes: Sizes
+
+    def growth(self, artifact: str, variant: str, size_bytes: int) -> int | None:
+        """Return by how much a file grew; None where this baseline does not hold it."""
+        before_bytes = self.sizes.get((artifact, variant))
+        return None if before_bytes is None else size_bytes - before_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,8 +133,7 @@ def _result(budget: Budget, sizes: Sizes, baseline: Baseline | None, leave: _Lea
         msg = f"the budget {budget.id} names an artifact that was not built: {budget.artifact}"
         raise InputError(msg, hint="name one of the key artifacts")
     size_bytes = sizes[key]
-    before_bytes = baseline.sizes.get(key) if baseline else None
-    growth_bytes = None if before_bytes is None else size_bytes - before_bytes
+    growth_bytes = baseline.growth(*key, size_bytes) if baseline else None
     limits: list[Limit] = []
     if budget.max_bytes is not None:
         limits.append(_limit(LimitKind.SIZE, size_bytes, budget.max_bytes, leave))
@@ -147,7 +151,7 @@ def _result(budget: Budget, sizes: Sizes, baseline: Baseline | None, leave: _Lea
         max_bytes=budget.max_bytes,
         growth_bytes=growth_bytes,
         growth_max_bytes=budget.growth_bytes,
-        baseline=baseline.source if baseline and before_bytes is not None else "",
+        baseline=baseline.source if baseline and growth_bytes is not None else "",
         waiver=leave.reasons() if any(limit.waived for limit in limits) else "",
         status=_joined(limits),
         limits=tuple(limits),
@@ -189,7 +193,10 @@ def _measured(kind: LimitKind, measured: int) -> str:
 
 
 def _skipped(baseline: Baseline | None, budget: Budget) -> Limit:
-    why = f"{baseline.source} does not hold {budget.id}" if baseline else "there is no baseline"
+    why = "there is no baseline"
+    if baseline:
+        lacks = f"{baseline.source} does not hold {budget.id}"
+        why = lacks if baseline.sizes else baseline.source
     return Limit(
         kind=LimitKind.GROWTH,
         status=LimitStatus.SKIPPED,

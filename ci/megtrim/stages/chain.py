@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
-from megtrim.plan.graph import Stage, Task
+from megtrim.plan.graph import Stage, Task, resting
+from megtrim.plan.graph import tasks as tasks_of
 from megtrim.plan.why import State, Step, reason
 from megtrim.stages import build, header, profile, reduce, report, size, verdict, verify
 from megtrim.stages.context import Context, StageModule
@@ -34,24 +36,47 @@ def run(tasks: Sequence[Task], context: Context) -> tuple[int, list[int]]:
     """Run what is not up to date; return how many tasks that were, and the exit statuses."""
     ran = 0
     codes = []
+    able = replace(context, make=lambda task_id: obtain(task_id, context))
     for task in tasks:
-        missing = [need for need in task.needs if need not in context.done]
-        if missing:
-            context.console.say(f"  skip  {task.id}: {missing[0]} did not succeed")
-            continue
-        try:
-            folder, fresh = _ensure(task, context)
-            if task.stage is Stage.HEADER:
-                header.settle(context, folder)
-        except (ProductFailure, InfrastructureFailure) as failure:
-            context.failed[task.id] = failure
-            context.console.warn(f"{task.id}: {failure}")
-            codes.append(failure.exit_code)
-            continue
-        ran += fresh
-        context.done[task.id] = folder
-        codes.append(int(folder.result.get("exit code", 0)))
+        if _is_ready(task, able):
+            fresh, code = _attempt(task, able)
+            ran += fresh
+            codes.append(code)
     return ran, codes
+
+
+def obtain(task_id: str, context: Context) -> Folder | None:
+    """Return the finished folder of a task, making it and what it rests on where need be.
+
+    For results that only some runs need. What failed is not tried again: None.
+    """
+    every = tasks_of(context.loaded.config)
+    for task in resting([task_id], every):
+        known = task.id in context.done or task.id in context.failed
+        if not known and _is_ready(task, context):
+            _attempt(task, context)
+    return context.done.get(task_id)
+
+
+def _is_ready(task: Task, context: Context) -> bool:
+    missing = [need for need in task.needs if need not in context.done]
+    if missing:
+        context.console.say(f"  skip  {task.id}: {missing[0]} did not succeed")
+    return not missing
+
+
+def _attempt(task: Task, context: Context) -> tuple[bool, int]:
+    """Do a task; return whether anything was done, and its exit status."""
+    try:
+        folder, fresh = _ensure(task, context)
+        if task.stage is Stage.HEADER:
+            header.settle(context, folder)
+    except (ProductFailure, InfrastructureFailure) as failure:
+        context.failed[task.id] = failure
+        context.console.warn(f"{task.id}: {failure}")
+        return False, failure.exit_code
+    context.done[task.id] = folder
+    return fresh, int(folder.result.get("exit code", 0))
 
 
 def plan(tasks: Sequence[Task], context: Context) -> tuple[Step, ...]:

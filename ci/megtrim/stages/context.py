@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from megtrim.config.load import LoadedConfig
 from megtrim.config.scenarios import Scenario
@@ -19,6 +19,9 @@ from megtrim.errors import InputError, MegtrimError
 from megtrim.plan.graph import Task
 from megtrim.recipe import Toolchain
 from megtrim.store import Folder, Store, sha256_file
+
+if TYPE_CHECKING:
+    from megtrim.evidence.given import TracedElsewhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,14 @@ class Context:
     """The day that waivers are judged against."""
     accept: bool = False
     """A person accepts the new keep set, shrunken traces included."""
+    committed: bool = False
+    """The keep set is the file that the team committed, and nothing is traced."""
+    baseline: Path | None = None
+    """Sizes that growth is held against, in place of those that the configuration names."""
+    traced: Mapping[str, TracedElsewhere] = field(default_factory=dict)
+    """By scenario: traces that were taken elsewhere and are used as they are."""
+    make: Callable[[str], Folder | None] | None = None
+    """How a task that no other rests on is made when it is asked for; the chain's."""
     done: dict[str, Folder] = field(default_factory=dict)
     failed: dict[str, MegtrimError] = field(default_factory=dict)
 
@@ -51,6 +62,15 @@ class Context:
             msg = f"no device stands for CPU class {scenario.cpu_class.name}"
             raise InputError(msg, hint="add one under `devices`")
         return device
+
+    def obtain(self, task_id: str) -> Folder | None:
+        """Return a task's finished folder; what is not there yet is made now if it can be.
+
+        None where it failed, or where nobody can make it.
+        """
+        if task_id in self.done or self.make is None:
+            return self.done.get(task_id)
+        return self.make(task_id)
 
     def target(self) -> str:
         """Return the name of the program that is built, trimmed and run."""

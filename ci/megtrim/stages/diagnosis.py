@@ -11,7 +11,9 @@ from megtrim.loadrun.outcome import Ending, ProgramRun, ending
 from megtrim.midout.keepset import KeepSet, missing
 from megtrim.midout.region import Region
 from megtrim.midout.trace import parse_trace
-from megtrim.stages.runs import Evidence
+from megtrim.stages.runs import RunResult
+
+_HOW_TO_NAME = "`megtrim verify` where the engine can be built names it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +30,7 @@ class Diagnosis:
 
 def explain(
     reduced: ProgramRun,
-    profile: Evidence,
+    profile: RunResult,
     keep: KeepSet,
     *,
     lacking_operators: tuple[str, ...] = (),
@@ -58,11 +60,19 @@ def explain(
     return Diagnosis(status="engine-error", text=text, log=reduced.stderr)
 
 
+def unexplained(reduced: ProgramRun) -> Diagnosis:
+    """Say how it ended where no profile build can be run to name what is missing."""
+    trapped = ending(reduced) is Ending.TRAP
+    text = f"{_how(reduced)}; no profile build is at hand to name what it needs: {_HOW_TO_NAME}"
+    status = "trap" if trapped else "engine-error"
+    return Diagnosis(status=status, text=text, log=reduced.stderr)
+
+
 def _count(things: Sequence[object], noun: str) -> str:
     return "" if not things else f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
 
 
-def _lacking(profile: Evidence, keep: KeepSet) -> tuple[Region, ...]:
+def _lacking(profile: RunResult, keep: KeepSet) -> tuple[Region, ...]:
     # A profile build that crashed leaves no trace, or half of one: then nothing can be subtracted.
     if profile.trace is None:
         return ()

@@ -1,20 +1,26 @@
 """Stage `header`: traces and operator JSON become the keep set and the header.
 
 The keep set that the team committed is the predecessor: a scenario that lost regions against
-it fails until a person accepts that (``--accept``), and then the file is written anew.
+it fails until a person accepts that (``--accept``), and then the file is written anew. In
+committed mode that file is the keep set, and nothing is traced.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from megtrim.config.load import LoadedConfig
 from megtrim.config.model import ModelConfig
 from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.engines import Engine
+from megtrim.errors import InputError
 from megtrim.midout.header import Layout, render
 from megtrim.midout.keepset import (
     VERSION,
+    KeepSet,
     ScenarioRecord,
     build_keep_set,
     dump_keep_set,
@@ -44,6 +50,13 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
         "layout": config.trim.layout,
         "elementwise modes": str(context.engine.elemwise_modes()),
     }
+    if context.committed:
+        text = dump_keep_set(read_committed(context.loaded, context.engine))
+        ids = (scenario.id for scenario in all_scenarios(config))
+        return named | {
+            "committed keep set": hashlib.sha256(text.encode()).hexdigest(),
+            "scenarios": " ".join(ids),
+        }
     for scenario in all_scenarios(config):
         # Equal traces of other arguments are another keep set: it says what each is bound to.
         named[f"scenario {scenario.id}"] = binding_of(scenario, context)
@@ -57,12 +70,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
 def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     """Merge, and write the keep set and the header."""
     config = context.loaded.config
-    needs, warnings = _needs(context)
-    keep = build_keep_set(
-        generation=context.engine.identity().generation,
-        scenarios=tuple(_record(scenario, context) for scenario in all_scenarios(config)),
-        operators=needs,
-    )
+    keep, warnings = _committed(context) if context.committed else _traced(context)
     (folder / KEEP_SET_FILE).write_text(dump_keep_set(keep), encoding="utf-8")
     files = render(
         keep, layout=Layout(config.trim.layout), elemwise_modes=context.engine.elemwise_modes()
@@ -72,9 +80,53 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
         (folder / "include" / name).write_text(content, encoding="utf-8")
     return {
         "regions": len(keep.regions()),
-        "operators": len(needs.operators),
+        "operators": len(keep.operators.operators) if keep.operators else 0,
         "warnings": list(warnings),
     }
+
+
+def read_committed(loaded: LoadedConfig, engine: Engine) -> KeepSet:
+    """Read the keep set that the team committed, for committed mode.
+
+    Raises InputError where there is none, or one of another generation of midout's header.
+    """
+    shown = loaded.config.keep_set
+    path = loaded.resolve(shown)
+    if not path.is_file():
+        msg = f"{shown}: there is no keep set, which --committed trims by"
+        hint = "make it with megtrim trim or the trace-refresh workflow, and commit it"
+        raise InputError(msg, hint=hint)
+    keep = read_keep_set(path)
+    generation = engine.identity().generation
+    if keep.generation != generation:
+        msg = (
+            f"{shown}: found header generation {keep.generation}, "
+            f"expected the engine's: {generation}"
+        )
+        raise InputError(msg, hint="the engine changed: trace it again with megtrim trim --accept")
+    return keep
+
+
+def _committed(context: Context) -> tuple[KeepSet, tuple[str, ...]]:
+    keep = read_committed(context.loaded, context.engine)
+    known = {scenario.id for scenario in all_scenarios(context.loaded.config)}
+    warnings = (
+        f"the keep set keeps regions for {record.id}, which is not configured any more"
+        for record in keep.scenarios
+        if record.id not in known
+    )
+    return keep, tuple(warnings)
+
+
+def _traced(context: Context) -> tuple[KeepSet, tuple[str, ...]]:
+    needs, warnings = _needs(context)
+    every = all_scenarios(context.loaded.config)
+    keep = build_keep_set(
+        generation=context.engine.identity().generation,
+        scenarios=tuple(_record(scenario, context) for scenario in every),
+        operators=needs,
+    )
+    return keep, warnings
 
 
 def _needs(context: Context) -> tuple[OperatorNeeds, tuple[str, ...]]:
@@ -103,8 +155,11 @@ def _record(scenario: Scenario, context: Context) -> ScenarioRecord:
 def settle(context: Context, folder: Folder) -> None:
     """Hold a keep set, new or not, against the committed one.
 
-    That file is written where there is none yet or where a person accepts the new one.
+    That file is written where there is none yet or where a person accepts the new one. In
+    committed mode it is the keep set, so there is nothing to settle.
     """
+    if context.committed:
+        return
     text = folder.file(KEEP_SET_FILE).read_text(encoding="utf-8")
     path = context.path(context.loaded.config.keep_set)
     if not path.exists() or context.accept:

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from itertools import groupby
 
+from megtrim.config.scenarios import all_scenarios
 from megtrim.midout.keepset import read_keep_set
 from megtrim.midout.names import NameTable
 from megtrim.midout.region import Region
-from megtrim.plan.graph import HEADER, PROFILE
+from megtrim.plan.graph import HEADER, PROFILE, Task, trace_task
 from megtrim.stages.context import Context
 from megtrim.stages.files import KEEP_SET_FILE, REGIONS_FILE
 from megtrim.verdict.model import OperatorsUse, OperatorUse, RegionsUse, RegionUse, TagUse
 
 
-def regions_use(context: Context) -> RegionsUse:
-    """Return the kept regions by tag, beside how many the profile binary holds."""
-    held = _held(context)
+def regions_use(task: Task, context: Context) -> RegionsUse:
+    """Return the kept regions by tag, beside how many the profile binary holds.
+
+    None are held where the verdict's task rests on no profile build: one that a trap made
+    necessary is not asked, or the same trap would be told otherwise by the next run.
+    """
+    profiled = PROFILE in task.wants
+    held = _held(context) if profiled else ()
     if HEADER not in context.done:
         return RegionsUse(held=len(held), kept=0, by_tag=())
     kept = read_keep_set(context.done[HEADER].file(KEEP_SET_FILE)).regions()
@@ -24,13 +30,13 @@ def regions_use(context: Context) -> RegionsUse:
     total = Counter(region.tag for region in {*held, *kept})
     by_tag = {tag: tuple(group) for tag, group in groupby(sorted(kept), lambda r: r.tag)}
     return RegionsUse(
-        held=sum(total.values()),
+        held=sum(total.values()) if profiled else 0,
         kept=len(kept),
         by_tag=tuple(
             TagUse(
                 tag=tag,
                 kept=len(by_tag.get(tag, ())),
-                held=total[tag],
+                held=total[tag] if profiled else 0,
                 regions=tuple(
                     RegionUse(
                         name=str(region), meaning=names.meaning(region), scenarios=kept[region]
@@ -41,6 +47,19 @@ def regions_use(context: Context) -> RegionsUse:
             for tag in sorted(total)
         ),
     )
+
+
+def traced_regions(context: Context) -> dict[str, int]:
+    """Return how many regions each traced scenario has, by its id."""
+    if context.committed and HEADER in context.done:
+        keep = read_keep_set(context.done[HEADER].file(KEEP_SET_FILE))
+        return {record.id: len(record.regions) for record in keep.scenarios}
+    tasks = ((each.id, trace_task(each)) for each in all_scenarios(context.loaded.config))
+    return {
+        id_: int(context.done[task].result["regions"])
+        for id_, task in tasks
+        if task in context.done
+    }
 
 
 def operators_use(context: Context) -> OperatorsUse:

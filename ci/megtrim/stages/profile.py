@@ -3,6 +3,8 @@
 A scenario with ``fast_run`` first lets the *plain* build search for algorithms (its timings are
 true), then is traced with the cache that the search left. The search is timing and cannot be
 repeated: its cache is a recorded input, and everything after it is a function of it.
+
+A trace that a device job brought is used as it is, if it is bound to what is built here.
 """
 
 from __future__ import annotations
@@ -11,77 +13,130 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.config.scenarios import Scenario
-from megtrim.errors import ProductFailure
-from megtrim.loadrun.logs import error_message
-from megtrim.loadrun.outcome import Ending, ProgramRun, ending
-from megtrim.midout.trace import check_trace, promised_items
+from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.evidence.bundle import DEVICE_LABEL, binding
+from megtrim.evidence.given import TracedElsewhere
+from megtrim.loadrun.outcome import ProgramRun
+from megtrim.midout.trace import parse_trace
 from megtrim.plan.graph import PLAIN, PROFILE, SEARCH_SUFFIX, Task, search_task
-from megtrim.stages import runs
+from megtrim.stages import tracing
 from megtrim.stages.context import Context, binary, binary_digest, scenario_inputs
 from megtrim.stages.files import CACHE_FILE, TRACE_FILE
+from megtrim.stages.runs import RunResult
 from megtrim.stages.scenarios import cache_of, order_for, scenario_of
+from megtrim.verdict.model import ScenarioStatus
 
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
-    """Name the program and all that binds the run."""
+    """Name the program and all that binds the run, or the trace that was taken elsewhere."""
     scenario = scenario_of(task)
+    is_search = task.name.endswith(SEARCH_SUFFIX)
+    given = _given(scenario, context)
+    if given is not None:
+        named = named_inputs(scenario, context)
+        digest = given.cache_sha256 if is_search else given.trace_sha256
+        return named | {"taken elsewhere": digest or "", "by": given.device.name}
     named = scenario_inputs(scenario, context)
-    if task.name.endswith(SEARCH_SUFFIX):
+    if is_search:
         return named | {"program": binary_digest(context.done[PLAIN], context.target())}
     if scenario.searches:
         named["algorithm cache"] = context.done[search_task(scenario)].files[CACHE_FILE]
     return named | {"program": binary_digest(context.done[PROFILE], context.target())}
 
 
+def named_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
+    """Name what a trace taken elsewhere rests on: all but the device, and what it searches for."""
+    target = context.target()
+    named = {
+        label: value
+        for label, value in scenario_inputs(scenario, context).items()
+        if not label.startswith(DEVICE_LABEL)
+    }
+    if scenario.searches:
+        named["searching program"] = binary_digest(context.done[PLAIN], target)
+    return named | {"program": binary_digest(context.done[PROFILE], target)}
+
+
 def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
-    """Search or trace."""
-    if task.name.endswith(SEARCH_SUFFIX):
-        return _search(scenario_of(task), context, folder)
-    return _trace(scenario_of(task), context, folder)
+    """Search or trace, or take what a device job brought."""
+    scenario = scenario_of(task)
+    is_search = task.name.endswith(SEARCH_SUFFIX)
+    given = _given(scenario, context)
+    if given is not None:
+        _expect_fitting(given, scenario, context)
+        take = _take_cache if is_search else _take_trace
+        return take(given, folder)
+    return (_search if is_search else _trace)(scenario, context, folder)
+
+
+def _given(scenario: Scenario, context: Context) -> TracedElsewhere | None:
+    if not context.traced:
+        return None
+    given = context.traced.get(scenario.id)
+    if given is None:
+        msg = f"{scenario.id}: no device job brought a trace of it"
+        raise InfrastructureFailure(msg, hint="look at the device jobs, and run them again")
+    return given
+
+
+def _expect_fitting(given: TracedElsewhere, scenario: Scenario, context: Context) -> None:
+    """Refuse what is bound to another build or other files, and what is no trace."""
+    if given.binding != binding(named_inputs(scenario, context)):
+        msg = f"{scenario.id}: the trace in {given.folder} is of another program, model or input"
+        raise InputError(msg, hint="give the traces that the device jobs of this build took")
+    msg = f"{scenario.id}: {given.device.name}: {given.text}"
+    match given.status:
+        case ScenarioStatus.PASS:
+            return
+        case ScenarioStatus.INFRASTRUCTURE | ScenarioStatus.UNVERIFIED:
+            raise InfrastructureFailure(msg, hint="run the device job again")
+        case _:
+            raise ProductFailure(msg)
+
+
+def _take_cache(given: TracedElsewhere, folder: Path) -> dict[str, Any]:
+    cache = given.load_cache()
+    if not cache:
+        msg = f"{given.scenario}: the device job brought no algorithm cache"
+        raise InputError(msg, hint="give the traces that the device jobs of this build took")
+    (folder / CACHE_FILE).write_bytes(cache)
+    return {"time_s": given.time_s}
+
+
+def _take_trace(given: TracedElsewhere, folder: Path) -> dict[str, Any]:
+    data = given.load_trace() or b""
+    trace = parse_trace(data, source=str(given.trace))
+    (folder / TRACE_FILE).write_bytes(data)
+    device = {"name": given.device.name, "facts": dict(given.device.facts)}
+    return _traced(len(trace.regions), trace.sha256, device, given.time_s)
 
 
 def _search(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]:
     program = binary(context.done[PLAIN], context.target())
     order = order_for(scenario, context, program, cache=None, search=True)
-    evidence = runs.run_on(context.device(scenario), order)
-    _write_log(folder, evidence.run)
-    _expect_success(scenario, evidence.run, "plain")
-    if not evidence.cache:
-        msg = f"{scenario.id}: the search ended well and left no algorithm cache"
-        raise ProductFailure(msg, hint="does the model hold an operator with several algorithms?")
-    (folder / CACHE_FILE).write_bytes(evidence.cache)
-    return {"time_s": evidence.run.wall_s}
+    device = context.device(scenario)
+    cache, run = tracing.search(scenario.id, order, device, lambda seen: _write_log(folder, seen))
+    (folder / CACHE_FILE).write_bytes(cache)
+    return {"time_s": run.wall_s}
 
 
 def _trace(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]:
     program = binary(context.done[PROFILE], context.target())
     order = order_for(scenario, context, program, cache=cache_of(scenario, context))
-    evidence = runs.run_on(context.device(scenario), order)
-    _write_log(folder, evidence.run)
-    _expect_success(scenario, evidence.run, "profile")
-    promised = promised_items(evidence.run.stderr)
-    trace = check_trace(evidence.trace, promised=promised, source=f"trace of {scenario.id}")
-    (folder / TRACE_FILE).write_bytes(evidence.trace or b"")
-    return {
-        "regions": len(trace.regions),
-        "trace": trace.sha256,
-        "device": {
-            "name": context.device(scenario).name,
-            "facts": context.device(scenario).facts(),
-        },
-        "time_s": evidence.run.wall_s,
-    }
+    device = context.device(scenario)
+    trace, data, run = tracing.trace(
+        scenario.id, order, device, lambda seen: _write_log(folder, seen)
+    )
+    (folder / TRACE_FILE).write_bytes(data)
+    told = {"name": device.name, "facts": device.facts()}
+    return _traced(len(trace.regions), trace.sha256, told, run.wall_s)
 
 
-def _expect_success(scenario: Scenario, run: ProgramRun, variant: str) -> None:
-    how = ending(run)
-    if how is Ending.PASSED:
-        return
-    said = error_message(run.stderr) or "it said nothing"
-    msg = f"{scenario.id}: the {variant} build ended with {run.rc} ({how}): {said}"
-    raise ProductFailure(msg, hint="the model, its arguments or its inputs do not work untrimmed")
+def _traced(regions: int, sha256: str, device: dict[str, Any], time_s: float) -> dict[str, Any]:
+    return {"regions": regions, "trace": sha256, "device": device, "time_s": time_s}
 
 
-def _write_log(folder: Path, run: ProgramRun) -> None:
+def _write_log(folder: Path, seen: RunResult) -> None:
+    run: ProgramRun = seen.run
     text = f"$ {' '.join(run.argv)}\n{run.stdout}{run.stderr}exit status {run.rc}\n"
     (folder / "run.log").write_text(text, encoding="utf-8")

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.plan.graph import VERDICT, Task
-from megtrim.report import html, junit, markdown
+from megtrim.report import comment, html, junit
 from megtrim.stages.context import Context
 from megtrim.stages.files import VERDICT_FILE
 from megtrim.verdict.model import parse_verdict
 
 _WRITERS = (
     ("junit.xml", junit.render),
-    ("report.md", markdown.render),
+    ("report.md", comment.render),
     ("index.html", html.render),
 )
 

@@ -38,9 +38,13 @@ class RunOrder:
         """Return the same run of another build."""
         return replace(self, program=program)
 
+    def with_cache(self, cache: Path) -> RunOrder:
+        """Return the same run with an algorithm cache that was found, and no search."""
+        return replace(self, cache=cache, search=False)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class RunResult:
     """What a run left."""
 
     run: ProgramRun
@@ -50,7 +54,7 @@ class Evidence:
     """Dumped output files, by name."""
 
 
-def run_on(device: Device, order: RunOrder) -> Evidence:
+def run_on(device: Device, order: RunOrder) -> RunResult:
     """Run it in a fresh directory of the device."""
     with device.open() as directory:
         program = order.program.name
@@ -75,7 +79,7 @@ def run_on(device: Device, order: RunOrder) -> Evidence:
         argv = compose(invocation)
         run = directory.run(argv, timeout_s=order.timeout_s, env={TRACE_VARIABLE: TRACE})
         outputs = {name: directory.get(f"{DUMP}/{name}") for name in directory.names(DUMP)}
-        return Evidence(
+        return RunResult(
             run=run,
             trace=directory.get(TRACE),
             cache=directory.get(CACHE) if order.search else None,

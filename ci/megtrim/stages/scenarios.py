@@ -7,9 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from megtrim.config.scenarios import Scenario
-from megtrim.errors import InputError
+from megtrim.errors import InputError, MegtrimError
 from megtrim.midout.keepset import KeepSet, ScenarioRecord
-from megtrim.midout.trace import Trace
+from megtrim.midout.trace import Trace, TraceFailure, TraceProblem
 from megtrim.plan.graph import Task, search_task
 from megtrim.stages.context import Context
 from megtrim.stages.runs import CACHE, RunOrder
@@ -22,6 +22,7 @@ _BOUND = {
     "algo_cache_sha256": "the algorithm cache",
     "threads": "the number of threads",
 }
+_REFRESH = "refresh the traces, and commit the keep set: megtrim trim --accept"
 
 
 def scenario_of(task: Task) -> Scenario:
@@ -87,14 +88,24 @@ def binding_of(scenario: Scenario, context: Context) -> str:
 
 
 def expect_as_traced(scenario: Scenario, context: Context, keep: KeepSet) -> None:
-    """Refuse a scenario that is not run with exactly what it was traced with."""
+    """Refuse a scenario that is not run with exactly what it was traced with.
+
+    Where the keep set is the committed one, that is a finding of the verdict: a TraceFailure.
+    Else it is bad input.
+    """
     traced = next((record for record in keep.scenarios if record.id == scenario.id), None)
     if traced is None:
         msg = f"{scenario.id} is not in the keep set: it was not traced"
-        raise InputError(msg, hint="run megtrim trim")
+        raise _unfit(msg, context, hint="run megtrim trim")
     now = record_of(scenario, context, Trace(regions=traced.regions, sha256=traced.trace_sha256))
     differing = [name for name, before in asdict(traced).items() if before != asdict(now)[name]]
     if differing:
         told = ", ".join(_BOUND[name] for name in differing)
         msg = f"{scenario.id} is not what was traced: {told} changed"
-        raise InputError(msg, hint="trace it again: megtrim trim")
+        raise _unfit(msg, context, hint="trace it again: megtrim trim")
+
+
+def _unfit(message: str, context: Context, *, hint: str) -> MegtrimError:
+    if context.committed:
+        return TraceFailure(TraceProblem.STALE, message, hint=_REFRESH)
+    return InputError(message, hint=hint)

@@ -9,29 +9,33 @@ from typing import Any
 from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, Task
 from megtrim.recipe import Variant
 from megtrim.size.baseline import dump_sizes, load_sizes
-from megtrim.size.budgets import check
+from megtrim.size.budgets import Baseline, check
 from megtrim.size.elf import read_elf
 from megtrim.stages.context import Context, binary, binary_digest
+from megtrim.stages.files import SIZES_FILE
 from megtrim.store import sha256_file
 
-SIZES_FILE = "sizes.json"
-_BUILDS = ((Variant.PLAIN, PLAIN), (Variant.PROFILE, PROFILE), (Variant.REDUCED, REDUCED))
+_FORM = "2"
+"""Of the result: one that was written in another form is made anew."""
 
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name every artifact, the budgets, the baseline; the day only where a waiver can end."""
     config = context.loaded.config
-    named = {
+    named = {"form": _FORM} | {
         f"{variant} {artifact}": binary_digest(context.done[build], artifact)
         for artifact in config.artifacts
-        for variant, build in _BUILDS
+        for variant, build in _builds(task)
     }
     named["budgets"] = " ".join(budget.model_dump_json() for budget in config.budgets)
     if config.waivers:
         named["waivers"] = " ".join(waiver.model_dump_json() for waiver in config.waivers)
         named["today"] = context.today.isoformat()
-    if config.baseline is not None:
-        named["baseline"] = sha256_file(context.path(config.baseline))
+    chosen = _baseline_file(context)
+    if chosen is not None:
+        path, shown = chosen
+        named["baseline"] = sha256_file(path) if _is_there(path, context) else "not there"
+        named["baseline file"] = shown
     return named
 
 
@@ -39,13 +43,13 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     """Weigh by groups of sections, judge the budgets, leave ``sizes.json`` for later runs."""
     config = context.loaded.config
     facts = {
-        (artifact, variant): read_elf(binary(context.done[build], artifact))
+        (artifact, str(variant)): read_elf(binary(context.done[build], artifact))
         for artifact in config.artifacts
-        for variant, build in _BUILDS
+        for variant, build in _builds(task)
     }
-    sizes = {(artifact, str(variant)): elf.size_bytes for (artifact, variant), elf in facts.items()}
+    sizes = {key: elf.size_bytes for key, elf in facts.items()}
     (folder / SIZES_FILE).write_text(dump_sizes(sizes), encoding="utf-8")
-    baseline = load_sizes(context.path(config.baseline)) if config.baseline else None
+    baseline = _baseline(context)
     results = check(config.budgets, sizes, baseline, config.waivers, context.today)
     failed = any(result.status == "fail" for result in results)
     return {
@@ -54,10 +58,44 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
                 "artifact": artifact,
                 "variant": variant,
                 "size_bytes": elf.size_bytes,
+                "growth_bytes": baseline.growth(artifact, variant, elf.size_bytes)
+                if baseline
+                else None,
                 "groups": [[str(group), size_bytes] for group, size_bytes in elf.groups],
             }
             for (artifact, variant), elf in facts.items()
         ],
         "budgets": [dataclasses.asdict(result) for result in results],
+        "baseline": baseline.source if baseline else "",
         "exit code": 1 if failed else 0,
     }
+
+
+def _builds(task: Task) -> list[tuple[Variant, str]]:
+    """Return what is weighed, plain first: the builds that the task needs."""
+    every = ((Variant.PLAIN, PLAIN), (Variant.PROFILE, PROFILE), (Variant.REDUCED, REDUCED))
+    return [(variant, build) for variant, build in every if build in task.needs]
+
+
+def _baseline(context: Context) -> Baseline | None:
+    chosen = _baseline_file(context)
+    if chosen is None:
+        return None
+    path, shown = chosen
+    if not _is_there(path, context):
+        context.console.warn(f"there is no baseline {shown}, so growth is not measured")
+        return Baseline(source=f"none: there is no {shown}", sizes={})
+    return load_sizes(path, shown=shown)
+
+
+def _baseline_file(context: Context) -> tuple[Path, str] | None:
+    """Return the baseline's file and what people call it; the command line's one wins."""
+    if context.baseline is not None:
+        return context.baseline, str(context.baseline)
+    configured = context.loaded.config.baseline
+    return None if configured is None else (context.path(configured), str(configured))
+
+
+def _is_there(path: Path, context: Context) -> bool:
+    """Say whether to read it: a step before this one may have found none, a team names one."""
+    return context.baseline is None or path.exists()

@@ -13,12 +13,22 @@ from typing import Any
 
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.errors import InfrastructureFailure, MegtrimError
-from megtrim.plan.graph import HEADER, PLAIN, REDUCED, Task, search_task, trace_task, verify_task
+from megtrim.midout.trace import TraceFailure
+from megtrim.plan.graph import (
+    HEADER,
+    PLAIN,
+    PROFILE,
+    REDUCED,
+    Task,
+    search_task,
+    trace_task,
+    verify_task,
+)
 from megtrim.stages.context import Context
 from megtrim.stages.files import VERDICT_FILE
-from megtrim.stages.kept import operators_use, regions_use
+from megtrim.stages.kept import operators_use, regions_use, traced_regions
 from megtrim.stages.proofs import expired, proof_ages
-from megtrim.stages.weighed import artifact_sizes, budget_rows
+from megtrim.stages.weighed import artifact_sizes, baseline_text, budget_rows
 from megtrim.verdict.join import Facts, exit_code, join
 from megtrim.verdict.model import (
     Check,
@@ -36,7 +46,7 @@ from megtrim.verdict.model import (
 
 _STAGE_CHECKS = {
     PLAIN: CheckKind.BUILD,
-    "build/profile": CheckKind.BUILD,
+    PROFILE: CheckKind.BUILD,
     HEADER: CheckKind.HEADER,
     REDUCED: CheckKind.REDUCE,
 }
@@ -50,6 +60,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
         "engine": identity.digest,
         "commit": identity.commit,
         "dirty": " ".join(identity.dirty),
+        "keep set": "committed" if context.committed else "traced",
     }
     for wanted in task.wants:
         if wanted in context.done:
@@ -69,8 +80,10 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     config = context.loaded.config
     identity, toolchain = context.engine.identity(), context.toolchain
     proofs = proof_ages(context)
+    traced = traced_regions(context)
     scenarios = tuple(
-        _scenario(each, context, proofs.get(each.id)) for each in all_scenarios(config)
+        _scenario(each, context, traced.get(each.id, 0), proofs.get(each.id))
+        for each in all_scenarios(config)
     )
     lines = {e.id: context.loaded.line(*e.path) for e in all_scenarios(config)}
     lines |= {b.artifact: context.loaded.line("budgets", i) for i, b in enumerate(config.budgets)}
@@ -100,12 +113,13 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
                 optimize=config.trim.optimize,
             ),
             artifacts=artifact_sizes(context),
-            regions=regions_use(context),
+            regions=regions_use(task, context),
             operators=operators_use(context),
             scenarios=scenarios,
             expired=expired(proofs, allowed_s=config.verify.max_age_s),
             budgets=budget_rows(context),
-            checks=tuple(_stage_checks(context)),
+            baseline=baseline_text(context),
+            checks=tuple(_stage_checks(task, context)),
             warnings=_warnings(context),
         )
     )
@@ -113,10 +127,10 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     return {"verdict": verdict.verdict, "exit code": exit_code(verdict)}
 
 
-def _scenario(each: Scenario, context: Context, proof_days: int | None) -> ScenarioResult:
+def _scenario(
+    each: Scenario, context: Context, regions: int, proof_days: int | None
+) -> ScenarioResult:
     task = verify_task(each)
-    traced = context.done.get(trace_task(each))
-    regions = int(traced.result["regions"]) if traced else 0
     if task not in context.done:
         return _unverified(each, context, regions, proof_days)
     result = context.done[task].result
@@ -175,13 +189,16 @@ def _status(failure: MegtrimError | None, each: Scenario, context: Context) -> S
         return ScenarioStatus.UNVERIFIED
     if isinstance(failure, InfrastructureFailure):
         return ScenarioStatus.INFRASTRUCTURE
-    traced = trace_task(each) in context.failed
-    return ScenarioStatus.TRACE if traced else ScenarioStatus.ENGINE_ERROR
+    # Without tracing, it is verification that finds a scenario to be another than was traced.
+    by_trace = isinstance(failure, TraceFailure) or trace_task(each) in context.failed
+    return ScenarioStatus.TRACE if by_trace else ScenarioStatus.ENGINE_ERROR
 
 
-def _stage_checks(context: Context) -> Iterator[Check]:
+def _stage_checks(judged: Task, context: Context) -> Iterator[Check]:
     """Yield a check for each stage that is no scenario and no budget."""
     for task, kind in _STAGE_CHECKS.items():
+        if task not in judged.wants:
+            continue
         done, failure = context.done.get(task), context.failed.get(task)
         if done is None and failure is None:
             continue
@@ -213,6 +230,8 @@ def _seen(task: str, context: Context) -> str:
 def _reproduce(each: Scenario, context: Context) -> str:
     """Return the command that shows a scenario's result again."""
     config, settings = context.loaded.path.name, each.settings
+    if context.committed:
+        config = f"{config} --committed"
     if settings.fast_run or settings.algo_cache is not None or settings.threads > 1:
         return f"megtrim verify --config {config} --again"  # a probe has no cache and one thread
     given = "".join(f" --input {n}={p}" for n, p in sorted(settings.inputs.items()))

@@ -21,6 +21,7 @@ def artifact_sizes(context: Context) -> tuple[ArtifactSizes, ...]:
                     variant=row["variant"],
                     size_bytes=row["size_bytes"],
                     share=row["size_bytes"] / plain[name],
+                    growth_bytes=row["growth_bytes"],
                     sections=tuple((group, size_bytes) for group, size_bytes in row["groups"]),
                 )
                 for row in rows
@@ -49,3 +50,8 @@ def budget_rows(context: Context) -> tuple[BudgetRow, ...]:
         )
         for row in context.done[SIZE].result["budgets"]
     )
+
+
+def baseline_text(context: Context) -> str:
+    """Return what growth was measured against; empty where nothing was."""
+    return str(context.done[SIZE].result["baseline"]) if SIZE in context.done else ""

@@ -25,8 +25,8 @@ _HINTS = {
     "verify.tolerance allows a difference that you accept",
     CheckKind.ENGINE: "no region is missing, so trimming is not at fault: "
     "look at the model, its input and the engine's message",
-    CheckKind.TRACE: "accept the new trace if the lost regions are meant to go, "
-    "or find out why the scenario no longer runs them",
+    CheckKind.TRACE: "refresh the traces, with megtrim trim or the trace-refresh workflow; "
+    "where regions got lost, accept that or find out why the scenario no longer runs them",
     CheckKind.DEVICE: "nothing is known about the product: look at the device, then verify again",
     CheckKind.COVERAGE: "verify this scenario on a device of its class: megtrim verify",
 }
@@ -49,7 +49,7 @@ def scenario_checks(
             subject=scenario.id,
             status=status,
             text=text,
-            detail=_detail(scenario) if ended_here else "",
+            detail=detail(scenario) if ended_here else "",
             hint=_HINTS[kind] if ended_here else "",
             time_s=scenario.time_s if timed else 0.0,
             file=file,
@@ -103,7 +103,8 @@ def _ending(
             assert_never(status)
 
 
-def _detail(scenario: ScenarioResult) -> str:
+def detail(scenario: ScenarioResult) -> str:
+    """Return all that is known of how a scenario ended, in lines."""
     arguments = " ".join(scenario.arguments) or "none"
     lines = [f"model: {scenario.model}", f"arguments: {arguments}", f"device: {scenario.device}"]
     if scenario.missing_regions:

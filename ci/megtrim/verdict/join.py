@@ -46,6 +46,8 @@ class Facts:
     expired: frozenset[str] = frozenset()
     """Ids of unverified scenarios whose last proof is older than allowed."""
     budgets: tuple[BudgetRow, ...]
+    baseline: str = ""
+    """What growth was measured against, or empty."""
     checks: tuple[Check, ...] = ()
     """Of the stages that are no scenario and no budget: build, trace, header, reduce, latency."""
     warnings: tuple[str, ...] = ()
@@ -69,6 +71,7 @@ def join(facts: Facts) -> Verdict:
         operators=facts.operators,
         scenarios=tuple(sorted(facts.scenarios, key=lambda scenario: scenario.id)),
         budgets=facts.budgets,
+        baseline=facts.baseline,
         warnings=facts.warnings,
     )
 
@@ -112,7 +115,9 @@ def _headline(facts: Facts, checks: tuple[Check, ...]) -> str:
         noun = "scenario" if len(facts.scenarios) == 1 else "scenarios"
         parts.append(f"{verified} of {len(facts.scenarios)} {noun} verified")
     if facts.regions.kept:
-        parts.append(f"{facts.regions.kept} of {facts.regions.held} regions kept")
+        of_held = f" of {facts.regions.held}" if facts.regions.held else ""
+        noun = "region" if facts.regions.kept == 1 and not of_held else "regions"
+        parts.append(f"{facts.regions.kept}{of_held} {noun} kept")
     failed = sum(check.status is CheckStatus.FAIL for check in checks)
     if failed:
         parts.insert(0, "1 check failed" if failed == 1 else f"{failed} checks failed")

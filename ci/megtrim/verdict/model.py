@@ -123,6 +123,8 @@ class VariantSize:
     """Of plain: 0.067 is 6.7%."""
     sections: tuple[tuple[str, int], ...] = ()
     """(what the bytes are for, bytes), in drawing order."""
+    growth_bytes: int | None = None
+    """Against the baseline; None where that does not hold this file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,6 +252,8 @@ class Verdict:
     operators: OperatorsUse
     scenarios: tuple[ScenarioResult, ...]
     budgets: tuple[BudgetRow, ...]
+    baseline: str = ""
+    """What growth is measured against, such as ``main at 1a2b3c4d5e6f``; empty: nothing."""
     warnings: tuple[str, ...]
 
     def __post_init__(self) -> None:

@@ -54,7 +54,7 @@ def test_no_message_speaks_of_the_libraries(case: Path) -> None:
 
 def test_there_are_cases() -> None:
     """An empty folder would pass every test above."""
-    assert len(FAILING) >= 37
+    assert len(FAILING) >= 38
 
 
 def test_every_key_has_its_line(tmp_path: Path) -> None:
@@ -99,6 +99,33 @@ def test_a_class_without_a_device_is_warned_of(tmp_path: Path) -> None:
     file = tmp_path / "megtrim.yaml"
     text = "m/s@new: no device stands for the class new, so this stays unverified"
     assert warning == f"{file}:9: {text}"
+
+
+RUNNERS = """\
+version: 1
+engine: {kind: sample}
+classes:
+- {name: old, qemu_cpu: cortex-a53}
+- {name: new}
+- {name: newest}
+devices:
+- {name: a, class: old, runner: true}
+- {name: b, class: new, runner: true}
+- {name: c, class: new, runner: true}
+- {name: d, class: newest, runner: true}
+- {name: e, class: newest}
+"""
+
+
+def test_a_class_of_runners_that_nothing_can_play_is_warned_of(tmp_path: Path) -> None:
+    """Its own CPU chooses other kernels than one with every feature would."""
+    loaded = load(tmp_path, RUNNERS + MODEL)
+
+    [warning] = loaded.warnings
+    assert warning == (
+        f"{tmp_path / 'megtrim.yaml'}:5: class new: away from its runner it is played by a CPU "
+        "with every feature, which may choose other kernels; say its qemu_cpu"
+    )
 
 
 MEGENGINE = "version: 1\nengine: {kind: megengine, source: absent}\n" + MODEL

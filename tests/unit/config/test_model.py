@@ -28,7 +28,15 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
             "optimize": "none",
         },
         "classes": ({"name": "any", "qemu_cpu": "max"},),
-        "devices": ({"name": "auto", "kind": "auto", "class_": "any", "sysroot": None},),
+        "devices": (
+            {
+                "name": "auto",
+                "kind": "auto",
+                "class_": "any",
+                "sysroot": None,
+                "runner": False,
+            },
+        ),
         "models": (
             {
                 "name": "m",
@@ -71,7 +79,7 @@ classes:
   - {name: a76, qemu_cpu: "cortex-a76,sve=off"}
 devices:
   - {name: q, kind: qemu, class: a53, sysroot: /usr/aarch64-linux-gnu}
-  - {name: l, kind: local, class: a76}
+  - {name: l, kind: local, class: a76, runner: true}
 models:
   - name: m
     file: m.mge
@@ -108,6 +116,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert (config.trim.layout, config.trim.minimum_size) == ("upstream", False)
     assert config.classes[1].qemu_cpu == "cortex-a76,sve=off"
     assert [each.class_ for each in config.devices] == ["a53", "a76"]
+    assert [each.runner for each in config.devices] == [False, True]
     assert config.devices[0].sysroot == Path("/usr/aarch64-linux-gnu")
     assert config.models[0].strip_info == (Path("m.mge"),)
     assert scenario.args == ("--cpu", "--iter", "2", "0.10")

@@ -15,7 +15,9 @@ def test_the_schema_knows_the_keys_as_they_are_written() -> None:
     assert schema["$schema"] == DIALECT
     assert schema["required"] == ["version", "engine", "models"]
     assert schema["additionalProperties"] is False
-    assert list(definitions["DeviceConfig"]["properties"]) == ["name", "kind", "class", "sysroot"]
+    assert list(definitions["DeviceConfig"]["properties"]) == [
+        *("name", "kind", "class", "sysroot", "runner")
+    ]
     assert "timeout" in definitions["ScenarioConfig"]["properties"]
     assert definitions["EngineConfig"]["properties"]["kind"]["enum"] == ["megengine", "sample"]
     assert definitions["ToolchainConfig"]["properties"]["kind"]["enum"] == [

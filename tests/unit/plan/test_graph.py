@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.plan.graph import ORDER, Stage, Task, tasks, through
+from megtrim.plan.graph import ORDER, Stage, Task, resting, tasks, through
 from unit.plan.support import config, model
 
 TWO = config(model("a", {"name": "x"}, {"name": "y", "fast_run": True}), model("b"))
@@ -49,9 +49,9 @@ def test_what_each_task_needs() -> None:
         "profile/b/s@any",
     )
     assert found["reduce/reduced"].needs == ("header/keepset",)
-    assert found["verify/a/x@any"].needs == (*builds, "header/keepset", "reduce/reduced")
+    assert found["verify/a/x@any"].needs == ("build/plain", "header/keepset", "reduce/reduced")
     assert found["verify/a/y@any"].needs == (
-        *builds,
+        "build/plain",
         "profile/a/y@any#search",
         "header/keepset",
         "reduce/reduced",
@@ -112,6 +112,66 @@ def test_each_cpu_class_has_its_own_tasks() -> None:
 
     verified = [task.name for task in found if task.stage is Stage.VERIFY]
     assert verified == ["m/s@v8", "m/s@v82"]
+
+
+RECORDED = config(
+    model("a", {"name": "x"}, {"name": "y", "fast_run": True, "algo_cache": "a.cache"}), model("b")
+)
+
+
+def test_a_committed_keep_set_needs_no_trace() -> None:
+    """No profile build, no run of it: the keep set is a file."""
+    every = tasks(RECORDED, committed=True)
+
+    assert [task.id for task in every] == [
+        "build/plain",
+        "header/keepset",
+        "reduce/reduced",
+        "verify/a/x@any",
+        "verify/a/y@any",
+        "verify/b/s@any",
+        "size/artifacts",
+        "verdict/verdict",
+        "report/report",
+    ]
+    found = by_id(every)
+    assert found["header/keepset"].needs == ()
+    assert found["reduce/reduced"].needs == ("header/keepset",)
+    assert found["verify/a/x@any"].needs == ("build/plain", "header/keepset", "reduce/reduced")
+    assert found["size/artifacts"].needs == ("build/plain", "reduce/reduced")
+    assert found["verdict/verdict"].wants == tuple(task.id for task in every[:-2])
+    assert through(Stage.PROFILE, every) == ()
+    assert [task.id for task in through(Stage.BUILD, every)] == ["build/plain"]
+
+
+@pytest.mark.parametrize(
+    ("variant", "profiled"), [("plain", False), ("profile", True), ("reduced", False)]
+)
+def test_a_budget_of_the_profile_build_has_it_made(variant: str, profiled: bool) -> None:
+    """It is weighed only where somebody wants to know."""
+    budget = {"artifact": "load_and_run", "variant": variant, "max": "9 MiB"}
+    every = by_id(tasks(config(model("m"), budgets=[budget]), committed=True))
+
+    builds = ("build/plain", "build/profile") if profiled else ("build/plain",)
+    assert tuple(id_ for id_ in every if id_.startswith("build/")) == builds
+    assert every["size/artifacts"].needs == (*builds, "reduce/reduced")
+    assert ("build/profile" in every["verdict/verdict"].wants) == profiled
+    assert "build/profile" not in every["verify/m/s@any"].needs
+
+
+def test_what_some_tasks_rest_on() -> None:
+    """Those themselves and all before them, in order; nobody else."""
+    every = tasks(TWO)
+
+    assert [task.id for task in resting(["build/profile"], every)] == ["build/profile"]
+    assert [task.id for task in resting(["profile/a/y@any", "profile/b/s@any"], every)] == [
+        "build/plain",
+        "build/profile",
+        "profile/a/y@any#search",
+        "profile/a/y@any",
+        "profile/b/s@any",
+    ]
+    assert resting(["no/task"], every) == ()
 
 
 @pytest.mark.parametrize(

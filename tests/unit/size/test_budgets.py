@@ -120,6 +120,25 @@ def test_baseline_without_the_artifact_is_said() -> None:
     assert result.baseline == ""
 
 
+def test_a_baseline_of_nothing_says_why() -> None:
+    """Its source is the reason, so nothing is said of what it does not hold."""
+    baseline = Baseline(source="no run of main left its sizes", sizes={})
+
+    (result,) = check([budget(growth="1 KiB")], {LAR: 9}, baseline, (), TODAY)
+
+    assert only(result).text == "growth was not checked: no run of main left its sizes"
+    assert (result.status, result.growth_bytes) == (LimitStatus.SKIPPED, None)
+
+
+def test_growth_of_a_file() -> None:
+    """Less where it shrank, nothing known where the baseline lacks it."""
+    baseline = Baseline(source="main", sizes={LAR: 100})
+
+    assert [baseline.growth(*LAR, size) for size in (99, 100, 117)] == [-1, 0, 17]
+    assert baseline.growth("load_and_run", "plain", 100) is None
+    assert baseline.growth("lib", "reduced", 100) is None
+
+
 def test_both_limits() -> None:
     """One broken limit fails the budget; one that was skipped does not pass for it."""
     both = budget(max="2 MiB", growth="1 KiB")

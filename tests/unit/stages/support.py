@@ -15,7 +15,7 @@ from megtrim.loadrun.outcome import ProgramRun
 from megtrim.midout.keepset import KeepSet, ScenarioRecord
 from megtrim.midout.region import Region
 from megtrim.stages.context import Context
-from megtrim.stages.runs import Evidence
+from megtrim.stages.runs import RunResult
 from megtrim.store import Store
 
 CONFIG = """\
@@ -57,8 +57,8 @@ def evidence(
     *,
     trace: bytes | None = None,
     outputs: Mapping[str, bytes] | None = None,
-) -> Evidence:
-    return Evidence(run=ended or run(), trace=trace, cache=None, outputs=outputs or {})
+) -> RunResult:
+    return RunResult(run=ended or run(), trace=trace, cache=None, outputs=outputs or {})
 
 
 def trace(*numbers: int) -> bytes:

@@ -12,7 +12,7 @@ from megtrim.config.scenarios import all_scenarios
 from megtrim.errors import InputError
 from megtrim.midout.keepset import KeepSet
 from megtrim.midout.region import Region
-from megtrim.midout.trace import Trace
+from megtrim.midout.trace import Trace, TraceFailure, TraceProblem
 from megtrim.stages.scenarios import expect_as_traced, record_of
 from unit.stages.support import context
 
@@ -62,3 +62,24 @@ def test_a_scenario_that_was_never_traced_is_refused(tmp_path: Path) -> None:
     empty = KeepSet(generation=20220507, scenarios=(), operators=None)
     with pytest.raises(InputError, match="was not traced"):
         expect_as_traced(next(all_scenarios(now.loaded.config)), now, empty)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_in_committed_mode_it_is_a_finding_of_the_verdict(tmp_path: Path, known: bool) -> None:
+    """The committed keep set is stale: a trace failure, which other scenarios survive."""
+    changed = kept(tmp_path, threads=4)
+    keep = changed if known else replace(changed, scenarios=())
+    now = replace(context(tmp_path)[0], committed=True)
+    with pytest.raises(TraceFailure) as failed:
+        expect_as_traced(next(all_scenarios(now.loaded.config)), now, keep)
+
+    assert failed.value.problem is TraceProblem.STALE
+    assert failed.value.exit_code == 1
+    assert failed.value.message == (
+        "m/s@any is not what was traced: the number of threads changed (stale trace)"
+        if known
+        else "m/s@any is not in the keep set: it was not traced (stale trace)"
+    )
+    assert failed.value.hint == (
+        "refresh the traces, and commit the keep set: megtrim trim --accept"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ from megtrim.errors import (
     MegtrimError,
     ProductFailure,
 )
-from megtrim.plan.graph import Stage, Task
+from megtrim.plan.graph import PROFILE, Stage, Task
 from megtrim.plan.why import State, Step
 from megtrim.stages import chain, header
 from megtrim.stages.context import Context
+from megtrim.store import Folder
 from unit.stages.support import context
 
 BUILD = Task(stage=Stage.BUILD, name="plain", needs=())
@@ -221,6 +223,100 @@ def test_a_plan_goes_on_where_inputs_cannot_be_named(
     monkeypatch.setattr(fake, "inputs", inputs)
 
     assert steps(tmp_path)[0] == ("build/plain", "waits", "m.mge cannot be read")
+
+
+def asking(fake: Fake, monkeypatch: pytest.MonkeyPatch, task_id: str) -> list[Folder | None]:
+    """Let VERIFY ask for a task while it works; return what it gets, in order."""
+    got: list[Folder | None] = []
+    work = fake.work
+
+    def asks(task: Task, context: Context, folder: Path) -> Mapping[str, Any]:
+        if task.id == VERIFY.id:
+            got.append(context.obtain(task_id))
+        return work(task, context, folder)
+
+    monkeypatch.setattr(fake, "work", asks)
+    return got
+
+
+def test_what_a_stage_asks_for_is_made_then(
+    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A profile build that only a trap needs: made within verification, and said as usual."""
+    got = asking(fake, monkeypatch, PROFILE)
+    made, said = context(tmp_path)
+
+    assert chain.run(TASKS, made) == (5, [0] * 5)
+
+    assert got == [made.done[PROFILE]]
+    order = [TRACE.id, OTHER.id, PROFILE, VERIFY.id, VERDICT.id]
+    assert fake.worked == [BUILD.id, *order]
+    lines = said.getvalue()
+    assert lines.index("run   verify/") < lines.index("run   build/profile\n")
+    assert lines.index("done  build/profile in") < lines.index("done  verify/")
+
+
+def test_what_is_there_is_not_made_again(
+    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither what this run made nor what a former one did."""
+    profile = Task(stage=Stage.BUILD, name="profile", needs=())
+    got = asking(fake, monkeypatch, PROFILE)
+    made, _ = context(tmp_path)
+    chain.run((profile, *TASKS), made)
+    assert got == [made.done[PROFILE]]
+    assert fake.worked.count(PROFILE) == 1
+
+    fake.named[VERIFY.id] = {"tolerance": "1"}
+    later, _ = context(tmp_path)
+    chain.run(TASKS, later)
+    assert [folder and folder.key for folder in got] == [made.done[PROFILE].key] * 2
+    assert fake.worked.count(PROFILE) == 1
+
+
+def test_what_is_asked_for_brings_what_it_rests_on(
+    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A trace needs the profile build."""
+    got = asking(fake, monkeypatch, "profile/m/s@any")
+    made, _ = context(tmp_path)
+    verify = replace(VERIFY, needs=())
+
+    chain.run((verify,), made)
+
+    assert fake.worked == ["build/profile", "profile/m/s@any", VERIFY.id]
+    assert got == [made.done["profile/m/s@any"]]
+
+
+def test_what_is_asked_for_may_fail(
+    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who asks goes on without it; it is tried once, and its failure is kept."""
+    failure = ProductFailure("it does not compile")
+    fake.does[PROFILE] = failure
+    got = asking(fake, monkeypatch, "profile/m/s@any")
+    made, said = context(tmp_path)
+    verify = replace(VERIFY, needs=())
+    again = replace(VERIFY, name="m/t@any", needs=())
+    chain.run((verify, again), made)
+
+    assert got == [None]
+    assert (made.failed, PROFILE in made.done) == ({PROFILE: failure}, False)
+    assert fake.worked == [PROFILE, VERIFY.id, again.id]
+    assert chain.obtain(PROFILE, made) is None
+    assert fake.worked.count(PROFILE) == 1
+    assert said.getvalue().count("does not compile") == 1
+    assert "  skip  profile/m/s@any: build/profile did not succeed\n" in said.getvalue()
+
+
+def test_without_a_chain_nothing_is_made(fake: Fake, tmp_path: Path) -> None:
+    """What is there already is given out."""
+    made, _ = context(tmp_path)
+    assert made.obtain(BUILD.id) is None
+    assert fake.worked == []
+
+    chain.run((BUILD,), made)
+    assert made.obtain(BUILD.id) is made.done[BUILD.id]
 
 
 def test_every_stage_has_its_module() -> None:

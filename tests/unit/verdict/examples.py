@@ -204,6 +204,23 @@ def passing() -> Verdict:
     return join(facts())
 
 
+def compared() -> Verdict:
+    """Return a verdict that was measured against a baseline, which lacks the profile variant."""
+    growth = {"plain": 0, "profile": None, "reduced": -2_048}
+    artifact = sizes()
+    grown = tuple(replace(each, growth_bytes=growth[each.variant]) for each in artifact.sizes)
+    return join(facts(artifacts=(replace(artifact, sizes=grown),), baseline="main at 2981d11"))
+
+
+def by_committed() -> Verdict:
+    """Return a verdict on a committed keep set: nobody counted what a profile build holds."""
+    by_tag = tuple(replace(use, held=0) for use in regions().by_tag if use.kept)
+    kept = RegionsUse(held=0, kept=149, by_tag=by_tag)
+    artifact = sizes()
+    weighed = tuple(each for each in artifact.sizes if each.variant != "profile")
+    return join(facts(artifacts=(replace(artifact, sizes=weighed),), regions=kept))
+
+
 def trapped() -> ScenarioResult:
     """Return a scenario that needs two regions which were not kept."""
     return scenario(

@@ -16,6 +16,8 @@ from megtrim.verdict import document
 from megtrim.verdict.model import OutputResult, Verdict, parse_verdict, to_json
 from unit.verdict.examples import (
     big,
+    by_committed,
+    compared,
     failing,
     hostile,
     passing,
@@ -24,7 +26,9 @@ from unit.verdict.examples import (
 )
 
 
-@pytest.mark.parametrize("make", [passing, failing, unverified, big, hostile])
+@pytest.mark.parametrize(
+    "make", [passing, failing, unverified, big, hostile, compared, by_committed]
+)
 def test_what_is_written_is_read_back(make: Callable[[], Verdict]) -> None:
     """Also where texts hold what no encoding can hold."""
     text = to_json(make())
@@ -42,7 +46,11 @@ def test_the_keys_are_the_documented_ones() -> None:
 
     assert list(written) == [
         "version", "verdict", "headline", "checks", "project", "config", "engine", "toolchain",
-        "devices", "trim", "artifacts", "regions", "operators", "scenarios", "budgets", "warnings",
+        "devices", "trim", "artifacts", "regions", "operators", "scenarios", "budgets", "baseline",
+        "warnings",
+    ]  # fmt: skip
+    assert list(written["artifacts"][0]["sizes"][0]) == [
+        "variant", "size_bytes", "share", "sections", "growth_bytes",
     ]  # fmt: skip
     assert list(written["checks"][0]) == [
         "id", "kind", "subject", "status", "text", "detail", "hint", "time_s", "file", "line",
@@ -63,6 +71,15 @@ def test_the_keys_are_the_documented_ones() -> None:
     assert written["verdict"] == "fail"
     assert written["devices"][0]["facts"] == {"cpu": "max", "version": "7.2.22"}
     assert written["artifacts"][0]["sizes"][0]["sections"][0] == ["text", 27_588_611]
+
+
+def test_growth_may_be_less_than_nothing() -> None:
+    """A file that shrank, one that stayed, and one that the baseline does not hold."""
+    written = json.loads(to_json(compared()))
+
+    sizes = written["artifacts"][0]["sizes"]
+    assert [size["growth_bytes"] for size in sizes] == [0, None, -2_048]
+    assert written["baseline"] == "main at 2981d11"
 
 
 @pytest.mark.parametrize("difference", [float("nan"), float("inf"), None])

@@ -13,6 +13,7 @@ from unit.verdict.examples import (
     MOBILENET,
     RESNET,
     TUNED,
+    by_committed,
     facts,
     failing,
     passing,
@@ -114,9 +115,18 @@ def test_the_headline_names_only_what_was_measured() -> None:
     )
 
 
+def test_regions_are_counted_alone_where_nobody_knows_of_how_many() -> None:
+    """A committed keep set says what is kept; what else there is, only a profile build knows."""
+    one = RegionsUse(held=0, kept=1, by_tag=())
+
+    assert by_committed().headline.endswith("3 of 3 scenarios verified, 149 regions kept")
+    assert join(facts(regions=one)).headline.endswith(", 1 region kept")
+    assert join(facts(regions=replace(one, held=2))).headline.endswith(", 1 of 2 regions kept")
+
+
 def test_every_fact_is_in_the_verdict() -> None:
     """What a report shows is the verdict's alone."""
-    given = facts(warnings=("a warning",))
+    given = facts(warnings=("a warning",), baseline="main at 2981d11")
     verdict = join(given)
 
     for name in ("project", "config", "engine", "toolchain", "trim", "artifacts", "operators"):
@@ -124,6 +134,7 @@ def test_every_fact_is_in_the_verdict() -> None:
     assert verdict.regions == regions()
     assert verdict.devices == given.devices
     assert verdict.budgets == given.budgets
+    assert verdict.baseline == "main at 2981d11"
     assert verdict.warnings == ("a warning",)
 
 

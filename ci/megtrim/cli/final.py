@@ -1,0 +1,155 @@
+"""``megtrim evidence join``: the final report of a run, from what its jobs left.
+
+Where the build ended before a verdict, the report says that. Evidence that cannot be used is a
+warning of the verdict: its scenarios stay unverified, and the rest is told.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from megtrim.cli.gate import NOTHING_LEFT
+from megtrim.cli.known import read_proofs
+from megtrim.cli.output import show
+from megtrim.cli.page import COMMENT_FILE, read_page
+from megtrim.cli.setup import open_console
+from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError
+from megtrim.evidence import bounds
+from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, read_bundle
+from megtrim.evidence.ending import ENDING_FILE, EarlyEnding, dump_ending, parse_ending
+from megtrim.evidence.evidence import (
+    EVIDENCE_FILE,
+    Evidence,
+    dump_set,
+    read_evidence,
+    read_folders,
+)
+from megtrim.evidence.join import Joined, Seen, join
+from megtrim.evidence.told import Pending
+from megtrim.report import comment, html, junit
+from megtrim.report.comment import Links
+from megtrim.stages.files import SIZES_FILE, VERDICT_FILE
+from megtrim.store import cannot_write, write_atomically
+from megtrim.verdict.model import parse_verdict, to_json
+
+_REPORT_FILE = "report.md"
+_JUNIT_FILE = "junit.xml"
+_PAGE_FILE = "index.html"
+_ALL = (
+    *(VERDICT_FILE, ENDING_FILE, EVIDENCE_FILE, SIZES_FILE),
+    *(COMMENT_FILE, _REPORT_FILE, _JUNIT_FILE, _PAGE_FILE),
+)
+_HINT = "download the results of the build job again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What the command line asks for."""
+
+    verdict: Path
+    bundle: Path | None
+    folders: tuple[Path, ...]
+    proofs: Path | None
+    pending: Pending | None
+    to: Path
+    today: date
+
+
+def links(env: Mapping[str, str], run_url: str, artifact: str) -> Links:
+    """Return where the rest of a report is: as told, else this run of GitHub Actions."""
+    parts = [env.get(name, "") for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY")]
+    number = env.get("GITHUB_RUN_ID", "")
+    known = all((*parts, number))
+    return Links(
+        run=run_url or ("/".join((*parts, "actions/runs", number)) if known else ""),
+        artifact=artifact,
+    )
+
+
+def execute(order: Order, where: Links) -> int:
+    """Write the report; the exit status says whether that could be done."""
+    path = order.verdict / VERDICT_FILE if order.verdict.is_dir() else order.verdict
+    _clear(order.to)
+    if not path.is_file():
+        _write_ending(order.to, path.parent / ENDING_FILE, where)
+        return EXIT_PASS
+    verdict = parse_verdict(bounds.read_text(path, hint=_HINT), source=str(path))
+    evidence, problems = _read_all(order.folders)
+    joined = join(
+        verdict,
+        Seen(
+            bundle=_bundle(order.bundle),
+            evidence=evidence,
+            proofs=read_proofs(order.proofs, open_console(quiet=False)),
+            pending=order.pending,
+            today=order.today,
+            problems=problems,
+        ),
+    )
+    _write(joined, order.to, path.parent / SIZES_FILE, where)
+    show(f"{joined.verdict.verdict}: {bounds.clean_line(joined.verdict.headline)}")
+    return EXIT_PASS
+
+
+def _bundle(folder: Path | None) -> Bundle | None:
+    if folder is None or not (folder / BUNDLE_FILE).exists():
+        return None
+    return read_bundle(folder)
+
+
+def _read_all(folders: Sequence[Path]) -> tuple[tuple[Evidence, ...], tuple[str, ...]]:
+    """Return the evidence that can be used, and a line for each that cannot."""
+    found, problems = [], []
+    for folder in read_folders(folders):
+        try:
+            found.append(read_evidence(folder))
+        except InputError as error:
+            problems.append(bounds.clean_line(f"evidence that cannot be used: {error.message}"))
+    return tuple(found), tuple(problems)
+
+
+def _clear(to: Path) -> None:
+    """Remove an earlier report: half of it must not look like this one's."""
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+        for name in _ALL:
+            (to / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise cannot_write(to, error) from None
+
+
+def _write(joined: Joined, to: Path, sizes: Path, where: Links) -> None:
+    """Write all forms of the report, the verdict last: where it lies, all lies."""
+    text = comment.render(joined.verdict, links=where)
+    write_atomically(to / COMMENT_FILE, text)
+    write_atomically(to / _REPORT_FILE, text)
+    write_atomically(to / _JUNIT_FILE, junit.render(joined.verdict))
+    write_atomically(to / _PAGE_FILE, html.render(joined.verdict))
+    write_atomically(to / EVIDENCE_FILE, dump_set(joined.proofs))
+    if sizes.is_file() and not sizes.is_symlink():
+        try:
+            shutil.copyfile(sizes, to / SIZES_FILE)
+        except OSError as error:
+            raise cannot_write(to / SIZES_FILE, error) from None
+    write_atomically(to / VERDICT_FILE, to_json(joined.verdict))
+
+
+def _write_ending(to: Path, left: Path, where: Links) -> None:
+    """Write what is known of a build without a verdict: why it ended, or that it left nothing."""
+    if left.is_file():
+        ending = parse_ending(bounds.read_text(left, hint=_HINT), source=str(left))
+    else:
+        ending = EarlyEnding(
+            exit=InfrastructureFailure.exit_code,
+            message=NOTHING_LEFT,
+            hint="look at the build job, and run it again",
+        )
+    write_atomically(to / ENDING_FILE, dump_ending(ending))
+    text = read_page(to, config="", links=where).text
+    write_atomically(to / COMMENT_FILE, text)
+    write_atomically(to / _REPORT_FILE, text)
+    show(bounds.clean_line(f"no verdict: {ending.message}"))

@@ -1,0 +1,94 @@
+"""``megtrim trim``: the whole chain, its exit status, and what it leaves for the steps after it.
+
+``OUT/final`` holds, under fixed names, the verdict, its report and the sizes; or, with --no-gate,
+``ending.json``, which says why the chain ended before it had them. It is of this
+run alone: it does not outlive the start of the next.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from megtrim.cli.setup import Options, trimming
+from megtrim.cli.stages import EXAMPLE, run_chain
+from megtrim.errors import EXIT_PASS, InfrastructureFailure, MegtrimError, worst
+from megtrim.evidence.ending import ENDING_FILE, EarlyEnding, dump_ending
+from megtrim.plan.graph import REPORT, SIZE, VERDICT, Stage
+from megtrim.stages.context import Context
+from megtrim.stages.files import FINAL_FOLDER, SIZES_FILE
+from megtrim.store import Store, cannot_write, write_atomically
+
+
+@click.command(epilog=EXAMPLE.format(verb="trim") + "  megtrim trim --committed --no-gate\n")
+@trimming
+@click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
+@click.option("--accept", is_flag=True, help="Accept the new keep set, shrunken traces included.")
+@click.option("--no-gate", is_flag=True, help="Exit with 0 once there is a verdict.")
+@click.option(
+    "--traces",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="DIR",
+    help="Evidence of traces that were taken elsewhere; repeatable.",
+)
+def trim(as_json: bool, accept: bool, no_gate: bool, **options: Any) -> int:
+    """Build, profile, reduce, verify, weigh and report: the whole chain.
+
+    What is up to date is not done again, and a run that was cut off continues.
+    """
+    chosen = Options(**options)
+    store = Store(chosen.results)
+    _clear(store)
+    try:
+        context, codes = run_chain(chosen, Stage.REPORT, as_json=as_json, accept=accept)
+        failure = context.failed.get(VERDICT) or context.failed.get(REPORT)
+        if failure is None:
+            _leave_report(context)
+    except MegtrimError as error:
+        if no_gate:
+            _leave_ending(error, store)
+        raise
+    if not no_gate:
+        return worst(codes)
+    if failure is not None:
+        _leave_ending(failure, store)
+        return worst(codes)
+    return EXIT_PASS
+
+
+def _clear(store: Store) -> None:
+    final = store.root / FINAL_FOLDER
+    if not final.exists():
+        return
+    with store.lock(FINAL_FOLDER):  # another megtrim may share the folder of results
+        try:
+            shutil.rmtree(final)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise cannot_write(final, error) from None
+
+
+def _leave_report(context: Context) -> None:
+    """Copy what is there, the verdict last: where it lies, all lies."""
+    sizes = context.done.get(SIZE)
+    files = [sizes.file(SIZES_FILE)] if sizes else []
+    for task in (REPORT, VERDICT):
+        folder = context.done[task]
+        files += [folder.file(name) for name in folder.files]
+    with context.store.lock(FINAL_FOLDER):
+        for file in files:
+            text = file.read_text(encoding="utf-8")
+            write_atomically(context.store.root / FINAL_FOLDER / file.name, text)
+
+
+def _leave_ending(error: MegtrimError, store: Store) -> None:
+    """Tell the steps after this one what only standard error would say."""
+    ending = EarlyEnding(exit=error.exit_code, message=error.message, hint=error.hint)
+    with suppress(InfrastructureFailure):  # what ended the chain matters, not this
+        write_atomically(store.root / FINAL_FOLDER / ENDING_FILE, dump_ending(ending))

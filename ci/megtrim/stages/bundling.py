@@ -1,0 +1,213 @@
+"""From a context whose programs are built to the bundle that device jobs get.
+
+What is asked of devices, and what is left out because a proof of exactly it is young enough, is
+decided here alone: the matrix of jobs and the bundle agree by construction.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.errors import InputError
+from megtrim.evidence import bounds
+from megtrim.evidence.bundle import (
+    BUNDLE_FILE,
+    Bundle,
+    BundleDevice,
+    BundleInput,
+    BundleScenario,
+    ProvenScenario,
+    Purpose,
+    binding,
+    dump_bundle,
+)
+from megtrim.evidence.evidence import EvidenceSet
+from megtrim.evidence.proofs import newest
+from megtrim.plan.graph import HEADER, PLAIN, PROFILE, REDUCED, search_task
+from megtrim.recipe import Variant
+from megtrim.stages import profile, verify
+from megtrim.stages.context import Context, binary
+from megtrim.stages.files import KEEP_SET_FILE
+from megtrim.stages.scenarios import cache_of
+from megtrim.store import cannot_write, sha256_file
+
+_PROGRAMS = {PLAIN: Variant.PLAIN, PROFILE: Variant.PROFILE, REDUCED: Variant.REDUCED}
+_NEEDED = {Purpose.VERIFY: (PLAIN, HEADER, REDUCED), Purpose.TRACE: (PLAIN, PROFILE)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What devices are asked for: each scenario with its binding."""
+
+    asked: tuple[tuple[Scenario, str], ...]
+    proven: tuple[tuple[Scenario, str], ...]
+    """Left out for a proof."""
+
+    def counts(self, *, runners: frozenset[str], on_runners: bool) -> dict[str, int]:
+        """Return how many are asked of each class that a runner's device stands for, or not."""
+        names = (scenario.cpu_class.name for scenario, _ in self.asked)
+        return dict(Counter(name for name in names if (name in runners) is on_runners))
+
+
+def runner_classes(context: Context) -> frozenset[str]:
+    """Return the CPU classes that a device on a runner stands for."""
+    return frozenset(each.class_ for each in context.loaded.config.devices if each.runner)
+
+
+def select(context: Context, purpose: Purpose, proofs: EvidenceSet) -> Selection:
+    """Return what devices are asked for; nothing where its programs are not built.
+
+    To trace, all scenarios are; to verify, those of classes with a device on a runner.
+    """
+    if any(task not in context.done for task in _NEEDED[purpose]):
+        return Selection(asked=(), proven=())
+    every = tuple(all_scenarios(context.loaded.config))
+    if purpose is Purpose.TRACE:
+        bound = ((each, binding(profile.named_inputs(each, context))) for each in every)
+        return Selection(asked=tuple(bound), proven=())
+    runners, known = runner_classes(context), newest(proofs.entries)
+    max_age_s = context.loaded.config.verify.max_age_s
+    asked: list[tuple[Scenario, str]] = []
+    proven: list[tuple[Scenario, str]] = []
+    for each in every:
+        ready = not each.searches or search_task(each) in context.done
+        if each.cpu_class.name not in runners or not ready:
+            continue
+        bound_to = binding(verify.named_inputs(each, context))
+        proof = known.get(each.id)
+        fresh = (
+            proof is not None
+            and proof.result.binding == bound_to
+            and proof.is_young(context.today, max_age_s)
+        )
+        (proven if fresh else asked).append((each, bound_to))
+    return Selection(asked=tuple(asked), proven=tuple(proven))
+
+
+def pack(context: Context, purpose: Purpose, proofs: EvidenceSet, to: Path) -> Bundle:
+    """Write the bundle to ``to``, a new or empty folder, and return it.
+
+    A bundle that is there already is replaced.
+    """
+    selection = select(context, purpose, proofs)
+    _clear(to)
+    put = _Files(to)
+    programs = tuple(
+        (variant, put(binary(context.done[task], context.target())))
+        for task, variant in _PROGRAMS.items()
+        if task in context.done and (purpose is Purpose.VERIFY or variant is not Variant.REDUCED)
+    )
+    keep_set = None
+    if purpose is Purpose.VERIFY and HEADER in context.done:
+        keep_set = put(context.done[HEADER].file(KEEP_SET_FILE))
+    sysroot = context.toolchain.sysroot
+    try:
+        bundle = Bundle(
+            purpose=purpose,
+            target=context.target(),
+            machine=context.toolchain.machine,
+            sysroot=str(sysroot) if sysroot else "",
+            generation=context.engine.identity().generation,
+            tolerance=context.loaded.config.verify.tolerance,
+            max_age_s=context.loaded.config.verify.max_age_s,
+            programs=programs,
+            keep_set=keep_set,
+            devices=tuple(_devices(context, purpose)),
+            scenarios=tuple(
+                _scenario(each, bound, context, purpose, put) for each, bound in selection.asked
+            ),
+            proven=tuple(
+                ProvenScenario(id=each.id, cpu_class=each.cpu_class.name, binding=bound)
+                for each, bound in selection.proven
+            ),
+        )
+    except ValueError as error:
+        msg = f"{context.loaded.path}: {error}"
+        raise InputError(msg, hint="device jobs take nothing else") from None
+    try:
+        (to / BUNDLE_FILE).write_text(dump_bundle(bundle), encoding="utf-8")
+    except OSError as error:
+        raise cannot_write(to, error) from None
+    return bundle
+
+
+def _devices(context: Context, purpose: Purpose) -> Iterator[BundleDevice]:
+    """Yield the devices on runners; to trace, each other class has an automatic one."""
+    config = context.loaded.config
+    cpus = {each.name: each.qemu_cpu or "max" for each in config.classes}
+    for each in config.devices:
+        if each.runner:
+            yield BundleDevice(
+                name=each.name,
+                kind=each.kind,
+                cpu_class=each.class_,
+                qemu_cpu=cpus[each.class_],
+                runner=True,
+            )
+    if purpose is Purpose.VERIFY:
+        return
+    for name in sorted(cpus.keys() - runner_classes(context)):
+        yield BundleDevice(
+            name=f"auto-{name}", kind="auto", cpu_class=name, qemu_cpu=cpus[name], runner=False
+        )
+
+
+def _scenario(
+    scenario: Scenario, bound_to: str, context: Context, purpose: Purpose, put: _Files
+) -> BundleScenario:
+    settings = scenario.settings
+    searches = purpose is Purpose.TRACE and scenario.searches
+    cache = None if searches else cache_of(scenario, context)
+    inputs = sorted(settings.inputs.items())
+    return BundleScenario(
+        id=scenario.id,
+        cpu_class=scenario.cpu_class.name,
+        model=put(context.path(scenario.model.file)),
+        arguments=settings.args,
+        inputs=tuple(
+            BundleInput(name=name, file=put(context.path(path)), suffix=path.suffix)
+            for name, path in inputs
+        ),
+        threads=settings.threads,
+        timeout_s=settings.timeout_s,
+        cache=None if cache is None else put(cache),
+        search=searches,
+        binding=bound_to,
+    )
+
+
+class _Files:
+    """Copies files into the bundle under their digests, each once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / bounds.FILES
+
+    def __call__(self, source: Path) -> str:
+        digest = sha256_file(source)
+        target = self._folder / digest
+        if not target.exists():
+            try:
+                shutil.copyfile(source, target)
+            except OSError as error:
+                raise cannot_write(target, error) from None
+        return digest
+
+
+def _clear(to: Path) -> None:
+    try:
+        if to.is_symlink() or (to.exists() and not to.is_dir()):
+            msg = f"--to {to}: found no folder, expected a new or an empty one"
+            raise InputError(msg)
+        if to.is_dir() and any(to.iterdir()):
+            if not (to / BUNDLE_FILE).is_file():
+                msg = f"--to {to}: found a folder with other files, expected a new or an empty one"
+                raise InputError(msg)
+            shutil.rmtree(to)
+        (to / bounds.FILES).mkdir(parents=True)
+    except OSError as error:
+        raise cannot_write(to, error) from None

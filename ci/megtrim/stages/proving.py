@@ -1,0 +1,131 @@
+"""Proving a reduced program on a device: run plain and reduced, compare, explain a bad end.
+
+It needs programs, a device and a keep set, and no configuration: the stage ``verify`` and a
+device job, which has nothing but a bundle, share it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from megtrim.devices import Device
+from megtrim.errors import InputError
+from megtrim.loadrun.dump import Comparison, compare, parse_dump, refusal
+from megtrim.loadrun.outcome import Ending, ending
+from megtrim.midout.keepset import KeepSet
+from megtrim.recipe import Variant
+from megtrim.stages.diagnosis import Diagnosis, explain, unexplained
+from megtrim.stages.runs import RunOrder, RunResult, run_on
+
+_TAIL_LINES = 30
+
+Note = Callable[[Variant, RunResult], None]
+"""Called with each run that was made, so that its log and outputs can be kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What is to be proven."""
+
+    order: RunOrder
+    """Of the plain program."""
+    reduced: Path
+    profile: Callable[[], Path | None]
+    """Gives the profile program, which is needed only after a bad end; None: not to be had."""
+    keep: KeepSet
+    tolerance: float
+
+
+def prove(trial: Trial, device: Device, note: Note) -> dict[str, Any]:
+    """Return how it ended: status, text, outputs, missing regions, the end of the log.
+
+    A product failure is a result. Raises what the device raises.
+    """
+    plain = run_on(device, trial.order)
+    note(Variant.PLAIN, plain)
+    if ending(plain.run) is not Ending.PASSED:
+        text = f"the plain build ended with {plain.run.rc} ({ending(plain.run)})"
+        found = Diagnosis(status="engine-error", text=text, log=plain.run.stderr)
+        return _failed(found, plain)
+    reduced = run_on(device, trial.order.with_program(trial.reduced))
+    note(Variant.REDUCED, reduced)
+    if ending(reduced.run) is not Ending.PASSED:
+        return _failed(_diagnose(trial, device, reduced, note), reduced)
+    return {
+        "time_s": reduced.run.wall_s,
+        "missing regions": [],
+        "log tail": "",
+        **compared(plain, reduced, trial.tolerance),
+    }
+
+
+def _diagnose(trial: Trial, device: Device, reduced: RunResult, note: Note) -> Diagnosis:
+    program = trial.profile()
+    if program is None:
+        return unexplained(reduced.run)
+    profile = run_on(device, trial.order.with_program(program))
+    note(Variant.PROFILE, profile)
+    return explain(reduced.run, profile, trial.keep)
+
+
+def _failed(diagnosis: Diagnosis, last: RunResult) -> dict[str, Any]:
+    tail = "\n".join(diagnosis.log.splitlines()[-_TAIL_LINES:])
+    return {
+        "time_s": last.run.wall_s,
+        "outputs": [],
+        "status": diagnosis.status,
+        "text": diagnosis.text,
+        "missing regions": list(diagnosis.missing),
+        "log tail": tail,
+        "exit code": 1,
+    }
+
+
+def compared(plain: RunResult, reduced: RunResult, tolerance: float) -> dict[str, Any]:
+    """Compare every output of the plain build with the reduced build's of that name."""
+    problems = []
+    if not plain.outputs:
+        problems.append("the plain build dumped no output")
+    names = sorted({*plain.outputs, *reduced.outputs})
+    rows = []
+    for name in names:
+        if name not in plain.outputs or name not in reduced.outputs:
+            where = "plain" if name in plain.outputs else "reduced"
+            problems.append(f"output {name} came from the {where} build alone")
+            continue
+        try:
+            expected = parse_dump(plain.outputs[name], name=name, source=f"plain output {name}")
+            actual = parse_dump(reduced.outputs[name], name=name, source=f"reduced output {name}")
+        except InputError as error:
+            problems.append(error.message)
+            continue
+        found = compare(expected, actual, tolerance)
+        rows.append(_row(name, len(expected.data), found))
+        unfit = refusal(expected)
+        if unfit:
+            problems.append(f"{unfit}: that proves nothing")
+        elif not found.equal:
+            problems.append(f"output {name}: {found.text}")
+    total = sum(row["size_bytes"] for row in rows)
+    exact = "equal to the last bit" if tolerance == 0 else f"equal within {tolerance:g}"
+    tensors = "1 tensor" if len(rows) == 1 else f"{len(rows)} tensors"
+    return {
+        "status": "parity" if problems else "pass",
+        "text": "; ".join(problems) or f"outputs {exact} ({tensors}, {total:,} bytes)",
+        "outputs": rows,
+        "exit code": 1 if problems else 0,
+    }
+
+
+def _row(name: str, size_bytes: int, found: Comparison) -> dict[str, Any]:
+    difference = found.largest_difference
+    return {
+        "name": name,
+        "size_bytes": size_bytes,
+        "equal": found.equal,
+        "largest_difference": difference if math.isfinite(difference) else None,
+    }

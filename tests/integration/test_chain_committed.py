@@ -1,0 +1,211 @@
+"""Trimming by the committed keep set: nothing is traced, and the verdict is the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from integration.conftest import MakeProject
+from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
+from megtrim.midout.region import Region
+from megtrim.process import Outcome
+from support.megtrim_cli import Project
+
+pytestmark = [pytest.mark.chain]
+
+MODEL = "tiny-mobile"
+SCENARIO = f"{MODEL}/default@any"
+
+
+@pytest.fixture
+def traced(make_project: MakeProject) -> Project:
+    """A project that was trimmed once, so that it has a keep set to commit."""
+    project = make_project(MODEL)
+    ended = project.run("trim")
+    assert ended.rc == 0, ended.stderr
+    return project
+
+
+def _keep_set(project: Project) -> Path:
+    return project.folder / "megtrim" / "keepset.json"
+
+
+def _trim(project: Project, *arguments: str) -> tuple[Outcome, dict[str, Any]]:
+    """Trim by the committed keep set; return how that ended, and the verdict of this very run."""
+    ended = project.run("trim", "--committed", "--json", *arguments)
+    folder = Path(json.loads(ended.stdout)["done"]["verdict/verdict"]["folder"])
+    return ended, json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
+
+
+def _made(project: Project) -> set[str]:
+    """Return the tasks whose results lie in this project's own folder of results."""
+    found = (json.loads(path.read_text("utf-8")) for path in project.out.glob("*/*/manifest.json"))
+    return {f"{data['stage']}/{data['name']}" for data in found}
+
+
+def _elsewhere(project: Project, out: Path) -> Project:
+    """Return the same project with a folder of results of its own."""
+    other = Project(project.folder)
+    other.out = out
+    return other
+
+
+def test_the_committed_keep_set_makes_the_same_program(traced: Project, tmp_path: Path) -> None:
+    """No profile build and no trace; also from a folder of results that is spelled with ``..``."""
+    reduced = traced.file("reduce/reduced", "bin/load_and_run").read_bytes()
+    (tmp_path / "beside").mkdir()
+    fresh = _elsewhere(traced, tmp_path / "beside" / ".." / "fresh")
+    before = _keep_set(traced).read_bytes()
+
+    first, verdict = _trim(fresh)
+    second = fresh.run("trim", "--committed")
+
+    assert first.rc == 0, first.stderr
+    assert _made(fresh) == {
+        "build/plain",
+        "header/keepset",
+        "reduce/reduced",
+        f"verify/{SCENARIO}",
+        "size/artifacts",
+        "verdict/verdict",
+        "report/report",
+    }
+    found = next(fresh.out.glob("reduce/*/bin/load_and_run"))
+    assert found.read_bytes() == reduced
+    assert _keep_set(traced).read_bytes() == before
+    assert "everything is up to date" in second.stderr
+
+    kept = len(read_keep_set(_keep_set(traced)).regions())
+    assert verdict["verdict"] == "pass"
+    assert (verdict["regions"]["held"], verdict["regions"]["kept"]) == (0, kept)
+    assert verdict["headline"].endswith(f", {kept} regions kept")
+    assert [row["variant"] for row in verdict["artifacts"][0]["sizes"]] == ["plain", "reduced"]
+    assert [(s["id"], s["status"], s["regions"]) for s in verdict["scenarios"]] == [
+        (SCENARIO, "pass", kept)
+    ]
+    left = {path.name: path.read_text(encoding="utf-8") for path in (fresh.out / "final").iterdir()}
+    assert set(left) == {"verdict.json", "junit.xml", "report.md", "index.html", "sizes.json"}
+    assert json.loads(left["verdict.json"]) == verdict
+
+
+def _without(keep: KeepSet, region: Region) -> KeepSet:
+    [record] = keep.scenarios
+    regions = tuple(each for each in record.regions if each != region)
+    assert len(regions) == len(record.regions) - 1
+    fields = {name: getattr(record, name) for name in type(record).__slots__}
+    return KeepSet(
+        generation=keep.generation,
+        scenarios=(type(record)(**fields | {"regions": regions}),),
+        operators=keep.operators,
+    )
+
+
+def test_a_region_that_the_keep_set_lacks_is_named(traced: Project) -> None:
+    """The trap makes the profile build; without the gate the exit status is 0 all the same."""
+    keep = read_keep_set(_keep_set(traced))
+    lost = next(r for r in keep.regions() if "conv" in r.tag or "pooling" in r.tag)
+    _keep_set(traced).write_text(dump_keep_set(_without(keep, lost)), encoding="utf-8")
+
+    gated, verdict = _trim(traced)
+    free = traced.run("trim", "--committed", "--no-gate")
+
+    assert (gated.rc, free.rc) == (1, 0), gated.stderr
+    assert gated.stderr.index("run   verify/") < gated.stderr.index("build/profile")
+    assert "build/profile" not in free.stderr
+    [scenario] = verdict["scenarios"]
+    assert (verdict["verdict"], scenario["status"]) == ("fail", "trap")
+    assert scenario["missing_regions"] == [str(lost)]
+    assert "--committed" in scenario["reproduce"]
+
+
+def test_a_probe_makes_the_profile_build_where_it_traps(traced: Project) -> None:
+    """A model that nobody traced, on the build of the committed keep set."""
+    model = traced.folder / "engine/models/tiny-quant.sample"
+    data = traced.folder / "engine/models/tiny-quant.data.npy"
+    probe = ("--probe", str(model), "--input", f"data={data}", "--", "--cpu")
+
+    ended = traced.run("verify", "--committed", *probe)
+
+    assert ended.rc == 1
+    assert ended.stdout.startswith("trap: it trapped")
+    assert "\n  region     " in ended.stdout
+    assert ended.stderr.index("reduce/reduced") < ended.stderr.index("build/profile")
+
+
+def test_a_changed_argument_is_no_committed_scenario(traced: Project) -> None:
+    """The traces must be refreshed: that is the verdict, and the rest is still measured."""
+    config = traced.read()
+    config["models"][0]["scenarios"][0]["args"] = ["--cpu", "--iter", "3"]
+    traced.write(config)
+
+    ended, verdict = _trim(traced)
+
+    assert ended.rc == 1, ended.stderr
+    [check] = [check for check in verdict["checks"] if check["status"] == "fail"]
+    assert (check["kind"], check["subject"]) == ("trace", SCENARIO)
+    assert "the arguments changed" in check["text"]
+    assert check["hint"].startswith("refresh the traces")
+    assert verdict["artifacts"][0]["sizes"][1]["variant"] == "reduced"
+
+
+def test_growth_is_told_for_every_file_that_the_baseline_holds(
+    traced: Project, tmp_path: Path
+) -> None:
+    """With or without a budget; the command line's baseline wins over the configured one."""
+    _, first = _trim(traced)
+    sizes = {row["variant"]: row["size_bytes"] for row in first["artifacts"][0]["sizes"]}
+    before = {"plain": sizes["plain"] + 100, "reduced": sizes["reduced"] - 2_048}
+    baseline = tmp_path / "sizes.json"
+    source = "main at 1a2b3c4d5e6f, the merge base"
+    document = {"version": 1, "artifacts": {"load_and_run": before}, "source": source}
+    baseline.write_text(json.dumps(document), encoding="utf-8")
+    config = traced.read()
+    config["budgets"] = [{"artifact": "load_and_run", "growth": "1 KiB"}]
+    config["baseline"] = "gone.json"
+    traced.write(config)
+
+    ended, verdict = _trim(traced, "--baseline", str(baseline))
+
+    assert ended.rc == 1, ended.stderr
+    assert verdict["baseline"] == source
+    rows = verdict["artifacts"][0]["sizes"]
+    assert [(row["variant"], row["growth_bytes"]) for row in rows] == [
+        ("plain", -100),
+        ("reduced", 2_048),
+    ]
+    [budget] = verdict["budgets"]
+    assert (budget["growth_bytes"], budget["status"]) == (2_048, "fail")
+    folder = Path(json.loads(ended.stdout)["done"]["report/report"]["folder"])
+    assert "main at 1a2b3c4d5e6f" in (folder / "report.md").read_text(encoding="utf-8")
+    assert "main at 1a2b3c4d5e6f" in (folder / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_baseline_that_is_not_there_is_told(traced: Project) -> None:
+    """A step before may have found none: nothing fails, and the report says so."""
+    ended, verdict = _trim(traced, "--baseline", "gone.json")
+
+    assert ended.rc == 0, ended.stderr
+    assert verdict["baseline"] == "none: there is no gone.json"
+    assert "there is no baseline gone.json" in ended.stderr
+
+
+def test_a_run_without_a_verdict_says_why(tmp_path: Path) -> None:
+    """In the folder that later steps get; it is gone when the next run starts."""
+    project = Project.of_sample(tmp_path, models=(MODEL,))
+    final = project.out / "final"
+
+    ended = project.run("trim", "--committed", "--no-gate")
+
+    assert ended.rc == 2
+    assert [path.name for path in final.iterdir()] == ["ending.json"]
+    assert json.loads((final / "ending.json").read_text(encoding="utf-8")) == {
+        "version": 1,
+        "exit": 2,
+        "message": "megtrim/keepset.json: there is no keep set, which --committed trims by",
+        "hint": "make it with megtrim trim or the trace-refresh workflow, and commit it",
+    }
+    assert project.run("trim", "--committed").rc == 2
+    assert not final.exists()

@@ -1,0 +1,111 @@
+"""The sizes that growth is held against, as a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.errors import InputError
+from megtrim.size.baseline import dump_sizes, load_sizes, parse_sizes
+from megtrim.size.budgets import Baseline
+
+SIZES = {("b", "reduced"): 2, ("b", "plain"): 9, ("a", "plain"): 0}
+TEXT = """\
+{
+ "artifacts": {
+  "a": {
+   "plain": 0
+  },
+  "b": {
+   "plain": 9,
+   "reduced": 2
+  }
+ },
+ "version": 1
+}
+"""
+
+
+def test_what_is_written_is_read_back() -> None:
+    """Sorted, whatever the order; without a source the file's name is it."""
+    assert dump_sizes(SIZES) == dump_sizes(dict(reversed(SIZES.items()))) == TEXT
+    assert parse_sizes(TEXT, source="sizes.json") == Baseline(source="sizes.json", sizes=SIZES)
+
+
+@pytest.mark.parametrize("sizes", [SIZES, {}])
+def test_a_source_says_where_the_sizes_are_from(sizes: dict[tuple[str, str], int]) -> None:
+    """With it there may be none: it says why."""
+    source = "main at 1a2b3c4d5e6f, the merge base, stored 2 days ago"
+    text = dump_sizes(sizes, source=source)
+
+    assert json.loads(text)["source"] == source
+    assert parse_sizes(text, source="sizes.json") == Baseline(source=source, sizes=sizes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"version": 2}, "not version 1 of a baseline"),
+        ({"artifacts": {}}, "its artifacts are not names with variants and whole bytes"),
+        ({"artifacts": []}, "its artifacts are not names with variants and whole bytes"),
+        ({"artifacts": [], "source": "x"}, "its artifacts are not names with variants"),
+        ({"artifacts": {"a": {}}, "source": "x"}, "its artifacts are not names with variants"),
+        ({"artifacts": {"a": 1}}, "its artifacts are not names with variants and whole bytes"),
+        ({"artifacts": {"a": {"plain": -1}}}, "its artifacts are not names with variants"),
+        ({"artifacts": {"a": {"plain": 1.0}}}, "its artifacts are not names with variants"),
+        ({"artifacts": {"a": {"plain": True}}}, "its artifacts are not names with variants"),
+        ({"source": 1}, "its source is not one line of at most 500 characters"),
+        ({"source": "a\nb"}, "its source is not one line of at most 500 characters"),
+        ({"source": "x" * 501}, "its source is not one line of at most 500 characters"),
+    ],
+)
+def test_anything_else_is_refused(changes: dict[str, object], said: str) -> None:
+    """In one sentence that names the file."""
+    text = json.dumps(json.loads(TEXT) | changes)
+
+    with pytest.raises(InputError) as caught:
+        parse_sizes(text, source="sizes.json")
+
+    assert caught.value.message.startswith(f"sizes.json:1: {said}")
+    assert caught.value.hint == "expected the sizes.json that the size stage wrote"
+
+
+def test_the_longest_source_is_taken() -> None:
+    """The limit itself is allowed."""
+    assert parse_sizes(dump_sizes(SIZES, source="x" * 500), source="f").source == "x" * 500
+
+
+@given(st.text(max_size=60) | st.binary(max_size=60).map(lambda raw: raw.decode("latin-1")))
+def test_no_text_makes_it_crash(text: str) -> None:
+    """It is read, or refused as bad input."""
+    try:
+        assert parse_sizes(text, source="f").sizes
+    except InputError as error:
+        assert error.message.startswith("f:1: ")
+
+
+def test_a_file_is_called_what_people_call_it(tmp_path: Path) -> None:
+    """Not by its place on this machine."""
+    path = tmp_path / "sizes.json"
+    path.write_text(TEXT, encoding="utf-8")
+
+    assert load_sizes(path, shown="base/sizes.json").source == "base/sizes.json"
+    path.write_bytes(b"\xff")
+    with pytest.raises(InputError) as caught:
+        load_sizes(path, shown="base/sizes.json")
+    assert caught.value.message == "base/sizes.json: cannot be read as text"
+    with pytest.raises(InputError, match=r"^gone\.json: cannot be read as text"):
+        load_sizes(tmp_path / "gone.json", shown="gone.json")
+
+
+def test_a_file_without_end_is_not_read_to_its_end(tmp_path: Path) -> None:
+    """What is cut off is no JSON."""
+    path = tmp_path / "sizes.json"
+    path.write_bytes(b" " * (1024 * 1024 + 1) + TEXT.encode())
+
+    with pytest.raises(InputError, match=r"^sizes\.json:1: not JSON"):
+        load_sizes(path, shown="sizes.json")

@@ -1,0 +1,74 @@
+"""A context whose programs are built: files with a few words, in the store where stages look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from megtrim.config.load import load_config
+from megtrim.devices import Device
+from megtrim.plan.graph import HEADER, PLAIN, PROFILE, REDUCED
+from megtrim.stages.context import Context
+from unit.stages.fake_device import GOOD, FakeDevice
+from unit.stages.fake_device import PROFILE as TRACES
+from unit.stages.support import context
+
+CONFIG = """\
+version: 1
+engine: {kind: sample}
+classes: [{name: any}, {name: big, qemu_cpu: cortex-a76}]
+devices:
+- {name: board, kind: local, class: any, runner: true}
+- {name: here, kind: local, class: any}
+- {name: emulated, kind: qemu, class: big}
+models:
+- name: m
+  file: m.mge
+  scenarios:
+  - {name: s, inputs: {data: d.npy}, threads: 2, timeout: 90 s}
+  - {name: t, classes: [any]}
+"""
+PROGRAMS = {PLAIN: GOOD, PROFILE: TRACES, REDUCED: GOOD + "stderr reduced\n"}
+KEEP = "keep set"
+
+
+def built(
+    folder: Path,
+    *,
+    config: str = CONFIG,
+    programs: Mapping[str, str] = PROGRAMS,
+    devices: Mapping[str, FakeDevice] | None = None,
+    **changes: Any,
+) -> Context:
+    """Return a context in which ``programs`` (task and text) are built."""
+    base, _ = context(folder)
+    (folder / "d.npy").write_bytes(b"numbers")
+    (folder / "megtrim.yaml").write_text(config, encoding="utf-8")
+    given = devices or {"any": FakeDevice("here"), "big": FakeDevice("emulated")}
+    made = replace(
+        base,
+        loaded=load_config(folder / "megtrim.yaml"),
+        engine=cast("Any", SimpleNamespace(identity=lambda: SimpleNamespace(generation=20220507))),
+        toolchain=cast("Any", SimpleNamespace(machine="aarch64", sysroot=None)),
+        devices=cast("Mapping[str, Device]", given),
+        **changes,
+    )
+    for task, text in programs.items():
+        _finish(made, task, "bin/load_and_run", text)
+    _finish(made, HEADER, "keepset.json", KEEP)
+    return made
+
+
+def _finish(made: Context, task: str, name: str, text: str) -> None:
+    stage, _, task_name = task.partition("/")
+
+    def produce(folder: Path) -> dict[str, Any]:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return {}
+
+    made.done[task] = made.store.ensure(stage, task_name, {"text": text}, produce)[0]

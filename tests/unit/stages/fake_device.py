@@ -1,0 +1,103 @@
+"""A device that plays programs: what a program's file says is what it does.
+
+The file's lines are ``KEY VALUE``: ``exit N``, ``stderr TEXT``, ``output NAME NUMBERS``,
+``trace NUMBERS``, ``raw-trace TEXT`` (with ``|`` for line ends), ``promise N``, ``cache TEXT``,
+``lose NAME`` (the device fails).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from megtrim.errors import InfrastructureFailure
+from megtrim.loadrun.outcome import ProgramRun
+from unit.stages.support import floats, trace
+
+
+@dataclass(slots=True)
+class FakeDevice:
+    """Plays programs and keeps every command line and the files that were put there."""
+
+    name: str = "pixel-6"
+    kind: str = "fake"
+    told: dict[str, str] = field(default_factory=lambda: {"model": "Pixel 6"})
+    runs: list[tuple[str, ...]] = field(default_factory=list)
+    put: list[dict[str, bytes]] = field(default_factory=list)
+    interrupt: bool = False
+
+    def identity(self) -> dict[str, str]:
+        return {"kind": self.kind}
+
+    def facts(self) -> dict[str, str]:
+        return self.told
+
+    @contextmanager
+    def open(self) -> Iterator[FakeDirectory]:
+        if self.interrupt:
+            raise KeyboardInterrupt
+        directory = FakeDirectory(self)
+        self.put.append(directory.files)
+        yield directory
+
+
+@dataclass(slots=True)
+class FakeDirectory:
+    """One run's folder."""
+
+    device: FakeDevice
+    files: dict[str, bytes] = field(default_factory=dict)
+    left: dict[str, bytes] = field(default_factory=dict)
+
+    def put(self, source: Path, name: str) -> None:
+        self.files[name] = source.read_bytes()
+
+    def make(self, name: str) -> None:
+        self.left.setdefault(f"{name}/", b"")
+
+    def run(
+        self, argv: Sequence[str], *, timeout_s: float, env: Mapping[str, str] | None = None
+    ) -> ProgramRun:
+        self.device.runs.append(tuple(argv))
+        rc, stderr = 0, ""
+        for line in self.files[argv[0]].decode().rstrip("\n").split("\n"):
+            key, _, value = line.partition(" ")
+            match key:
+                case "exit":
+                    rc = int(value)
+                case "stderr":
+                    stderr += f"{value}\n"
+                case "promise":
+                    stderr += f"midout: {value} items written to trace.txt\n"
+                case "output":
+                    name, *numbers = value.split()
+                    self.left[f"dump/{name}"] = floats(*map(float, numbers))
+                case "trace":
+                    self.left["trace.txt"] = trace(*map(int, value.split()))
+                case "raw-trace":
+                    self.left["trace.txt"] = value.encode().replace(b"|", b"\n")
+                case "cache":
+                    self.left["algo.cache"] = value.encode()
+                case "lose":
+                    msg = f"adb: {value} is gone"
+                    raise InfrastructureFailure(msg)
+                case _:
+                    raise AssertionError(line)
+        return ProgramRun(
+            argv=tuple(argv), rc=rc, stdout="", stderr=stderr, wall_s=0.5, timed_out=False
+        )
+
+    def get(self, name: str) -> bytes | None:
+        return self.left.get(name)
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        start = f"{folder}/"
+        found = (name.removeprefix(start) for name in self.left if name.startswith(start))
+        return tuple(sorted(name for name in found if name))
+
+
+GOOD = "output o 1 2 3\n"
+TRAPS = "exit 133\n"
+PROFILE = "output o 1 2 3\ntrace 1 7\npromise 2\n"

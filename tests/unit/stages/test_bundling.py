@@ -1,0 +1,282 @@
+"""What devices are asked for, and the bundle that tells them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from megtrim.errors import InputError
+from megtrim.evidence.bundle import (
+    Bundle,
+    BundleDevice,
+    BundleInput,
+    Purpose,
+    binding,
+    dump_bundle,
+    read_bundle,
+)
+from megtrim.evidence.evidence import EvidenceSet
+from megtrim.plan.graph import HEADER, PLAIN, PROFILE, REDUCED
+from megtrim.stages import profile, verify
+from megtrim.stages.bundling import pack, runner_classes, select
+from megtrim.stages.context import Context
+from unit.evidence.support import evidence, result
+from unit.stages.built import CONFIG, KEEP, PROGRAMS, built
+
+NONE = EvidenceSet(entries=())
+ANY, BIG, OTHER = "m/s@any", "m/s@big", "m/t@any"
+
+
+def sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def ids(selected: tuple[Any, ...]) -> list[str]:
+    return [each.id for each, _ in selected]
+
+
+def proof(context: Context, id_: str = ANY, *, day: str = "2027-01-31", **changes: Any) -> Any:
+    """Return the proof of a scenario as it is now."""
+    bound = {each.id: text for each, text in select(context, Purpose.VERIFY, NONE).asked}
+    given = {"scenario": id_, "binding": bound[id_]} | changes
+    return EvidenceSet(entries=(evidence(result(**given), day=day),))
+
+
+def test_to_verify_classes_with_a_runner_are_asked(tmp_path: Path) -> None:
+    """Each with what it is bound to; others are verified by the build."""
+    context = built(tmp_path)
+    selected = select(context, Purpose.VERIFY, NONE)
+
+    assert runner_classes(context) == {"any"}
+    assert ids(selected.asked) == [ANY, OTHER]
+    assert selected.proven == ()
+    scenario, bound = selected.asked[0]
+    assert bound == binding(verify.named_inputs(scenario, context))
+    assert selected.counts(runners=frozenset({"any"}), on_runners=True) == {"any": 2}
+    assert selected.counts(runners=frozenset({"any"}), on_runners=False) == {}
+
+
+def test_to_trace_all_are_asked(tmp_path: Path) -> None:
+    """Those of other classes run emulated."""
+    context = built(tmp_path)
+    selected = select(context, Purpose.TRACE, NONE)
+
+    assert ids(selected.asked) == [ANY, BIG, OTHER]
+    scenario, bound = selected.asked[1]
+    assert bound == binding(profile.named_inputs(scenario, context))
+    assert selected.counts(runners=frozenset({"any"}), on_runners=True) == {"any": 2}
+    assert selected.counts(runners=frozenset({"any"}), on_runners=False) == {"big": 1}
+
+
+def test_a_binding_does_not_name_the_device(tmp_path: Path) -> None:
+    """So a proof of a phone fits a build whose own runs are emulated."""
+    context = built(tmp_path)
+    other = replace(context, devices={**context.devices, "any": context.devices["big"]})
+    cast("Any", context.devices["any"]).kind = "another"
+
+    for purpose in Purpose:
+        assert [b for _, b in select(context, purpose, NONE).asked] == [
+            b for _, b in select(other, purpose, NONE).asked
+        ]
+
+
+@pytest.mark.parametrize("lacking", [PLAIN, REDUCED, HEADER])
+def test_without_programs_nothing_is_asked(tmp_path: Path, lacking: str) -> None:
+    """The build failed, or was not made yet."""
+    context = built(tmp_path)
+    del context.done[lacking]
+
+    assert select(context, Purpose.VERIFY, NONE).asked == ()
+    assert bool(select(context, Purpose.TRACE, NONE).asked) is (lacking != PLAIN)
+
+
+def test_a_young_proof_needs_no_device(tmp_path: Path) -> None:
+    """Of exactly this program; the rest is asked for."""
+    context = built(tmp_path)
+    selected = select(context, Purpose.VERIFY, proof(context))
+
+    assert (ids(selected.asked), ids(selected.proven)) == ([OTHER], [ANY])
+
+
+@pytest.mark.parametrize(
+    ("changes", "fresh"),
+    [
+        ({"day": "2027-01-17"}, True),
+        ({"day": "2027-01-16"}, False),
+        ({"binding": "0" * 64}, False),
+    ],
+)
+def test_an_old_or_another_proof_is_none(
+    tmp_path: Path, changes: dict[str, Any], fresh: bool
+) -> None:
+    """Fourteen days are allowed, to the day."""
+    context = built(tmp_path)
+    selected = select(context, Purpose.VERIFY, proof(context, **changes))
+
+    assert (ANY in ids(selected.proven)) is fresh
+    assert (ANY in ids(selected.asked)) is not fresh
+
+
+@pytest.mark.parametrize("change", ["reduced", "plain", "model", "keep set", "tolerance"])
+def test_a_proof_ends_with_what_it_is_bound_to(tmp_path: Path, change: str) -> None:
+    """Another program, model, keep set or tolerance is another question."""
+    (tmp_path / "a").mkdir()
+    known = proof(built(tmp_path / "a"))
+    (tmp_path / "b").mkdir()
+    programs = dict(PROGRAMS)
+    if change in ("reduced", "plain"):
+        programs[{"reduced": REDUCED, "plain": PLAIN}[change]] += "stderr other\n"
+    config = CONFIG + "verify: {tolerance: 0.5}\n" if change == "tolerance" else CONFIG
+    context = built(tmp_path / "b", programs=programs, config=config)
+    if change == "model":
+        (tmp_path / "b" / "m.mge").write_bytes(b"other")
+    if change == "keep set":
+        files = {**context.done[HEADER].files, "keepset.json": "0" * 64}
+        context.done[HEADER] = replace(context.done[HEADER], files=files)
+
+    assert ids(select(context, Purpose.VERIFY, known).proven) == []
+
+
+def test_the_profile_build_binds_no_verification(tmp_path: Path) -> None:
+    """It explains an ending; it does not change one."""
+    (tmp_path / "a").mkdir()
+    known = proof(built(tmp_path / "a"))
+    (tmp_path / "b").mkdir()
+    other = built(tmp_path / "b", programs={PLAIN: PROGRAMS[PLAIN], REDUCED: PROGRAMS[REDUCED]})
+
+    assert ids(select(other, Purpose.VERIFY, known).proven) == [ANY]
+
+
+def test_a_bundle_to_verify(tmp_path: Path) -> None:
+    """Programs, keep set, what to run, and every file under its digest."""
+    context = built(tmp_path)
+    to = tmp_path / "bundle"
+    packed = pack(context, Purpose.VERIFY, proof(context, OTHER), to)
+
+    assert read_bundle(to) == packed
+    assert packed.programs == (
+        ("plain", sha(PROGRAMS[PLAIN])),
+        ("profile", sha(PROGRAMS[PROFILE])),
+        ("reduced", sha(PROGRAMS[REDUCED])),
+    )
+    assert packed.keep_set == sha(KEEP)
+    assert (packed.target, packed.machine, packed.sysroot) == ("load_and_run", "aarch64", "")
+    assert (packed.generation, packed.tolerance, packed.max_age_s) == (20220507, 0.0, 1_209_600.0)
+    assert packed.devices == (
+        BundleDevice(name="board", kind="local", cpu_class="any", qemu_cpu="max", runner=True),
+    )
+    (scenario,) = packed.scenarios
+    assert (scenario.id, scenario.cpu_class, scenario.model) == (ANY, "any", sha("model"))
+    assert (scenario.arguments, scenario.threads, scenario.timeout_s) == (("--cpu",), 2, 90.0)
+    assert scenario.inputs == (BundleInput(name="data", file=sha("numbers"), suffix=".npy"),)
+    assert (scenario.cache, scenario.search) == (None, False)
+    assert [each.id for each in packed.proven] == [OTHER]
+    texts = ["model", "numbers", KEEP, *PROGRAMS.values()]
+    found = {path.name: path.read_text("utf-8") for path in (to / "files").iterdir()}
+    assert found == {sha(text): text for text in texts}
+
+
+def test_a_bundle_to_trace(tmp_path: Path) -> None:
+    """No reduced program and no keep set; each class without a runner has an automatic device."""
+    packed = pack(built(tmp_path), Purpose.TRACE, NONE, tmp_path / "bundle")
+
+    assert [variant for variant, _ in packed.programs] == ["plain", "profile"]
+    assert packed.keep_set is None
+    assert [each.id for each in packed.scenarios] == [ANY, BIG, OTHER]
+    assert packed.devices[1] == BundleDevice(
+        name="auto-big", kind="auto", cpu_class="big", qemu_cpu="cortex-a76", runner=False
+    )
+
+
+SEARCHES = CONFIG.replace("threads: 2", "fast_run: true").replace(
+    "[{name: any}, ", "[{name: any}, "
+)
+
+
+def test_a_search_is_left_to_the_device(tmp_path: Path) -> None:
+    """Its result is timing of that device; a recorded cache goes along."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    searching = pack(built(tmp_path / "a", config=SEARCHES), Purpose.TRACE, NONE, tmp_path / "1")
+    recorded = SEARCHES.replace("fast_run: true", "fast_run: true, algo_cache: c.cache")
+    (tmp_path / "b" / "c.cache").write_bytes(b"algorithms")
+    cached = pack(built(tmp_path / "b", config=recorded), Purpose.TRACE, NONE, tmp_path / "2")
+
+    assert (searching.scenarios[0].search, searching.scenarios[0].cache) == (True, None)
+    assert (cached.scenarios[0].search, cached.scenarios[0].cache) == (False, sha("algorithms"))
+    assert searching.scenarios[2].search is False
+
+
+def test_a_failed_build_makes_a_bundle_that_asks_for_nothing(tmp_path: Path) -> None:
+    """Devices are named all the same: their scenarios stay unverified."""
+    context = built(tmp_path)
+    del context.done[REDUCED]
+    packed = pack(context, Purpose.VERIFY, NONE, tmp_path / "bundle")
+
+    assert (packed.scenarios, packed.proven) == ((), ())
+    assert packed.runner_classes() == {"any"}
+
+
+def test_equal_builds_make_equal_bundles(tmp_path: Path) -> None:
+    """Byte for byte, in whatever folder."""
+    made: list[Bundle] = []
+    for name in ("a", "b/c"):
+        (tmp_path / name).mkdir(parents=True)
+        made.append(pack(built(tmp_path / name), Purpose.VERIFY, NONE, tmp_path / name / "bundle"))
+
+    assert dump_bundle(made[0]) == dump_bundle(made[1])
+
+
+def test_a_sysroot_is_told(tmp_path: Path) -> None:
+    """Programs that are not static find their loader there."""
+    toolchain = SimpleNamespace(machine="aarch64", sysroot=Path("/usr/aarch64-linux-gnu"))
+    context = replace(built(tmp_path), toolchain=cast("Any", toolchain))
+
+    assert pack(context, Purpose.VERIFY, NONE, tmp_path / "bundle").sysroot == (
+        "/usr/aarch64-linux-gnu"
+    )
+
+
+def test_a_bundle_takes_the_place_of_one(tmp_path: Path) -> None:
+    """Nothing of the old one is left."""
+    to = tmp_path / "bundle"
+    context = built(tmp_path)
+    pack(context, Purpose.VERIFY, NONE, to)
+    (to / "files" / "stray").touch()
+    packed = pack(context, Purpose.VERIFY, NONE, to)
+
+    assert read_bundle(to) == packed
+    assert not (to / "files" / "stray").exists()
+
+
+@pytest.mark.parametrize("kind", ["file", "other files", "link"])
+def test_nothing_else_is_overwritten(tmp_path: Path, kind: str) -> None:
+    """A folder with somebody's files is not a bundle."""
+    to = tmp_path / "bundle"
+    if kind == "file":
+        to.touch()
+    elif kind == "link":
+        (tmp_path / "x").mkdir()
+        to.symlink_to(tmp_path / "x")
+    else:
+        to.mkdir()
+        (to / "mine").touch()
+
+    with pytest.raises(InputError, match="expected a new or an empty one"):
+        pack(built(tmp_path), Purpose.VERIFY, NONE, to)
+    assert to.is_symlink() or to.is_file() or (to / "mine").exists()
+
+
+def test_what_no_device_job_takes_is_refused_now(tmp_path: Path) -> None:
+    """With the place that it comes from."""
+    config = CONFIG.replace("{name: t, ", '{name: t, args: ["--cpu\\te"], ')
+    with pytest.raises(InputError) as caught:
+        pack(built(tmp_path, config=config), Purpose.VERIFY, NONE, tmp_path / "bundle")
+
+    assert caught.value.message.startswith(f"{tmp_path / 'megtrim.yaml'}: m/t@any: arguments: ")
+    assert not (tmp_path / "bundle" / "bundle.json").exists()

@@ -1,0 +1,156 @@
+"""Committed mode: the keep set is the team's file, and nothing is traced."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from megtrim.engines.sample import SampleEngine, embedded
+from megtrim.errors import InputError
+from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
+from megtrim.models.operators import OperatorNeeds
+from megtrim.plan.graph import Stage, Task
+from megtrim.process import Processes
+from megtrim.stages import header
+from megtrim.stages.context import Context
+from megtrim.store import Folder
+from unit.stages.support import context, keep_set
+
+TASK = Task(stage=Stage.HEADER, name="keepset", needs=())
+
+
+@pytest.fixture
+def opened(tmp_path: Path, processes: Processes) -> tuple[Context, io.StringIO]:
+    """A context in committed mode with the sample engine; there is no keep set yet."""
+    made, said = context(tmp_path)
+    return replace(made, committed=True, engine=SampleEngine(embedded(), processes)), said
+
+
+@pytest.fixture
+def now(opened: tuple[Context, io.StringIO]) -> Context:
+    return opened[0]
+
+
+def commit(context: Context, keep: KeepSet) -> Path:
+    path = context.path(context.loaded.config.keep_set)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(dump_keep_set(keep), encoding="utf-8")
+    return path
+
+
+def make(context: Context) -> Folder:
+    def produce(folder: Path) -> dict[str, object]:
+        return header.work(TASK, context, folder)
+
+    return context.store.ensure("header", "keepset", header.inputs(TASK, context), produce)[0]
+
+
+def test_the_header_is_made_from_the_committed_file(now: Context) -> None:
+    """Traces are not asked for: there are none."""
+    commit(now, keep_set(1, 2))
+
+    folder = make(now)
+
+    assert read_keep_set(folder.file("keepset.json")) == keep_set(1, 2)
+    text = folder.file("include/midout.h").read_text(encoding="utf-8")
+    assert text.count("kern") > 0
+    assert folder.result == {"regions": 2, "operators": 0, "warnings": []}
+    assert {name for name in folder.files if name.startswith("include/")} == {
+        "include/bin_reduce.h",
+        "include/midout.h",
+    }
+
+
+def test_operators_are_counted(now: Context) -> None:
+    """Those that the file lists."""
+    needs = OperatorNeeds(
+        hashes=(), dtypes=(), operators=(("Conv", ("m",)), ("Pool", ("m",))), elemwise_modes=()
+    )
+    commit(now, replace(keep_set(1), operators=needs))
+
+    assert make(now).result == {"regions": 1, "operators": 2, "warnings": []}
+
+
+def test_the_order_of_lines_changes_nothing(now: Context) -> None:
+    """A merge by line is the same keep set: the same key, and the file is the normal form."""
+    path = commit(now, keep_set(1, 2))
+    whole = path.read_text(encoding="utf-8")
+    before = header.inputs(TASK, now)
+    lines = whole.splitlines(keepends=True)
+    places = [place for place, line in enumerate(lines) if '"region' in line]
+    lines[places[0]], lines[places[1]] = lines[places[1]], lines[places[0]]
+    path.write_text("".join(lines), encoding="utf-8")
+
+    assert path.read_text(encoding="utf-8") != whole
+    assert header.inputs(TASK, now) == before
+    assert make(now).file("keepset.json").read_text(encoding="utf-8") == whole
+
+
+def test_the_file_is_bound_by_its_digest(now: Context) -> None:
+    """With the scenarios that are configured, of which the warnings speak."""
+    commit(now, keep_set(1))
+    named = header.inputs(TASK, now)
+
+    digest = hashlib.sha256(dump_keep_set(keep_set(1)).encode()).hexdigest()
+    assert named["committed keep set"] == digest
+    assert named["scenarios"] == "m/s@any"
+    assert named["generation"] == "20220507"
+    assert set(named) == {
+        *("format", "generation", "layout", "elementwise modes", "committed keep set"),
+        "scenarios",
+    }
+    commit(now, keep_set(1, 2))
+    assert header.inputs(TASK, now) != named
+
+
+def test_what_is_kept_for_nobody_is_warned_of(now: Context) -> None:
+    """A scenario that was taken out of the configuration still costs bytes."""
+    [record] = keep_set(1).scenarios
+    commit(now, replace(keep_set(1), scenarios=(record, replace(record, id="old/s@any"))))
+
+    assert make(now).result["warnings"] == [
+        "the keep set keeps regions for old/s@any, which is not configured any more"
+    ]
+
+
+def test_without_the_file_nothing_can_be_trimmed(now: Context) -> None:
+    """And it is said how to get it."""
+    with pytest.raises(InputError) as caught:
+        header.inputs(TASK, now)
+
+    assert caught.value.message == (
+        "megtrim/keepset.json: there is no keep set, which --committed trims by"
+    )
+    assert caught.value.hint == (
+        "make it with megtrim trim or the trace-refresh workflow, and commit it"
+    )
+
+
+def test_another_generation_is_refused(now: Context) -> None:
+    """Regions of another header would enable nothing in this engine."""
+    commit(now, replace(keep_set(1), generation=20190219))
+
+    with pytest.raises(InputError) as caught:
+        header.read_committed(now.loaded, now.engine)
+
+    assert caught.value.message == (
+        "megtrim/keepset.json: found header generation 20190219, expected the engine's: 20220507"
+    )
+    assert caught.value.hint == ("the engine changed: trace it again with megtrim trim --accept")
+
+
+def test_there_is_nothing_to_settle(opened: tuple[Context, io.StringIO]) -> None:
+    """The file is never written, however it is spelled."""
+    now, said = opened
+    path = commit(now, keep_set(1))
+    folder = make(now)
+    path.write_text("anything", encoding="utf-8")
+
+    header.settle(replace(now, accept=True), folder)
+
+    assert path.read_text(encoding="utf-8") == "anything"
+    assert said.getvalue() == ""

@@ -1,0 +1,326 @@
+"""A device job: everything from the bundle, every file by its digest, every ending evidence."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from megtrim.console import Console
+from megtrim.devices import Device
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.evidence.bundle import Bundle, BundleInput, BundleScenario, Purpose
+from megtrim.evidence.evidence import dump_evidence, parse_evidence
+from megtrim.midout.keepset import dump_keep_set
+from megtrim.stages.device_job import DeviceJob, JobResult, run, take
+from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
+from unit.evidence.support import bundle, device, scenario
+from unit.stages.fake_device import GOOD, PROFILE, TRAPS, FakeDevice
+from unit.stages.support import keep_set, trace
+
+KEEP = dump_keep_set(keep_set(1))
+
+
+class Place:
+    """A bundle's folder that is being filled, and the job on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "bundle"
+        (self.folder / "files").mkdir(parents=True)
+        self.work = folder / "work"
+        self.work.mkdir()
+        self.device = FakeDevice()
+        self.said = io.StringIO()
+
+    def put(self, text: str) -> str:
+        data = text.encode()
+        digest = hashlib.sha256(data).hexdigest()
+        (self.folder / "files" / digest).write_bytes(data)
+        return digest
+
+    def scenario(self, **changes: Any) -> BundleScenario:
+        inputs = (BundleInput(name="data", file=self.put("numbers"), suffix=".npy"),)
+        return scenario(**{"model": self.put("model"), "inputs": inputs, **changes})
+
+    def bundle(self, *scenarios: BundleScenario, **programs: str) -> Bundle:
+        """Return a bundle to verify with, or to trace where there is no reduced program."""
+        verify = "reduced" in programs
+        return bundle(
+            purpose=Purpose.VERIFY if verify else Purpose.TRACE,
+            programs=tuple((name, self.put(text)) for name, text in programs.items()),
+            keep_set=self.put(KEEP) if verify else None,
+            scenarios=scenarios or (self.scenario(),),
+        )
+
+    def job(self, what: Bundle) -> DeviceJob:
+        return DeviceJob(
+            bundle=what,
+            folder=self.folder,
+            work=self.work,
+            scenarios=what.scenarios,
+            asked=device(),
+            today=date(2027, 1, 31),
+        )
+
+    def run(self, what: Bundle, open_device: Callable[[], Device] | None = None) -> JobResult:
+        found = run(self.job(what), open_device or (lambda: self.device), Console(self.said))
+        # What a job writes can always be read again.
+        assert parse_evidence(dump_evidence(found.evidence), source="x") == found.evidence
+        return found
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_a_proof(place: Place) -> None:
+    """Bound to what the bundle said, with the device and the day."""
+    found = place.run(place.bundle(plain=GOOD, reduced=GOOD))
+    (result,) = found.evidence.results
+
+    assert (found.files, found.lost) == ({}, 0)
+    assert (found.evidence.purpose, found.evidence.day) == (Purpose.VERIFY, "2027-01-31")
+    assert found.evidence.cpu_class == "any"
+    assert found.evidence.device == DeviceIdentity(
+        name="pixel-6", kind="fake", facts={"model": "Pixel 6"}
+    )
+    assert (result.scenario, result.binding) == ("resnet18-s/default@any", "b" * 64)
+    assert result.status is ScenarioStatus.PASS
+    assert result.text == "outputs equal to the last bit (1 tensor, 12 bytes)"
+    output = OutputResult(name="o", size_bytes=12, equal=True, largest_difference=0.0)
+    assert (result.outputs, result.time_s) == ((output,), 0.5)
+
+
+def test_programs_see_the_names_that_they_see_elsewhere(place: Place) -> None:
+    """So a command line is the same in the stage and in a job."""
+    cached = place.scenario(cache=place.put("algorithms"), threads=2)
+    place.run(place.bundle(cached, plain=GOOD, reduced=GOOD))
+
+    assert place.device.runs[1] == (
+        *("load_and_run", "model.mge", "--cpu", "--multithread", "2"),
+        *("--fast-run-algo-policy", "algo.cache"),
+        *("--input", "data:input0.npy", "--bin_out_dump", "dump"),
+    )
+    assert {name: data for name, data in place.device.put[1].items() if name != "load_and_run"} == {
+        "model.mge": b"model",
+        "input0.npy": b"numbers",
+        "algo.cache": b"algorithms",
+    }
+
+
+def test_a_trap_is_evidence(place: Place) -> None:
+    """With the regions that are missing, where the bundle has the profile program."""
+    found = place.run(place.bundle(plain=GOOD, reduced=TRAPS, profile=PROFILE))
+    (result,) = found.evidence.results
+
+    assert (result.status, result.missing_regions) == (ScenarioStatus.TRAP, ("kern<7>",))
+    assert result.text == "it trapped: 1 region it needs are not in the keep set"
+    assert found.lost == 0
+
+
+def test_a_trap_without_a_profile_program_is_evidence_too(place: Place) -> None:
+    """It says that nothing is named."""
+    (result,) = place.run(place.bundle(plain=GOOD, reduced=TRAPS)).evidence.results
+
+    assert (result.status, result.missing_regions) == (ScenarioStatus.TRAP, ())
+    assert result.text.startswith("it trapped; no profile build is at hand")
+
+
+def test_a_trace_is_brought_back(place: Place) -> None:
+    """The file under its digest."""
+    found = place.run(place.bundle(plain=GOOD, profile=PROFILE))
+    (result,) = found.evidence.results
+    data = trace(1, 7)
+
+    assert result.status is ScenarioStatus.PASS
+    assert result.text == "traced: 2 regions"
+    assert (result.trace, result.cache) == (hashlib.sha256(data).hexdigest(), None)
+    assert found.files == {result.trace: data}
+
+
+def test_a_search_comes_first_and_its_cache_is_brought_back(place: Place) -> None:
+    """By the plain program; the profile program then runs with what was found."""
+    searching = place.scenario(search=True)
+    found = place.run(place.bundle(searching, plain="cache found\n", profile=PROFILE))
+    (result,) = found.evidence.results
+
+    assert result.cache == hashlib.sha256(b"found").hexdigest()
+    assert sorted(found.files) == sorted([str(result.trace), result.cache])
+    assert ["--fast-run" in argv for argv in place.device.runs] == [True, False]
+    assert place.device.put[1]["algo.cache"] == b"found"
+    assert result.time_s == 1.0
+
+
+@pytest.mark.parametrize(
+    ("profile", "status", "said"),
+    [
+        ("exit 1\nstderr what()\n", ScenarioStatus.ENGINE_ERROR, "the profile build ended with 1"),
+        ("trace 1\npromise 2\n", ScenarioStatus.TRACE, "holds 1 items, but the run wrote 2"),
+        ("output o 1\n", ScenarioStatus.TRACE, "the run left no trace"),
+        (
+            'raw-trace midout_trace v1|#include "/etc/passwd"|\npromise 1\n',
+            ScenarioStatus.TRACE,
+            ":2: ",
+        ),
+        ("raw-trace int main() {}|\npromise 1\n", ScenarioStatus.TRACE, "found 'int main() {}'"),
+    ],
+)
+def test_a_trace_that_cannot_be_used_is_evidence(
+    place: Place, profile: str, status: ScenarioStatus, said: str
+) -> None:
+    """C++ in a trace is no region; nothing of it is brought back."""
+    found = place.run(place.bundle(plain=GOOD, profile=profile))
+    (result,) = found.evidence.results
+
+    assert result.status is status
+    assert said in result.text
+    assert (result.trace, found.files, found.lost) == (None, {}, 0)
+
+
+def test_a_trace_that_is_too_large_is_not_brought_back(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It could not be read again."""
+    monkeypatch.setattr("megtrim.stages.device_job.LARGEST_TRACE", 10)
+    found = place.run(place.bundle(plain=GOOD, profile=PROFILE))
+
+    assert found.evidence.results[0].status is ScenarioStatus.TRACE
+    assert found.files == {}
+
+
+def test_what_programs_say_is_cleaned(place: Place) -> None:
+    """Escape sequences reach neither the evidence nor the job's log."""
+    place.device.told = {"a\x1bb": "c\nd"}
+    hostile = "exit 1\nstderr \x1b[31m::error::x\r\x00\n"
+    found = place.run(place.bundle(plain=GOOD, reduced=hostile))
+    traced = place.run(place.bundle(plain=GOOD, profile=hostile))
+
+    assert found.evidence.device.facts == {"a\ufffdb": "c d"}
+    assert found.evidence.results[0].log_tail.startswith("\ufffd[31m::error::x")
+    assert traced.evidence.results[0].log_tail.startswith("\ufffd[31m::error::x")
+    said = place.said.getvalue()
+    assert not {"\x1b", "\r", "\x00"} & set(said)
+    assert not any(line.lstrip().startswith("::") for line in said.splitlines())
+
+
+def test_a_device_that_fails_is_evidence(place: Place) -> None:
+    """The others are tried; after two failures in a row, the rest is not."""
+    names = [f"m{number}/s@any" for number in range(4)]
+    what = place.bundle(
+        *(place.scenario(id=name) for name in names), plain="lose it\n", reduced=GOOD
+    )
+    found = place.run(what)
+
+    assert [result.scenario for result in found.evidence.results] == names
+    assert [result.status for result in found.evidence.results] == [
+        ScenarioStatus.INFRASTRUCTURE
+    ] * 4
+    assert [result.text for result in found.evidence.results] == [
+        *(["adb: it is gone"] * 2),
+        *(["not tried: the device failed 2 times in a row"] * 2),
+    ]
+    assert (found.lost, len(place.device.runs)) == (4, 2)
+
+
+def test_a_device_that_comes_back_is_used(place: Place) -> None:
+    """Only failures in a row give a device up."""
+    what = place.bundle(
+        *(place.scenario(id=f"m{number}/s@any") for number in range(5)), plain=GOOD, reduced=GOOD
+    )
+    job = place.job(what)
+    lost = iter([True, False, False, True])
+
+    class Flaky(FakeDevice):
+        def open(self) -> Any:
+            if next(lost, False):
+                msg = "adb: it is gone"
+                raise InfrastructureFailure(msg)
+            return super().open()
+
+    found = run(job, Flaky, Console(place.said))
+
+    ended = [str(result.status) for result in found.evidence.results]
+    assert ended == ["infrastructure", "pass", "infrastructure", "pass", "pass"]
+    assert found.lost == 2
+
+
+def test_a_device_that_cannot_be_opened_is_evidence(place: Place) -> None:
+    """Under the name that the bundle has for it."""
+
+    def gone() -> Device:
+        msg = "adb: no device\x1b[31m"
+        raise InfrastructureFailure(msg)
+
+    found = place.run(place.bundle(plain=GOOD, reduced=GOOD), gone)
+
+    assert found.evidence.device == DeviceIdentity(name="pixel-6", kind="local", facts={})
+    assert [result.text for result in found.evidence.results] == ["adb: no device\ufffd[31m"]
+    assert found.lost == 1
+    assert place.said.getvalue() == "warning: pixel-6: adb: no device\ufffd[31m\n"
+
+
+@pytest.mark.parametrize("which", ["plain", "reduced", "model", "input", "keep set"])
+@pytest.mark.parametrize("damage", ["changed", "gone", "link", "folder"])
+def test_a_file_of_another_digest_is_never_used(place: Place, which: str, damage: str) -> None:
+    """It ends the job as bad input: somebody changed the bundle."""
+    what = place.bundle(plain=GOOD, reduced=GOOD + "stderr reduced\n")
+    digest = {
+        "plain": what.programs[0][1],
+        "reduced": what.programs[1][1],
+        "model": what.scenarios[0].model,
+        "input": what.scenarios[0].inputs[0].file,
+        "keep set": what.keep_set or "",
+    }[which]
+    path = place.folder / "files" / digest
+    whole = path.read_bytes()
+    path.unlink()
+    if damage == "changed":
+        path.write_bytes(whole + b"x")
+    elif damage == "folder":
+        path.mkdir()
+    elif damage == "link":
+        (place.folder / "copy").write_bytes(whole)
+        path.symlink_to(place.folder / "copy")
+
+    with pytest.raises(InputError) as caught:
+        place.run(what)
+
+    assert caught.value.message.startswith(f"{path}: ")
+    assert caught.value.hint == (
+        "the bundle was changed or cut off on its way: run the build job again"
+    )
+    assert not any("reduced" in str(put) for put in place.device.put)
+
+
+def test_ctrl_c_is_passed_on(place: Place) -> None:
+    """It is no evidence."""
+    place.device.interrupt = True
+    with pytest.raises(KeyboardInterrupt):
+        place.run(place.bundle(plain=GOOD, reduced=GOOD))
+
+
+def test_a_file_is_taken_once(place: Place) -> None:
+    """The copy is what is used, so a change after that means nothing."""
+    digest = place.put("model")
+    target = place.work / "a" / "model"
+    assert take(place.folder, digest, target) == target
+    (place.folder / "files" / digest).write_bytes(b"other")
+
+    assert take(place.folder, digest, target).read_bytes() == b"model"
+    assert sorted(path.name for path in target.parent.iterdir()) == ["model"]
+
+
+def test_the_folder_of_files_may_be_no_link(place: Place, tmp_path: Path) -> None:
+    """It could lead to any folder of the runner."""
+    digest = place.put("model")
+    (place.folder / "files").rename(tmp_path / "elsewhere")
+    (place.folder / "files").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(InputError, match="found no plain file"):
+        take(place.folder, digest, place.work / "model")

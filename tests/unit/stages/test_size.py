@@ -1,0 +1,142 @@
+"""The size stage: what is weighed in each mode, and what growth is measured against."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from megtrim.config.load import load_config
+from megtrim.errors import InputError
+from megtrim.plan.graph import SIZE, Task, tasks
+from megtrim.size.baseline import dump_sizes
+from megtrim.stages import size
+from megtrim.stages.context import Context
+from megtrim.stages.weighed import artifact_sizes, baseline_text
+from unit.size.support import PROGBITS, A, X, elf
+from unit.stages.support import CONFIG, context
+
+BYTES = {"plain": 900, "profile": 1_000, "reduced": 300}
+PROFILE_BUDGET = "budgets: [{artifact: load_and_run, variant: profile, max: 1 MiB}]\n"
+
+
+def program(variant: str) -> bytes:
+    return elf((".text", PROGBITS, A | X, BYTES[variant]))
+
+
+def opened(
+    folder: Path, *, committed: bool = True, more: str = "", **fields: Any
+) -> tuple[Context, Task, io.StringIO]:
+    """Return a context whose builds are done, its size task, and what is said."""
+    made, said = context(folder)
+    (folder / "megtrim.yaml").write_text(CONFIG + more, encoding="utf-8")
+    loaded = load_config(folder / "megtrim.yaml")
+    now = replace(made, loaded=loaded, committed=committed, **fields)
+    every = {task.id: task for task in tasks(loaded.config, committed=committed)}
+    for build in every[SIZE].needs:
+        stage, _, variant = build.partition("/")
+
+        def produce(place: Path, variant: str = variant) -> dict[str, Any]:
+            (place / "bin").mkdir()
+            (place / "bin" / "load_and_run").write_bytes(program(variant))
+            return {}
+
+        now.done[build] = now.store.ensure(stage, variant, {}, produce)[0]
+    return now, every[SIZE], said
+
+
+def weigh(now: Context, task: Task) -> dict[str, Any]:
+    """Do the task; return what came of it."""
+    folder, _ = now.store.ensure(
+        "size", "artifacts", size.inputs(task, now), lambda place: size.work(task, now, place)
+    )
+    now.done[SIZE] = folder
+    return dict(folder.result)
+
+
+def baseline(path: Path, source: str = "", **sizes: int) -> Path:
+    held = {("load_and_run", variant): size_bytes for variant, size_bytes in sizes.items()}
+    path.write_text(dump_sizes(held, source=source), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("committed", "more", "weighed"),
+    [
+        (False, "", ["plain", "profile", "reduced"]),
+        (True, "", ["plain", "reduced"]),
+        (True, PROFILE_BUDGET, ["plain", "profile", "reduced"]),
+    ],
+)
+def test_what_is_weighed(tmp_path: Path, committed: bool, more: str, weighed: list[str]) -> None:
+    """With a committed keep set, a profile build is made only for a budget of it."""
+    now, task, _ = opened(tmp_path, committed=committed, more=more)
+    rows = weigh(now, task)["artifacts"]
+
+    assert [row["variant"] for row in rows] == weighed
+    assert [row["size_bytes"] for row in rows] == [len(program(name)) for name in weighed]
+    assert [row["growth_bytes"] for row in rows] == [None] * len(weighed)
+    assert baseline_text(now) == ""
+    left = json.loads(now.done[SIZE].file("sizes.json").read_text(encoding="utf-8"))
+    assert left == {
+        "version": 1,
+        "artifacts": {"load_and_run": {name: len(program(name)) for name in weighed}},
+    }
+
+
+def test_growth_needs_no_budget(tmp_path: Path) -> None:
+    """Every file that the baseline holds is compared; what it does not hold is not."""
+    given = baseline(tmp_path / "b.json", "main", reduced=len(program("reduced")) - 7, profile=1)
+    now, task, _ = opened(tmp_path, baseline=given)
+    result = weigh(now, task)
+
+    assert (result["baseline"], result["budgets"], result["exit code"]) == ("main", [], 0)
+    [artifact] = artifact_sizes(now)
+    assert [(each.variant, each.growth_bytes) for each in artifact.sizes] == [
+        ("plain", None),
+        ("reduced", 7),
+    ]
+    assert baseline_text(now) == "main"
+
+
+def test_the_command_lines_baseline_wins(tmp_path: Path) -> None:
+    """The configured one is not even looked for; the digest binds what was used."""
+    given = baseline(tmp_path / "given.json", plain=1)
+    now, task, _ = opened(tmp_path, more="baseline: configured.json\n", baseline=given)
+    named = size.inputs(task, now)
+
+    assert named["baseline"] == hashlib.sha256(given.read_bytes()).hexdigest()
+    assert named["baseline file"] == str(given)
+    assert weigh(now, task)["baseline"] == str(given)
+    baseline(given, plain=2)
+    assert size.inputs(task, now)["baseline"] != named["baseline"]
+
+
+def test_the_configured_baseline_is_called_as_it_is_written(tmp_path: Path) -> None:
+    """Relative to the configuration, not by its place on this machine; it must be there."""
+    now, task, _ = opened(tmp_path, more="baseline: sizes.json\n")
+    with pytest.raises(InputError, match="cannot be read"):
+        size.inputs(task, now)
+
+    baseline(tmp_path / "sizes.json", plain=1)
+    assert weigh(now, task)["baseline"] == "sizes.json"
+
+
+def test_a_given_baseline_may_be_missing(tmp_path: Path) -> None:
+    """The step before it found none: nothing is compared, and that is said."""
+    more = "budgets: [{artifact: load_and_run, growth: 1 KiB}]\n"
+    now, task, said = opened(tmp_path, more=more, baseline=tmp_path / "none.json")
+    result = weigh(now, task)
+
+    missing = f"there is no {tmp_path / 'none.json'}"
+    assert result["baseline"] == f"none: {missing}"
+    assert [row["growth_bytes"] for row in result["artifacts"]] == [None, None]
+    assert [row["status"] for row in result["budgets"]] == ["skipped"]
+    assert result["exit code"] == 0
+    assert f"there is no baseline {tmp_path / 'none.json'}, so growth" in said.getvalue()
+    assert size.inputs(task, now)["baseline"] == "not there"

@@ -1,0 +1,132 @@
+"""The verdict stage: how scenarios that have no result are told, and what it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.errors import InfrastructureFailure, MegtrimError, ProductFailure
+from megtrim.midout.keepset import dump_keep_set
+from megtrim.midout.trace import TraceFailure, TraceProblem
+from megtrim.plan.graph import HEADER, PROFILE, VERDICT, tasks, trace_task, verify_task
+from megtrim.stages import kept, verdict
+from megtrim.stages.context import Context
+from megtrim.verdict.kinds import ScenarioStatus
+from unit.stages.support import context, keep_set
+
+
+@pytest.fixture
+def now(tmp_path: Path) -> Context:
+    """A context in committed mode."""
+    return replace(context(tmp_path)[0], committed=True)
+
+
+def only(context: Context) -> Scenario:
+    [scenario] = all_scenarios(context.loaded.config)
+    return scenario
+
+
+def done(context: Context, task: str, files: dict[str, str], **result: Any) -> None:
+    """Let a task have left these files."""
+    stage, _, name = task.partition("/")
+
+    def produce(folder: Path) -> dict[str, Any]:
+        for file, text in files.items():
+            (folder / file).write_text(text, encoding="utf-8")
+        return result
+
+    context.done[task] = context.store.ensure(stage, name, {}, produce)[0]
+
+
+STALE = TraceFailure(TraceProblem.STALE, "m/s@any: the model changed", hint="trace it again")
+
+
+@pytest.mark.parametrize(
+    ("failed", "failure", "status"),
+    [
+        ("verify", STALE, ScenarioStatus.TRACE),
+        ("verify", ProductFailure("it crashed"), ScenarioStatus.ENGINE_ERROR),
+        ("verify", InfrastructureFailure("no phone"), ScenarioStatus.INFRASTRUCTURE),
+        ("profile", ProductFailure("it crashed"), ScenarioStatus.TRACE),
+        ("profile", InfrastructureFailure("no phone"), ScenarioStatus.INFRASTRUCTURE),
+    ],
+)
+def test_what_failed_says_how_a_scenario_ended(
+    now: Context, failed: str, failure: MegtrimError, status: ScenarioStatus
+) -> None:
+    """A scenario that is not what was traced is a matter of its trace, whoever finds out."""
+    task = {"verify": verify_task, "profile": trace_task}[failed](only(now))
+    now.failed[task] = failure
+
+    result = verdict._scenario(only(now), now, 7, None)
+
+    assert (result.status, result.regions) == (status, 7)
+    assert result.text == failure.message.splitlines()[0]
+
+
+def test_the_command_to_see_it_again_keeps_the_mode(now: Context) -> None:
+    """Without it, everything would be traced first."""
+    traced = replace(now, committed=False)
+
+    assert verdict._reproduce(only(now), now) == (
+        "megtrim verify --config megtrim.yaml --committed --probe m -- --cpu"
+    )
+    assert verdict._reproduce(only(now), traced) == (
+        "megtrim verify --config megtrim.yaml --probe m -- --cpu"
+    )
+
+
+def test_regions_of_a_scenario_come_from_its_trace_or_the_committed_file(now: Context) -> None:
+    """Whichever of them was used."""
+    assert kept.traced_regions(now) == {}
+    done(now, HEADER, {"keepset.json": dump_keep_set(keep_set(1, 2, 3))})
+    assert kept.traced_regions(now) == {"m/s@any": 3}
+
+    traced = replace(now, committed=False)
+    assert kept.traced_regions(traced) == {}
+    done(now, trace_task(only(now)), {}, regions=5)
+    assert kept.traced_regions(traced) == {"m/s@any": 5}
+
+
+class Texts:
+    """An engine without names."""
+
+    def texts(self) -> dict[str, str]:
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("committed", "held", "of_tags"),
+    [(False, 4, [("kern", 2, 3), ("other", 0, 1)]), (True, 0, [("kern", 2, 0)])],
+)
+def test_a_profile_build_that_a_trap_made_is_not_counted(
+    now: Context, committed: bool, held: int, of_tags: list[tuple[str, int, int]]
+) -> None:
+    """The next run does not make it, and its verdict must be the same."""
+    here = replace(now, committed=committed, engine=cast(Any, Texts()))
+    done(here, HEADER, {"keepset.json": dump_keep_set(keep_set(1, 2))})
+    done(here, PROFILE, {"regions.txt": "kern<1>\nkern<2>\nkern<3>\nother<1>\n"})
+    every = {task.id: task for task in tasks(here.loaded.config, committed=committed)}
+
+    use = kept.regions_use(every[VERDICT], here)
+
+    assert (use.held, use.kept) == (held, 2)
+    assert [(each.tag, each.kept, each.held) for each in use.by_tag] == of_tags
+
+
+@pytest.mark.parametrize(("committed", "subjects"), [(True, []), (False, ["build/profile"])])
+def test_only_stages_of_the_plan_are_checked(
+    now: Context, committed: bool, subjects: list[str]
+) -> None:
+    """A profile build that was made for a trap and failed is not one of them."""
+    here = replace(now, committed=committed)
+    here.failed[PROFILE] = ProductFailure("it does not compile")
+    every = {task.id: task for task in tasks(here.loaded.config, committed=committed)}
+
+    checks = verdict._stage_checks(every[VERDICT], here)
+
+    assert [check.subject for check in checks] == subjects
