@@ -1,22 +1,35 @@
 """The verdict as JUnit XML: flat suites, one for each stage, one case for each check.
 
 Pure. A product failure is a failure, what keeps a check from being made is an error, what says
-nothing is skipped. The library that writes has ways to turn a case green or to stop: a failure
-without message and output, a time of 0, a lone surrogate. None of them can be reached from here.
+nothing is skipped. Publishers trust the totals in the attributes, need a name for each suite and
+a time for each case, and take cases of one name for tries of one test. The library that writes
+has ways to turn a case green or to stop: a failure without message and output, a time of 0, a
+lone surrogate. None of them can be reached from here.
 """
 
 from __future__ import annotations
 
-from itertools import count, groupby
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from html import escape
+from itertools import groupby
 from typing import assert_never
 
 from junit_xml import TestCase, TestSuite, to_xml_report_string
 
 from megtrim.report.text import clean, one_line, path_in_project
+from megtrim.report.words import grouped, to_look_at
 from megtrim.verdict.kinds import CheckKind, CheckStatus
 from megtrim.verdict.model import Check, Verdict
 
-_OUTPUT_LIMIT = 20_000
+LIMIT = 16 * 1024 * 1024
+"""Bytes of the document. Details of the mildest checks go first, then these checks themselves."""
+
+_OUTPUT_LIMIT = 10_000
+_COMMAND_LIMIT = 2_000
+_TAGS_BYTES = 600
+"""More than the tags of a case, or of the document and a suite, without their texts."""
 _LEAST_TIME_S = 0.001
 
 _STAGES = {
@@ -33,63 +46,159 @@ _STAGES = {
     CheckKind.SIZE: "size",
     CheckKind.GROWTH: "size",
 }
-_ORDER = tuple(dict.fromkeys(_STAGES.values()))
+_REST = "report"
+_ORDER = (*dict.fromkeys(_STAGES.values()), _REST)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """One case as it will be written."""
+
+    stage: str
+    name: str
+    status: CheckStatus
+    kind: str
+    message: str
+    output: str
+    file: str
+    line: int
+    time_s: float
+
+    @property
+    def weight(self) -> int:
+        texts = (self.name, self.kind, self.message, self.output, self.file)
+        return _TAGS_BYTES + sum(len(escape(text).encode()) for text in texts)
 
 
 def render(verdict: Verdict) -> str:
     """Return the whole XML document; it holds no clock and no host name."""
-    checks = sorted(verdict.checks, key=_place)
-    taken: set[str] = set()
+    cases = _cases(verdict)
     suites = [
-        TestSuite(f"megtrim.{stage}", [_case(check, stage, taken) for check in group])
-        for stage, group in groupby(checks, key=lambda check: _STAGES[check.kind])
+        TestSuite(f"megtrim.{stage}", [_written(case) for case in group])
+        for stage, group in groupby(cases, key=lambda case: case.stage)
     ]
     text: str = to_xml_report_string(suites, prettyprint=False, encoding="utf-8")
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{text.rstrip()}\n'
+    skipped = sum(case.is_skipped() for suite in suites for case in suite.test_cases)
+    # The library gives the whole neither a name nor what was skipped.
+    named = text.rstrip().replace(
+        "<testsuites", f'<testsuites name="megtrim" skipped="{skipped}"', 1
+    )
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{named}\n'
+
+
+def _cases(verdict: Verdict) -> list[_Case]:
+    """Return what there is room for, in the order of the stages; the worst checks choose first.
+
+    Every check is to be there before any of them says more than one line.
+    """
+    names = dict(_names(sorted(verdict.checks, key=_place)))
+    room = LIMIT - _TAGS_BYTES * (len(_ORDER) + 2)
+    cases: dict[str, _Case] = {}
+    left_out: list[Check] = []
+    for check in _worst_first(verdict):
+        case = _case(check, names[check.id])
+        if case.weight <= room:
+            cases[check.id] = case
+            room -= case.weight
+        else:
+            left_out.append(check)
+    for check in _worst_first(verdict):
+        if check.id in cases:
+            case = replace(cases[check.id], output=_output(check))
+            more = case.weight - cases[check.id].weight
+            if more <= room:
+                cases[check.id] = case
+                room -= more
+    ordered = [cases[id_] for id_ in names if id_ in cases]
+    return ordered if not left_out else [*ordered, _others(left_out, verdict)]
+
+
+def _worst_first(verdict: Verdict) -> tuple[Check, ...]:
+    attention = to_look_at(verdict)
+    known = {check.id for check in attention}
+    return (*attention, *(check for check in verdict.checks if check.id not in known))
 
 
 def _place(check: Check) -> tuple[int, str]:
     return _ORDER.index(_STAGES[check.kind]), check.id
 
 
-def _case(check: Check, stage: str, taken: set[str]) -> TestCase:
-    case = TestCase(
-        _unique_name(check.id, taken),
-        classname=f"megtrim.{stage}",
-        elapsed_sec=max(check.time_s, _LEAST_TIME_S),
+def _names(checks: Iterable[Check]) -> Iterator[tuple[str, str]]:
+    """Yield id and name to show; names that differ only in what cannot be shown are numbered."""
+    taken: set[str] = set()
+    tries: Counter[str] = Counter()
+    for check in checks:
+        shown = unique = one_line(check.id) or "check"
+        while unique in taken:
+            tries[shown] += 1
+            unique = f"{shown} ({tries[shown] + 1})"
+        taken.add(unique)
+        yield check.id, unique
+
+
+def _case(check: Check, name: str) -> _Case:
+    message = _message(check)
+    return _Case(
+        stage=_STAGES[check.kind],
+        name=name,
+        status=check.status,
+        kind=str(check.kind),
+        message=message,
+        output=message,
         file=path_in_project(check.file),
         line=check.line,
+        time_s=max(check.time_s, _LEAST_TIME_S),
     )
-    message = one_line(check.text) or f"{check.kind} {check.status}"
-    output = _output(check, message)
-    match check.status:
+
+
+def _message(check: Check) -> str:
+    return one_line(check.text) or f"{check.kind} {check.status}"
+
+
+def _others(checks: list[Check], verdict: Verdict) -> _Case:
+    """Return one case for all that there is no room for; it ends as the worst of them."""
+    message = f"{grouped(len(checks))} more checks than this file holds: verdict.json has all"
+    return _Case(
+        stage=_REST,
+        name="further checks",
+        status=checks[0].status,
+        kind="further",
+        message=message,
+        output=message,
+        file=path_in_project(verdict.config),
+        line=1,
+        time_s=_LEAST_TIME_S,
+    )
+
+
+def _written(case: _Case) -> TestCase:
+    written = TestCase(
+        case.name,
+        classname=f"megtrim.{case.stage}",
+        elapsed_sec=case.time_s,
+        file=case.file,
+        line=case.line,
+    )
+    match case.status:
         case CheckStatus.PASS:
-            case.stdout = output
+            written.stdout = case.output
         case CheckStatus.FAIL:
-            case.add_failure_info(message, output, str(check.kind))
+            written.add_failure_info(case.message, case.output, case.kind)
         case CheckStatus.INFRASTRUCTURE:
-            case.add_error_info(message, output, "infrastructure")
+            written.add_error_info(case.message, case.output, "infrastructure")
         case CheckStatus.UNVERIFIED | CheckStatus.INCONCLUSIVE | CheckStatus.SKIPPED:
-            said = message.startswith(str(check.status))
-            case.add_skipped_info(message if said else f"{check.status}: {message}", output)
+            said = case.message.startswith(str(case.status))
+            message = case.message if said else f"{case.status}: {case.message}"
+            written.add_skipped_info(message, case.output)
         case _:
-            assert_never(check.status)
-    return case
+            assert_never(case.status)
+    return written
 
 
-def _unique_name(name: str, taken: set[str]) -> str:
-    """Return ``name`` as it can be shown; names that differ only in what cannot be are numbered."""
-    shown = one_line(name) or "check"
-    spellings = (shown if number == 1 else f"{shown} ({number})" for number in count(1))
-    unique = next(spelling for spelling in spellings if spelling not in taken)
-    taken.add(unique)
-    return unique
-
-
-def _output(check: Check, message: str) -> str:
-    parts = [message, clean(check.detail, limit=_OUTPUT_LIMIT).strip("\n")]
+def _output(check: Check) -> str:
+    parts = [_message(check), clean(check.detail, limit=_OUTPUT_LIMIT).strip("\n")]
     if check.hint:
         parts.append(f"what to do: {one_line(check.hint)}")
     if check.reproduce:
-        parts.append(f"to see it again: {one_line(check.reproduce, limit=4000)}")
+        parts.append(f"to see it again: {one_line(check.reproduce, limit=_COMMAND_LIMIT)}")
     return "\n".join(part for part in parts if part)

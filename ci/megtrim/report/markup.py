@@ -7,9 +7,14 @@ after ``#`` and addresses in plain text, but never inside code.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from megtrim.report.text import clean, one_line
+
+T = TypeVar("T")
+
+MOST_ROWS = 100
 
 _LONGEST_CODE = 200
 _LONGEST_PROSE = 500
@@ -18,7 +23,7 @@ _PLAIN_IN_CODE = re.compile(r"[^`|\\\n$]+")
 _SPECIAL = re.compile(
     r"(?P<escape>[\\`*_{}\[\]~|!])"
     r"|(?P<entity>[<>&$])"
-    r"|(?P<link>[@#]|:(?=//)|(?i:\bwww(?=\.)|\bgh(?=-[0-9])|\bmailto(?=:)|\bxmpp(?=:)))"
+    r"|(?P<link>[@#]|:(?=//)|(?i:(?<![a-z0-9])(?:www(?=\.)|gh(?=-[0-9])|mailto(?=:)|xmpp(?=:))))"
 )
 _OPENS_A_BLOCK = re.compile(r"(?:[-+=]+|[0-9]+[.)])(?= |$)")
 
@@ -33,8 +38,9 @@ def code(text: str) -> str:
         return ""
     if _PLAIN_IN_CODE.fullmatch(line):
         return f"`{line}`"
+    # The tag is HTML, so what looks for addresses of people still looks inside it.
     inert = re.sub(r"[!-/:-@\[-`{-~]", lambda found: _entity(found.group()), line)
-    return f"<code>{inert}</code>"
+    return f"<code>{inert.replace('&#64;', '&#64;' + _BREAK)}</code>"
 
 
 def prose(text: str) -> str:
@@ -76,3 +82,12 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     names = [name.removesuffix(">") for name in head]
     rules = ["---:" if name.endswith(">") else "---" for name in head]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (names, rules, *rows))
+
+
+def bounded_table(
+    head: Sequence[str], items: Sequence[T], row: Callable[[T], Sequence[str]]
+) -> str:
+    """Return a table of the first hundred items, and how many more there are."""
+    more = len(items) - MOST_ROWS
+    note = f"\n\n*{more:,} more in the HTML report.*" if more > 0 else ""
+    return table(head, [row(item) for item in items[:MOST_ROWS]]) + note

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from megtrim.config.units import format_bytes, format_growth
 from megtrim.report.treemap import layout
-from megtrim.report.words import grouped, percent
+from megtrim.report.words import grouped, growth_of, percent
 from megtrim.verdict.model import ArtifactSizes, BudgetRow, RegionsUse, VariantSize
 
 _COLOURS = 8
@@ -44,6 +44,8 @@ class Bar:
     text: str
     exact: str
     share: str
+    growth: str
+    """Since the baseline; empty where there is none."""
     width: str
     segments: tuple[Segment, ...]
     enlarged: tuple[Segment, ...]
@@ -99,6 +101,7 @@ def size_picture(artifact: ArtifactSizes) -> SizePicture:
             text=format_bytes(size.size_bytes),
             exact=grouped(size.size_bytes),
             share=percent(size.share),
+            growth=growth_of(size),
             width=_percentage(totals[size.variant], scale),
             segments=_segments(parts[size.variant], colours, scale),
             enlarged=_segments(parts[size.variant], colours, totals[size.variant]),

@@ -21,6 +21,8 @@ from unit.verdict.examples import (
     TUNED,
     big,
     budget,
+    by_committed,
+    compared,
     facts,
     failing,
     hostile,
@@ -206,6 +208,30 @@ def test_sections_budgets_and_regions_have_their_numbers_in_words() -> None:
     assert "megdnn_fp32_sgemv<0> AlgoF32Gemv::get_workspace mobilenet-s/default@any, " in text
     assert "megdnn_fallback_winograd 0 of 212 No scenario runs any of them." in text
     assert "FUSE_ADD_RELU resnet18-s" in text
+
+
+def test_growth_stands_beside_the_size() -> None:
+    """Where the baseline holds the file, and the baseline is named once above."""
+    text = Page(html.render(compared())).text
+
+    assert "Size Growth is measured against main at 2981d11. load_and_run stripped" in text
+    assert "plain 37.5 MiB 39,300,016 bytes 0 B 100.0%" in text
+    assert "profile 39.3 MiB 41,204,312 bytes 104.8%" in text
+    assert "reduced 2.5 MiB 2,641,920 bytes -2 KiB 6.7%" in text
+    assert "Growth is measured" not in Page(html.render(passing())).text
+
+
+def test_a_committed_keep_set_shows_what_is_kept_alone() -> None:
+    """No profile build said of how many: no map, no number that is nobody's."""
+    page = Page(html.render(by_committed()))
+
+    assert "Regions kept 149 by the committed keep set" in page.text
+    assert "Regions 149 Find" in page.text
+    assert "megdnn_fp32_sgemv 2 region meaning for" in page.text
+    assert "most held" not in page.text
+    assert "A tile is a tag" not in page.text
+    assert not [a for _, a in page.elements if a.get("class") == "map"]
+    assert [a for _, a in Page(html.render(passing())).elements if a.get("class") == "map"]
 
 
 def test_tags_are_ordered_by_what_was_kept() -> None:

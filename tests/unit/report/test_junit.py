@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +16,7 @@ from junitparser import JUnitXml
 
 from megtrim.report import junit
 from megtrim.verdict.join import join
-from megtrim.verdict.kinds import CheckKind, CheckStatus
+from megtrim.verdict.kinds import CheckKind, CheckStatus, decide
 from megtrim.verdict.model import Check, Verdict
 from unit.verdict.examples import (
     RESNET,
@@ -70,7 +72,8 @@ def test_another_reader_sees_the_same_totals(make: Callable[[], Verdict]) -> Non
     read.update_statistics()  # type: ignore[no-untyped-call]
     assert (read.tests, read.failures, read.errors, read.skipped) == expected
     root = ET.fromstring(text)
-    assert (root.attrib["tests"], root.attrib["failures"]) == (str(expected[0]), str(expected[1]))
+    named = [root.attrib[name] for name in ("tests", "failures", "errors", "skipped")]
+    assert named == [str(number) for number in expected]
 
 
 def test_suites_are_flat_and_in_the_order_of_the_stages() -> None:
@@ -204,12 +207,104 @@ def test_names_that_look_the_same_are_told_apart() -> None:
     assert sorted(cases(replace(passing(), checks=checks))) == ["a", "a (2)", "a (3)", "a (4)"]
 
 
+def test_a_name_that_is_taken_is_passed_over() -> None:
+    """A number is not given twice, not even to who has it in the name."""
+    names = ("a", "a (2)", "a\x1b[0m", "a\x1b[1m")
+    checks = tuple(replace(build_check("x", 1.0), id=name) for name in names)
+
+    assert sorted(cases(replace(passing(), checks=checks))) == ["a", "a (2)", "a (2) (2)", "a (3)"]
+
+
+def bomb(statuses: tuple[CheckStatus, ...], count: int, detail: str, text: str = "x") -> Verdict:
+    """Return a verdict with ``count`` checks of each status."""
+    checks = tuple(
+        replace(build_check("x", 1.0), id=f"{status}:{n}", status=status, detail=detail, text=text)
+        for n in range(count)
+        for status in statuses
+    )
+    return replace(passing(), checks=checks, verdict=decide(statuses))
+
+
+def test_a_bomb_of_details_loses_those_of_the_mildest() -> None:
+    """The file is bounded; the failures keep what they say, and every check is still there."""
+    verdict = bomb((CheckStatus.PASS, CheckStatus.FAIL), 1_500, "&" * 10_000_000)
+    text = junit.render(verdict)
+
+    assert 15_000_000 < len(text.encode()) <= junit.LIMIT == 16 * 1024 * 1024
+    told = {
+        case.attrib["name"]: len("".join(case.itertext())) > 9_000
+        for case in ET.fromstring(text).iter("testcase")
+    }
+    assert len(told) == 3_000
+    assert sum(told.values()) == sum(told[name] for name in told if name.startswith("fail"))
+    assert 200 < sum(told.values()) < 330
+    assert told["fail:0"]
+    assert not told["fail:1499"]
+
+
+def test_a_bomb_of_checks_is_one_case_for_those_without_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It ends as the worst of them, and says how many there are."""
+    monkeypatch.setattr(junit, "LIMIT", 100_000)
+    order = (CheckStatus.PASS, CheckStatus.INFRASTRUCTURE, CheckStatus.FAIL)
+    text = junit.render(bomb(order, 100, "", '"' * 500))
+    root = ET.fromstring(text)
+
+    assert 45_000 < len(text.encode()) <= 100_000
+    (further,) = root[-1]
+    shown = int(root.attrib["tests"]) - 1
+    assert (root[-1].attrib["name"], further.attrib["name"]) == ("megtrim.report", "further checks")
+    assert outcome(further) == "failure"
+    assert further[0].attrib == {
+        "type": "further",
+        "message": f"{300 - shown} more checks than this file holds: verdict.json has all",
+    }
+    assert further.attrib["classname"] == "megtrim.report"
+    assert [case.attrib["name"] for case in root[0]] == sorted(f"fail:{n}" for n in range(shown))
+
+
+def test_the_other_checks_end_as_the_worst_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left out is no failure where all failures are in."""
+    monkeypatch.setattr(junit, "LIMIT", 100_000)
+    few = bomb((CheckStatus.FAIL, CheckStatus.PASS), 1, "")
+    many = bomb((CheckStatus.INFRASTRUCTURE, CheckStatus.PASS), 150, "")
+    both = replace(few, checks=few.checks + many.checks[2:], verdict=decide([CheckStatus.FAIL]))
+    (further,) = ET.fromstring(junit.render(both))[-1]
+    assert outcome(further) == "error"
+
+    calm = bomb((CheckStatus.PASS,), 1_000, "")
+    (further,) = ET.fromstring(junit.render(calm))[-1]
+    assert outcome(further) == "passed"
+
+
+def test_the_package_reads_no_xml() -> None:
+    """What parses no XML can be blown up by none; one library writes it, in one place."""
+    package = Path(junit.__file__).parents[1]
+    parsers = r"^\s*(?:import|from)\s+(?:xml|lxml|defusedxml|junitparser|bs4)\b"
+    words = re.compile(parsers, re.MULTILINE)
+    found = {
+        str(path.relative_to(package))
+        for path in sorted(package.rglob("*.py"))
+        if words.search(path.read_text(encoding="utf-8"))
+    }
+    writers = {
+        str(path.relative_to(package))
+        for path in sorted(package.rglob("*.py"))
+        if "junit_xml" in path.read_text(encoding="utf-8")
+    }
+
+    assert found == set()
+    assert writers == {"report/junit.py"}
+    assert words.search("    from xml.dom import minidom")
+
+
 def test_equal_verdicts_give_equal_bytes_without_clock_or_host() -> None:
     """Two machines write the same file."""
     text = junit.render(failing())
 
     assert text == junit.render(failing())
-    assert text.startswith('<?xml version="1.0" encoding="utf-8"?>\n<testsuites ')
+    assert text.startswith('<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="megtrim" ')
     assert text.endswith("</testsuites>\n")
     assert "timestamp" not in text
     assert "hostname" not in text

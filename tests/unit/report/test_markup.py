@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.report.markup import block, code, fold, prose, table
+from megtrim.report.markup import block, bounded_table, code, fold, prose, table
 from megtrim.report.text import one_line
 
 
@@ -23,6 +23,7 @@ from megtrim.report.text import one_line
         ("GH-12 and gh-x", "GH<!-- -->-12 and gh-x"),
         ("https://a.b", "https:<!-- -->//a.b"),
         ("www.a.b", "www<!-- -->.a.b"),
+        ("_www.a.b awww.a", r"\_www<!-- -->.a.b awww.a"),
         ("mailto:a", "mailto<!-- -->:a"),
         ("<img src=x>", "&#60;img src=x&#62;"),
         ("&lt;", "&#38;lt;"),
@@ -57,6 +58,7 @@ def test_a_sentence_is_inert(text: str, expected: str) -> None:
         ("`", "<code>&#96;</code>"),
         ("$`x`$", "<code>&#36;&#96;x&#96;&#36;</code>"),
         ("w|www.x.y", "<code>w&#124;www&#46;x&#46;y</code>"),
+        ("\\a@b.c", "<code>&#92;a&#64;<!-- -->b&#46;c</code>"),
     ],
 )
 def test_code_is_one_line_that_a_table_can_hold(text: str, expected: str) -> None:
@@ -83,6 +85,16 @@ def test_folds_and_tables() -> None:
     """A column whose head ends with > is set to the right."""
     assert fold("T", "B") == "<details><summary>T</summary>\n\nB\n\n</details>"
     assert table(("a", "b>"), [("1", "2")]) == "| a | b |\n| --- | ---: |\n| 1 | 2 |"
+
+
+def test_a_table_shows_a_hundred_rows_and_counts_the_rest() -> None:
+    """Each row is made of an item, and only if it is shown."""
+    short = bounded_table(("n",), range(100), lambda number: (str(number),))
+    assert short == table(("n",), [(str(number),) for number in range(100)])
+
+    long = bounded_table(("n",), range(1_101), lambda number: (str(99 // (100 - number)),))
+    assert long.startswith("| n |\n| --- |\n| 0 |\n")
+    assert long.endswith("\n| 99 |\n\n*1,001 more in the HTML report.*")
 
 
 @given(st.text(st.characters(exclude_categories=[]), max_size=100))

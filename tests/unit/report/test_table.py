@@ -7,7 +7,7 @@ from dataclasses import replace
 from megtrim.report import table
 from megtrim.verdict.join import join
 from megtrim.verdict.model import RegionsUse
-from unit.verdict.examples import facts, failing, hostile, passing
+from unit.verdict.examples import by_committed, compared, facts, failing, hostile, passing
 
 
 def test_a_pass_in_full() -> None:
@@ -22,6 +22,36 @@ def test_a_pass_in_full() -> None:
         "\n"
         "verdict: pass. load_and_run: 37.5 MiB → 2.5 MiB (6.7% of plain), "
         "3 of 3 scenarios verified, 149 of 900 regions kept\n"
+    )
+
+
+def test_growth_has_a_column_where_there_is_a_baseline() -> None:
+    """And the baseline a line of its own."""
+    assert table.render(compared()).startswith(
+        "load_and_run\n"
+        "  variant       bytes      size  % of plain  growth  regions kept  verdict\n"
+        "  -------  ----------  --------  ----------  ------  ------------  -------\n"
+        "  plain    39,300,016  37.5 MiB      100.0%     0 B             -\n"
+        "  profile  41,204,312  39.3 MiB      104.8%       -    900 of 900\n"
+        "  reduced   2,641,920   2.5 MiB        6.7%  -2 KiB    149 of 900  pass\n"
+        "\n"
+        "baseline: main at 2981d11\n"
+        "\n"
+        "verdict: pass. load_and_run: "
+    )
+
+
+def test_a_committed_keep_set_shows_what_is_kept_alone() -> None:
+    """No profile build said of how many."""
+    assert table.render(by_committed()) == (
+        "load_and_run\n"
+        "  variant       bytes      size  % of plain  regions kept  verdict\n"
+        "  -------  ----------  --------  ----------  ------------  -------\n"
+        "  plain    39,300,016  37.5 MiB      100.0%             -\n"
+        "  reduced   2,641,920   2.5 MiB        6.7%           149  pass\n"
+        "\n"
+        "verdict: pass. load_and_run: 37.5 MiB → 2.5 MiB (6.7% of plain), "
+        "3 of 3 scenarios verified, 149 regions kept\n"
     )
 
 

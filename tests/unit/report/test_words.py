@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.report.words import budget_of, grouped, percent, seconds, to_look_at
+from megtrim.report.words import (
+    grouped,
+    growth_of,
+    kept_of_held,
+    percent,
+    regions_of,
+    seconds,
+    to_look_at,
+)
 from megtrim.verdict.join import join
-from unit.verdict.examples import budget, facts, failing, passing, unverified
+from megtrim.verdict.model import RegionsUse
+from unit.verdict.examples import compared, facts, failing, passing, unverified
 
 
 @pytest.mark.parametrize(
@@ -41,12 +50,25 @@ def test_what_needs_a_person_comes_the_worst_first() -> None:
     assert [check.kind for check in to_look_at(join(facts(scenarios=())))] == ["coverage"]
 
 
-def test_a_budget_is_found_by_artifact_and_variant() -> None:
-    """Neither alone is enough."""
-    rows = (budget(variant="plain"), budget(artifact="lib"), budget())
-    verdict = join(facts(budgets=rows))
+@pytest.mark.parametrize(
+    ("held", "kept", "expected"),
+    [
+        (900, 149, ["", "900 of 900", "149 of 900"]),
+        (900, 0, ["", "900 of 900", "900 of 900"]),
+        (0, 1_490, ["", "", "1,490"]),
+        (0, 0, ["", "", ""]),
+    ],
+)
+def test_regions_of_each_variant(held: int, kept: int, expected: list[str]) -> None:
+    """Of those that a profile build holds, where there is one."""
+    verdict = join(facts(regions=RegionsUse(held=held, kept=kept, by_tag=())))
 
-    assert budget_of(verdict, "load_and_run", "reduced") == rows[2]
-    assert budget_of(verdict, "lib", "reduced") == rows[1]
-    assert budget_of(verdict, "load_and_run", "plain") == rows[0]
-    assert budget_of(verdict, "lib", "plain") is None
+    assert [regions_of(size, verdict) for size in verdict.artifacts[0].sizes] == expected
+
+
+def test_kept_and_growth_in_words() -> None:
+    """Nothing stands where nothing is known."""
+    sizes = compared().artifacts[0].sizes
+
+    assert (kept_of_held(1_149, 1_900), kept_of_held(1_149, 0)) == ("1,149 of 1,900", "1,149")
+    assert [growth_of(size) for size in sizes] == ["0 B", "", "-2 KiB"]

@@ -1,0 +1,91 @@
+"""The few lines that a code host shows beside the changed files: what failed, and what it lacks.
+
+Pure; part of the report room. GitHub shows ten errors and ten warnings of a step and drops the
+rest without a word, so the tenth says how many more there are. Who prints them escapes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from megtrim.report.text import one_line, path_in_project
+from megtrim.report.words import grouped, to_look_at
+from megtrim.verdict.kinds import CheckKind, CheckStatus
+from megtrim.verdict.model import Check, Verdict
+
+MOST_OF_A_LEVEL = 10
+"""Of a step; two levels of ten are below the 50 of a job."""
+
+_LONGEST_ID = 150
+_LONGEST_SENTENCE = 400
+
+
+class Level(StrEnum):
+    """How loud an annotation is."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotation:
+    """One of them; title and message are one line each."""
+
+    level: Level
+    file: str
+    """Relative to the project."""
+    line: int
+    title: str
+    message: str
+
+
+def annotate(verdict: Verdict) -> tuple[Annotation, ...]:
+    """Return an error for each failure and a warning for each thing that is not known.
+
+    At most ten of each. What is pending for a device is one warning, however many scenarios wait.
+    """
+    levels: dict[Level, list[Check]] = {level: [] for level in Level}
+    pending: set[str] = set()
+    for check in to_look_at(verdict):
+        waits = check.kind is CheckKind.DEVICE and check.status is CheckStatus.UNVERIFIED
+        if waits and check.text in pending:
+            continue
+        if waits:
+            pending.add(check.text)
+        level = Level.ERROR if check.status is CheckStatus.FAIL else Level.WARNING
+        levels[level].append(check)
+    return tuple(
+        annotation
+        for level, checks in levels.items()
+        for annotation in _bounded(level, checks, verdict)
+    )
+
+
+def _bounded(level: Level, checks: list[Check], verdict: Verdict) -> list[Annotation]:
+    if len(checks) <= MOST_OF_A_LEVEL:
+        return [_annotation(level, check) for check in checks]
+    shown = MOST_OF_A_LEVEL - 1
+    further = Annotation(
+        level=level,
+        file=path_in_project(verdict.config),
+        line=1,
+        title=f"megtrim: {grouped(len(checks) - shown)} more",
+        message=f"{grouped(len(checks) - shown)} more {level}s are in the report of this run",
+    )
+    return [*(_annotation(level, check) for check in checks[:shown]), further]
+
+
+def _annotation(level: Level, check: Check) -> Annotation:
+    parts = [one_line(check.text, limit=_LONGEST_SENTENCE) or f"{check.kind} {check.status}"]
+    if check.hint:
+        parts.append(f"What to do: {one_line(check.hint, limit=_LONGEST_SENTENCE)}")
+    if check.reproduce:
+        parts.append(f"To see it again: {one_line(check.reproduce, limit=_LONGEST_SENTENCE)}")
+    return Annotation(
+        level=level,
+        file=path_in_project(check.file),
+        line=check.line,
+        title=f"megtrim {check.status}: {one_line(check.id, limit=_LONGEST_ID)}",
+        message=". ".join(parts),
+    )

@@ -1,0 +1,188 @@
+"""The verdict as the one comment on a pull request; ``report.md`` and the job summary are the same.
+
+Pure. Verdict and sizes stand first, then what needs a person, then folded details. Parts come in
+the order of their importance; what does not fit is left out whole and said so. Names, texts and
+logs are foreign: :mod:`megtrim.report.markup` writes every one of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from megtrim.report import folded, sizes
+from megtrim.report.markup import block, bounded_table, code, fold, prose
+from megtrim.report.signs import CHECK_SIGNS, VERDICT_SIGNS
+from megtrim.report.text import one_line
+from megtrim.report.words import MEANINGS, grouped, to_look_at
+from megtrim.verdict.kinds import CheckKind, CheckStatus, VerdictKind
+from megtrim.verdict.model import Check, Verdict
+
+T = TypeVar("T")
+
+LIMIT = 65_000
+"""Bytes of UTF-8. A comment may have 65,536 characters, however they are counted."""
+
+_NOTE_ROOM = 500
+_MOST_CHECKS = 10
+_MOST_LINES = 20
+_MOST_MISSING = 50
+_MOST_DETAIL = 2_000
+
+_ADDRESS = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?/[A-Za-z0-9._~/-]{1,300}")
+
+_QUIET_ON_DEVICES = (
+    CheckStatus.UNVERIFIED,
+    CheckStatus.INCONCLUSIVE,
+    CheckStatus.PASS,
+    CheckStatus.SKIPPED,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Links:
+    """Where the rest is."""
+
+    run: str = ""
+    """Address of the run, or empty. What is no plain http address is not linked."""
+    artifact: str = ""
+    """Name of the run's artifact that holds the whole report, or empty."""
+
+
+NOWHERE = Links()
+
+
+def render(verdict: Verdict, *, links: Links = NOWHERE) -> str:
+    """Return the text, of at most ``LIMIT`` bytes; equal verdicts and links give equal texts."""
+    last = _where(links)
+    shown: list[str] = []
+    left_out: Counter[str] = Counter()
+    room = LIMIT - _NOTE_ROOM - _weight(last)
+    for name, part in _parts(verdict):
+        weight = _weight(part)
+        if weight <= room:
+            shown.append(part)
+            room -= weight
+        else:
+            left_out[name] += 1
+    if left_out:
+        names = ", ".join(f"{name} ({n})" if n > 1 else name for name, n in left_out.items())
+        shown.append(f"*Left out, because a comment is bounded: {names}. The HTML report has all.*")
+    return "\n\n".join(part for part in (*shown, last) if part) + "\n"
+
+
+def _weight(part: str) -> int:
+    return len(part.encode()) + 2
+
+
+def _where(links: Links) -> str:
+    run = f"[This run]({links.run})" if _ADDRESS.fullmatch(links.run) else ""
+    if links.artifact:
+        return f"{run or 'This run'} keeps the whole report as its artifact {code(links.artifact)}."
+    return f"{run} has the rest." if run else ""
+
+
+def _parts(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    """Yield what a part is called and its text, the most important first."""
+    yield "verdict", _opening(verdict)
+    if verdict.artifacts:
+        yield "table of sizes", sizes.table(verdict)
+    attention = [check for check in to_look_at(verdict) if not _is_quiet(check)]
+    for check in attention[:_MOST_CHECKS]:
+        yield "check", _check(check, verdict)
+    if attention[_MOST_CHECKS:]:
+        yield "further checks", _further(attention[_MOST_CHECKS:])
+    if any(map(_is_quiet, verdict.checks)):
+        yield "devices", _devices(verdict)
+    if verdict.warnings:
+        yield "warnings", _list("Warnings", verdict.warnings, prose)
+    if verdict.scenarios:
+        yield "scenarios", folded.scenarios(verdict)
+    yield "what was kept", folded.kept(verdict)
+    yield "engine, toolchain and devices", folded.identity(verdict)
+
+
+def _opening(verdict: Verdict) -> str:
+    sign, project = VERDICT_SIGNS[verdict.verdict], code(verdict.project)
+    speaks_for_itself = verdict.verdict in (VerdictKind.PASS, VerdictKind.FAIL)
+    meaning = "" if speaks_for_itself else f" {MEANINGS[verdict.verdict]}"
+    return "\n\n".join(
+        (
+            f"## {sign} megtrim: {verdict.verdict} for {project}",
+            sizes.glance(verdict),
+            f"{prose(verdict.headline)}.{meaning}",
+        )
+    )
+
+
+def _check(check: Check, verdict: Verdict) -> str:
+    lines = [f"### {CHECK_SIGNS[check.status]}: {code(check.id)}", prose(check.text)]
+    if check.hint:
+        lines.append(f"What to do: {prose(check.hint)}")
+    if check.reproduce:
+        command = " ".join(check.reproduce.split())
+        lines.append(f"To see it again:\n\n{block(command, limit=_MOST_DETAIL)}")
+    missing, log = _missing(check, verdict)
+    if missing:
+        lines.append(_missing_fold(missing))
+        if log.strip():
+            lines.append(fold("End of the log", block(log, limit=_MOST_DETAIL)))
+    elif check.detail:
+        lines.append(fold("Details", block(check.detail, limit=_MOST_DETAIL)))
+    return "\n\n".join(lines)
+
+
+def _missing(check: Check, verdict: Verdict) -> tuple[tuple[str, ...], str]:
+    """Return the regions that a trapped scenario lacked, and its log; they are its details too."""
+    if check.kind is not CheckKind.TRAP:
+        return (), ""
+    mine = (scenario for scenario in verdict.scenarios if scenario.id == check.subject)
+    return next(((s.missing_regions, s.log_tail) for s in mine), ((), ""))
+
+
+def _missing_fold(missing: Sequence[str]) -> str:
+    shown = [one_line(region, limit=200) for region in missing[:_MOST_MISSING]]
+    if missing[_MOST_MISSING:]:
+        shown.append(f"and {grouped(len(missing) - _MOST_MISSING)} more")
+    noun = "region" if len(missing) == 1 else "regions"
+    body = block("\n".join(shown), limit=(_MOST_MISSING + 1) * 300)
+    return fold(f"{grouped(len(missing))} missing {noun}", body)
+
+
+def _further(checks: Sequence[Check]) -> str:
+    def row(check: Check) -> tuple[str, ...]:
+        return CHECK_SIGNS[check.status], code(check.id), prose(check.text)
+
+    rows = bounded_table(("result", "check", "seen"), checks, row)
+    return f"### Further checks to look at\n\n{rows}"
+
+
+def _is_quiet(check: Check) -> bool:
+    """Return whether a line about a device is enough: it passed, was not needed, or is pending."""
+    return check.kind is CheckKind.DEVICE and check.status in _QUIET_ON_DEVICES
+
+
+def _devices(verdict: Verdict) -> str:
+    """Return a line for each thing said of devices, however many scenarios it is true of."""
+    said: dict[tuple[CheckStatus, str], list[str]] = {}
+    for status in _QUIET_ON_DEVICES:
+        for check in verdict.checks:
+            if check.kind is CheckKind.DEVICE and check.status is status:
+                said.setdefault((status, check.text), []).append(check.subject)
+
+    def line(entry: tuple[tuple[CheckStatus, str], list[str]]) -> str:
+        (status, text), of = entry
+        scenarios = code(of[0]) if len(of) == 1 else f"{grouped(len(of))} scenarios"
+        return f"{CHECK_SIGNS[status]}: {prose(text)} ({scenarios})"
+
+    return _list("Devices", list(said.items()), line)
+
+
+def _list(title: str, items: Sequence[T], line: Callable[[T], str]) -> str:
+    more = len(items) - _MOST_LINES
+    note = [f"{grouped(more)} more in the HTML report"] if more > 0 else []
+    shown = (*map(line, items[:_MOST_LINES]), *note)
+    return f"### {title}\n\n" + "\n".join(f"- {text}" for text in shown)

@@ -1,0 +1,107 @@
+"""Sizes for the comment: each artifact at a glance, and the table of all variants.
+
+Pure; part of the report room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from megtrim.config.units import format_bytes
+from megtrim.report.markup import bounded_table, code, prose
+from megtrim.report.signs import BUDGET_SIGNS
+from megtrim.report.text import one_line
+from megtrim.report.words import grouped, growth_of, percent
+from megtrim.verdict.kinds import BudgetStatus
+from megtrim.verdict.model import ArtifactSizes, BudgetRow, VariantSize, Verdict
+
+_MOST_ARTIFACTS = 10
+
+_Row = tuple[VariantSize, str, BudgetRow | None]
+"""A variant, its artifact's name, and its budget."""
+
+
+def glance(verdict: Verdict) -> str:
+    """Return a line for each artifact: size, change, budget left; and what the change is against.
+
+    Of one artifact the line itself names the baseline; else there is a line for it.
+    """
+    reduced = [
+        (artifact, size)
+        for artifact in verdict.artifacts
+        for size in artifact.sizes
+        if size.variant == "reduced"
+    ]
+    alone = len(reduced) == 1 and bool(verdict.baseline) and reduced[0][1].growth_bytes is not None
+    against = f" against {_bracketed(verdict.baseline)}" if alone else ""
+    lines = [_line(verdict, *each, against) for each in reduced[:_MOST_ARTIFACTS]]
+    if reduced[_MOST_ARTIFACTS:]:
+        lines.append(f"{grouped(len(reduced) - _MOST_ARTIFACTS)} more artifacts")
+    if not alone:
+        lines.append(f"Baseline: {prose(verdict.baseline) or 'none, so growth is not known'}.")
+    return "\\\n".join(lines)
+
+
+def _bracketed(baseline: str) -> str:
+    """Return ``A (B, C)`` for a baseline that is called ``A, B, C``."""
+    which, _, more = one_line(baseline).partition(", ")
+    return f"{prose(which)} ({prose(more)})" if more else prose(which)
+
+
+def _line(verdict: Verdict, artifact: ArtifactSizes, size: VariantSize, against: str) -> str:
+    rows = [row for row in verdict.budgets if row.artifact == artifact.name]
+    statuses = [row.status for row in rows]
+    worst = next((s for s in (BudgetStatus.FAIL, BudgetStatus.PASS) if s in statuses), None)
+    sign = BUDGET_SIGNS[worst or BudgetStatus.SKIPPED].partition(" ")[0]
+    parts = [f"{sign} **{code(artifact.name)} {format_bytes(size.size_bytes)}**"]
+    if size.growth_bytes is not None:
+        parts.append((growth_of(size) if size.growth_bytes else "no change") + against)
+    row = next((row for row in rows if row.variant == size.variant), None)
+    if row is not None:
+        parts += _held_against(row, size)
+    return ", ".join(parts)
+
+
+def _held_against(row: BudgetRow, size: VariantSize) -> Iterator[str]:
+    growth, allowed, limit = size.growth_bytes, row.growth_max_bytes, row.max_bytes
+    if growth is not None and allowed is not None and growth > allowed:
+        yield f"{format_bytes(allowed)} allowed"
+    if limit is not None and size.size_bytes <= limit:
+        yield f"{format_bytes(limit - size.size_bytes)} of its budget left"
+    elif limit is not None:
+        yield f"{format_bytes(size.size_bytes - limit)} over its budget of {format_bytes(limit)}"
+    if row.waiver:
+        yield "waived"
+
+
+def table(verdict: Verdict) -> str:
+    """Return a row for each variant of each artifact, with its budget if it has one."""
+    budgets = {(row.artifact, row.variant): row for row in verdict.budgets}
+    rows: list[_Row] = [
+        (size, artifact.name, budgets.get((artifact.name, size.variant)))
+        for artifact in verdict.artifacts
+        for size in artifact.sizes
+    ]
+    head = ("artifact", "bytes>", "size>", "% of plain>", "change>", "budget left>", "result")
+    return bounded_table(head, rows, _cells)
+
+
+def _cells(entry: _Row) -> tuple[str, ...]:
+    size, artifact, row = entry
+    change, left, result = growth_of(size), "", ""
+    if row is not None and row.growth_max_bytes is not None:
+        change = f"{change or 'no baseline'} ({format_bytes(row.growth_max_bytes)} allowed)"
+    if row is not None and row.max_bytes is not None:
+        budget = format_bytes(row.max_bytes)
+        left = f"{format_bytes(row.max_bytes - size.size_bytes)} of {budget}"
+    if row is not None:
+        result = BUDGET_SIGNS[row.status] + (f", waived: {prose(row.waiver)}" if row.waiver else "")
+    return (
+        f"{code(artifact)} {code(size.variant)}",
+        grouped(size.size_bytes),
+        format_bytes(size.size_bytes),
+        percent(size.share),
+        change,
+        left,
+        result,
+    )

@@ -1,0 +1,136 @@
+"""What pull requests meet: a verdict for each, whose comment is kept in tests/data/comments.
+
+Run as a program (``PYTHONPATH=ci:tests python -m unit.report.golden``) it writes the comments anew;
+the change is then looked at like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.report.comment import Links, render
+from megtrim.verdict.join import Facts, join
+from megtrim.verdict.kinds import BudgetStatus, CheckKind, CheckStatus
+from megtrim.verdict.model import ArtifactSizes, Check, DeviceIdentity, RegionsUse, Verdict
+from unit.verdict.examples import (
+    HOSTILE,
+    MOBILENET,
+    REDUCED_BYTES,
+    RESNET,
+    TUNED,
+    budget,
+    build_check,
+    facts,
+    hostile,
+    regions,
+    scenario,
+    sizes,
+    trapped,
+)
+
+FOLDER = Path(__file__).parents[2] / "data" / "comments"
+
+LINKS = Links(
+    run="https://github.com/example/camera-app/actions/runs/1234567890", artifact="megtrim-report"
+)
+BASELINE = "main at 2981d114c5d7, the merge base, stored 2 days ago"
+PROVEN = "pixel-6 proved this program 3 days ago, so no device was used"
+PENDING = (
+    "device verification pending: no runner with the labels self-hosted, megtrim, "
+    "armv82-dotprod took the job within the time that was given; last proof 3 days old"
+)
+
+
+def artifact(
+    growth_bytes: int | None, *, reduced_bytes: int = REDUCED_BYTES, name: str = "load_and_run"
+) -> ArtifactSizes:
+    """Return plain and reduced, as a build from the committed keep set makes them."""
+    plain, _, reduced = sizes(reduced_bytes).sizes
+    plain_growth = None if growth_bytes is None else 0
+    weighed = (
+        replace(plain, growth_bytes=plain_growth),
+        replace(reduced, growth_bytes=growth_bytes),
+    )
+    return ArtifactSizes(name=name, sizes=weighed)
+
+
+def pull_request(growth_bytes: int | None = 1_024, **changes: object) -> Facts:
+    """Return the facts of a pull request whose keep set is committed: nothing was traced."""
+    tags = tuple(replace(use, held=0) for use in regions().by_tag if use.kept)
+    return replace(
+        facts(
+            artifacts=(artifact(growth_bytes),),
+            regions=RegionsUse(held=0, kept=149, by_tag=tags),
+            scenarios=(scenario(RESNET), scenario(MOBILENET, regions=132), scenario(TUNED)),
+            budgets=(budget(growth_bytes=growth_bytes, baseline=BASELINE),),
+            checks=(build_check("plain", 1620.5), build_check("reduced", 1080.0)),
+            baseline=BASELINE,
+        ),
+        **changes,  # type: ignore[arg-type]
+    )
+
+
+def on_device(status: CheckStatus, text: str, scenario_id: str = TUNED) -> Check:
+    """Return what is said of one scenario on a real device."""
+    return Check(
+        id=f"device:{scenario_id}",
+        kind=CheckKind.DEVICE,
+        subject=scenario_id,
+        status=status,
+        text=text,
+        file="megtrim.yaml",
+        line=22,
+    )
+
+
+def _first() -> Verdict:
+    baseline = "none: main has no stored sizes, and the merge base has no megtrim.yaml"
+    row = budget(growth_bytes=None, baseline="")
+    return join(pull_request(None, baseline=baseline, budgets=(row,)))
+
+
+def _growth() -> Verdict:
+    row = budget(growth_bytes=60_416, baseline=BASELINE, status=BudgetStatus.FAIL)
+    return join(pull_request(60_416, budgets=(row,)))
+
+
+def _trap() -> Verdict:
+    return join(pull_request(0, scenarios=(scenario(RESNET), scenario(MOBILENET), trapped())))
+
+
+def _on_devices(*checks: Check) -> Verdict:
+    return join(pull_request(checks=(*pull_request().checks, *checks)))
+
+
+def _hostile() -> Verdict:
+    pixel = DeviceIdentity(name=HOSTILE, kind="android", facts={"abi": HOSTILE})
+    checks = (
+        on_device(CheckStatus.UNVERIFIED, HOSTILE, HOSTILE),
+        on_device(CheckStatus.INFRASTRUCTURE, HOSTILE, f"other {HOSTILE}"),
+    )
+    bad = hostile()
+    found = tuple(sorted((*bad.checks, *checks), key=lambda check: check.id))
+    return replace(bad, baseline=f"{HOSTILE}, {HOSTILE}", checks=found, devices=(pixel,))
+
+
+COMMENTS: Mapping[str, Verdict] = {
+    "first-pull-request": _first(),
+    "within-budget": join(pull_request()),
+    "growth-over-budget": _growth(),
+    "trap": _trap(),
+    "unverified-device": _on_devices(
+        on_device(CheckStatus.PASS, "pixel-6: outputs equal to the last bit", RESNET),
+        on_device(CheckStatus.UNVERIFIED, PENDING),
+    ),
+    "proven-earlier": _on_devices(
+        *(on_device(CheckStatus.PASS, PROVEN, id_) for id_ in (RESNET, MOBILENET, TUNED))
+    ),
+    "hostile-names": _hostile(),
+}
+
+
+if __name__ == "__main__":
+    for name, verdict in COMMENTS.items():
+        (FOLDER / f"{name}.md").write_text(render(verdict, links=LINKS), encoding="utf-8")

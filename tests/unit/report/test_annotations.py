@@ -1,0 +1,128 @@
+"""What a code host shows beside the changed files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import given, settings
+
+from megtrim.report.annotations import MOST_OF_A_LEVEL, Annotation, Level, annotate
+from megtrim.verdict.join import join
+from megtrim.verdict.kinds import CheckStatus
+from megtrim.verdict.model import Verdict
+from unit.report.golden import PENDING, on_device, pull_request
+from unit.report.test_comment import verdicts
+from unit.verdict.examples import HOSTILE, failing, passing, unverified
+
+
+def many(*counts: tuple[CheckStatus, int]) -> Verdict:
+    """Return a verdict with so many checks of each status, each of its own words."""
+    checks = tuple(
+        on_device(status, f"{status} {number}", f"{status}/{number}")
+        for status, count in counts
+        for number in range(count)
+    )
+    return join(pull_request(checks=checks))
+
+
+def test_a_failure_is_an_error_where_it_is_configured() -> None:
+    """With what to do and the command that shows it again; nothing is said of what passed."""
+    trap, *rest = annotate(failing())
+
+    assert trap == Annotation(
+        level=Level.ERROR,
+        file="megtrim.yaml",
+        line=22,
+        title="megtrim fail: trap:resnet18-s/tuned@armv82-dotprod",
+        message=(
+            "trapped: 2 regions that it needs were not kept. "
+            "What to do: if this must run, add it as a scenario and trace it again: megtrim trim. "
+            "To see it again: megtrim verify --config megtrim.yaml --probe resnet18-s "
+            "-- --enable-nchw44"
+        ),
+    )
+    assert [each.level for each in rest] == [Level.ERROR] * 3
+    assert annotate(passing()) == ()
+
+
+def test_what_is_not_known_is_a_warning() -> None:
+    """Infrastructure, unverified and inconclusive are nobody's failure."""
+    assert [(each.level, each.title) for each in annotate(unverified())] == [
+        (Level.WARNING, "megtrim infrastructure: device:mobilenet-s/default@any"),
+        (Level.WARNING, "megtrim unverified: coverage:resnet18-s/tuned@armv82-dotprod"),
+    ]
+    (nothing,) = annotate(join(pull_request(scenarios=())))
+    assert nothing.level is Level.WARNING
+    assert nothing.title == "megtrim inconclusive: coverage:scenarios"
+    assert (str(Level.ERROR), str(Level.WARNING)) == ("error", "warning")
+
+
+def test_what_is_pending_for_one_reason_is_said_once() -> None:
+    """A fork with thirty scenarios for phones gets one line about phones."""
+    pending = tuple(
+        on_device(CheckStatus.UNVERIFIED, text, f"m/{number}@c")
+        for number, text in enumerate((PENDING, PENDING, "other", PENDING))
+    )
+    lost = tuple(on_device(CheckStatus.INFRASTRUCTURE, PENDING, f"l/{n}@c") for n in range(2))
+    found = annotate(join(pull_request(checks=(*pending, *lost))))
+
+    assert [each.title.split(":")[-1] for each in found] == ["l/0@c", "l/1@c", "m/0@c", "m/2@c"]
+
+
+def test_ten_of_a_level_are_shown() -> None:
+    """An eleventh would be dropped without a word, so the tenth counts what is not shown."""
+    ten = annotate(many((CheckStatus.FAIL, 10), (CheckStatus.UNVERIFIED, 10)))
+    assert Counter(each.level for each in ten) == {Level.ERROR: 10, Level.WARNING: 10}
+    assert ten[9].title == "megtrim fail: device:fail/9"
+
+    more = annotate(many((CheckStatus.FAIL, 1_011), (CheckStatus.INFRASTRUCTURE, 11)))
+    assert Counter(each.level for each in more) == {Level.ERROR: 10, Level.WARNING: 10}
+    assert more[9] == Annotation(
+        level=Level.ERROR,
+        file="megtrim.yaml",
+        line=1,
+        title="megtrim: 1,002 more",
+        message="1,002 more errors are in the report of this run",
+    )
+    assert more[19].message == "2 more warnings are in the report of this run"
+
+
+def test_texts_are_one_line_and_bounded() -> None:
+    """A check without a word says its kind and status; a path stays in the project."""
+    hostile = replace(
+        on_device(CheckStatus.FAIL, HOSTILE * 99 + "\nlast"),
+        id="x" * 9_999,
+        file="/../a/b.yaml",
+        hint="y\n" * 9_999,
+        reproduce="z" * 9_999,
+    )
+    (said,) = annotate(join(pull_request(checks=(hostile,))))
+
+    assert said.file == "a/b.yaml"
+    assert "\n" not in said.message
+    assert "\x1b" not in said.message
+    left_out = "… 9,849 characters left out …"
+    assert said.title == f"megtrim fail: {'x' * 37} {left_out} {'x' * 113}"
+    assert f"To see it again: {'z' * 100} … 9,599 characters left out … {'z' * 300}" in said.message
+    (silent,) = annotate(join(pull_request(checks=(on_device(CheckStatus.FAIL, " \n"),))))
+    assert silent.message == "device fail"
+
+
+@settings(max_examples=60, deadline=None)
+@given(verdicts())
+def test_any_verdict_fits(verdict: Verdict) -> None:
+    """Ten of a level, fifty of a job, 255 characters of a title, a few lines of message."""
+    found = annotate(verdict)
+    levels = Counter(each.level for each in found)
+
+    assert len(found) <= 50
+    assert max(levels.values(), default=0) <= MOST_OF_A_LEVEL == 10
+    for each in found:
+        assert len(each.title) <= 255
+        assert len(each.message) <= 1_500
+        assert each.line >= 1
+        assert not each.file.startswith(("/", "../"))
+        assert each.file
+        assert "".join(each.title.splitlines()) == each.title
+        assert "".join(each.message.splitlines()) == each.message

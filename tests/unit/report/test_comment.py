@@ -1,0 +1,551 @@
+"""The verdict as a comment on a pull request."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from megtrim.report import comment
+from megtrim.report.comment import Links, render
+from megtrim.verdict.join import join
+from megtrim.verdict.kinds import BudgetStatus, CheckKind, CheckStatus, decide
+from megtrim.verdict.model import (
+    Check,
+    OperatorsUse,
+    OperatorUse,
+    RegionsUse,
+    ScenarioResult,
+    Verdict,
+)
+from unit.report.golden import (
+    BASELINE,
+    COMMENTS,
+    FOLDER,
+    LINKS,
+    PROVEN,
+    artifact,
+    on_device,
+    pull_request,
+)
+from unit.verdict.examples import (
+    HOSTILE,
+    MOBILENET,
+    RESNET,
+    TUNED,
+    big,
+    budget,
+    facts,
+    failing,
+    hostile,
+    passing,
+    trapped,
+    unverified,
+)
+
+
+def opening(verdict: Verdict) -> list[str]:
+    """Return the lines above the table that are not empty."""
+    return [line for line in render(verdict).split("\n| ")[0].splitlines() if line]
+
+
+@pytest.mark.parametrize("name", COMMENTS)
+def test_the_comments_are_those_that_were_looked_at(name: str) -> None:
+    """A change of a comment is a change of a file that a person can read."""
+    assert render(COMMENTS[name], links=LINKS) == (FOLDER / f"{name}.md").read_text("utf-8")
+
+
+def test_every_kept_comment_is_of_a_case() -> None:
+    """No file is left behind by a case that went."""
+    assert sorted(path.stem for path in FOLDER.iterdir()) == sorted(COMMENTS)
+
+
+def test_size_change_and_budget_come_first() -> None:
+    """Who reads one line knows the result, and what it was compared with."""
+    assert opening(join(pull_request())) == [
+        "## ✅ megtrim: pass for `camera-app`",
+        (
+            "✅ **`load_and_run` 2.5 MiB**, +1 KiB against main at 2981d114c5d7 "
+            "(the merge base, stored 2 days ago), 236 KiB of its budget left"
+        ),
+        (
+            r"load\_and\_run: 37.5 MiB → 2.5 MiB (6.7% of plain), "
+            "3 of 3 scenarios verified, 149 regions kept."
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("baseline", "growth_bytes", "expected"),
+    [
+        ("", None, "236 KiB of its budget left\\\nBaseline: none, so growth is not known.\n"),
+        ("none: no #1, yet", None, "left\\\nBaseline: none: no #<!-- -->1, yet.\n"),
+        ("megtrim/sizes.json", 0, "**, no change against megtrim/sizes.json, 236 KiB of"),
+        ("a, b, c", -2_048, "**, -2 KiB against a (b, c), 236 KiB of its budget left\n"),
+        ("a, b", 16_384, "**, +16 KiB against a (b), 236 KiB of its budget left\n"),
+        ("a, b", 16_385, "**, +16.0 KiB against a (b), 16 KiB allowed, 236 KiB of its"),
+    ],
+)
+def test_the_baseline_is_always_said(
+    baseline: str, growth_bytes: int | None, expected: str
+) -> None:
+    """Also when there is none."""
+    verdict = join(pull_request(growth_bytes, baseline=baseline))
+
+    assert expected in render(verdict).split("\nload\\_and")[0]
+    assert ("Baseline:" in render(verdict)) is (growth_bytes is None)
+
+
+def test_where_no_growth_is_allowed_it_says_so() -> None:
+    """Nothing is a limit, too."""
+    rows = (budget(growth_max_bytes=0, max_bytes=None),)
+
+    assert opening(join(pull_request(1, budgets=rows)))[1].endswith(" days ago), 0 B allowed")
+    assert opening(join(pull_request(0, budgets=rows)))[1].endswith(" days ago)")
+
+
+def test_over_budget_says_by_how_much() -> None:
+    """Exactly full is not over; a waiver is named, its reason is in the table."""
+    full = budget(max_bytes=2_641_920)
+    over = budget(max_bytes=2_641_919, waiver="until r2")
+
+    assert opening(join(pull_request(budgets=(full,))))[1].endswith(", 0 B of its budget left")
+    line = opening(join(pull_request(budgets=(over,))))[1]
+    assert line.endswith(", 1 B over its budget of 2.5 MiB, waived")
+    assert "| -1 B of 2.5 MiB | ✅ pass, waived: until r2 |" in render(
+        join(pull_request(budgets=(over,)))
+    )
+
+
+def test_several_artifacts_have_a_line_each_and_share_the_baseline() -> None:
+    """Their signs are of their own budgets, a failed one first, none means no sign of success."""
+    rows = (
+        budget(artifact="a", status=BudgetStatus.FAIL),
+        budget(artifact="a", variant="plain", max_bytes=None),
+        budget(artifact="b"),
+        budget(artifact="b", variant="plain", status=BudgetStatus.SKIPPED),
+        budget(artifact="c", status=BudgetStatus.SKIPPED, growth_max_bytes=None, max_bytes=None),
+    )
+    artifacts = tuple(artifact(5, name=name) for name in "abcd")
+
+    assert opening(join(pull_request(budgets=rows, artifacts=artifacts)))[1:6] == [
+        "❌ **`a` 2.5 MiB**, +5 B, 236 KiB of its budget left\\",
+        "✅ **`b` 2.5 MiB**, +5 B, 236 KiB of its budget left\\",
+        "◽ **`c` 2.5 MiB**, +5 B\\",
+        "◽ **`d` 2.5 MiB**, +5 B\\",
+        f"Baseline: {BASELINE}.",
+    ]
+
+
+def test_ten_artifacts_have_lines() -> None:
+    """A glance is a glance."""
+    artifacts = tuple(artifact(5, name=f"a{number}") for number in range(12))
+    lines = opening(join(pull_request(artifacts=artifacts)))
+
+    assert lines[10:13] == [
+        "◽ **`a9` 2.5 MiB**, +5 B\\",
+        "2 more artifacts\\",
+        f"Baseline: {BASELINE}.",
+    ]
+    fewer = opening(join(pull_request(artifacts=artifacts[:10])))
+    assert fewer[10:12] == lines[10:11] + lines[12:13]
+
+
+def test_what_was_not_built_is_no_line() -> None:
+    """A build that failed leaves plain alone; the headline and the checks tell the rest."""
+    whole = artifact(5)
+    plain = replace(whole, sizes=whole.sizes[:1])
+
+    assert opening(join(pull_request(artifacts=(plain,), budgets=())))[1:] == [
+        f"Baseline: {BASELINE}.",
+        "3 of 3 scenarios verified, 149 regions kept.",
+    ]
+    nothing = render(join(pull_request(artifacts=(), budgets=())))
+    assert "| artifact |" not in nothing
+
+
+@pytest.mark.parametrize(
+    ("verdict", "expected", "meaning"),
+    [
+        (passing(), "## ✅ megtrim: pass for", ""),
+        (failing(), "## ❌ megtrim: fail for", ""),
+        (
+            unverified(),
+            "## ⚠️ megtrim: unverified for",
+            " Nothing failed, but not everything could be run.",
+        ),
+        (
+            join(facts(scenarios=())),
+            "## ❔ megtrim: inconclusive for",
+            " Nothing failed, but what was seen does not prove that it works.",
+        ),
+    ],
+)
+def test_each_verdict_has_its_sign_and_its_word(
+    verdict: Verdict, expected: str, meaning: str
+) -> None:
+    """A sign alone would say nothing to who cannot see it; unclear words are explained."""
+    lines = opening(verdict)
+
+    assert lines[0].startswith(expected)
+    assert lines[-1].endswith(f"regions kept.{meaning}")
+
+
+def test_the_table_of_sizes() -> None:
+    """A row for each variant: exact bytes, share of plain, change, budget left."""
+    assert (
+        "| artifact | bytes | size | % of plain | change | budget left | result |\n"
+        "| --- | ---: | ---: | ---: | ---: | ---: | --- |\n"
+        "| `load_and_run` `plain` | 39,300,016 | 37.5 MiB | 100.0% | 0 B |  |  |\n"
+        "| `load_and_run` `reduced` | 2,641,920 | 2.5 MiB | 6.7% | +1 KiB (16 KiB allowed) "
+        "| 236 KiB of 2.8 MiB | ✅ pass |\n\n"
+    ) in render(join(pull_request()))
+
+
+def test_the_table_without_limits_or_baseline() -> None:
+    """Empty cells stay empty; a missing baseline is said."""
+    rows = (
+        budget(variant="plain", max_bytes=None, growth_max_bytes=None),
+        budget(status=BudgetStatus.SKIPPED, waiver="for #3"),
+    )
+    text = render(join(pull_request(None, budgets=rows)))
+
+    assert (
+        "| `load_and_run` `plain` | 39,300,016 | 37.5 MiB | 100.0% |  |  | ✅ pass |\n"
+        "| `load_and_run` `reduced` | 2,641,920 | 2.5 MiB | 6.7% | no baseline (16 KiB allowed) "
+        "| 236 KiB of 2.8 MiB | ◽ skipped, waived: for #<!-- -->3 |\n"
+    ) in text
+
+
+def test_a_trap_says_what_to_do_how_to_see_it_again_and_what_is_missing() -> None:
+    """Someone without the log at hand can act."""
+    text = render(failing())
+
+    assert (
+        "### ❌ fail: `trap:resnet18-s/tuned@armv82-dotprod`\n\n"
+        "trapped: 2 regions that it needs were not kept\n\n"
+        "What to do: if this must run, add it as a scenario and trace it again: megtrim trim\n\n"
+        "To see it again:\n\n"
+        "```text\n"
+        "megtrim verify --config megtrim.yaml --probe resnet18-s -- --enable-nchw44\n"
+        "```\n\n"
+        "<details><summary>2 missing regions</summary>\n\n"
+        "```text\n"
+        "megdnn_fallback_winograd<-1290123641, 0>\n"
+        "megdnn_gi_conv_f32<7, megdnn::ConvBiasForward>\n"
+        "```\n\n</details>\n\n"
+        "<details><summary>End of the log</summary>\n\n"
+        "```text\nTrace/breakpoint trap\n```\n\n</details>\n\n"
+        f"### ❌ fail: `parity:{MOBILENET}`\n\n"
+    ) in text
+    assert "<details><summary>Details</summary>\n\n```text\nmodel: mobilenet-s\n" in text
+    assert text.index("### ❌ fail") < text.index("### Warnings") < text.index("Scenarios: 1 of 3")
+    assert (
+        "### Warnings\n\n"
+        "- the engine's checkout has changes that are not committed: 2 files\n\n" in text
+    )
+    assert "### ❌" not in render(passing())
+
+
+def test_many_missing_regions_are_counted() -> None:
+    """Fifty are named."""
+    regions = tuple(f"r<{number}>" for number in range(1_052))
+    more = replace(trapped(), missing_regions=regions, log_tail=" \n")
+    text = render(join(facts(scenarios=(more,))))
+
+    assert "<summary>1,052 missing regions</summary>\n\n```text\nr<0>\n" in text
+    assert "\nr<49>\nand 1,002 more\n```\n" in text
+    assert "End of the log" not in text
+    one = replace(trapped(), missing_regions=regions[:1])
+    assert "<summary>1 missing region</summary>" in render(join(facts(scenarios=(one,))))
+    fifty = render(join(facts(scenarios=(replace(trapped(), missing_regions=regions[:50]),))))
+    assert "\nr<49>\n```\n" in fifty
+
+
+def test_a_check_without_hint_command_or_details_is_short() -> None:
+    """Nothing empty is shown; a trap that no scenario tells of shows its own details."""
+    bare = on_device(CheckStatus.FAIL, "it failed")
+    lost = replace(bare, id="trap:x", kind=CheckKind.TRAP, subject="x", detail="lost")
+    text = render(join(pull_request(checks=(bare, lost))))
+
+    assert f"### ❌ fail: `device:{TUNED}`\n\nit failed\n\n<details><summary>Scenarios" in text
+    assert (
+        "### ❌ fail: `trap:x`\n\nit failed\n\n"
+        "<details><summary>Details</summary>\n\n```text\nlost\n```\n\n</details>\n\n" in text
+    )
+
+
+def test_a_device_that_traps_shows_its_own_details() -> None:
+    """Not those of the emulated run of the same scenario."""
+    check = replace(on_device(CheckStatus.FAIL, "pixel-6: trapped"), detail="missing: r<1>")
+    text = render(join(pull_request(checks=(check,), scenarios=(trapped(),))))
+
+    assert "<summary>Details</summary>\n\n```text\nmissing: r<1>\n```" in text
+
+
+def test_devices_have_a_line_for_each_thing_that_is_said() -> None:
+    """Pending first; however many scenarios it is true of; what failed is told in full above."""
+    checks = (
+        on_device(CheckStatus.PASS, PROVEN, RESNET),
+        on_device(CheckStatus.PASS, PROVEN, MOBILENET),
+        on_device(CheckStatus.UNVERIFIED, "pending: asleep", TUNED),
+        on_device(CheckStatus.SKIPPED, "no need", "x"),
+        on_device(CheckStatus.INFRASTRUCTURE, "pixel-7 went away", "y"),
+        on_device(CheckStatus.FAIL, "pixel-8: trapped", "z"),
+    )
+    text = render(join(pull_request(checks=checks)))
+
+    assert (
+        "### Devices\n\n"
+        f"- ⚠️ unverified: pending: asleep (`{TUNED}`)\n"
+        f"- ✅ pass: {PROVEN} (2 scenarios)\n"
+        "- ◽ skipped: no need (`x`)\n\n"
+    ) in text
+    assert text.index("### ❌ fail: `device:z`") < text.index("### ⚠️ infrastructure: `device:y`")
+    assert text.index("### ⚠️ infrastructure: `device:y`") < text.index("### Devices")
+    assert f"device:{TUNED}" not in text
+    assert "### Devices" not in render(join(pull_request(checks=checks[4:])))
+
+
+def test_long_lists_are_cut_and_said_so() -> None:
+    """Twenty lines are enough."""
+    warnings = tuple(f"warning {number}" for number in range(22))
+    text = render(join(pull_request(warnings=warnings)))
+
+    assert "\n- warning 19\n- 2 more in the HTML report\n\n" in text
+    one_over = render(join(pull_request(warnings=warnings[:21])))
+    assert "\n- warning 19\n- 1 more in the HTML report\n\n" in one_over
+    assert "more in" not in render(join(pull_request(warnings=warnings[:20])))
+
+
+def test_long_logs_commands_and_regions_are_cut() -> None:
+    """Two thousand characters of a log, two hundred of a region's name."""
+    long = replace(
+        trapped(),
+        missing_regions=("r" * 200, "s" * 201),
+        log_tail="l" * 2_001,
+        reproduce="c" * 2_001,
+    )
+    text = render(join(facts(scenarios=(long,))))
+    note = "… 1 characters left out …"
+
+    assert f"\n{'r' * 200}\n{'s' * 50} {note} {'s' * 150}\n```\n" in text
+    assert f"\n{'l' * 500}\n{note}\n{'l' * 1_500}\n```\n" in text
+    assert f"\n{'c' * 500}\n{note}\n{'c' * 1_500}\n```\n" in text
+
+
+def test_scenarios_what_was_kept_and_what_built_it_are_folded() -> None:
+    """There for who wants it, in nobody's way."""
+    text = render(failing())
+
+    assert "<details><summary>Scenarios: 1 of 3 passed</summary>\n\n| scenario |" in text
+    assert (
+        f"| `{MOBILENET}` | ❌ fail | 1 of 1 outputs differs: run0-var178 by up to 0.0125 "
+        "| `qemu-arm64` | 149 | 1.25 s |"
+    ) in text
+    assert "| `resnet18-s/default@any` | ✅ pass | outputs equal to the last bit" in text
+    assert "<details><summary>What was kept: 149 of 900 regions</summary>\n\n| tag | kept" in text
+    assert "| `megdnn_common_elemwise` | 86 | 118 |\n| `megdnn_naive_pooling` | 24 |" in text
+    assert "**Elementwise modes:** `ADD`, `FUSE_ADD_RELU`\n\n</details>" in text
+    assert "| engine | `megengine` `c2f1e0b6a3d94857` |" in text
+    assert "| minimum size | yes |" in text
+    assert "| toolchain | `clang-linux-arm64` `aarch64-linux-gnu` `clang 14.0.6` |" in text
+    assert "| device | `qemu-arm64` (`qemu`) `cpu: max`, `version: 7.2.22` |" in text
+
+
+def test_other_identities() -> None:
+    """A changed checkout without a commit, and no minimum size."""
+    given = facts()
+    engine = replace(given.engine, commit="", dirty=("a", "b"))
+    text = render(join(replace(given, engine=engine, trim=replace(given.trim, minimum_size=False))))
+
+    assert f"| engine | `megengine` `{engine.digest}`, 2 changed files |" in text
+    assert "| minimum size | no |" in text
+
+
+def test_without_a_trace_or_operators_it_says_so() -> None:
+    """Nothing chosen is not the same as nothing kept."""
+    nothing = OperatorsUse(kept=(), dtypes=(), elemwise_modes=())
+    text = render(join(facts(regions=RegionsUse(held=900, kept=0, by_tag=()), operators=nothing)))
+
+    assert "<details><summary>What was kept</summary>\n\nNo region was chosen by a trace." in text
+    assert "**Operators:** all" in text
+
+
+def test_many_failures_leave_room_for_everything_else() -> None:
+    """Ten are told in full, the next hundred in a line each, and the tables are still there."""
+    many = tuple(
+        replace(trapped(), id=f"m{number:03}/s@c", log_tail="x" * 100_000) for number in range(200)
+    )
+    text = render(join(facts(scenarios=many)))
+
+    assert len(text.encode()) <= comment.LIMIT == 65_000
+    assert text.startswith("## ❌ megtrim: fail")
+    assert text.count("### ❌ fail: `trap:m0") == 10
+    assert text.count("| ❌ fail | `trap:m") == 100
+    assert "| `m099/s@c` | ❌ fail |" in text
+    assert "| `m100/s@c` | ❌ fail |" not in text
+    assert text.count("*90 more in the HTML report.*") == 1
+    assert text.count("*100 more in the HTML report.*") == 1
+    assert text.count("<details>") == text.count("</details>") == 23
+    assert "Left out" not in text
+
+
+def test_what_does_not_fit_is_left_out_whole_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is important comes first, so it is what stays; the way to the rest always does."""
+    monkeypatch.setattr(comment, "LIMIT", 3_000)
+    text = render(failing(), links=LINKS)
+
+    assert 2_000 < len(text.encode()) <= 3_000
+    assert text.startswith("## ❌ megtrim: fail")
+    assert text.endswith(
+        "\n\n*Left out, because a comment is bounded: scenarios, what was kept, "
+        "engine, toolchain and devices. The HTML report has all.*\n\n"
+        f"[This run]({LINKS.run}) keeps the whole report as its artifact `megtrim-report`.\n"
+    )
+    assert text.count("<details>") == text.count("</details>") == 3
+    monkeypatch.setattr(comment, "LIMIT", 2_000)
+    assert "*Left out, because a comment is bounded: check (2), scenarios, what" in render(
+        failing()
+    )
+
+
+def test_a_part_is_left_out_when_it_is_one_byte_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comment is filled up to its limit, less the room for the note; signs are 3 bytes."""
+    text = render(passing())
+    monkeypatch.setattr(comment, "LIMIT", len(text.encode()) + 503)
+    assert render(passing()) == text
+
+    monkeypatch.setattr(comment, "LIMIT", len(text.encode()) + 502)
+    cut = render(passing())
+    assert cut.endswith(
+        "\n\n*Left out, because a comment is bounded: engine, toolchain and devices. "
+        "The HTML report has all.*\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("links", "expected"),
+    [
+        (Links(), "</details>\n"),
+        (Links(run="https://h/r"), "\n\n[This run](https://h/r) has the rest.\n"),
+        (
+            Links(run="http://h:8080/r", artifact="a"),
+            "\n\n[This run](http://h:8080/r) keeps the whole report as its artifact `a`.\n",
+        ),
+        (Links(artifact="a"), "\n\nThis run keeps the whole report as its artifact `a`.\n"),
+        (Links(run="javascript://h/r"), "</details>\n"),
+        (Links(run="https://h/r) @x"), "</details>\n"),
+        (Links(run="https://h/r\n"), "</details>\n"),
+    ],
+)
+def test_the_way_to_the_rest(links: Links, expected: str) -> None:
+    """A link of the run, where that is an address and nothing else."""
+    assert render(passing(), links=links).endswith(expected)
+
+
+def test_a_long_list_of_operators_is_cut_and_said_so() -> None:
+    """A hundred names are enough for a summary."""
+    uses = tuple(OperatorUse(name=f"O{number:03}", models=("m",)) for number in range(103))
+    needs = OperatorsUse(kept=uses, dtypes=uses[:100], elemwise_modes=uses[:101])
+    text = render(join(facts(operators=needs)))
+
+    assert ", `O099` and 3 more\n\n**Data types:** `O000`" in text
+    assert ", `O099`\n\n**Elementwise modes:** `O000`" in text
+    assert ", `O099` and 1 more\n\n</details>" in text
+
+
+def test_hostile_texts_stay_text() -> None:
+    """No mention, number or HTML of a log, a name or a message is alive outside of code."""
+    text = render(COMMENTS["hostile-names"])
+    outside = re.sub(r"(?ms)^(`{3,})text\n.*?^\1$", "", text)
+    outside = re.sub("`[^`\n]*`|<code>[^\n]*?</code>", "", outside)
+
+    assert "<script" not in outside
+    assert "@admin" not in outside
+    assert " #1" not in outside
+    assert "\x1b" not in text
+    text.encode()
+
+
+def test_equal_verdicts_give_equal_comments() -> None:
+    """The comment is a function of the verdict, so an unchanged one is not written again."""
+    assert render(failing(), links=LINKS) == render(failing(), links=LINKS)
+
+
+TEXTS = st.one_of(
+    st.text(st.characters(exclude_categories=[]), max_size=30),
+    st.sampled_from(
+        (HOSTILE, HOSTILE * 99, "\U0001f980" * 3_000, "`" + "@" * 3_000, "\n" * 3_000, "&<" * 900)
+    ),
+)
+CHECKS = st.builds(
+    Check,
+    id=TEXTS,
+    kind=st.sampled_from(CheckKind),
+    subject=TEXTS,
+    status=st.sampled_from(CheckStatus),
+    text=TEXTS,
+    detail=TEXTS,
+    hint=TEXTS,
+    time_s=st.floats(0, 1e9),
+    file=TEXTS,
+    line=st.integers(1, 1_000_000),
+    reproduce=TEXTS,
+)
+
+
+@st.composite
+def verdicts(draw: st.DrawFn) -> Verdict:
+    """Return a verdict with many checks and hostile texts everywhere."""
+    checks = draw(st.lists(CHECKS, min_size=1, max_size=8))
+    copies = draw(st.sampled_from((1, 7, 60)))
+    many = tuple(
+        replace(check, id=f"{check.id} {copy} {number}")
+        for copy in range(copies)
+        for number, check in enumerate(checks)
+    )
+    text = draw(TEXTS)
+    held: dict[str, object] = {}
+    if draw(st.booleans()):
+        scenarios: tuple[ScenarioResult, ...] = tuple(
+            replace(trapped(), id=f"{text} {number}", text=text, missing_regions=(text,) * 60)
+            for number in range(copies)
+        )
+        held["scenarios"] = scenarios
+    return replace(
+        hostile(),
+        verdict=decide(check.status for check in many),
+        checks=many,
+        headline=text,
+        baseline=draw(TEXTS),
+        project=text,
+        config=text,
+        warnings=(text,) * copies,
+        artifacts=tuple(artifact(draw(st.integers(-9, 9)), name=text) for _ in range(copies)),
+        **held,  # type: ignore[arg-type]
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(verdicts())
+def test_any_verdict_fits(verdict: Verdict) -> None:
+    """Verdict and links are there whatever else is not; no fold is torn."""
+    text = render(verdict, links=LINKS)
+
+    # A mebibyte of summary and 65,536 characters of comment, with room for the comment's marker.
+    assert len(text.encode()) <= 65_000
+    assert text.startswith(("## ✅ ", "## ❌ ", "## ⚠️ ", "## ❔ "))
+    assert text.endswith(" keeps the whole report as its artifact `megtrim-report`.\n")
+    assert text.count("\n</details>\n") >= text.count("\n<details><summary>")
+
+
+def test_a_large_verdict_is_written_at_once() -> None:
+    """Two thousand kept regions are a table of fifty tags."""
+    text = render(big())
+
+    assert "<summary>What was kept: 2,000 of 3,225 regions</summary>" in text
+    assert len(text) < 6_000

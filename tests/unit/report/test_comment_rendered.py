@@ -1,0 +1,134 @@
+"""The comment as GitHub's own renderer of Markdown shows it: nothing foreign comes alive."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import cmarkgfm
+import pytest
+from cmarkgfm.cmark import Options
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from megtrim.report.comment import render
+from megtrim.report.markup import block, code, prose
+from megtrim.verdict.model import Verdict
+from unit.report.golden import COMMENTS, LINKS
+from unit.report.test_comment import verdicts
+
+OURS = {
+    *("h2", "h3", "p", "br", "strong", "em", "code", "pre", "ul", "li", "details", "summary"),
+    *("table", "thead", "tbody", "tr", "th", "td", "a"),
+}
+ALIVE = re.compile(r"[@#]\w|://|\bwww\.|\bmailto:|\bgh-[0-9]", re.IGNORECASE)
+"""What GitHub makes a mention or a link of, in a text that is not code."""
+
+
+class Shown(HTMLParser):
+    """What a page is made of: its tags, its links, and each run of text outside of code."""
+
+    def __init__(self, markdown: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str | None] = []
+        self.prose: list[str] = []
+        self.code: list[str] = []
+        self._open: list[str] = []
+        # Raw HTML is let through, so that any of it is seen here.
+        self.feed(cmarkgfm.github_flavored_markdown_to_html(markdown, Options.CMARK_OPT_UNSAFE))
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag == "code":
+            self.code.append("")
+        self._open.append(tag)
+        if tag == "a":
+            self.links.append(dict(attrs).get("href"))
+        else:
+            assert {name for name, _ in attrs} <= {"align", "lang"}
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "code" in self._open:
+            self.code[-1] += data
+        else:
+            self.prose.append(data)
+
+
+def inert(markdown: str) -> Shown:
+    """Return what is shown, once it is sure that all of it is ours or text."""
+    shown = Shown(markdown)
+    assert set(shown.tags) <= OURS
+    assert [text for text in shown.prose if ALIVE.search(text)] == []
+    return shown
+
+
+@pytest.mark.parametrize("name", COMMENTS)
+def test_what_was_looked_at_renders_as_it_was_meant(name: str) -> None:
+    """One link, one table of sizes above all folds, every fold whole."""
+    shown = inert(render(COMMENTS[name], links=LINKS))
+
+    assert shown.links == [LINKS.run]
+    assert shown.tags.index("table") < shown.tags.index("details")
+    assert shown.tags.count("details") == shown.tags.count("summary") >= 3
+    assert shown.tags[0] == "h2"
+
+
+def test_hostile_names_are_shown_as_they_are() -> None:
+    """What breaks nothing is still readable."""
+    shown = inert(render(COMMENTS["hostile-names"], links=LINKS))
+
+    name = "@admin see #1 <script>alert(1)</script> | `x` ]]> \ufffdred \ufffd \ufffd"
+    assert name in shown.code
+    assert name in "".join(shown.prose)
+
+
+FRAGMENTS = st.lists(
+    st.one_of(
+        st.text(max_size=3),
+        st.sampled_from(
+            (
+                *("@admin", "#1", "GH-1", "o/r#1", "https://e.org/x", "www.e.org", "ftp://e.org"),
+                *("a@b.org", "mailto:a@b.org", "xmpp:a@b.org", "<b>", "</details>", "</summary>"),
+                *("<!--", "-->", "<![CDATA[", "<?php", "&lt;", "&#64;", "\\", "`", "```", "~~~"),
+                *("*", "**", "_", "~~", "|", "\n", "\n\n", " ", "\t", "# ", "- ", "1. ", "> "),
+                *("![i](u)", "[l](u)", "[l]: u", "[^1]", "$$", "\x1b[31m", "\0", "\u202e", "---"),
+                *("==", "    ", ":tada:", "<https://e.org>", "<img src=x onerror=y>", "<pre>"),
+            )
+        ),
+    ),
+    max_size=12,
+).map("".join)
+
+
+@settings(max_examples=300, deadline=None)
+@given(FRAGMENTS)
+def test_any_text_is_inert_wherever_it_stands(text: str) -> None:
+    """In a heading, a sentence, a table, a list, a fold and a block."""
+    head = f"## {code(text)}\n\n**{code(text)} x**, {prose(text)}\n\n{prose(text)}\n\n"
+    table = f"| a | b |\n| --- | --- |\n| {code(text)} {code(text)} | {prose(text)} |\n\n"
+    rest = (
+        f"- {prose(text)} ({code(text)})\n\n<details><summary>x</summary>\n\n"
+        f"{block(text)}\n\n</details>\n\nlast\n"
+    )
+    shown = inert(head + table + rest)
+
+    assert shown.links == []
+    assert [tag for tag in shown.tags if tag not in ("p", "code", "strong")] == [
+        *("h2", "table", "thead", "tr", "th", "th", "tbody", "tr", "td", "td"),
+        *("ul", "li", "details", "summary", "pre"),
+    ]
+    assert shown.prose[-2:] == ["last", "\n"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(verdicts())
+def test_any_comment_is_inert(verdict: Verdict) -> None:
+    """Of whatever verdict."""
+    shown = inert(render(verdict, links=LINKS))
+
+    assert shown.links == [LINKS.run]
