@@ -1,0 +1,150 @@
+"""``megtrim evidence run``: a bundle on a device of this machine, in a folder of its own."""
+
+from __future__ import annotations
+
+import platform
+import tempfile
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from megtrim import devices
+from megtrim.cli.output import show
+from megtrim.cli.setup import open_console, open_processes
+from megtrim.console import Console
+from megtrim.devices import Device, DeviceOrder
+from megtrim.errors import EXIT_PASS, InputError
+from megtrim.evidence import bounds
+from megtrim.evidence.bundle import Bundle, BundleDevice, read_bundle
+from megtrim.evidence.evidence import EVIDENCE_FILE, dump_evidence
+from megtrim.plan.matrix import Shard
+from megtrim.process import Processes
+from megtrim.stages.device_job import DeviceJob, JobResult, run
+from megtrim.store import cannot_write, write_atomically
+
+HOST_VARIABLE = "MEGTRIM_HOST_RUNS_PROGRAMS"
+_ON_THE_HOST = ("auto", "local", "qemu")
+_PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR")
+"""All of the environment that programs under test see: a job's has tokens in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What the command line asks for."""
+
+    bundle: Path
+    sha256: str
+    cpu_class: str
+    shard: Shard
+    to: Path
+    emulated: bool
+    today: date
+
+
+def execute(order: Order, *, quiet: bool) -> int:
+    """Run the job and write its evidence."""
+    console = open_console(quiet=quiet)
+    processes = open_processes()
+    bundle = read_bundle(order.bundle, sha256=order.sha256)
+    asked = _device(bundle, order)
+    allowed = order.emulated or processes.env.get(HOST_VARIABLE) == "yes"
+    if asked.kind in _ON_THE_HOST and not allowed:
+        msg = f"device {asked.name} is of kind {asked.kind}: the bundle's programs would run here"
+        hint = f"if this machine may run them, set {HOST_VARIABLE}=yes in the runner's environment"
+        raise InputError(msg, hint=hint)
+    _prepare(order.to)
+    scenarios = order.shard.of(sorted(bundle.of_class(order.cpu_class), key=lambda each: each.id))
+    _describe(console, bundle, asked, len(scenarios))
+    quiet_processes = Processes(
+        {name: value for name, value in processes.env.items() if name in _PASSED_ON}
+    )
+    # Beside the evidence: a folder for temporary files may refuse to run programs.
+    with tempfile.TemporaryDirectory(dir=order.to, prefix=".work-") as work:
+        job = DeviceJob(
+            bundle=bundle,
+            folder=order.bundle.absolute(),
+            work=Path(work).absolute(),
+            scenarios=scenarios,
+            asked=asked,
+            today=order.today,
+        )
+
+        def open_device() -> Device:
+            return _open(job, quiet_processes)
+
+        result = run(job, open_device, console)
+    _write(result, order.to)
+    if result.lost:
+        count = f"{result.lost} of {len(scenarios)} scenarios"
+        console.warn(f"the device failed: nothing is known of {count}")
+    show(f"evidence: {order.to / EVIDENCE_FILE}")
+    return EXIT_PASS
+
+
+def _device(bundle: Bundle, order: Order) -> BundleDevice:
+    """Return the device that stands for the class here."""
+    of_class = [each for each in bundle.devices if each.cpu_class == order.cpu_class]
+    if order.emulated:
+        if not of_class:
+            msg = f"--class: the bundle knows no class {order.cpu_class[:60]!r}"
+            raise InputError(msg, hint=_known(bundle))
+        return BundleDevice(
+            name=f"emulated-{order.cpu_class}",
+            kind="auto",
+            cpu_class=order.cpu_class,
+            qemu_cpu=of_class[0].qemu_cpu,
+            runner=False,
+        )
+    on_runners = [each for each in of_class if each.runner]
+    if not on_runners:
+        msg = f"--class: no device of class {order.cpu_class[:60]!r} hangs on a runner"
+        raise InputError(msg, hint=f"{_known(bundle)}; --emulated runs on this machine")
+    return on_runners[0]
+
+
+def _known(bundle: Bundle) -> str:
+    names = sorted({each.cpu_class for each in bundle.devices})
+    return f"its classes: {', '.join(names) or 'none'}"
+
+
+def _open(job: DeviceJob, processes: Processes) -> Device:
+    bundle = job.bundle
+    order = DeviceOrder(
+        name=job.asked.name,
+        processes=processes,
+        scratch=job.work / "runs",
+        machine=bundle.machine,
+        qemu_cpu=job.asked.qemu_cpu,
+        sysroot=Path(bundle.sysroot) if bundle.sysroot else None,
+    )
+    if job.asked.kind not in (*_ON_THE_HOST, *devices.KINDS):
+        msg = f"device {job.asked.name}: this megtrim knows no kind {job.asked.kind!r}"
+        raise InputError(msg, hint="is the kit on the runner that of the build job?")
+    return devices.make(job.asked.kind, order, native=platform.machine())
+
+
+def _prepare(to: Path) -> None:
+    try:
+        if to.is_symlink() or (to.exists() and (not to.is_dir() or any(to.iterdir()))):
+            msg = f"--to {to}: found something there, expected a new or an empty folder"
+            raise InputError(msg)
+        to.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(to, error) from None
+
+
+def _write(result: JobResult, to: Path) -> None:
+    """Write the files, then the evidence that names them."""
+    try:
+        for digest, data in sorted(result.files.items()):
+            path = to / bounds.FILES / digest
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(data)
+    except OSError as error:
+        raise cannot_write(to, error) from None
+    write_atomically(to / EVIDENCE_FILE, dump_evidence(result.evidence))
+
+
+def _describe(console: Console, bundle: Bundle, asked: BundleDevice, count: int) -> None:
+    console.say(f"device     {asked.name} ({asked.kind}) for class {asked.cpu_class}")
+    console.say(f"bundle     to {bundle.purpose}, {count} of {len(bundle.scenarios)} scenarios")

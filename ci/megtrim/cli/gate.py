@@ -1,0 +1,43 @@
+"""``megtrim gate``: a report's exit status, as the last step of a job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from megtrim.cli.output import show
+from megtrim.errors import InfrastructureFailure
+from megtrim.evidence import bounds
+from megtrim.evidence.ending import ENDING_FILE, parse_ending
+from megtrim.stages.files import VERDICT_FILE
+from megtrim.verdict.join import exit_code
+from megtrim.verdict.model import parse_verdict
+
+NOTHING_LEFT = "the build job left no result"
+_HINT = "is the folder the report of this run?"
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim gate report
+  megtrim gate megtrim-out/final
+"""
+)
+@click.argument("report", type=click.Path(path_type=Path))
+def gate(report: Path) -> int:
+    """End as the verdict in REPORT says, or as the run that ended before one."""
+    path = report / VERDICT_FILE
+    if path.is_file():
+        verdict = parse_verdict(bounds.read_text(path, hint=_HINT), source=str(path))
+        show(f"{verdict.verdict}: {bounds.clean_line(verdict.headline)}")
+        return exit_code(verdict)
+    path = report / ENDING_FILE
+    if path.is_file():
+        ending = parse_ending(bounds.read_text(path, hint=_HINT), source=str(path))
+        for line in str(ending).splitlines():
+            show(f"  {bounds.clean_line(line)}")
+        return ending.exit
+    msg = f"{report}: {NOTHING_LEFT}"
+    raise InfrastructureFailure(msg, hint="look at the build job, and run it again")

@@ -1,0 +1,60 @@
+"""``megtrim plan --github-matrix``: the device jobs that a workflow starts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from megtrim.cli.known import read_proofs
+from megtrim.cli.output import show
+from megtrim.cli.setup import open_processes
+from megtrim.errors import EXIT_PASS
+from megtrim.evidence.bundle import Purpose
+from megtrim.github.runner import write_output
+from megtrim.plan.matrix import Entry, entries
+from megtrim.stages import bundling
+from megtrim.stages.context import Context
+
+_ARTIFACTS = {Purpose.VERIFY: "megtrim-evidence", Purpose.TRACE: "megtrim-traces"}
+
+
+def purpose_of(context: Context) -> Purpose:
+    """Return what devices are for: to verify the committed keep set, else to trace."""
+    return Purpose.VERIFY if context.committed else Purpose.TRACE
+
+
+def show_matrix(context: Context, *, proofs: Path | None, per_job: int) -> int:
+    """Print the jobs as JSON and give them to the steps after this one.
+
+    ``context`` knows what is built. What a young proof in ``proofs`` shows needs no job.
+    """
+    purpose = purpose_of(context)
+    selection = bundling.select(context, purpose, read_proofs(proofs, context.console))
+    runners = bundling.runner_classes(context)
+    if selection.proven:
+        context.console.say(f"no job for what is proven: {len(selection.proven)} of the scenarios")
+    jobs = {
+        "device": _jobs(selection, runners, purpose, per_job, on_runners=True),
+        "emulated": _jobs(selection, runners, purpose, per_job, on_runners=False),
+    }
+    matrices = {
+        name: {"include": [entry.as_json() for entry in found]} for name, found in jobs.items()
+    }
+    show(json.dumps(matrices, indent=1))
+    env = open_processes().env
+    for name, found in jobs.items():
+        write_output(env, name, json.dumps(matrices[name], separators=(",", ":")))
+        write_output(env, f"{name}-jobs", str(len(found)))
+    return EXIT_PASS
+
+
+def _jobs(
+    selection: bundling.Selection,
+    runners: frozenset[str],
+    purpose: Purpose,
+    per_job: int,
+    *,
+    on_runners: bool,
+) -> tuple[Entry, ...]:
+    counts = selection.counts(runners=runners, on_runners=on_runners)
+    return entries(counts, per_job=per_job, artifact=_ARTIFACTS[purpose])

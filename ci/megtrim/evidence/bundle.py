@@ -1,0 +1,243 @@
+"""The bundle: what a hosted build gives to device jobs, so that they need nothing else.
+
+``bundle.json`` beside ``files/<sha256>``: programs, models, inputs, algorithm caches and the keep
+set. The runs it asks for are values of a fixed shape; nothing in it is executed on the machine
+that reads it. Pure: text in, values out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from megtrim.errors import InputError
+from megtrim.evidence import bounds
+from megtrim.loadrun.arguments import check_arguments
+from megtrim.midout.keepset import GENERATIONS
+from megtrim.recipe import Variant
+from megtrim.verdict.document import LARGEST_DOCUMENT, dump, load
+
+VERSION = 1
+BUNDLE_FILE = "bundle.json"
+
+DEVICE_LABEL = "device "
+"""Begins the names of those inputs of a task that say which device runs it."""
+
+_HINT = "take the bundle of the build job again; megtrim evidence pack writes it"
+_SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}|")
+_CPU = re.compile(r"[A-Za-z0-9][A-Za-z0-9._,=-]{0,199}")
+_LONGEST_RUN_S = 86_400.0
+_MOST_THREADS = 256
+
+
+class Purpose(StrEnum):
+    """What device jobs are asked for."""
+
+    VERIFY = "verify"
+    TRACE = "trace"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleDevice:
+    """A device of the configuration that stands for a CPU class."""
+
+    name: str
+    kind: str
+    cpu_class: str
+    qemu_cpu: str
+    """CPU that an emulator plays for the class."""
+    runner: bool
+    """Whether it hangs on a self-hosted runner."""
+
+    def __post_init__(self) -> None:
+        bounds.check_name("device", self.name)
+        bounds.check_name(f"device {self.name}: kind", self.kind)
+        bounds.check_name(f"device {self.name}: class", self.cpu_class)
+        fits = _CPU.fullmatch(self.qemu_cpu) is not None
+        bounds.require(fits, f"device {self.name}: qemu_cpu", self.qemu_cpu, "a CPU's name")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleInput:
+    """One input of a run: its name in the model, and its file."""
+
+    name: str
+    file: str
+    """The sha256."""
+    suffix: str
+    """Of the file's name, as ``.npy``: the program reads the format from it."""
+
+    def __post_init__(self) -> None:
+        bounds.check_line("input", self.name)
+        fits = bool(self.name) and not any(each.isspace() or each in ":;" for each in self.name)
+        bounds.require(fits, "input", self.name, "a name without ':', ';' and spaces")
+        bounds.check_digest(f"input {self.name}: file", self.file)
+        fits = _SUFFIX.fullmatch(self.suffix) is not None
+        bounds.require(fits, f"input {self.name}: suffix", self.suffix, "one such as .npy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleScenario:
+    """One scenario and all that a run of it needs; files are told by sha256."""
+
+    id: str
+    cpu_class: str
+    model: str
+    arguments: tuple[str, ...]
+    inputs: tuple[BundleInput, ...]
+    threads: int
+    timeout_s: float
+    cache: str | None
+    """Recorded algorithm cache that it runs with."""
+    search: bool
+    """Let the engine search for algorithms first, and trace with what it found."""
+    binding: str
+    """What a proof or a trace of it is bound to, see :func:`binding`."""
+
+    def __post_init__(self) -> None:
+        bounds.check_name("scenario: class", self.cpu_class)
+        bounds.check_scenario("scenario", self.id, cpu_class=self.cpu_class)
+        bounds.check_digest(f"{self.id}: model", self.model)
+        bounds.check_count(f"{self.id}: arguments", self.arguments, bounds.MOST_ITEMS)
+        for argument in self.arguments:
+            bounds.check_line(f"{self.id}: arguments", argument)
+        bounds.check_count(f"{self.id}: inputs", self.inputs, bounds.MOST_ITEMS)
+        bounds.check_unique(f"{self.id}: inputs", [each.name for each in self.inputs])
+        fits = 1 <= self.threads <= _MOST_THREADS
+        bounds.require(fits, f"{self.id}: threads", self.threads, f"1 to {_MOST_THREADS}")
+        fits = 0 < self.timeout_s <= _LONGEST_RUN_S
+        bounds.require(fits, f"{self.id}: timeout_s", self.timeout_s, "up to a day of seconds")
+        if self.cache is not None:
+            bounds.check_digest(f"{self.id}: cache", self.cache)
+            expected = "none, since a cache is recorded"
+            bounds.require(not self.search, f"{self.id}: search", self.search, expected)
+        bounds.check_digest(f"{self.id}: binding", self.binding)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProvenScenario:
+    """A scenario that no device need run, because a proof of exactly this is young enough."""
+
+    id: str
+    cpu_class: str
+    binding: str
+
+    def __post_init__(self) -> None:
+        bounds.check_name("proven scenario: class", self.cpu_class)
+        bounds.check_scenario("proven scenario", self.id, cpu_class=self.cpu_class)
+        bounds.check_digest(f"{self.id}: binding", self.binding)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """Everything that device jobs are asked, in one value."""
+
+    version: int = VERSION
+    purpose: Purpose
+    target: str
+    """Name of the program."""
+    machine: str
+    """Architecture of the programs, as ``uname -m`` says it."""
+    sysroot: str
+    """Where an emulator finds the programs' loader; empty for static programs."""
+    generation: int
+    tolerance: float
+    max_age_s: float
+    """How old a proof may be."""
+    programs: tuple[tuple[str, str], ...]
+    """Variant and sha256. Without any, the build failed and there is nothing to run."""
+    keep_set: str | None
+    devices: tuple[BundleDevice, ...]
+    scenarios: tuple[BundleScenario, ...]
+    """What is to be run."""
+    proven: tuple[ProvenScenario, ...]
+    """What would be run without its proof."""
+
+    def __post_init__(self) -> None:
+        bounds.check_name("target", self.target)
+        bounds.check_name("machine", self.machine)
+        bounds.check_line("sysroot", self.sysroot)
+        fits = not self.sysroot or self.sysroot.startswith("/")
+        bounds.require(fits, "sysroot", self.sysroot, "an absolute path, or nothing")
+        fits = self.generation in GENERATIONS
+        bounds.require(fits, "generation", self.generation, "one of midout's header")
+        if self.keep_set is not None:
+            bounds.check_digest("keep_set", self.keep_set)
+        self._check_programs()
+        bounds.check_count("devices", self.devices, bounds.MOST_ITEMS)
+        ids = [each.id for each in self.scenarios] + [each.id for each in self.proven]
+        bounds.check_count("scenarios", ids, bounds.MOST_ITEMS)
+        bounds.check_unique("devices", [device.name for device in self.devices])
+        bounds.check_unique("scenarios", ids)
+        for scenario in self.scenarios:
+            # A flag that reads further flags from a file, say, must not get by here either.
+            source = f"scenario {scenario.id}"
+            check_arguments(scenario.arguments, generation=self.generation, source=source)
+
+    def _check_programs(self) -> None:
+        names = [variant for variant, _ in self.programs]
+        bounds.check_unique("programs", names)
+        for variant, digest in self.programs:
+            known = variant in list(Variant)
+            bounds.require(known, "programs", variant, f"one of {', '.join(Variant)}")
+            bounds.check_digest(f"programs: {variant}", digest)
+        if self.scenarios:
+            needed = _NEEDED[self.purpose]
+            fits = needed <= set(names)
+            bounds.require(fits, "programs", names, " and ".join(sorted(needed)))
+            fits = self.purpose is Purpose.TRACE or self.keep_set is not None
+            bounds.require(fits, "keep_set", None, "one, because devices are to verify")
+
+    def program(self, variant: Variant) -> str | None:
+        """Return the sha256 of a variant's program, None where it is not in the bundle."""
+        return dict(self.programs).get(variant)
+
+    def runner_classes(self) -> frozenset[str]:
+        """Return the CPU classes that a device on a runner stands for."""
+        return frozenset(device.cpu_class for device in self.devices if device.runner)
+
+    def of_class(self, cpu_class: str) -> tuple[BundleScenario, ...]:
+        """Return what is to be run for a CPU class."""
+        return tuple(each for each in self.scenarios if each.cpu_class == cpu_class)
+
+
+_NEEDED = {
+    Purpose.VERIFY: {Variant.PLAIN, Variant.REDUCED},
+    Purpose.TRACE: {Variant.PLAIN, Variant.PROFILE},
+}
+
+
+def binding(inputs: Mapping[str, str]) -> str:
+    """Return the sha256 over a task's inputs without those that say which device ran it.
+
+    Two runs of equal binding ask for the same: the programs, the model, its arguments and inputs,
+    the keep set, the tolerance.
+    """
+    bound = {name: value for name, value in inputs.items() if not name.startswith(DEVICE_LABEL)}
+    return hashlib.sha256(json.dumps(sorted(bound.items())).encode()).hexdigest()
+
+
+def dump_bundle(bundle: Bundle) -> str:
+    """Write bundle.json; equal bundles are equal bytes."""
+    return dump(bundle)
+
+
+def parse_bundle(text: str, *, source: str) -> Bundle:
+    """Read bundle.json. Anything but exactly its shape is an InputError naming ``source``."""
+    return load(Bundle, text, source=source, version=VERSION, hint=_HINT)
+
+
+def read_bundle(folder: Path, *, sha256: str | None = None) -> Bundle:
+    """Read a bundle's folder; ``sha256`` is that of bundle.json where it is known."""
+    path = folder / BUNDLE_FILE
+    data = bounds.read_bytes(path, most=LARGEST_DOCUMENT, hint=_HINT)
+    found = hashlib.sha256(data).hexdigest()
+    if sha256 is not None and found != sha256:
+        msg = f"{path}: its sha256 is {found}, expected {sha256[:80]}"
+        raise InputError(msg, hint="it is not the bundle that the build job made: run both again")
+    return parse_bundle(bounds.decode(data, source=str(path), hint=_HINT), source=str(path))

@@ -1,0 +1,171 @@
+"""Evidence: what a device job brings back, and the set of proofs that a report hands on.
+
+``evidence.json`` beside ``files/<sha256>`` for traces and algorithm caches. It comes from another
+machine where a pull request's program ran, so every text in it is held to a shape and a size.
+Pure: text in, values out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.errors import InputError
+from megtrim.evidence import bounds
+from megtrim.evidence.bundle import Purpose
+from megtrim.midout.region import Region
+from megtrim.verdict.document import dump, load
+from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
+
+VERSION = 1
+EVIDENCE_FILE = "evidence.json"
+LARGEST_TRACE = 4 * 1024 * 1024
+LARGEST_CACHE = 16 * 1024 * 1024
+MOST_FOLDERS = 1000
+
+_HINT = "run the device job again; megtrim evidence run writes it"
+_MOST_FACTS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceResult:
+    """What became of one scenario on a device."""
+
+    scenario: str
+    binding: str
+    """What it is bound to, as the bundle said."""
+    status: ScenarioStatus
+    text: str
+    """One line: what was seen."""
+    time_s: float
+    outputs: tuple[OutputResult, ...] = ()
+    missing_regions: tuple[str, ...] = ()
+    log_tail: str = ""
+    trace: str | None = None
+    """The sha256 of the trace."""
+    cache: str | None = None
+    """The sha256 of the algorithm cache that a search left."""
+
+    def __post_init__(self) -> None:
+        where = self.scenario[:60]
+        bounds.check_digest(f"{where}: binding", self.binding)
+        bounds.check_line(f"{where}: text", self.text)
+        bounds.check_count(f"{where}: outputs", self.outputs, bounds.MOST_ITEMS)
+        for output in self.outputs:
+            bounds.check_line(f"{where}: outputs", output.name)
+        bounds.check_count(f"{where}: missing_regions", self.missing_regions, bounds.MOST_ITEMS)
+        for name in self.missing_regions:
+            _check_region(f"{where}: missing_regions", name)
+        bounds.check_log(f"{where}: log_tail", self.log_tail)
+        for label, digest in (("trace", self.trace), ("cache", self.cache)):
+            if digest is not None:
+                bounds.check_digest(f"{where}: {label}", digest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What one device job saw, on one device, on one day."""
+
+    version: int = VERSION
+    purpose: Purpose
+    cpu_class: str
+    device: DeviceIdentity
+    day: str
+    """A date such as 2027-01-31."""
+    results: tuple[EvidenceResult, ...]
+
+    def __post_init__(self) -> None:
+        bounds.check_name("class", self.cpu_class)
+        bounds.check_name("device: name", self.device.name)
+        bounds.check_name("device: kind", self.device.kind)
+        bounds.check_count("device: facts", tuple(self.device.facts), _MOST_FACTS)
+        for label, value in self.device.facts.items():
+            bounds.check_line("device: facts", label)
+            bounds.check_line(f"device: facts: {label}", value)
+        bounds.check_day("day", self.day)
+        bounds.check_count("results", self.results, bounds.MOST_RESULTS)
+        bounds.check_unique("results", [result.scenario for result in self.results])
+        for result in self.results:
+            bounds.check_scenario("results", result.scenario, cpu_class=self.cpu_class)
+            if result.status is ScenarioStatus.PASS and self.purpose is Purpose.TRACE:
+                bounds.check_digest(f"{result.scenario}: trace", result.trace or "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceSet:
+    """Evidence of several jobs: the proofs that lie beside a baseline."""
+
+    version: int = VERSION
+    entries: tuple[Evidence, ...]
+
+    def __post_init__(self) -> None:
+        bounds.check_count("entries", self.entries, bounds.MOST_ITEMS)
+
+
+def _check_region(where: str, name: str) -> None:
+    try:
+        canonical = str(Region.parse(name))
+    except InputError:
+        canonical = ""
+    if canonical != name:
+        raise bounds.wrong(where, name, "a region in its canonical spelling")
+
+
+def dump_evidence(evidence: Evidence) -> str:
+    """Write evidence.json of a device job."""
+    return dump(evidence)
+
+
+def parse_evidence(text: str, *, source: str) -> Evidence:
+    """Read evidence.json of a device job; anything else is an InputError naming ``source``."""
+    return load(Evidence, text, source=source, version=VERSION, hint=_HINT)
+
+
+def dump_set(entries: EvidenceSet) -> str:
+    """Write evidence.json of a report."""
+    return dump(entries)
+
+
+def parse_set(text: str, *, source: str) -> EvidenceSet:
+    """Read evidence.json of a report; anything else is an InputError naming ``source``."""
+    hint = "remove the file: devices then prove everything anew"
+    return load(EvidenceSet, text, source=source, version=VERSION, hint=hint)
+
+
+def read_set(path: Path) -> EvidenceSet:
+    """Read evidence.json of a report from its file."""
+    hint = "remove the option: devices then prove everything anew"
+    return parse_set(bounds.read_text(path, hint=hint), source=str(path))
+
+
+def read_evidence(folder: Path) -> Evidence:
+    """Read the evidence of a device job's folder; its files are looked at when they are used."""
+    path = folder / EVIDENCE_FILE
+    return parse_evidence(bounds.read_text(path, hint=_HINT), source=str(path))
+
+
+def load_file(folder: Path, digest: str, *, most: int) -> bytes:
+    """Return a trace or cache of a folder of evidence, held to its digest and size."""
+    return bounds.read_named(folder, digest, most=most, hint=_HINT)
+
+
+def read_folders(folders: Sequence[Path]) -> tuple[Path, ...]:
+    """Return the folders of evidence among ``folders`` and those directly in them, sorted.
+
+    Artifacts are downloaded either into one folder or into one each below it. A folder that is
+    not there holds none.
+    """
+    found = []
+    for folder in folders:
+        try:
+            inner = sorted(folder.iterdir()) if folder.is_dir() else []
+        except OSError as error:
+            msg = f"{folder} cannot be read: {error.strerror}"
+            raise InputError(msg, hint=_HINT) from None
+        candidates = (folder, *(each for each in inner if not each.is_symlink()))
+        found += [each for each in candidates if (each / EVIDENCE_FILE).exists()]
+    if len(found) > MOST_FOLDERS:
+        msg = f"found {len(found)} folders of evidence, expected at most {MOST_FOLDERS}"
+        raise InputError(msg, hint=_HINT)
+    return tuple(found)

@@ -1,0 +1,125 @@
+"""Joins a build's verdict with what devices brought back: one check for each scenario of theirs.
+
+Pure: values in, values out. What a device tells of one scenario is :mod:`megtrim.evidence.told`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from megtrim.evidence.bundle import Bundle
+from megtrim.evidence.evidence import Evidence, EvidenceSet
+from megtrim.evidence.told import Devices, Pending, Told
+from megtrim.verdict.kinds import CheckKind, CheckStatus, decide
+from megtrim.verdict.model import Check, DeviceIdentity, ScenarioResult, Verdict
+
+_FAILED_COUNT = re.compile(r"^[0-9]+ checks? failed, ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What is known beside the build's verdict."""
+
+    bundle: Bundle | None
+    """None: the build job left none."""
+    evidence: tuple[Evidence, ...]
+    proofs: EvidenceSet
+    pending: Pending | None
+    """Why there may be no evidence; None where the device jobs ended."""
+    today: date
+    problems: tuple[str, ...] = ()
+    """Evidence that could not be used, a line each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """The final verdict, and the proofs that lie beside the next baseline."""
+
+    verdict: Verdict
+    proofs: EvidenceSet
+
+
+def join(verdict: Verdict, seen: Seen) -> Joined:
+    """Return the verdict on the build and its devices; checks are ordered by kind, then id."""
+    proofs = seen.proofs
+    if seen.bundle is None:
+        added = [_no_bundle(verdict)]
+    else:
+        said = Devices(
+            seen.bundle, seen.evidence, seen.proofs, pending=seen.pending, today=seen.today
+        )
+        added = _checks(verdict, seen.bundle, said)
+        proofs = said.proofs()
+    order = list(CheckKind)
+    checks = tuple(
+        sorted((*verdict.checks, *added), key=lambda check: (order.index(check.kind), check.id))
+    )
+    final = replace(
+        verdict,
+        verdict=decide(check.status for check in checks),
+        headline=_headline(verdict.headline, checks, added),
+        checks=checks,
+        devices=_devices(verdict, seen),
+        warnings=(*verdict.warnings, *seen.problems),
+    )
+    return Joined(verdict=final, proofs=proofs)
+
+
+def _checks(verdict: Verdict, bundle: Bundle, said: Devices) -> list[Check]:
+    classes = bundle.runner_classes()
+    lines = {check.subject: check.line for check in verdict.checks if check.kind is CheckKind.TRAP}
+    return [
+        _check(scenario, said.tell(scenario), file=verdict.config, line=lines.get(scenario.id, 1))
+        for scenario in verdict.scenarios
+        if scenario.cpu_class in classes
+    ]
+
+
+def _check(scenario: ScenarioResult, told: Told, *, file: str, line: int) -> Check:
+    return Check(
+        id=f"{CheckKind.DEVICE}:{scenario.id}",
+        kind=CheckKind.DEVICE,
+        subject=scenario.id,
+        status=told.status,
+        text=told.text,
+        detail=told.detail,
+        hint=told.hint,
+        time_s=told.time_s,
+        file=file,
+        line=line,
+        reproduce=scenario.reproduce if told.detail else "",
+    )
+
+
+def _no_bundle(verdict: Verdict) -> Check:
+    return Check(
+        id=f"{CheckKind.DEVICE}:bundle",
+        kind=CheckKind.DEVICE,
+        subject="bundle",
+        status=CheckStatus.INFRASTRUCTURE,
+        text="the build job left no bundle, so no device could run anything",
+        hint="look at the build job",
+        file=verdict.config,
+    )
+
+
+def _headline(before: str, checks: Sequence[Check], added: Sequence[Check]) -> str:
+    text = _FAILED_COUNT.sub("", before)
+    if added:
+        passed = sum(check.status is CheckStatus.PASS for check in added)
+        text = f"{text}, {passed} of {len(added)} proven on devices"
+    failed = sum(check.status is CheckStatus.FAIL for check in checks)
+    if failed:
+        text = f"{'1 check' if failed == 1 else f'{failed} checks'} failed, {text}"
+    return text
+
+
+def _devices(verdict: Verdict, seen: Seen) -> tuple[DeviceIdentity, ...]:
+    """Return the devices of the build and those that brought evidence, each once, by name."""
+    found = {device.name: device for device in verdict.devices}
+    for evidence in seen.evidence:
+        found.setdefault(evidence.device.name, evidence.device)
+    return tuple(found[name] for name in sorted(found))

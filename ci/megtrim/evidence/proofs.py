@@ -1,0 +1,68 @@
+"""Proofs: evidence of scenarios that passed, and how old each may be when it is used again.
+
+Pure. A proof counts for exactly what it is bound to: the same programs, model, arguments, inputs,
+keep set and tolerance. Of each scenario the newest is handed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import date
+
+from megtrim.evidence.bundle import Purpose
+from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
+from megtrim.verdict.model import ScenarioStatus
+
+DAY_S = 86_400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """A passed verification on a device."""
+
+    evidence: Evidence
+    result: EvidenceResult
+
+    def age_days(self, today: date) -> int:
+        """Return how many days ago it was; one of tomorrow (clocks differ) is of today."""
+        return max(0, (today - date.fromisoformat(self.evidence.day)).days)
+
+    def is_young(self, today: date, max_age_s: float) -> bool:
+        """Tell whether it may still be used."""
+        return self.age_days(today) * DAY_S <= max_age_s
+
+
+def newest(entries: Iterable[Evidence]) -> dict[str, Proof]:
+    """Return the newest proof of each scenario, by its id, sorted."""
+    found: dict[str, Proof] = {}
+    for evidence in entries:
+        if evidence.purpose is not Purpose.VERIFY:
+            continue
+        for result in evidence.results:
+            if result.status is not ScenarioStatus.PASS:
+                continue
+            proof = Proof(evidence=evidence, result=result)
+            before = found.setdefault(result.scenario, proof)
+            if _rank(proof) > _rank(before):
+                found[result.scenario] = proof
+    return dict(sorted(found.items()))
+
+
+def as_set(proofs: Iterable[Proof]) -> EvidenceSet:
+    """Return proofs as the document that lies beside a baseline, by class, device and day."""
+    jobs: dict[tuple[str, str, str], list[Proof]] = {}
+    for proof in proofs:
+        evidence = proof.evidence
+        key = (evidence.cpu_class, evidence.device.name, evidence.day)
+        jobs.setdefault(key, []).append(proof)
+    entries = []
+    for _, group in sorted(jobs.items()):
+        results = sorted((proof.result for proof in group), key=lambda result: result.scenario)
+        kept = tuple(replace(result, log_tail="") for result in results)
+        entries.append(replace(group[0].evidence, results=kept))
+    return EvidenceSet(entries=tuple(entries))
+
+
+def _rank(proof: Proof) -> tuple[str, str, str]:
+    return (proof.evidence.day, proof.evidence.device.name, proof.result.binding)

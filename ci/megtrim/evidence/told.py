@@ -1,0 +1,198 @@
+"""What devices tell of one scenario: by evidence of now, by a proof of before, or nothing.
+
+Pure; part of the evidence room. A device that said nothing leaves a scenario unverified, with
+the reason and the age of its last proof; only a proof that is too old fails for silence.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from datetime import date
+from enum import StrEnum
+
+from megtrim.evidence.bundle import Bundle, Purpose
+from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
+from megtrim.evidence.proofs import DAY_S, Proof, as_set, newest
+from megtrim.verdict.checks import detail
+from megtrim.verdict.kinds import CheckStatus, ScenarioStatus
+from megtrim.verdict.model import ScenarioResult
+
+
+class Pending(StrEnum):
+    """Why device jobs brought nothing."""
+
+    FORK = "fork"
+    NO_RUNNER = "no-runner"
+    LATE = "late"
+
+
+_PENDING = {
+    Pending.FORK: "a pull request from a fork runs no device job; "
+    "a maintainer can push the branch to this repository",
+    Pending.NO_RUNNER: "no runner with the labels self-hosted, megtrim, {cpu_class} took the job "
+    "within the time that was given",
+    Pending.LATE: "the device job had not ended in time",
+}
+_NO_RESULT = "the device job brought no result of it"
+_NO_PROGRAM = "there was no program to run"
+_OTHER_PROGRAM = "what the device job brought is of another build"
+_NO_PROOF = "the proof that it was left out for is not to be had"
+_OLD_PROOF = "it was left out for a proof"
+
+_FAIL_HINT = "reproduce it on the device, or run the device job again"
+_PENDING_HINT = "nothing is known about the product on this device: look at the device job"
+_EXPIRED_HINT = "bring a device of this class back, and run the check again"
+
+Found = tuple[Evidence, EvidenceResult]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a check of one scenario says."""
+
+    status: CheckStatus
+    text: str
+    hint: str = ""
+    detail: str = ""
+    time_s: float = 0.0
+
+
+class Devices:
+    """Everything that devices said of the scenarios of one bundle."""
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        evidence: tuple[Evidence, ...],
+        proofs: EvidenceSet,
+        *,
+        pending: Pending | None,
+        today: date,
+    ) -> None:
+        self._bundle = bundle
+        self._pending = pending
+        self._today = today
+        self._before = newest(proofs.entries)
+        self._wanted = {each.id: each.binding for each in bundle.scenarios}
+        self._proven = {each.id: each.binding for each in bundle.proven}
+        self._found = _by_scenario(bundle, evidence)
+
+    def tell(self, scenario: ScenarioResult) -> Told:
+        """Say what is known of a scenario whose class a device on a runner stands for."""
+        proof = self._before.get(scenario.id)
+        if scenario.id in self._proven:
+            return self._by_proof(proof, self._proven[scenario.id])
+        if scenario.id not in self._wanted:
+            return self._silent(_NO_PROGRAM, proof, same=False)
+        same = proof is not None and proof.result.binding == self._wanted[scenario.id]
+        worst = self._worst(scenario.id)
+        if worst is not None:
+            return self._by_evidence(scenario, worst, proof, same=same)
+        if self._found[scenario.id]:
+            why = _OTHER_PROGRAM
+        elif self._pending is None:
+            why = _NO_RESULT
+        else:
+            why = _PENDING[self._pending].format(cpu_class=scenario.cpu_class)
+        return self._silent(why, proof, same=same)
+
+    def proofs(self) -> EvidenceSet:
+        """Return the newest proof of each scenario; a failure revokes the proof of its program."""
+        kept = dict(self._before)
+        for scenario in self._wanted:
+            worst = self._worst(scenario)
+            if worst is None:
+                continue
+            before = kept.get(scenario)
+            if _severity(worst) == 0 and before and before.result.binding == worst[1].binding:
+                del kept[scenario]
+            if worst[1].status is ScenarioStatus.PASS:
+                kept[scenario] = Proof(evidence=worst[0], result=worst[1])
+        return as_set(kept.values())
+
+    def _worst(self, scenario: str) -> Found | None:
+        """Return the worst that was said of what the bundle asked for: a trap is not outvoted."""
+        binding = self._wanted[scenario]
+        fitting = [found for found in self._found[scenario] if found[1].binding == binding]
+        return min(
+            fitting,
+            key=lambda found: (_severity(found), found[0].device.name, found[1].text),
+            default=None,
+        )
+
+    def _by_proof(self, proof: Proof | None, binding: str) -> Told:
+        # The build job left it out; whether that holds is judged again here.
+        if proof is None or proof.result.binding != binding:
+            return self._silent(_NO_PROOF, proof, same=False)
+        if not proof.is_young(self._today, self._bundle.max_age_s):
+            return self._silent(_OLD_PROOF, proof, same=True)
+        days = proof.age_days(self._today)
+        when = "today" if days == 0 else f"{_days(days)} ago"
+        text = f"{proof.evidence.device.name} proved this program {when}, so no device was used"
+        return Told(status=CheckStatus.PASS, text=text)
+
+    def _by_evidence(
+        self, scenario: ScenarioResult, found: Found, proof: Proof | None, *, same: bool
+    ) -> Told:
+        evidence, result = found
+        text = f"{evidence.device.name}: {result.text}"
+        if result.status is ScenarioStatus.PASS:
+            return Told(status=CheckStatus.PASS, text=text, time_s=result.time_s)
+        if _severity(found) > 0:
+            told = self._silent(text, proof, same=same)
+            if told.status is CheckStatus.FAIL:
+                return replace(told, time_s=result.time_s)
+            return replace(told, status=CheckStatus.INFRASTRUCTURE, time_s=result.time_s)
+        shown = replace(
+            scenario,
+            device=evidence.device.name,
+            outputs=result.outputs,
+            missing_regions=result.missing_regions,
+            log_tail=result.log_tail,
+        )
+        return Told(
+            status=CheckStatus.FAIL,
+            text=text,
+            hint=_FAIL_HINT,
+            detail=detail(shown),
+            time_s=result.time_s,
+        )
+
+    def _silent(self, why: str, proof: Proof | None, *, same: bool) -> Told:
+        """Say that nothing is known now; ``same``: the last proof is of this very program."""
+        text = f"device verification pending: {why}"
+        if proof is not None:
+            text += f"; last proof {_days(proof.age_days(self._today))} old"
+            text += "" if same else ", of another program"
+        if proof is None or not same or proof.is_young(self._today, self._bundle.max_age_s):
+            return Told(status=CheckStatus.UNVERIFIED, text=text, hint=_PENDING_HINT)
+        allowed = _days(int(self._bundle.max_age_s // DAY_S))
+        text += f", allowed are {allowed}"
+        return Told(status=CheckStatus.FAIL, text=text, hint=_EXPIRED_HINT)
+
+
+def _by_scenario(bundle: Bundle, evidence: tuple[Evidence, ...]) -> dict[str, list[Found]]:
+    """Return what the bundle's devices on runners said; an emulated run is no device's."""
+    runners = {(each.name, each.cpu_class) for each in bundle.devices if each.runner}
+    found: dict[str, list[Found]] = defaultdict(list)
+    for each in evidence:
+        if each.purpose is Purpose.VERIFY and (each.device.name, each.cpu_class) in runners:
+            for result in each.results:
+                found[result.scenario].append((each, result))
+    return found
+
+
+def _severity(found: Found) -> int:
+    """Order what was said: 0 is a failure of the product, 2 says nothing of it."""
+    match found[1].status:
+        case ScenarioStatus.PASS:
+            return 1
+        case ScenarioStatus.UNVERIFIED | ScenarioStatus.INFRASTRUCTURE:
+            return 2
+        case _:
+            return 0
+
+
+def _days(days: int) -> str:
+    return "1 day" if days == 1 else f"{days} days"

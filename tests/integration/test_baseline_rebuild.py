@@ -1,0 +1,85 @@
+"""The merge base is built for its sizes where no run has stored them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from megtrim.github.baseline import Base
+from megtrim.process import Command, Outcome, Processes
+from megtrim.size.baseline import dump_sizes, load_sizes
+from megtrim.verdict.document import dump
+from support.megtrim_cli import ARGV, SAMPLE, Project
+
+pytestmark = pytest.mark.chain
+
+KNOWN = {("load_and_run", "plain"): 7, ("load_and_run", "reduced"): 3}
+COMMIT = "1a2b3c4d5e6f" + "0" * 28
+
+
+def checkout(folder: Path, out: Path) -> Project:
+    """Lay out the merge base, and what the search for its baseline left in ``out``."""
+    shutil.copytree(SAMPLE, folder)
+    config = yaml.safe_load((folder / "megtrim.yaml").read_text(encoding="utf-8"))
+    config["toolchain"] = {"kind": "host"}
+    project = Project(folder)
+    project.write(config)
+    project.out = out
+    left = out / "baseline"
+    left.mkdir(parents=True, exist_ok=True)
+    base = Base(sha=COMMIT, branch="main", what="the merge base")
+    (left / "wanted.json").write_text(dump(base), encoding="utf-8")
+    (left / "sizes.json").write_text(dump_sizes(KNOWN, source="the known"), encoding="utf-8")
+    return project
+
+
+def rebuild(project: Project) -> Outcome:
+    """Run the step; its outputs go beside the results."""
+    where = ("--config", str(project.config), "--out", str(project.out))
+    command = Command(
+        argv=(*ARGV, "github", "baseline", "rebuild", *where),
+        timeout_s=600,
+        cwd=project.folder,
+        env={"GITHUB_OUTPUT": str(project.folder / "outputs")},
+    )
+    return Processes(os.environ).run(command)
+
+
+def test_plain_and_reduced_are_built_from_what_is_committed(
+    tmp_path: Path, shared_out: Path
+) -> None:
+    """Sizes of both, and nothing is traced; budgets of the merge base judge nothing here."""
+    project = checkout(tmp_path / "base", shared_out)
+    config = project.read()
+    config["budgets"] = [{"artifact": "load_and_run", "max": "1 KiB"}]
+    project.write(config)
+
+    done = rebuild(project)
+
+    assert done.rc == 0, done.stderr
+    found = load_sizes(shared_out / "baseline" / "sizes.json", shown="")
+    assert found.source == "main at 1a2b3c4d5e6f, the merge base, rebuilt"
+    assert sorted(found.sizes) == [("load_and_run", "plain"), ("load_and_run", "reduced")]
+    assert 0 < found.sizes["load_and_run", "reduced"] < found.sizes["load_and_run", "plain"]
+    assert "\nrebuilt\n" in (project.folder / "outputs").read_text(encoding="utf-8")
+    assert "build/profile" not in done.stderr
+
+
+def test_a_merge_base_without_a_keep_set_leaves_what_is_known(tmp_path: Path) -> None:
+    """The reason is in the text that the report will show."""
+    project = checkout(tmp_path / "base", tmp_path / "out")
+    (project.folder / "megtrim" / "keepset.json").unlink()
+
+    done = rebuild(project)
+
+    assert done.rc == 0, done.stderr
+    left = json.loads((tmp_path / "out" / "baseline" / "sizes.json").read_text(encoding="utf-8"))
+    assert left["artifacts"] == {"load_and_run": {"plain": 7, "reduced": 3}}
+    assert left["source"].startswith("the known; the merge base cannot be rebuilt (")
+    assert "keepset.json" in left["source"]
+    assert "\nlast-known\n" in (project.folder / "outputs").read_text(encoding="utf-8")

@@ -1,0 +1,270 @@
+"""From a build to devices and back, on the sample engine: bundle, evidence, verdict, gate.
+
+The device is this machine, taken for a board on a runner, whose owner lets programs run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from integration.conftest import MakeProject
+from megtrim.midout.keepset import read_keep_set
+from megtrim.process import Command, Outcome, Processes
+from support.megtrim_cli import ARGV, Project
+
+pytestmark = [pytest.mark.chain]
+
+CHECK = "device:tiny-mobile/default@any"
+
+
+class Team:
+    """A team's folder, and what its CI jobs do there."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.folder = project.folder
+        config = project.read()
+        board = {"name": "board", "kind": "local", "class": "any", "runner": True}
+        config["devices"] = [board]
+        project.write(config)
+
+    def call(self, *words: str, cwd: Path | None = None, **env: str) -> Outcome:
+        """Run megtrim, where it finds no configuration."""
+        command = Command(argv=(*ARGV, *words), timeout_s=600, cwd=cwd or self.folder, env=env)
+        return Processes(os.environ).run(command)
+
+    def trim(self, *more: str) -> Outcome:
+        ended = self.project.run("trim", "--no-gate", *more)
+        assert ended.rc == 0, ended.stderr
+        shutil.copytree(self.project.out / "final", self.folder / "results", dirs_exist_ok=True)
+        return ended
+
+    def pack(self, *more: str) -> str:
+        """Write the bundle; return the digest that the build job gives on."""
+        output = self.folder / "output"
+        output.unlink(missing_ok=True)
+        shutil.rmtree(self.folder / "bundle", ignore_errors=True)
+        given = ("--config", str(self.project.config), "--out", str(self.project.out))
+        words = ("evidence", "pack", *given, "--to", "bundle", *more)
+        ended = self.call(*words, GITHUB_OUTPUT=str(output))
+        assert ended.rc == 0, ended.stderr
+        digest = ended.stdout.strip().rpartition("bundle-sha256=")[2]
+        assert f"\n{digest}\n" in output.read_text("utf-8")
+        return digest
+
+    def run(self, digest: str, to: str, *more: str) -> dict[str, Any]:
+        """Run the device job in a folder that holds the bundle alone."""
+        runner = self.folder / "runner"
+        shutil.rmtree(runner, ignore_errors=True)
+        runner.mkdir()
+        shutil.copytree(self.folder / "bundle", runner / "bundle")
+        words = ("evidence", "run", "bundle", "--sha256", digest, "--class", "any", "--to", to)
+        ended = self.call(*words, *more, cwd=runner, MEGTRIM_HOST_RUNS_PROGRAMS="yes")
+        assert ended.rc == 0, ended.stderr
+        shutil.copytree(runner / to, self.folder / to, dirs_exist_ok=True)
+        data: dict[str, Any] = json.loads((runner / to / "evidence.json").read_text("utf-8"))
+        return data
+
+    def join(self, *more: str) -> dict[str, Any]:
+        words = ("evidence", "join", "--verdict", "results", "--bundle", "bundle")
+        ended = self.call(*words, "--to", "report", *more)
+        assert ended.rc == 0, ended.stderr
+        data: dict[str, Any] = json.loads((self.folder / "report/verdict.json").read_text("utf-8"))
+        return data
+
+    def gate(self) -> int:
+        return self.call("gate", "report").rc
+
+    def jobs(self, *more: str) -> dict[str, Any]:
+        ended = self.project.run("plan", "--github-matrix", *more)
+        assert ended.rc == 0, ended.stderr
+        data: dict[str, Any] = json.loads(ended.stdout)
+        return data
+
+
+@pytest.fixture
+def team(make_project: MakeProject) -> Callable[..., Team]:
+    """Return a maker of teams whose keep set is committed."""
+
+    def make(*models: str) -> Team:
+        made = Team(make_project(*models))
+        made.trim()
+        return made
+
+    return make
+
+
+def checks(verdict: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {check["id"]: check for check in verdict["checks"]}
+
+
+def test_a_pull_request_is_proven_on_a_board(team: Callable[..., Team]) -> None:
+    """And the next one, which changes nothing, needs no device and says why."""
+    it = team("tiny-mobile")
+    it.trim("--committed")
+    jobs = it.jobs("--committed")
+    digest = it.pack("--committed")
+    evidence = it.run(digest, "evidence", "--today", "2027-01-28")
+    verdict = it.join("--evidence", "evidence", "--today", "2027-01-28")
+
+    entry = {
+        "name": "any 1/1",
+        "class": "any",
+        "shard": "1/1",
+        "artifact": "megtrim-evidence-any-1",
+    }
+    assert jobs == {"device": {"include": [entry]}, "emulated": {"include": []}}
+    assert [row["status"] for row in evidence["results"]] == ["pass"]
+    assert verdict["verdict"] == "pass"
+    assert checks(verdict)[CHECK]["status"] == "pass"
+    assert checks(verdict)[CHECK]["text"].startswith("board: outputs equal to the last bit")
+    assert it.gate() == 0
+
+    shutil.copyfile(it.folder / "report/evidence.json", it.folder / "proofs.json")
+    later = ("--proofs", "proofs.json", "--today", "2027-01-31")
+    proofs = str(it.folder / "proofs.json")
+    assert it.jobs("--committed", "--proofs", proofs, "--today", "2027-01-31") == {
+        "device": {"include": []},
+        "emulated": {"include": []},
+    }
+    it.pack("--committed", *later)
+    assert json.loads((it.folder / "bundle/bundle.json").read_text("utf-8"))["scenarios"] == []
+    verdict = it.join(*later)
+    assert checks(verdict)[CHECK]["text"] == (
+        "board proved this program 3 days ago, so no device was used"
+    )
+    assert "board proved this program 3 days ago" in (it.folder / "report/comment.md").read_text()
+    assert it.gate() == 0
+
+
+def test_a_missing_board_blocks_nobody(team: Callable[..., Team]) -> None:
+    """The verdict is unverified, and the gate is open until the last proof is too old."""
+    it = team("tiny-mobile")
+    it.trim("--committed")
+    digest = it.pack("--committed")
+    verdict = it.join("--pending", "no-runner")
+
+    assert verdict["verdict"] == "unverified"
+    assert checks(verdict)[CHECK]["status"] == "unverified"
+    assert it.gate() == 0
+
+    it.run(digest, "evidence", "--today", "2027-01-01")
+    it.join("--evidence", "evidence", "--today", "2027-01-01")
+    shutil.copyfile(it.folder / "report/evidence.json", it.folder / "proofs.json")
+    old = ("--proofs", "proofs.json", "--today", "2027-01-31")
+    it.pack("--committed", *old)
+    verdict = it.join("--pending", "no-runner", *old)
+    assert verdict["verdict"] == "fail"
+    assert checks(verdict)[CHECK]["text"].endswith("last proof 30 days old, allowed are 14 days")
+    assert it.gate() == 1
+
+
+def test_a_trap_on_the_board_fails(team: Callable[..., Team]) -> None:
+    """The regions are named; the proof of nothing is kept."""
+    it = team("tiny-mobile")
+    keep = it.folder / "megtrim/keepset.json"
+    lines = keep.read_text("utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if not (line.startswith(' "region ') and "conv" in line)]
+    lost = sorted(set(lines) - set(kept))
+    assert lost
+    keep.write_text("".join(kept), encoding="utf-8")
+    it.trim("--committed")
+    evidence = it.run(it.pack("--committed"), "evidence")
+    verdict = it.join("--evidence", "evidence")
+
+    (found,) = evidence["results"]
+    assert found["status"] == "trap"
+    assert [f' "region {name}"' for name in found["missing_regions"]] == [
+        line.partition(":")[0] for line in lost
+    ]
+    assert verdict["verdict"] == "fail"
+    check = checks(verdict)[CHECK]
+    assert (check["status"], check["text"].partition(":")[0]) == ("fail", "board")
+    assert found["missing_regions"][0] in check["detail"]
+    assert json.loads((it.folder / "report/evidence.json").read_text("utf-8"))["entries"] == []
+    assert it.gate() == 1
+
+
+def test_a_stale_keep_set_is_told_with_what_to_do(team: Callable[..., Team]) -> None:
+    """Other arguments than those that were traced: a failed trace, and the rest is judged."""
+    it = team("tiny-mobile")
+    config = it.project.read()
+    config["models"][0]["scenarios"][0]["args"] = ["--cpu", "--iter", "3"]
+    it.project.write(config)
+    it.trim("--committed")
+    verdict = json.loads((it.folder / "results/verdict.json").read_text("utf-8"))
+
+    assert [each["status"] for each in verdict["scenarios"]] == ["trace"]
+    assert "is not what was traced: the arguments changed" in verdict["scenarios"][0]["text"]
+    assert verdict["artifacts"][0]["sizes"][-1]["variant"] == "reduced"
+
+
+def test_traces_of_a_board_make_the_same_keep_set(team: Callable[..., Team]) -> None:
+    """As a local trim, byte for byte; they come as artifacts of two jobs."""
+    it = team("tiny-mobile", "tiny-quant")
+    keep = it.folder / "megtrim/keepset.json"
+    whole = keep.read_bytes()
+    jobs = it.jobs("--per-job", "1")
+    digest = it.pack("--traces")
+    for shard in ("1/2", "2/2"):
+        it.run(digest, f"traces/{shard[0]}", "--shard", shard)
+    keep.unlink()
+    it.trim("--traces", "traces", "--accept")
+
+    assert [entry["artifact"] for entry in jobs["device"]["include"]] == [
+        *("megtrim-traces-any-1", "megtrim-traces-any-2"),
+    ]
+    assert keep.read_bytes() == whole
+
+
+def test_a_search_on_the_board_is_kept(team: Callable[..., Team]) -> None:
+    """Its cache comes back with the trace; emulated runs are traced the same way."""
+    it = team("tiny-vgg")
+    evidence = it.run(it.pack("--traces"), "traces", "--emulated")
+    caches = {row["scenario"]: row["cache"] for row in evidence["results"]}
+    it.trim("--traces", "traces", "--accept")
+    records = read_keep_set(it.folder / "megtrim/keepset.json").scenarios
+
+    assert evidence["device"]["name"] == "emulated-any"
+    assert caches["tiny-vgg/tuned@any"] is not None
+    assert {record.id: record.algo_cache_sha256 for record in records} == caches
+
+
+def test_traces_of_another_build_are_refused(team: Callable[..., Team]) -> None:
+    """They are bound to the program that left them."""
+    it = team("tiny-mobile")
+    it.run(it.pack("--traces"), "traces")
+    config = it.project.read()
+    config["models"][0]["scenarios"][0]["args"] = ["--cpu", "--iter", "3"]
+    it.project.write(config)
+    ended = it.project.run("trim", "--traces", "traces")
+
+    assert ended.rc == 2
+    assert "the trace in traces is of another program, model or input" in ended.stderr
+
+
+def test_a_build_that_fails_leaves_a_bundle_that_asks_for_nothing(
+    team: Callable[..., Team],
+) -> None:
+    """The verdict says why; the board's scenarios are unverified beside it."""
+    it = team("tiny-mobile")
+    broken = it.folder / "engine/src/opr/pooling.cpp"
+    broken.write_text(broken.read_text("utf-8") + "\nint broken( {\n", encoding="utf-8")
+    it.trim("--committed")
+    jobs = it.jobs("--committed")
+    it.pack("--committed")
+    verdict = it.join()
+
+    assert jobs["device"]["include"] == []
+    assert verdict["verdict"] == "fail"
+    assert checks(verdict)[CHECK]["text"] == (
+        "device verification pending: there was no program to run"
+    )
+    assert it.gate() == 1

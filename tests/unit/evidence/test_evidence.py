@@ -1,0 +1,235 @@
+"""Evidence as a document: it comes from where a pull request's program ran."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from megtrim.errors import InputError
+from megtrim.evidence import bounds
+from megtrim.evidence.bundle import Purpose
+from megtrim.evidence.evidence import (
+    EvidenceSet,
+    dump_evidence,
+    dump_set,
+    load_file,
+    parse_evidence,
+    parse_set,
+    read_evidence,
+    read_folders,
+    read_set,
+)
+from megtrim.verdict.model import OutputResult, ScenarioStatus
+from unit.evidence.support import (
+    HOSTILE_DIGESTS,
+    HOSTILE_NAMES,
+    Change,
+    changed,
+    evidence,
+    put,
+    result,
+    write_evidence,
+)
+
+FULL = evidence(
+    result(
+        status=ScenarioStatus.TRAP,
+        outputs=(OutputResult(name="o", size_bytes=4, equal=False, largest_difference=None),),
+        missing_regions=("kern<1>",),
+        log_tail="Trace/breakpoint trap\n\tcore dumped",
+    )
+)
+TEXT = dump_evidence(FULL)
+RESULT = ("results", 0)
+
+
+def refused(text: str) -> str:
+    """Return what is said of a text that is no evidence."""
+    with pytest.raises(InputError) as caught:
+        parse_evidence(text, source="evidence.json")
+    assert caught.value.hint == "run the device job again; megtrim evidence run writes it"
+    return caught.value.message
+
+
+def test_evidence_comes_back_as_it_went() -> None:
+    """Of one job, and as the set that lies beside a baseline."""
+    several = EvidenceSet(entries=(FULL, evidence()))
+
+    assert parse_evidence(TEXT, source="x") == FULL
+    assert parse_set(dump_set(several), source="x") == several
+    assert parse_set(dump_set(EvidenceSet(entries=())), source="x").entries == ()
+    assert dump_set(EvidenceSet(entries=())) == '{\n "version": 1,\n "entries": []\n}\n'
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+@pytest.mark.parametrize("path", [("class",), ("device", "name"), ("device", "kind")])
+def test_names_are_names(path: tuple[str, ...], name: str) -> None:
+    """They are shown, and compared with the bundle's."""
+    said = refused(changed(TEXT, put(*path, value=name)))
+
+    assert said.endswith("expected a name of letters, digits, '.', '_' and '-'")
+
+
+@pytest.mark.parametrize("digest", HOSTILE_DIGESTS)
+@pytest.mark.parametrize("key", ["binding", "trace", "cache"])
+def test_files_are_named_by_digest(key: str, digest: str) -> None:
+    """No other name can be asked for."""
+    said = refused(changed(TEXT, put(*RESULT, key, value=digest)))
+
+    assert said.endswith("expected a sha256 of 64 hex digits")
+
+
+@pytest.mark.parametrize("text", ["a\x1b[31m", "a\x00", "a\nb", "a\rb", "a\u2028b", "x" * 4097])
+@pytest.mark.parametrize("path", [(*RESULT, "text"), (*RESULT, "outputs", 0, "name")])
+def test_a_line_is_a_line(path: tuple[str | int, ...], text: str) -> None:
+    """Escape sequences and further lines would speak to a terminal or a runner."""
+    assert "one line of at most 4096 characters" in refused(changed(TEXT, put(*path, value=text)))
+
+
+@pytest.mark.parametrize("text", ["a\x1b[31m", "a\x00", "a\rb", "x" * 65_537])
+def test_a_log_has_no_escape_sequences(text: str) -> None:
+    """Line ends and tabs may stand in it."""
+    said = refused(changed(TEXT, put(*RESULT, "log_tail", value=text)))
+
+    assert said.endswith("expected at most 65536 characters, none a control character")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (put("day", value="31.1.2027"), "found '31.1.2027', expected a date such as 2027-01-31"),
+        (put("day", value="20270131"), "expected a date such as 2027-01-31"),
+        (put("day", value="2027-02-30"), "expected a date such as 2027-01-31"),
+        (put("purpose", value="x"), "expected one of verify, trace"),
+        (put(*RESULT, "status", value="good"), "expected one of pass, trap"),
+        (put(*RESULT, "scenario", value="m/s@big"), "expected MODEL/SCENARIO@any"),
+        (put(*RESULT, "scenario", value="../s@any"), "expected MODEL/SCENARIO@any"),
+        (put(*RESULT, "time_s", value=-1), "expected a number from 0"),
+        (put(*RESULT, "missing_regions", 0, value="kern< 1 >"), "in its canonical spelling"),
+        (put(*RESULT, "missing_regions", 0, value='"; system("id");'), "canonical spelling"),
+        (put(*RESULT, "missing_regions", value=["kern<1>"] * 10_001), "10001, expected at most"),
+        (put("device", "facts", value={"a": "\x1b"}), "device: facts: a: found"),
+        (put("device", "facts", value={"\x1b": "a"}), "device: facts: found"),
+        (put("device", "facts", value={str(n): "" for n in range(101)}), "101, expected at most"),
+        (put("results", value=[{}] * 2), "results[0]: found no key"),
+        (put("version", value=3), "version: found 3, expected 1"),
+    ],
+)
+def test_every_value_is_held_to_its_shape(change: Change, said: str) -> None:
+    """One clear message."""
+    assert said in refused(changed(TEXT, change))
+
+
+def test_counts_are_bounded() -> None:
+    """A job has at most a thousand results, each of another scenario."""
+    results = [result(scenario=f"m{number}/s@any") for number in range(1001)]
+
+    assert len(evidence(*results[:1000]).results) == 1000
+    with pytest.raises(ValueError, match="results: found 1001, expected at most 1000"):
+        evidence(*results)
+    with pytest.raises(ValueError, match="expected each name once"):
+        evidence(result(), result())
+
+
+def test_a_trace_that_passed_has_a_file() -> None:
+    """Else there would be nothing to take."""
+    with pytest.raises(ValueError, match="trace: found '', expected a sha256"):
+        evidence(purpose=Purpose.TRACE)
+    assert evidence(result(trace="a" * 64), purpose=Purpose.TRACE).results[0].trace == "a" * 64
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "NaN", '{"a": 1, "a": 1}'])
+def test_what_is_no_evidence_at_all_is_refused(text: str) -> None:
+    """Nested as deep as one likes."""
+    assert refused(text).startswith("evidence.json:1: ")
+
+
+def test_what_a_program_said_is_cleaned_before_it_is_evidence() -> None:
+    """So that what a device job writes can always be read again."""
+    text = "::error::\x1b[31mred\nsecond\rthird\x00" + "x" * 70_000
+
+    assert bounds.clean_line(text)[:38] == "::error::\ufffd[31mred second third\ufffdxxxxxxx"
+    assert len(bounds.clean_line(text)) == bounds.LONGEST_LINE
+    log = bounds.clean_log("a\x1bb\n\tc\r\n")
+    assert log == "a\ufffdb\n\tc\ufffd\n"
+    assert len(bounds.clean_log(text)) == bounds.LONGEST_LOG
+    result(text=bounds.clean_line(text), log_tail=bounds.clean_log(text))
+
+
+def test_a_file_of_evidence_is_held_to_its_digest(tmp_path: Path) -> None:
+    """And to a size; a link is no file."""
+    digest = hashlib.sha256(b"trace").hexdigest()
+    folder = write_evidence(tmp_path / "e", TEXT, {digest: b"trace", "0" * 64: b"other"})
+    (folder / "files" / ("1" * 64)).symlink_to(folder / "files" / digest)
+
+    assert load_file(folder, digest, most=5) == b"trace"
+    for name, most, said in (
+        (digest, 4, "found more than 4 bytes, expected at most that"),
+        ("0" * 64, 5, "its sha256 is d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b"),
+        ("1" * 64, 5, "found no plain file, expected one"),
+        ("2" * 64, 5, "found no plain file, expected one"),
+    ):
+        with pytest.raises(InputError) as caught:
+            load_file(folder, name, most=most)
+        assert caught.value.message.startswith(f"{folder / 'files' / name}: {said}")
+
+
+def test_the_folder_of_files_may_be_no_link(tmp_path: Path) -> None:
+    """It could lead to any folder of the reader."""
+    folder = write_evidence(tmp_path / "e", TEXT)
+    (folder / "files").rmdir()
+    (folder / "files").symlink_to(tmp_path)
+
+    with pytest.raises(InputError, match="found a link, expected a folder"):
+        load_file(folder, "1" * 64, most=5)
+
+
+def test_folders_are_found_directly_or_one_below(tmp_path: Path) -> None:
+    """Artifacts come either way. Links are not followed; a folder that is not there is none."""
+    write_evidence(tmp_path / "one", TEXT)
+    write_evidence(tmp_path / "many" / "b", TEXT)
+    write_evidence(tmp_path / "many" / "a", TEXT)
+    write_evidence(tmp_path / "many" / "c" / "deep", TEXT)
+    (tmp_path / "many" / "link").symlink_to(tmp_path / "one")
+
+    asked = (tmp_path / "one", tmp_path / "gone", tmp_path / "many")
+    assert read_folders(asked) == (
+        *(tmp_path / "one", tmp_path / "many" / "a", tmp_path / "many" / "b"),
+    )
+    assert read_evidence(tmp_path / "one") == FULL
+
+
+def test_folders_are_bounded(tmp_path: Path) -> None:
+    """A thousand of them are more than a run can have."""
+    for number in range(1001):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "evidence.json").touch()
+
+    with pytest.raises(InputError, match="found 1001 folders of evidence, expected at most 1000"):
+        read_folders((tmp_path,))
+
+
+def test_a_set_is_read_from_its_file(tmp_path: Path) -> None:
+    """One that is not there is bad input: somebody named it."""
+    path = tmp_path / "evidence.json"
+    path.write_text(dump_set(EvidenceSet(entries=(FULL,))), encoding="utf-8")
+
+    assert read_set(path).entries == (FULL,)
+    with pytest.raises(InputError) as caught:
+        read_set(tmp_path / "gone.json")
+    assert caught.value.hint == "remove the option: devices then prove everything anew"
+
+
+def test_a_document_that_is_too_large_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before all of it is read."""
+    path: Any = tmp_path / "evidence.json"
+    path.write_bytes(b" " * 100)
+    monkeypatch.setattr(bounds, "LARGEST_DOCUMENT", 99)
+
+    with pytest.raises(InputError, match="found more than 99 bytes"):
+        read_evidence(tmp_path)

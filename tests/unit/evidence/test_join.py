@@ -1,0 +1,370 @@
+"""The final verdict: what the build found, and one check for each scenario of a device."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from megtrim.evidence.bundle import Bundle
+from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
+from megtrim.evidence.join import Seen, join
+from megtrim.evidence.told import Pending
+from megtrim.verdict.kinds import CheckKind, CheckStatus, ScenarioStatus, VerdictKind
+from megtrim.verdict.model import Check, DeviceIdentity, OutputResult, parse_verdict, to_json
+from unit.evidence.support import (
+    BINDING,
+    DAY,
+    OTHER_BINDING,
+    SCENARIO,
+    bundle,
+    device,
+    evidence,
+    proofs,
+    proven,
+    result,
+    scenario,
+)
+from unit.verdict.examples import MOBILENET, RESNET, failing, passing
+
+HINT = "nothing is known about the product on this device: look at the device job"
+EXPIRED = "bring a device of this class back, and run the check again"
+TRAP = result(
+    status=ScenarioStatus.TRAP,
+    text="it trapped: 1 region it needs are not in the keep set",
+    missing_regions=("kern<7>",),
+    outputs=(OutputResult(name="o", size_bytes=4, equal=False, largest_difference=0.5),),
+    log_tail="Trace/breakpoint trap",
+)
+
+
+def seen(*found: Evidence, **changes: Any) -> Seen:
+    """Return what is known beside the build's verdict, of a bundle for one scenario."""
+    values: dict[str, Any] = {
+        "bundle": bundle(scenarios=(scenario(id=RESNET),)),
+        "evidence": found,
+        "proofs": EvidenceSet(entries=()),
+        "pending": None,
+        "today": date.fromisoformat(DAY),
+    }
+    return Seen(**{**values, **changes})
+
+
+def checks(what: Seen) -> dict[str, Check]:
+    """Return the device checks by id."""
+    final = join(passing(), what).verdict
+    return {check.id: check for check in final.checks if check.kind is CheckKind.DEVICE}
+
+
+def only(what: Seen) -> Check:
+    """Return the check of the scenario that the bundle is about."""
+    return checks(what)[f"device:{RESNET}"]
+
+
+def ran(found: EvidenceResult, **changes: Any) -> Evidence:
+    return evidence(found, **changes)
+
+
+def test_the_examples_are_what_these_tests_take_them_for() -> None:
+    """One scenario of the verdict is in the bundle; another of its class is not."""
+    assert RESNET == SCENARIO
+    assert MOBILENET.endswith("@any")
+
+
+def test_a_proof_of_now_passes() -> None:
+    """The check says on what; nothing is to be done."""
+    assert only(seen(ran(result(time_s=2.5)))) == Check(
+        id=f"device:{RESNET}",
+        kind=CheckKind.DEVICE,
+        subject=RESNET,
+        status=CheckStatus.PASS,
+        text="pixel-6: outputs equal to the last bit (1 tensor, 40 bytes)",
+        time_s=2.5,
+        file="megtrim.yaml",
+        line=21,
+    )
+
+
+def test_a_trap_on_a_device_fails() -> None:
+    """Regions, differences and the log are in the detail; the command is the scenario's."""
+    joined = join(failing(), seen(ran(TRAP))).verdict
+    check = next(check for check in joined.checks if check.id == f"device:{RESNET}")
+
+    assert check.status is CheckStatus.FAIL
+    assert check.text == "pixel-6: it trapped: 1 region it needs are not in the keep set"
+    assert check.hint == "reproduce it on the device, or run the device job again"
+    assert check.detail.splitlines()[2:] == [
+        "device: pixel-6",
+        "regions that are needed and were not kept: 1",
+        "  kern<7>",
+        "output o: 4 bytes, largest difference 0.5",
+        "end of the log:",
+        "Trace/breakpoint trap",
+    ]
+    assert check.reproduce == passing().scenarios[1].reproduce
+    assert joined.verdict is VerdictKind.FAIL
+
+
+@pytest.mark.parametrize(
+    "status", [ScenarioStatus.PARITY, ScenarioStatus.ENGINE_ERROR, ScenarioStatus.TRACE]
+)
+def test_other_failures_fail(status: ScenarioStatus) -> None:
+    """Whatever the program did wrong."""
+    assert only(seen(ran(result(status=status)))).status is CheckStatus.FAIL
+
+
+@pytest.mark.parametrize("status", [ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED])
+def test_a_dead_device_is_no_failure_of_the_product(status: ScenarioStatus) -> None:
+    """It leaves the verdict unverified."""
+    what = seen(ran(result(status=status, text="the phone is gone")))
+
+    assert only(what).status is CheckStatus.INFRASTRUCTURE
+    assert only(what).text == "device verification pending: pixel-6: the phone is gone"
+    assert only(what).hint == HINT
+    assert join(passing(), what).verdict.verdict is VerdictKind.UNVERIFIED
+
+
+@pytest.mark.parametrize(
+    ("pending", "why"),
+    [
+        (
+            Pending.FORK,
+            (
+                "a pull request from a fork runs no device job; "
+                "a maintainer can push the branch to this repository"
+            ),
+        ),
+        (
+            Pending.NO_RUNNER,
+            (
+                "no runner with the labels self-hosted, megtrim, any took the job "
+                "within the time that was given"
+            ),
+        ),
+        (Pending.LATE, "the device job had not ended in time"),
+        (None, "the device job brought no result of it"),
+    ],
+)
+def test_silence_is_told_with_its_reason(pending: Pending | None, why: str) -> None:
+    """Unverified, and nobody is blocked."""
+    check = only(seen(pending=pending))
+
+    assert check.status is CheckStatus.UNVERIFIED
+    assert check.text == f"device verification pending: {why}"
+    assert (check.hint, check.detail, check.reproduce) == (HINT, "", "")
+
+
+def test_evidence_that_came_in_time_counts_though_others_are_late() -> None:
+    """A job that ended is not silent because another one is."""
+    assert only(seen(ran(result()), pending=Pending.LATE)).status is CheckStatus.PASS
+
+
+@pytest.mark.parametrize(
+    ("day", "binding", "status", "told"),
+    [
+        ("2027-01-28", BINDING, CheckStatus.UNVERIFIED, "; last proof 3 days old"),
+        ("2027-01-30", BINDING, CheckStatus.UNVERIFIED, "; last proof 1 day old"),
+        ("2027-01-17", BINDING, CheckStatus.UNVERIFIED, "; last proof 14 days old"),
+        (
+            *("2027-01-16", BINDING, CheckStatus.FAIL),
+            "; last proof 15 days old, allowed are 14 days",
+        ),
+        (
+            *("2027-01-16", OTHER_BINDING, CheckStatus.UNVERIFIED),
+            "; last proof 15 days old, of another program",
+        ),
+    ],
+)
+@pytest.mark.parametrize("silent", [True, False])
+def test_the_last_proof_is_told_and_expires(
+    day: str, binding: str, status: CheckStatus, told: str, silent: bool
+) -> None:
+    """A dead device or a silent one alike; a proof of another program does not expire."""
+    lost = ran(result(status=ScenarioStatus.INFRASTRUCTURE, text="gone"))
+    found = () if silent else (lost,)
+    why = "the device job brought no result of it" if silent else "pixel-6: gone"
+    before = proofs(evidence(result(binding=binding), day=day))
+    check = only(seen(*found, proofs=before))
+
+    unverified = status is CheckStatus.UNVERIFIED
+    expected = status if silent or not unverified else CheckStatus.INFRASTRUCTURE
+    assert check.status is expected
+    assert check.text == f"device verification pending: {why}{told}"
+    assert check.hint == (HINT if unverified else EXPIRED)
+
+
+def left_out() -> Bundle:
+    return bundle(scenarios=(), proven=(proven(RESNET),))
+
+
+@pytest.mark.parametrize(
+    ("day", "when"),
+    [("2027-01-31", "today"), ("2027-01-30", "1 day ago"), ("2027-01-28", "3 days ago")],
+)
+def test_a_proof_of_before_passes(day: str, when: str) -> None:
+    """And says why no device was used."""
+    check = only(seen(bundle=left_out(), proofs=proofs(evidence(day=day))))
+
+    assert check.status is CheckStatus.PASS
+    assert check.text == f"pixel-6 proved this program {when}, so no device was used"
+
+
+@pytest.mark.parametrize(
+    ("before", "status", "text"),
+    [
+        (
+            proofs(),
+            CheckStatus.UNVERIFIED,
+            "the proof that it was left out for is not to be had",
+        ),
+        (
+            proofs(evidence(result(binding=OTHER_BINDING))),
+            CheckStatus.UNVERIFIED,
+            (
+                "the proof that it was left out for is not to be had; "
+                "last proof 0 days old, of another program"
+            ),
+        ),
+        (
+            proofs(evidence(day="2026-12-31")),
+            CheckStatus.FAIL,
+            "it was left out for a proof; last proof 31 days old, allowed are 14 days",
+        ),
+    ],
+)
+def test_a_proof_is_judged_again(before: EvidenceSet, status: CheckStatus, text: str) -> None:
+    """What the bundle says is proven must have a proof here, too."""
+    check = only(seen(bundle=left_out(), proofs=before))
+
+    assert check.status is status
+    assert check.text == f"device verification pending: {text}"
+
+
+def test_a_scenario_without_a_program_is_unverified() -> None:
+    """The build failed; its own checks say how."""
+    check = only(seen(bundle=bundle(scenarios=(), programs=(), keep_set=None)))
+
+    assert check.status is CheckStatus.UNVERIFIED
+    assert check.text == "device verification pending: there was no program to run"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        evidence(result(binding=OTHER_BINDING)),
+        evidence(result(status=ScenarioStatus.TRAP, binding=OTHER_BINDING)),
+    ],
+)
+def test_evidence_of_another_build_says_nothing(other: Evidence) -> None:
+    """Neither good nor bad."""
+    check = only(seen(other))
+
+    assert check.status is CheckStatus.UNVERIFIED
+    assert check.text == (
+        "device verification pending: what the device job brought is of another build"
+    )
+
+
+@pytest.mark.parametrize("name", ["emulated-any", "auto-any", "pixel-7"])
+def test_only_a_device_of_the_bundle_proves(name: str) -> None:
+    """An emulated run is no device's."""
+    other = evidence(device=DeviceIdentity(name=name, kind="qemu", facts={}))
+
+    assert only(seen(other)).status is CheckStatus.UNVERIFIED
+
+
+def test_a_device_proves_for_its_own_class() -> None:
+    """Here pixel-6 stands for another one."""
+    devices = (device(cpu_class="big"), device(name="pixel-7"))
+    what = bundle(scenarios=(scenario(id=RESNET),), devices=devices)
+
+    assert only(seen(evidence(), bundle=what)).status is CheckStatus.UNVERIFIED
+
+
+def test_a_trap_is_not_outvoted() -> None:
+    """Two jobs disagree: the failure counts, whatever their order; a pass counts over silence."""
+    second = (device(), device(name="a-phone"))
+    what = bundle(scenarios=(scenario(id=RESNET),), devices=second)
+    identity = DeviceIdentity(name="a-phone", kind="adb", facts={})
+    good = evidence(device=identity)
+    bad, lost = ran(TRAP), ran(result(status=ScenarioStatus.INFRASTRUCTURE))
+
+    for found in ((good, bad), (bad, good), (bad, lost), (lost, bad)):
+        assert only(seen(*found, bundle=what)).status is CheckStatus.FAIL
+    for found in ((good, lost), (lost, good)):
+        assert only(seen(*found, bundle=what)).status is CheckStatus.PASS
+
+
+def test_scenarios_of_classes_without_a_runner_have_no_check() -> None:
+    """Those are verified by the build alone."""
+    found = checks(seen(ran(result())))
+    none = bundle(devices=(device(runner=False),), scenarios=())
+
+    assert sorted(found) == [f"device:{MOBILENET}", f"device:{RESNET}"]
+    assert checks(seen(bundle=none)) == {}
+    assert join(passing(), seen(bundle=none)).verdict == passing()
+
+
+def test_the_verdict_is_decided_again() -> None:
+    """Order, headline, devices and warnings follow; it can be written and read."""
+    what = seen(ran(TRAP), problems=("evidence that cannot be used: x",))
+    joined = join(passing(), what).verdict
+
+    assert joined.verdict is VerdictKind.FAIL
+    assert joined.headline == f"1 check failed, {passing().headline}, 0 of 2 proven on devices"
+    assert [each.name for each in joined.devices] == ["pixel-6", "qemu-arm64"]
+    assert joined.warnings == (*passing().warnings, "evidence that cannot be used: x")
+    kinds = [check.kind for check in joined.checks]
+    assert kinds == sorted(kinds, key=list(CheckKind).index)
+    assert parse_verdict(to_json(joined), source="x") == joined
+
+
+def test_failed_checks_are_counted_anew() -> None:
+    """Those of the build and those of devices."""
+    before = failing()
+    joined = join(before, seen(ran(TRAP))).verdict
+    failed = sum(check.status is CheckStatus.FAIL for check in joined.checks)
+    sizes = before.headline.partition(" failed, ")[2]
+
+    assert before.headline == f"{failed - 1} checks failed, {sizes}"
+    assert joined.headline == f"{failed} checks failed, {sizes}, 0 of 2 proven on devices"
+
+
+def test_without_a_bundle_nothing_is_known_of_devices() -> None:
+    """One check says so; proofs stay."""
+    before = proofs(evidence())
+    joined = join(passing(), seen(bundle=None, proofs=before))
+    check = next(check for check in joined.verdict.checks if check.kind is CheckKind.DEVICE)
+
+    assert (check.id, check.status) == ("device:bundle", CheckStatus.INFRASTRUCTURE)
+    assert check.text == "the build job left no bundle, so no device could run anything"
+    assert joined.verdict.verdict is VerdictKind.UNVERIFIED
+    assert joined.proofs == before
+
+
+def test_new_proofs_take_the_place_of_old_ones() -> None:
+    """Those of other scenarios stay, whatever their age."""
+    old = evidence(result(), result(scenario="gone/s@any"), day="2026-01-01")
+    joined = join(passing(), seen(ran(result()), proofs=proofs(old)))
+
+    stays = evidence(result(scenario="gone/s@any"), day="2026-01-01")
+    assert joined.proofs.entries == (stays, evidence())
+
+
+@pytest.mark.parametrize(
+    ("binding", "entries"), [(BINDING, 0), (OTHER_BINDING, 1)], ids=["same", "other"]
+)
+def test_a_failure_revokes_the_proof_of_its_program(binding: str, entries: int) -> None:
+    """A proof of another program stays: it says when the device last worked."""
+    before = proofs(evidence(result(binding=binding), day="2027-01-01"))
+
+    assert len(join(passing(), seen(ran(TRAP), proofs=before)).proofs.entries) == entries
+
+
+def test_a_dead_device_revokes_nothing() -> None:
+    """Nothing was learned."""
+    before = proofs(evidence(day="2027-01-30"))
+    lost = ran(result(status=ScenarioStatus.INFRASTRUCTURE))
+
+    assert join(passing(), seen(lost, proofs=before)).proofs == before
