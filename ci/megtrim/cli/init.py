@@ -1,19 +1,29 @@
-"""``megtrim init`` and ``megtrim schema``: a starter configuration, and help for editors."""
+"""``megtrim init`` and ``megtrim schema``: a starter configuration, callers, help for editors."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from megtrim.cli.output import show
+from megtrim.config.callers import Callers, Kit, attributes, workflows
+from megtrim.config.load import load_config
 from megtrim.config.schema import json_schema
 from megtrim.config.starter import StarterModel, starter
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.models.reader import read_model
 from megtrim.store import write_atomically
+
+_LARGEST_FILE_BYTES = 1024 * 1024
+_PACKAGES = {
+    "clang-linux-arm64": "clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu",
+    "host": "g++",
+}
+"""Debian packages that a toolchain needs on a machine that has none; zig comes with the kit."""
 
 
 @click.command(
@@ -21,9 +31,10 @@ from megtrim.store import write_atomically
 Examples:
   megtrim init models/resnet50.mge --engine third_party/MegEngine
   megtrim init --config trim/megtrim.yaml models/*.mge --engine ../MegEngine
+  megtrim init --github --kit OWNER/REPO --kit-sha SHA --kit-version v1.2.3
 """
 )
-@click.argument("models", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("models", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--config",
     "-c",
@@ -35,20 +46,35 @@ Examples:
 @click.option(
     "--engine", type=click.Path(path_type=Path), help="MegEngine checkout; else the sample engine."
 )
-def init(models: tuple[Path, ...], config: Path, engine: Path | None) -> int:
+@click.option(
+    "--github",
+    is_flag=True,
+    help="Write the workflows that call the kit, for MODELS or for a configuration that is there.",
+)
+@click.option("--kit", help="With --github: the kit's repository, OWNER/REPO.")
+@click.option("--kit-sha", help="With --github: the kit's commit, 40 hex digits.")
+@click.option("--kit-version", help="With --github: that commit's version, such as v1.2.3.")
+@click.option("--branch", default="main", show_default=True, help="The default branch.")
+def init(
+    models: tuple[Path, ...],
+    config: Path,
+    engine: Path | None,
+    github: bool,
+    kit: str | None,
+    kit_sha: str | None,
+    kit_version: str | None,
+    branch: str,
+) -> int:
     """Write a commented starter configuration for MODELS."""
-    if config.exists():
-        msg = f"{config} is already there"
-        raise InputError(msg, hint="edit it, or name another file with --config")
-    text = starter(
-        "megengine" if engine else "sample",
-        models=[_model(path, config) for path in models],
-        source=_relative(engine, config) if engine else "",
-        # The toolchain that MegEngine is known to build with; auto would take zig.
-        toolchain="clang-linux-arm64" if engine else "auto",
-    )
-    write_atomically(config, text)
-    show(f"wrote {config}; next: megtrim trim --config {config}")
+    released = _released(kit, kit_sha, kit_version) if github else None
+    if models or released is None:
+        _write_starter(models, config, engine)
+    if released is None:
+        show(f"wrote {config}; next: megtrim trim --config {config}")
+        return EXIT_PASS
+    for written in _write_callers(config, released, branch):
+        show(f"wrote {written}")
+    show('next: megtrim trim, commit, and require the check "size / verdict"')
     return EXIT_PASS
 
 
@@ -62,6 +88,82 @@ def schema() -> int:
     """Print the JSON Schema of megtrim.yaml, for editors."""
     show(json.dumps(json_schema(), indent=1))
     return EXIT_PASS
+
+
+def _write_starter(models: tuple[Path, ...], config: Path, engine: Path | None) -> None:
+    if config.exists():
+        msg = f"{config} is already there"
+        raise InputError(msg, hint="edit it, or name another file with --config")
+    text = starter(
+        "megengine" if engine else "sample",
+        models=[_model(path, config) for path in models],
+        source=_relative(engine, config) if engine else "",
+        # The toolchain that MegEngine is known to build with; auto would take zig.
+        toolchain="clang-linux-arm64" if engine else "auto",
+    )
+    write_atomically(config, text)
+
+
+def _released(kit: str | None, sha: str | None, version: str | None) -> Kit:
+    """Return which kit is called; nothing here could cite a default."""
+    if kit and sha and version:
+        return Kit(repository=kit, sha=sha, version=version)
+    msg = "--github: --kit, --kit-sha and --kit-version are needed, all three"
+    raise InputError(msg, hint="name a release of the kit that you have looked at")
+
+
+def _write_callers(config: Path, kit: Kit, branch: str) -> Iterator[Path]:
+    """Write what the team's repository lacks, and yield each path; nothing is overwritten."""
+    loaded = load_config(config)
+    top = _top(loaded.folder)
+    callers = Callers(
+        kit=kit,
+        branch=branch,
+        config=_inside(loaded.path.absolute(), top),
+        keep_set=_inside(loaded.resolve(loaded.config.keep_set), top),
+        packages=_PACKAGES.get(loaded.config.toolchain.kind, ""),
+    )
+    texts = {top / path: text for path, text in workflows(callers).items()}
+    for path, text in texts.items():
+        if path.exists() and _read(path) != text:
+            msg = f"{path} is already there"
+            raise InputError(msg, hint="edit it, or remove it and say this again")
+    texts[top / ".gitattributes"] = attributes(_read(top / ".gitattributes"), callers.keep_set)
+    for path, text in texts.items():
+        if _read(path) != text:
+            write_atomically(path, text)
+            yield path
+
+
+def _top(folder: Path) -> Path:
+    """Return the top folder of the repository that a folder lies in."""
+    for candidate in (folder, *folder.parents):
+        if (candidate / ".git").exists():
+            return candidate
+    msg = f"{folder} lies in no git repository"
+    raise InputError(msg, hint="the workflows belong into the repository of the configuration")
+
+
+def _inside(path: Path, top: Path) -> str:
+    relative = Path(os.path.normpath(path))
+    if not relative.is_relative_to(top):
+        msg = f"{path} lies outside the repository {top}"
+        raise InputError(msg, hint="the workflows find only what is committed")
+    return relative.relative_to(top).as_posix()
+
+
+def _read(path: Path) -> str:
+    """Return a text file's content, empty where there is none."""
+    if not path.exists():
+        return ""
+    try:
+        if path.stat().st_size > _LARGEST_FILE_BYTES:
+            msg = f"{path}: found more than {_LARGEST_FILE_BYTES:,} bytes"
+            raise InputError(msg)
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f"{path} cannot be read as text: {error}"
+        raise InputError(msg) from None
 
 
 def _model(path: Path, config: Path) -> StarterModel:

@@ -1,0 +1,169 @@
+"""``megtrim github baseline``: the sizes and proofs that a change is held against.
+
+Both verbs leave ``OUT/baseline``: sizes.json, evidence.json, and wanted.json, the commit whose
+sizes would be the right ones. A baseline that cannot be had never blocks a change.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from megtrim.cli.github_open import open_api, open_event
+from megtrim.cli.output import show
+from megtrim.cli.setup import (
+    DEFAULT_OUT,
+    Options,
+    common,
+    describe,
+    open_console,
+    open_context,
+    open_processes,
+)
+from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, Interrupted, MegtrimError
+from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
+from megtrim.github.answers import one_line
+from megtrim.github.baseline import Base, Found, How, find
+from megtrim.github.runner import write_output
+from megtrim.plan.graph import SIZE, Stage, tasks, through
+from megtrim.size.baseline import dump_sizes, load_sizes
+from megtrim.size.budgets import Sizes
+from megtrim.stages import chain
+from megtrim.stages.files import SIZES_FILE
+from megtrim.store import cannot_write, write_atomically
+from megtrim.verdict.document import dump, load
+
+FOLDER = "baseline"
+WANTED_FILE = "wanted.json"
+_LONGEST_REASON = 160
+
+
+@click.group(
+    epilog="""\b
+Examples:
+  megtrim github baseline find --out megtrim-out
+  megtrim github baseline rebuild --config base/megtrim.yaml --out megtrim-out
+"""
+)
+def baseline() -> None:
+    """Find, or make, what a change is held against."""
+
+
+@baseline.command(
+    "find",
+    epilog="""\b
+Example:
+  megtrim github baseline find --out megtrim-out --artifact megtrim-baseline
+
+\b
+Outputs of the step:
+  how      merge-base, last-known or none
+  rebuild  the commit to build, where its own sizes are not stored; else empty
+
+From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
+which needs `permissions: actions: read, contents: read`.
+""",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path(DEFAULT_OUT),
+    show_default=True,
+    help="Where results go.",
+)
+@click.option(
+    "--artifact", default="megtrim-baseline", show_default=True, help="What runs store it as."
+)
+def find_baseline(out: Path, artifact: str) -> int:
+    """Download what the merge base's run stored, else the newest that is known.
+
+    Only runs of this repository on the base branch count: what a fork's run stored is not used.
+    """
+    console = open_console(quiet=False)
+    env = open_processes().env
+    event = open_event(env)
+    found = find(open_api(env, event), event, artifact=artifact, now_s=time.time())
+    for warning in found.warnings:
+        console.warn(one_line(warning, most=1000))
+    _leave(found, out / FOLDER)
+    write_output(env, "how", found.how)
+    write_output(env, "rebuild", found.rebuild)
+    show(f"baseline: {found.source}")
+    return EXIT_PASS
+
+
+@baseline.command(
+    "rebuild",
+    epilog="""\b
+Example:
+  megtrim github baseline rebuild --config base/megtrim.yaml --out megtrim-out
+
+\b
+Output of the step:
+  how      rebuilt; or what it was before, where the build failed: last-known or none
+""",
+)
+@common
+def rebuild_baseline(**options: Any) -> int:
+    """Build the merge base's plain and reduced variant and take their sizes.
+
+    CONFIG lies in a checkout of the commit that `find` named. Where the build fails, what `find`
+    left stays, and says why.
+    """
+    chosen = Options(**options)
+    folder = chosen.out / FOLDER
+    base = _wanted(folder / WANTED_FILE)
+    known = load_sizes(folder / SIZES_FILE, shown=SIZES_FILE)
+    try:
+        sizes, source = _built(chosen), f"{base}, {base.what}, rebuilt"
+        how = How.REBUILT
+    except Interrupted:
+        raise
+    except MegtrimError as error:
+        open_console(quiet=False).warn(f"{base} cannot be rebuilt: {one_line(str(error))}")
+        reason = one_line(error.message, most=_LONGEST_REASON)
+        sizes, source = known.sizes, f"{known.source}; {base.what} cannot be rebuilt ({reason})"
+        how = How.LAST_KNOWN if sizes else How.NONE
+    write_atomically(folder / SIZES_FILE, dump_sizes(sizes, source=one_line(source, most=490)))
+    write_output(open_processes().env, "how", how)
+    show(f"baseline: {source}")
+    return EXIT_PASS
+
+
+def _leave(found: Found, folder: Path) -> None:
+    write_atomically(folder / SIZES_FILE, dump_sizes(found.sizes, source=found.source))
+    write_atomically(folder / EVIDENCE_FILE, dump_set(found.evidence))
+    wanted = folder / WANTED_FILE
+    if found.base is not None:
+        write_atomically(wanted, dump(found.base))
+        return
+    try:
+        wanted.unlink(missing_ok=True)
+    except OSError as error:
+        raise cannot_write(wanted, error) from None
+
+
+def _wanted(path: Path) -> Base:
+    hint = "run `megtrim github baseline find` first, with the same --out"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        msg = f"{path}: cannot be read"
+        raise InputError(msg, hint=hint) from None
+    return load(Base, text, source=str(path), version=1, hint=hint)
+
+
+def _built(options: Options) -> Sizes:
+    """Return the sizes of the configuration's variants, built from its committed keep set."""
+    context = open_context(replace(options, committed=True))
+    describe(context)
+    every = tasks(context.loaded.config, committed=True)
+    chain.run(through(Stage.SIZE, every), context)
+    folder = context.done.get(SIZE)
+    if folder is None:
+        raise next(iter(context.failed.values()), InfrastructureFailure("nothing was weighed"))
+    return load_sizes(folder.file(SIZES_FILE), shown=SIZES_FILE).sizes

@@ -1,0 +1,34 @@
+"""``--proofs FILE``: what devices proved before, as far as anybody kept it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from megtrim.console import Console
+from megtrim.evidence.evidence import EvidenceSet, read_set
+
+
+def proofs_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--proofs FILE``."""
+    return click.option(
+        "--proofs",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Proofs of before: what they show needs no device. No such file: there are none.",
+    )(command)
+
+
+def read_proofs(path: Path | None, console: Console) -> EvidenceSet:
+    """Return the proofs in a file, none where there is no such file.
+
+    A first run has no baseline, and a step of a workflow cannot leave out an option.
+    """
+    if path is not None and path.exists():
+        return read_set(path)
+    if path is not None:
+        console.say(f"no proofs of before: there is no {path}")
+    return EvidenceSet(entries=())

@@ -1,0 +1,176 @@
+"""What an answer of GitHub's REST API means: done, try again after a pause, or a failure in words.
+
+Part of the github room, without the network: :mod:`megtrim.github.api` asks, this reads. Whatever
+a server wrote goes into one line of printable text before anybody sees it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from megtrim.errors import InfrastructureFailure
+
+SECONDARY_PAUSE_S = 60.0
+"""What GitHub asks for where a secondary limit names no time."""
+_LONGEST_MESSAGE = 300
+_WRITES = ("POST", "PUT", "PATCH", "DELETE")
+_PERMISSIONS = (
+    ("/actions/", "actions"),
+    ("/dispatches", "actions"),
+    ("/issues/", "pull-requests"),
+    ("/pulls", "pull-requests"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One answer: header names are in lower case, the body is bounded and decoded."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Refused(InfrastructureFailure):
+    """GitHub answered, and the answer is no; ``status`` is the HTTP status."""
+
+    def __init__(self, message: str, *, status: int, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+
+
+class Forbidden(Refused):
+    """The token may not do this (401, 403)."""
+
+
+class NotFound(Refused):
+    """It is not there, or the token may not see it (404, 410)."""
+
+
+def one_line(text: str, *, most: int = _LONGEST_MESSAGE) -> str:
+    """Make text of others safe for a log: one line, printable, no command of a runner."""
+    line = "".join(c if c.isprintable() else " " for c in text[: 4 * most])
+    line = " ".join(line.split()).replace("##[", "# #[").replace("::", ": :")
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def parsed(answer: Answer, asked: str) -> Any:
+    """Return the JSON of an answer, None where it is empty.
+
+    Anything else is an InfrastructureFailure: GitHub, or something in between, is broken.
+    """
+    if not answer.body.strip():
+        return None
+    try:
+        return json.loads(answer.body)
+    except (ValueError, RecursionError):
+        start = one_line(answer.body[:80].decode("utf-8", errors="replace"))
+        msg = f"{asked}: the answer is not JSON; it begins with: {start}"
+        hint = "a proxy in between may have answered instead; is GITHUB_API_URL right?"
+        raise InfrastructureFailure(msg, hint=hint) from None
+
+
+def pause_s(answer: Answer, *, method: str, tries: int, now_s: float) -> float | None:
+    """Return how long to wait before asking again, None where asking again is of no use.
+
+    A POST is asked again only where the server certainly did nothing: limits, and 503 with a
+    Retry-After.
+    """
+    after = _number(answer.headers.get("retry-after"))
+    if answer.status in (403, 429):
+        if after is not None:
+            return after
+        if answer.headers.get("x-ratelimit-remaining") == "0":
+            reset = _number(answer.headers.get("x-ratelimit-reset"))
+            return SECONDARY_PAUSE_S if reset is None else max(1.0, reset - now_s + 1.0)
+        limited = answer.status == 429 or "secondary rate limit" in _message(answer).lower()
+        return SECONDARY_PAUSE_S if limited else None
+    if answer.status < 500:
+        return None
+    if answer.status == 503 and after is not None:
+        return after
+    return None if method == "POST" else backoff_s(tries)
+
+
+def backoff_s(tries: int) -> float:
+    """Return the pause after a number of failed tries: 1, 2, 4, 8 seconds."""
+    return float(2 ** (tries - 1))
+
+
+def failure(answer: Answer, *, method: str, path: str, asked: str, after: str = "") -> Refused:
+    """Put an answer that says no into words, with what to do about it."""
+    said = one_line(_message(answer))
+    msg = f"{asked}: GitHub answered {answer.status}" + (f" ({said})" if said else "") + after
+    match answer.status:
+        case 401:
+            hint = "the token is not valid (any more): pass the job's own, env GITHUB_TOKEN"
+            return Forbidden(msg, status=401, hint=hint)
+        case 403 if limited(answer):
+            return Refused(msg, status=403, hint=_LIMIT)
+        case 403:
+            return Forbidden(msg, status=403, hint=_forbidden(answer, method, path))
+        case 404 | 410 as status:
+            return NotFound(msg, status=status, hint=_GONE if status == 410 else _not_found(path))
+        case 429:
+            return Refused(msg, status=429, hint=_LIMIT)
+        case status if status >= 500:
+            hint = "GitHub has trouble; run the job again later (https://www.githubstatus.com)"
+            return Refused(msg, status=status, hint=hint)
+        case status:
+            return Refused(msg, status=status)
+
+
+_LIMIT = "too many requests with this token in an hour; run the job again when the limit is reset"
+_GONE = "it has expired or was deleted"
+
+
+def limited(answer: Answer) -> bool:
+    """Tell whether a limit on requests is why the answer is no."""
+    return answer.status in (403, 429) and (
+        pause_s(answer, method="GET", tries=1, now_s=0.0) is not None
+    )
+
+
+def _forbidden(answer: Answer, method: str, path: str) -> str:
+    named = one_line(answer.headers.get("x-accepted-github-permissions", ""), most=120)
+    wanted = named.replace("_", "-").replace("=", ": ") or _permission(method, path)
+    return (
+        f"the token lacks a permission: give the job `permissions: {wanted}`; the token of a "
+        "pull request from a fork only reads, whatever the workflow says"
+    )
+
+
+def _not_found(path: str) -> str:
+    return (
+        "it does not exist, or the token may not see it: for a private repository the job needs "
+        f"`permissions: {_permission('GET', path)}`"
+    )
+
+
+def _permission(method: str, path: str) -> str:
+    scope = next((scope for part, scope in _PERMISSIONS if part in path), "contents")
+    return f"{scope}: {'write' if method in _WRITES else 'read'}"
+
+
+def _message(answer: Answer) -> str:
+    """Return GitHub's own words, or none: pages of proxies are not repeated."""
+    try:
+        value = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        return ""
+    if not isinstance(value, dict):
+        return ""
+    texts = [value.get("message")]
+    errors = value.get("errors")
+    listed = errors[:3] if isinstance(errors, list) else []
+    texts += [each.get("message") if isinstance(each, dict) else each for each in listed]
+    return "; ".join(text for text in texts if isinstance(text, str))
+
+
+def _number(text: str | None) -> float | None:
+    """Return a header's whole number; a date or nonsense is as good as none."""
+    return float(text) if text and re.fullmatch(r"[0-9]{1,12}", text.strip()) else None

@@ -1,0 +1,185 @@
+"""GitHub's REST API, as far as megtrim asks it: JSON, pages, downloads.
+
+Every call has a deadline, a bounded answer and bounded retries, and ends in a value or in a
+failure that says what to do. The token never comes into a message.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.github.answers import (
+    Answer,
+    Forbidden,
+    NotFound,
+    Refused,
+    backoff_s,
+    failure,
+    limited,
+    one_line,
+    parsed,
+    pause_s,
+)
+from megtrim.github.wire import Broken, Limits, Request, Wire, split
+
+__all__ = ["Api", "Forbidden", "Limits", "NotFound", "Refused"]
+
+MOST_TRIES = 5
+LONGEST_PAUSE_S = 120.0
+"""All pauses of one call together."""
+MOST_PAGES = 100
+_NEXT = re.compile(r'<([^<>]{1,4096})>[^<>]{0,512}?;\s*rel="?next"?(?=[;,\s]|$)')
+
+
+class Api:
+    """Asks the API at ``base_url`` with ``token``.
+
+    Failures are InfrastructureFailure: Forbidden, NotFound, Refused with another ``status``, or
+    without a status where no answer came. GET, PUT, PATCH and DELETE are asked again after
+    connection errors and 5xx, and everything after a limit, at most ``MOST_TRIES`` times and
+    ``LONGEST_PAUSE_S`` of pauses. A POST whose fate is unknown is not: it could act twice.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        token: str,
+        *,
+        user_agent: str,
+        pause: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.time,
+        limits: Limits | None = None,
+    ) -> None:
+        parts = split(base_url)
+        if parts is None or parts.query or parts.fragment:
+            msg = f"GITHUB_API_URL: found {one_line(base_url)!r}, expected https://HOST[/PATH]"
+            raise InputError(msg)
+        if not re.fullmatch(r"[\x21-\x7e]{1,4096}", token):
+            msg = "the GitHub token is not one" if token else "there is no GitHub token"
+            raise InputError(msg, hint="pass the job's own: env GITHUB_TOKEN")
+        self._base = base_url.rstrip("/")
+        self._token = token
+        self._pause = pause
+        self._clock = clock
+        self._limits = limits or Limits()
+        self._wire = Wire(
+            self._base, token, user_agent=user_agent, clock=clock, limits=self._limits
+        )
+
+    def get(self, path: str, params: Mapping[str, str | int] | None = None) -> Any:
+        """Return the JSON at ``path`` (from the first ``/``, its parts quoted by the caller)."""
+        return parsed(self._call(path, self._request("GET", self._url(path, params))), path)
+
+    def pages(
+        self,
+        path: str,
+        *,
+        key: str | None = None,
+        params: Mapping[str, str | int] | None = None,
+        most: int = 1000,
+    ) -> Iterator[dict[str, Any]]:
+        """Yield at most ``most`` objects of a list, page after page.
+
+        ``key`` names the list inside each page's object; None: the page itself is the list.
+        """
+        url = self._url(path, {"per_page": 100, **(params or {})})
+        left = most
+        for _ in range(MOST_PAGES):
+            answer = self._call(path, self._request("GET", url))
+            items = _items(parsed(answer, path), key, path)[:left]
+            yield from items
+            left -= len(items)
+            following = _NEXT.search(answer.headers.get("link", ""))
+            if left <= 0 or following is None:
+                return
+            url = following[1]
+            if not self._wire.is_home(url):
+                msg = f"{path}: the next page lies on another host"
+                raise InfrastructureFailure(msg, hint="is GITHUB_API_URL right?")
+
+    def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """Change something; return the answer's JSON, None where it is empty."""
+        content = None if body is None else json.dumps(body).encode("ascii")
+        request = self._request(method, self._url(path, None), body=content)
+        return parsed(self._call(path, request), path)
+
+    def download(self, path: str, *, limit_bytes: int) -> bytes:
+        """Return the bytes at ``path``, which GitHub keeps on another host.
+
+        More than ``limit_bytes`` are an InfrastructureFailure, and are not read.
+        """
+        request = Request(
+            method="GET",
+            url=self._url(path, None),
+            body=None,
+            largest_bytes=limit_bytes,
+            longest_s=self._limits.download_s,
+            may_leave=True,
+        )
+        return self._call(path, request).body
+
+    def _request(self, method: str, url: str, body: bytes | None = None) -> Request:
+        return Request(
+            method=method,
+            url=url,
+            body=body,
+            largest_bytes=self._limits.answer_bytes,
+            longest_s=self._limits.answer_s,
+            may_leave=False,
+        )
+
+    def _url(self, path: str, params: Mapping[str, str | int] | None) -> str:
+        # Without its first slash a path could name another host.
+        if not re.fullmatch(r"/[!-~]*", path) or "?" in path or "#" in path:
+            msg = f"not a path of the API: {path!r}"
+            raise ValueError(msg)
+        return f"{self._base}{path}" + (f"?{urlencode(params)}" if params else "")
+
+    def _call(self, path: str, request: Request) -> Answer:
+        """Ask until there is an answer, or asking again is of no use."""
+        asked = f"{request.method} {path}"
+        waited = 0.0
+        for tries in range(1, MOST_TRIES + 1):
+            outcome, wait = self._try(request, path, asked, tries)
+            if isinstance(outcome, Answer):
+                return outcome
+            if wait is None or tries == MOST_TRIES or waited + wait > LONGEST_PAUSE_S:
+                raise outcome
+            waited += wait
+            self._pause(wait)
+        raise AssertionError  # the last try returns or raises
+
+    def _try(
+        self, request: Request, path: str, asked: str, tries: int
+    ) -> tuple[Answer | InfrastructureFailure, float | None]:
+        """Ask once; return the answer, or the failure and the pause before asking again."""
+        try:
+            answer = self._wire.exchange(request)
+        except Broken as broken:
+            again = not broken.final and (broken.untouched or request.method != "POST")
+            host = urlsplit(self._base).netloc
+            hint = f"is {host} reachable from this machine? then run the job again"
+            failed = InfrastructureFailure(f"{asked}: {broken}", hint=hint)
+            return failed, backoff_s(tries) if again else None
+        if 200 <= answer.status < 300:
+            return answer, None
+        wait = pause_s(answer, method=request.method, tries=tries, now_s=self._clock())
+        after = f"; it asks for a pause of {wait:.0f} s" if wait and limited(answer) else ""
+        refused = failure(answer, method=request.method, path=path, asked=asked, after=after)
+        # A server that repeats what it was sent must not bring the token into a log.
+        text = refused.message.replace(self._token, "***")
+        return type(refused)(text, status=refused.status, hint=refused.hint), wait
+
+
+def _items(page: Any, key: str | None, path: str) -> list[dict[str, Any]]:
+    items = page.get(key) if key is not None and isinstance(page, dict) else page
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        msg = f"{path}: the answer is not a list of objects"
+        raise InfrastructureFailure(msg, hint="is GITHUB_API_URL right?")
+    return items

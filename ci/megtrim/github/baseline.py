@@ -1,0 +1,277 @@
+"""Finds what a change is held against: the sizes and proofs that a run on the base left behind.
+
+Part of the github room. A baseline is an artifact of a run on the base branch of this very
+repository: a run of a pull request, or of a fork, could have stored anything under its name, so
+each run is asked itself. GitHub that does not answer is a baseline less, never a failure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.evidence.evidence import EVIDENCE_FILE, EvidenceSet, read_set
+from megtrim.github.answers import one_line
+from megtrim.github.api import Api
+from megtrim.github.archive import unpack
+from megtrim.github.event import Event
+from megtrim.github.fields import text_at
+from megtrim.size.baseline import load_sizes
+from megtrim.size.budgets import Sizes
+
+SIZES_FILE = "sizes.json"
+LARGEST_ARCHIVE_BYTES = 64 * 1024 * 1024
+_MOST_ARTIFACTS = 1000
+_MOST_TRIES = 5
+"""Artifacts that are looked into before the search is given up."""
+_DAY_S = 86400
+_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_LONGEST_REASON = 160
+
+
+class How(StrEnum):
+    """Where a baseline is from."""
+
+    MERGE_BASE = "merge-base"
+    LAST_KNOWN = "last-known"
+    REBUILT = "rebuilt"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """The commit that a change is held against."""
+
+    version: int = 1
+    sha: str
+    branch: str
+    what: str
+    """What the commit is, for people: ``the merge base``."""
+
+    def __post_init__(self) -> None:
+        if not _SHA.fullmatch(self.sha):
+            msg = f"sha: found {one_line(self.sha, most=60)!r}, expected a commit"
+            raise ValueError(msg)
+
+    def __str__(self) -> str:
+        return f"{one_line(self.branch, most=80)} at {self.sha[:12]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A baseline, or the lack of one; ``source`` says which for people, in one line."""
+
+    how: How
+    source: str
+    base: Base | None
+    """The commit that was looked for; None where GitHub did not say it, or it is the head."""
+    sizes: Sizes = field(default_factory=dict)
+    evidence: EvidenceSet = field(default_factory=lambda: EvidenceSet(entries=()))
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def rebuild(self) -> str:
+        """The commit that should be built to have its sizes, or empty."""
+        return "" if self.base is None or self.how is How.MERGE_BASE else self.base.sha
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stored:
+    """An artifact, as the list of artifacts tells of it."""
+
+    id: int
+    run_id: int
+    sha: str
+    branch: str
+    created_s: float
+    digest: str
+    """sha256 of the archive, or empty."""
+
+    def age(self, now_s: float) -> str:
+        days = max(0, int((now_s - self.created_s) // _DAY_S))
+        return "today" if days == 0 else f"{days} day{'s' if days > 1 else ''} ago"
+
+
+def find(api: Api, event: Event, *, artifact: str, now_s: float) -> Found:
+    """Return the baseline of the commit that ``event`` is held against, else the last known one.
+
+    ``artifact`` is the name under which runs store theirs, ``now_s`` seconds since 1970. Never
+    raises for what GitHub answers or does not answer.
+    """
+    try:
+        base = wanted(api, event)
+    except InfrastructureFailure as failure:
+        return _unanswered(failure, None)
+    search = _Search(api, event)
+    try:
+        stored = search.listed(artifact)
+    except InfrastructureFailure as failure:
+        return _unanswered(failure, base)
+    matching = [each for each in stored if (each.sha, each.branch) == (base.sha, base.branch)]
+    for each, sizes, evidence in search.opened(matching):
+        source = f"{base}, {base.what}, stored {each.age(now_s)}"
+        return search.found(How.MERGE_BASE, source, base, sizes, evidence)
+    # What this very commit stored, when its run was started before, would hide all its growth.
+    passed_over = (base.sha, event.head_sha)
+    others = [e for e in stored if e.branch == base.branch and e.sha not in passed_over]
+    for each, sizes, evidence in search.opened(others):
+        known = Base(sha=each.sha, branch=each.branch, what="")
+        lacking = f"{base.what} {base.sha[:12]} has stored none"
+        source = f"{known}, the last that is known, stored {each.age(now_s)}, as {lacking}"
+        return search.found(How.LAST_KNOWN, source, base, sizes, evidence)
+    branch = one_line(base.branch, most=80)
+    reason = search.warnings[0] if search.warnings else f"no run on {branch} has stored one yet"
+    source = f"none: {one_line(reason, most=_LONGEST_REASON)}"
+    return search.found(How.NONE, source, base, {}, EvidenceSet(entries=()))
+
+
+def wanted(api: Api, event: Event) -> Base:
+    """Return the commit that ``event`` is held against."""
+    root = f"/repos/{event.repository}"
+    if event.pull_request is not None:
+        pull = event.pull_request
+        # Without its commits and files, of which there may be many.
+        answer = api.get(f"{root}/compare/{pull.base_sha}...{pull.head_sha}", {"per_page": 1})
+        sha = text_at(answer, "merge_base_commit", "sha")
+        return _base(sha, pull.base_ref, "the merge base")
+    if event.merge_group_base:
+        return _base(event.merge_group_base, event.merge_group_ref, "the merge group's base")
+    if event.before and event.ref.startswith("refs/heads/"):
+        return _base(event.before, event.ref.removeprefix("refs/heads/"), "the commit before")
+    branch = event.default_branch or text_at(api.get(root), "default_branch")
+    answer = api.get(f"{root}/compare/{quote(branch)}...{event.sha}", {"per_page": 1})
+    sha = text_at(answer, "merge_base_commit", "sha")
+    return _base(sha, branch, "this very commit" if sha == event.sha else "the merge base")
+
+
+class _Search:
+    """Lists artifacts, asks their runs, opens them; remembers what it could not use."""
+
+    def __init__(self, api: Api, event: Event) -> None:
+        self._api = api
+        self._event = event
+        self._root = f"/repos/{event.repository}"
+        self.warnings: list[str] = []
+
+    def listed(self, name: str) -> tuple[_Stored, ...]:
+        """Return the artifacts of that name that this repository's own runs left, newest first."""
+        path = f"{self._root}/actions/artifacts"
+        own = self._event.repository_id
+        found: list[_Stored] = []
+        pages = self._api.pages(path, key="artifacts", params={"name": name}, most=_MOST_ARTIFACTS)
+        for artifact in pages:
+            run = artifact.get("workflow_run")
+            unusable = artifact.get("expired") is not False or artifact.get("name") != name
+            if unusable or not isinstance(run, dict):
+                continue
+            if run.get("repository_id") == run.get("head_repository_id") == own:
+                found += _stored(artifact, run)
+        return tuple(sorted(found, key=lambda each: (-each.created_s, -each.id)))
+
+    def opened(self, stored: list[_Stored]) -> Iterator[tuple[_Stored, Sizes, EvidenceSet]]:
+        """Yield those that can be trusted and read, with what they hold."""
+        for each in stored[:_MOST_TRIES]:
+            try:
+                if not self._is_trusted(each):
+                    continue
+                with tempfile.TemporaryDirectory() as scratch:
+                    content = self._content(each, Path(scratch))
+            except (InfrastructureFailure, InputError) as failure:
+                self.warnings.append(f"the baseline of {each.sha[:12]}: {failure.message}")
+                continue
+            yield each, *content
+
+    def _is_trusted(self, stored: _Stored) -> bool:
+        """Ask the run itself: who may push to the base branch may say what its sizes are."""
+        run = self._api.get(f"{self._root}/actions/runs/{stored.run_id}")
+        if not isinstance(run, dict):
+            return False
+        home = run.get("head_repository")
+        told = (run.get("id"), run.get("head_sha"), run.get("head_branch"))
+        if told != (stored.run_id, stored.sha, stored.branch):
+            return False
+        if not isinstance(home, dict) or home.get("id") != self._event.repository_id:
+            return False
+        by_hand = stored.branch == self._event.default_branch
+        return run.get("event") in ("push", *(("schedule", "workflow_dispatch") * by_hand))
+
+    def _content(self, stored: _Stored, scratch: Path) -> tuple[Sizes, EvidenceSet]:
+        path = f"{self._root}/actions/artifacts/{stored.id}/zip"
+        data = self._api.download(path, limit_bytes=LARGEST_ARCHIVE_BYTES)
+        if stored.digest and hashlib.sha256(data).hexdigest() != stored.digest:
+            msg = "the archive is not the one that was stored: its digest differs"
+            raise InfrastructureFailure(msg)
+        folder = scratch / "baseline"
+        unpack(data, folder, source="its archive")
+        sizes = load_sizes(folder / SIZES_FILE, shown=SIZES_FILE).sizes
+        return sizes, self._evidence(folder / EVIDENCE_FILE, stored)
+
+    def _evidence(self, path: Path, stored: _Stored) -> EvidenceSet:
+        try:
+            if path.exists():
+                return read_set(path)
+        except InputError as error:
+            self.warnings.append(f"the proofs of {stored.sha[:12]}: {error.message}")
+        return EvidenceSet(entries=())
+
+    def found(
+        self, how: How, source: str, base: Base, sizes: Sizes, evidence: EvidenceSet
+    ) -> Found:
+        """Return the result, with the warnings up to now."""
+        return Found(
+            how=how,
+            source=source,
+            base=None if base.sha == self._event.head_sha else base,
+            sizes=sizes,
+            evidence=evidence,
+            warnings=tuple(self.warnings),
+        )
+
+
+def _unanswered(failure: InfrastructureFailure, base: Base | None) -> Found:
+    reason = one_line(failure.message, most=_LONGEST_REASON)
+    source = f"none: GitHub did not answer ({reason})"
+    warning = f"no baseline: {failure}"
+    return Found(how=How.NONE, source=source, base=base, warnings=(warning,))
+
+
+def _stored(artifact: dict[str, Any], run: dict[str, Any]) -> Iterator[_Stored]:
+    """Yield the artifact where all that is told of it has the right shape."""
+    numbers = artifact.get("id"), run.get("id")
+    texts = run.get("head_sha"), run.get("head_branch"), artifact.get("created_at")
+    if not all(type(each) is int for each in numbers) or not all(
+        isinstance(each, str) for each in texts
+    ):
+        return
+    sha, branch, created = map(str, texts)
+    try:
+        when = datetime.fromisoformat(created)
+    except ValueError:
+        return
+    if not _SHA.fullmatch(sha):
+        return
+    digest = artifact.get("digest")
+    yield _Stored(
+        id=int(artifact["id"]),
+        run_id=int(run["id"]),
+        sha=sha,
+        branch=branch,
+        created_s=(when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp(),
+        digest=digest.removeprefix("sha256:") if isinstance(digest, str) else "",
+    )
+
+
+def _base(sha: str, branch: str, what: str) -> Base:
+    try:
+        return Base(sha=sha, branch=branch, what=what)
+    except ValueError as error:
+        raise InfrastructureFailure(str(error)) from None

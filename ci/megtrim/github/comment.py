@@ -1,0 +1,118 @@
+"""The one comment on a pull request: found again by its marker, updated in place, never doubled.
+
+Part of the github room. Only comments of ``author`` whose last line is the marker are megtrim's:
+anybody can write a marker, and what others wrote is neither changed nor removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from enum import StrEnum
+from typing import Any
+from urllib.parse import quote
+
+from megtrim.errors import InfrastructureFailure
+from megtrim.github.api import Api, NotFound
+
+LONGEST_COMMENT = 65_500
+"""UTF-16 units; GitHub refuses more than 65,536 characters."""
+DEFAULT_AUTHOR = "github-actions[bot]"
+"""Who writes with a job's own token."""
+_MOST_COMMENTS = 10_000
+_LONGEST_KEY = 200
+_CUT = "\n\n_The rest does not fit a comment; the job summary holds all of it._"
+
+
+class Outcome(StrEnum):
+    """What became of a comment."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+
+
+def key_of(config: str) -> str:
+    """Return the key of a configuration's comment: its path, safe inside an HTML comment.
+
+    Different paths have different keys.
+    """
+    key = quote(config, safe="/", errors="surrogatepass").replace("--", "-%2D")
+    return key if len(key) <= _LONGEST_KEY else hashlib.sha256(key.encode()).hexdigest()
+
+
+def marker(key: str) -> str:
+    """Return the line by which a comment is found again."""
+    return f"<!-- megtrim:report:v1:{key} -->"
+
+
+def upsert(
+    api: Api, repository: str, number: int, key: str, body: str, author: str = DEFAULT_AUTHOR
+) -> Outcome:
+    """Make ``body`` the one comment with ``key`` on pull request ``number``.
+
+    Of several own ones (two runs that wrote at once) the oldest is kept, the others are removed.
+    Failures are those of :class:`~megtrim.github.api.Api`.
+    """
+    text = _fitted(body, marker(key))
+    comments = f"/repos/{repository}/issues/{number}/comments"
+    own = _own(api, comments, marker(key), author)
+    if not own:
+        api.send("POST", comments, {"body": text})
+        return Outcome.CREATED
+    oldest, *doubles = sorted(own)
+    outcome = Outcome.UNCHANGED
+    if own[oldest] != text:
+        outcome = _update(api, repository, comments, oldest, text)
+    for double in doubles:
+        with suppress(NotFound):  # another run mends as well
+            api.send("DELETE", f"/repos/{repository}/issues/comments/{double}")
+    return outcome
+
+
+def _update(api: Api, repository: str, comments: str, comment: int, text: str) -> Outcome:
+    try:
+        api.send("PATCH", f"/repos/{repository}/issues/comments/{comment}", {"body": text})
+    except NotFound:  # somebody removed it since it was listed
+        api.send("POST", comments, {"body": text})
+        return Outcome.CREATED
+    return Outcome.UPDATED
+
+
+def _own(api: Api, path: str, mark: str, author: str) -> dict[int, str]:
+    """Return megtrim's comments by id: ids grow, so the smallest is the oldest."""
+    own = {}
+    for item in api.pages(path, most=_MOST_COMMENTS):
+        body = _normal(item.get("body"))
+        if _login(item) == author and body.rpartition("\n")[2] == mark:
+            identity = item.get("id")
+            if type(identity) is not int:
+                msg = f"{path}: a comment has no number"
+                raise InfrastructureFailure(msg, hint="is GITHUB_API_URL right?")
+            own[identity] = body
+    return own
+
+
+def _login(item: dict[str, Any]) -> object:
+    user = item.get("user")  # null where the account was deleted
+    return user.get("login") if isinstance(user, dict) else None
+
+
+def _fitted(body: str, mark: str) -> str:
+    """Return the body with its marker, cut at a line where it is too long."""
+    text = _normal(body.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd"))
+    room = LONGEST_COMMENT - len(mark) - 2
+    if _length(text) > room:
+        kept = text.encode("utf-16-le")[: 2 * (room - len(_CUT))].decode("utf-16-le", "ignore")
+        text = (kept.rpartition("\n")[0] or kept).rstrip() + _CUT
+    return f"{text}\n\n{mark}"
+
+
+def _length(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
+def _normal(body: object) -> str:
+    """Return a body as it compares: GitHub may send other line ends, and none at the end."""
+    text = body if isinstance(body, str) else ""
+    return text.replace("\r\n", "\n").rstrip()

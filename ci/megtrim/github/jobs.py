@@ -1,0 +1,169 @@
+"""Waits for the device jobs of a run, and says what is still missing when it is given up.
+
+Part of the github room. A phone that is offline must not hold a verdict for ever: jobs that no
+runner picks up are given up early, and those that run too long later. The clock is the caller's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from megtrim.errors import InfrastructureFailure
+from megtrim.github.api import Api
+from megtrim.github.event import Event
+
+SHORTEST_PAUSE_S = 5.0
+LONGEST_PAUSE_S = 30.0
+_MOST_JOBS = 2000
+_COMPLETED = "completed"
+_RUNNING = "in_progress"
+
+
+class Pending(StrEnum):
+    """Why not all jobs have ended; empty where they have."""
+
+    NOTHING = ""
+    NO_RUNNER = "no-runner"
+    LATE = "late"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How many jobs there are, and how long they are waited for: seconds since the waiting began.
+
+    ``pickup_s`` is for jobs that wait for a runner, ``run_s`` for all. A job that waits while
+    another of its class runs is not given up: its runner is there, and busy.
+    """
+
+    jobs: int
+    pickup_s: float
+    run_s: float
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waited:
+    """How the waiting ended; ``text`` says it in one line, ``failure`` is why nothing is known."""
+
+    pending: Pending
+    text: str
+    failure: InfrastructureFailure | None = None
+
+
+def wait(
+    api: Api,
+    event: Event,
+    patience: Patience,
+    *,
+    pause: Callable[[float], None],
+    clock: Callable[[], float],
+    say: Callable[[str], None],
+) -> Waited:
+    """Return when all jobs have ended, or there is no point in waiting for the others.
+
+    ``clock`` counts seconds. Never raises for what GitHub answers.
+    """
+    watch = _Watch(patience, clock)
+    between_s = SHORTEST_PAUSE_S
+    told = ""
+    while patience.jobs > 0:
+        try:
+            seen = _seen(api, event, patience.prefix)
+        except InfrastructureFailure as failure:
+            text = "GitHub did not say what became of the device jobs"
+            return Waited(pending=Pending.LATE, text=text, failure=failure)
+        ended = watch.judge(seen)
+        if ended is not None:
+            return ended
+        if watch.text != told:
+            told = watch.text
+            say(f"waiting for device jobs: {told}")
+        pause(min(between_s, watch.left_s()))
+        between_s = min(LONGEST_PAUSE_S, between_s * 1.5)
+    return Waited(pending=Pending.NOTHING, text="there are no device jobs")
+
+
+class _Watch:
+    """Judges what is seen against the time that has passed."""
+
+    def __init__(self, patience: Patience, clock: Callable[[], float]) -> None:
+        self._patience = patience
+        self._clock = clock
+        self._began = clock()
+        self._busy: dict[str, float] = {}
+        """By class: when one of its jobs was last seen running, or new among those that ended."""
+        self._ended: dict[str, int] = {}
+        self.text = ""
+
+    def judge(self, seen: Mapping[str, str]) -> Waited | None:
+        """Return how the waiting ends, None where it goes on. ``seen``: name to status."""
+        now = self._clock()
+        ended = [name for name, status in seen.items() if status == _COMPLETED]
+        running = [name for name, status in seen.items() if status == _RUNNING]
+        self._note(ended, running, now)
+        waiting = [name for name in seen if name not in ended and name not in running]
+        # Jobs of a matrix appear when they are queued: those that are not there wait, too.
+        unseen = max(0, self._patience.jobs - len(seen))
+        self.text = (
+            f"{len(ended)} of {self._patience.jobs} ended, {len(running)} run, "
+            f"{len(waiting) + unseen} wait for a runner"
+        )
+        if not running and not waiting and not unseen:
+            return Waited(pending=Pending.NOTHING, text=self.text)
+        over = now - self._began >= self._patience.run_s
+        alone = [name for name in waiting if self._is_alone(name, now)]
+        given_up = len(alone) + unseen * (now - self._began >= self._patience.pickup_s)
+        if not over and (running or given_up < len(waiting) + unseen):
+            return None
+        return Waited(pending=Pending.NO_RUNNER if given_up else Pending.LATE, text=self.text)
+
+    def left_s(self) -> float:
+        """Return how long until waiting longer is out of the question; at least a second."""
+        return max(1.0, self._patience.run_s - (self._clock() - self._began))
+
+    def _note(self, ended: list[str], running: list[str], now: float) -> None:
+        for name in running:
+            self._busy[_class(name)] = now
+        for name in {_class(each) for each in ended}:
+            count = sum(_class(each) == name for each in ended)
+            if count > self._ended.get(name, 0):
+                self._ended[name] = count
+                self._busy[name] = now
+
+    def _is_alone(self, name: str, now: float) -> bool:
+        """Tell whether no runner of the job's class was seen for as long as it may take."""
+        return now - self._busy.get(_class(name), self._began) >= self._patience.pickup_s
+
+
+def _class(name: str) -> str:
+    """Return the job's name without caller and shard: jobs of one class share their runners."""
+    return _own_name(name).rpartition(" ")[0]
+
+
+def _own_name(name: str) -> str:
+    """Return the name without those of the callers before it."""
+    return name.rpartition(" / ")[2]
+
+
+def _seen(api: Api, event: Event, prefix: str) -> dict[str, str]:
+    """Return the status of each device job by its name.
+
+    Where one run calls the workflow twice, the jobs of both are waited for.
+    """
+    path = (
+        f"/repos/{event.repository}/actions/runs/{event.run_id}/attempts/{event.run_attempt}/jobs"
+    )
+    seen = {}
+    for job in api.pages(path, key="jobs", most=_MOST_JOBS):
+        name = _text(job, "name")
+        if _own_name(name).startswith(f"{prefix} "):
+            seen[name] = _text(job, "status")
+    return seen
+
+
+def _text(job: Mapping[str, Any], key: str) -> str:
+    value = job.get(key)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,234 @@
+"""Proposes a new keep set: one commit on a branch of its own, a pull request, its checks started.
+
+Part of the github room. Doing it again with the same keep set changes nothing, and a run that was
+cut off or overtaken by another is mended by the next one. The branch moves in one step: were it
+first set back to its base, GitHub would close its pull request.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from urllib.parse import quote
+
+from megtrim.errors import InfrastructureFailure
+from megtrim.github.api import Api, Forbidden, NotFound, Refused
+from megtrim.github.fields import text_at
+
+_REFUSED_BY_SETTING = "not permitted to create"
+_RACED = (409, 422)
+
+
+class Outcome(StrEnum):
+    """What became of a proposal."""
+
+    UNCHANGED = "unchanged"
+    """The base branch has this very keep set."""
+    OPENED = "opened"
+    UPDATED = "updated"
+    CURRENT = "current"
+    """The open pull request has it already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One file that is to be another on the base branch."""
+
+    path: str
+    """From the root of the repository."""
+    text: str
+    base: str
+    branch: str
+    title: str
+    """Of the pull request and of its commit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposed:
+    """What there is now; ``number`` is 0 and ``commit`` empty where nothing was proposed."""
+
+    outcome: Outcome
+    number: int = 0
+    commit: str = ""
+
+
+class Proposer:
+    """Makes proposals in one repository (OWNER/NAME)."""
+
+    def __init__(self, api: Api, repository: str) -> None:
+        self._api = api
+        self._owner = repository.partition("/")[0]
+        self._root = f"/repos/{repository}"
+
+    def head(self, branch: str) -> str | None:
+        """Return the commit that a branch is at, None where there is no such branch."""
+        try:
+            answer = self._api.get(f"{self._root}/git/ref/heads/{quote(branch)}")
+        except NotFound:
+            return None
+        return text_at(answer, "object", "sha")
+
+    def committed(self, path: str, commit: str) -> str | None:
+        """Return a file's text at a commit, None where it has no such file, or none of text."""
+        try:
+            answer = self._api.get(f"{self._root}/contents/{quote(path)}", {"ref": commit})
+            if isinstance(answer, dict) and answer.get("encoding") == "none":  # a large file
+                blob = text_at(answer, "sha")
+                answer = self._api.get(f"{self._root}/git/blobs/{quote(blob, safe='')}")
+        except NotFound:
+            return None
+        if not isinstance(answer, dict) or answer.get("encoding") != "base64":
+            return None
+        try:
+            return base64.b64decode(answer.get("content", "")).decode("utf-8")
+        except (binascii.Error, UnicodeDecodeError, TypeError, ValueError):
+            return None
+
+    def propose(self, change: Change, base_commit: str, body: str) -> Proposed:
+        """Bring the branch to one commit on ``base_commit``, and its pull request to ``body``."""
+        commit, moved = self._on_branch(change, base_commit)
+        number, fresh, edited = self._pull_request(change, body)
+        if fresh:
+            outcome = Outcome.OPENED
+        else:
+            outcome = Outcome.UPDATED if moved or edited else Outcome.CURRENT
+        return Proposed(outcome=outcome, number=number, commit=commit)
+
+    def start_checks(self, proposed: Proposed, workflow: str, branch: str) -> bool:
+        """Start a workflow on the branch, told the pull request's number.
+
+        False: it was started on this very commit before.
+        """
+        root = f"{self._root}/actions/workflows/{quote(workflow, safe='')}"
+        asked = {"head_sha": proposed.commit, "event": "workflow_dispatch"}
+        if any(
+            True for _ in self._api.pages(f"{root}/runs", key="workflow_runs", params=asked, most=1)
+        ):
+            return False
+        inputs = {"pull-request": str(proposed.number)}
+        self._api.send("POST", f"{root}/dispatches", {"ref": branch, "inputs": inputs})
+        return True
+
+    def _on_branch(self, change: Change, base_commit: str) -> tuple[str, bool]:
+        """Return the branch's commit with the change, and whether it had to be made."""
+        head = self.head(change.branch)
+        if head is not None and self._is_it(head, change, base_commit):
+            return head, False
+        commit = self._commit(change, base_commit)
+        ref = f"refs/heads/{change.branch}"
+        made = {"ref": ref, "sha": commit}
+        moved = {"sha": commit, "force": True}
+        create = ("POST", f"{self._root}/git/refs", made)
+        move = ("PATCH", f"{self._root}/git/{quote(ref)}", moved)
+        first, second = (create, move) if head is None else (move, create)
+        try:
+            self._api.send(*first)
+        except Refused as refused:
+            # Another run made or removed the branch in between.
+            if refused.status not in _RACED:
+                raise
+            self._api.send(*second)
+        return commit, True
+
+    def _is_it(self, head: str, change: Change, base_commit: str) -> bool:
+        answer = self._api.get(f"{self._root}/git/commits/{head}")
+        parents = answer.get("parents") if isinstance(answer, dict) else None
+        if parents is None or [p.get("sha") for p in parents] != [base_commit]:
+            return False
+        return self.committed(change.path, head) == change.text
+
+    def _commit(self, change: Change, base_commit: str) -> str:
+        """Make a commit that no branch holds yet. Without an author it is the token's own."""
+        base = self._api.get(f"{self._root}/git/commits/{base_commit}")
+        entry = {"path": change.path, "mode": "100644", "type": "blob", "content": change.text}
+        order = {"base_tree": text_at(base, "tree", "sha"), "tree": [entry]}
+        tree = text_at(self._api.send("POST", f"{self._root}/git/trees", order), "sha")
+        commit = {"message": change.title, "tree": tree, "parents": [base_commit]}
+        return text_at(self._api.send("POST", f"{self._root}/git/commits", commit), "sha")
+
+    def _pull_request(self, change: Change, body: str) -> tuple[int, bool, bool]:
+        """Return the pull request's number, whether it is new, and whether it was edited."""
+        there = self._open_one(change)
+        if there is None:
+            wanted = {"title": change.title, "head": change.branch, "base": change.base}
+            created = self._attempt(
+                lambda: self._api.send("POST", f"{self._root}/pulls", {**wanted, "body": body})
+            )
+            if isinstance(created, dict):
+                return _number(created), True, False
+            there = self._open_one(change)
+            if there is None:
+                raise created
+        number = _number(there)
+        wanted = {"title": change.title, "body": body}
+        same = there.get("title") == change.title and _plain(there.get("body")) == _plain(body)
+        if not same:
+            self._api.send("PATCH", f"{self._root}/pulls/{number}", wanted)
+        return number, False, not same
+
+    def _attempt(self, create: Callable[[], Any]) -> dict[str, Any] | InfrastructureFailure:
+        """Create, or return why not where the pull request may be there all the same."""
+        try:
+            answer = create()
+        except Forbidden as forbidden:
+            raise _explained(forbidden) from None
+        except NotFound:
+            raise
+        except InfrastructureFailure as failure:
+            return failure
+        if not isinstance(answer, dict):
+            return InfrastructureFailure("the answer is not a pull request")
+        return answer
+
+    def _open_one(self, change: Change) -> dict[str, Any] | None:
+        asked = {
+            "state": "open",
+            "head": f"{self._owner}:{change.branch}",
+            "base": change.base,
+        }
+        every = self._api.pages(f"{self._root}/pulls", params=asked, most=100)
+        own = [pull for pull in every if _is_from(pull, change)]
+        return min(own, key=_number, default=None)
+
+
+def _is_from(pull: dict[str, Any], change: Change) -> bool:
+    """Tell whether a pull request is from the branch: a server may not know the filter."""
+    head, base = pull.get("head"), pull.get("base")
+    if not isinstance(head, dict) or not isinstance(base, dict):
+        return False
+    ends = (head.get("ref"), base.get("ref"))
+    return ends == (change.branch, change.base) and _home(head) == _home(base)
+
+
+def _home(end: dict[str, Any]) -> object:
+    """Return the id of the repository that a branch is in; a deleted fork has none."""
+    repo = end.get("repo")
+    return repo.get("id") if isinstance(repo, dict) else None
+
+
+def _explained(forbidden: Forbidden) -> Forbidden:
+    if _REFUSED_BY_SETTING not in forbidden.message:
+        return forbidden
+    hint = (
+        "the new keep set is on its branch: open the pull request by hand; or let jobs open it: "
+        "Settings > Actions > General > Workflow permissions > Allow GitHub Actions to create and "
+        "approve pull requests (an organization may forbid it); or give the token of a GitHub App"
+    )
+    return Forbidden(forbidden.message, status=forbidden.status, hint=hint)
+
+
+def _plain(text: object) -> str:
+    """Return a description as it was written: GitHub keeps some with other ends of lines."""
+    return text.replace("\r\n", "\n").strip() if isinstance(text, str) else ""
+
+
+def _number(pull: dict[str, Any]) -> int:
+    number = pull.get("number")
+    if type(number) is not int or number < 1:
+        msg = "the answer holds no pull request's number"
+        raise InfrastructureFailure(msg)
+    return number

@@ -1,0 +1,96 @@
+"""What a step tells its runner: outputs, the job summary, annotations.
+
+Part of the github room. A runner reads outputs and summaries from files and annotations from what
+a step prints, so nothing of a value may be taken for the end of it or for another command.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from megtrim.errors import InputError
+from megtrim.store import cannot_write
+
+LARGEST_SUMMARY_BYTES = 1024 * 1024
+"""GitHub drops the whole summary of a step that is larger."""
+LARGEST_OUTPUT_BYTES = 1024 * 1024
+"""All outputs of a job, counted as UTF-16."""
+LONGEST_MESSAGE = 4_000
+_LONGEST_PROPERTY = 250
+LEVELS = ("error", "warning", "notice")
+_OUTPUT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
+_CUT = "\n\n_The rest does not fit a job summary; the report holds all of it._\n"
+
+
+def write_output(env: Mapping[str, str], name: str, value: str) -> None:
+    """Give ``value`` to the steps after this one, where GITHUB_OUTPUT names a file for it."""
+    if not _OUTPUT_NAME.fullmatch(name):
+        msg = f"not the name of an output: {name!r}"
+        raise ValueError(msg)
+    if 2 * len(value) > LARGEST_OUTPUT_BYTES:
+        msg = f"output {name}: found {len(value)} characters, expected at most half a million"
+        raise InputError(msg, hint="make fewer or shorter names: a job's outputs end at 1 MB")
+    # No value holds its own digest, so none can end itself and begin another output.
+    end = f"end-{hashlib.sha256(value.encode('utf-8', 'backslashreplace')).hexdigest()}"
+    _append(env, "GITHUB_OUTPUT", f"{name}<<{end}\n{value}\n{end}\n")
+
+
+def add_summary(env: Mapping[str, str], text: str) -> bool:
+    """Add Markdown to the job summary, cut at a line where it is too long.
+
+    False: there is no summary here (GITHUB_STEP_SUMMARY is not set).
+    """
+    name = env.get("GITHUB_STEP_SUMMARY", "")
+    if not name:
+        return False
+    room = LARGEST_SUMMARY_BYTES - _size_bytes(Path(name))
+    data = f"{text.rstrip()}\n".encode("utf-8", "backslashreplace")
+    if len(data) > room:
+        fits = data[: max(0, room - len(_CUT))]
+        fits = fits[: fits.rfind(b"\n") + 1]
+        data = fits.rstrip() + _CUT.encode() if fits else b""
+    _append(env, "GITHUB_STEP_SUMMARY", data.decode("utf-8"))
+    return True
+
+
+def annotation(level: str, message: str, *, title: str, file: str = "", line: int = 0) -> str:
+    """Return the line that a step prints to annotate a file (``line`` 0: the whole file)."""
+    if level not in LEVELS:
+        msg = f"not a level of an annotation: {level!r}"
+        raise ValueError(msg)
+    properties = {"file": file, "line": str(line) if file and line > 0 else "", "title": title}
+    given = ",".join(f"{key}={_property(text)}" for key, text in properties.items() if text)
+    # A runner takes an annotation without a message for a mistake of the step.
+    return f"::{level} {given}::{_data((message or title)[:LONGEST_MESSAGE])}"
+
+
+def _data(text: str) -> str:
+    """Escape what ends a command; whatever else cannot be printed is blanked out."""
+    escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return "".join(c if c.isprintable() else " " for c in escaped)
+
+
+def _property(text: str) -> str:
+    return _data(text[:_LONGEST_PROPERTY]).replace(":", "%3A").replace(",", "%2C")
+
+
+def _size_bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # not there yet; what else is wrong shows when it is written
+        return 0
+
+
+def _append(env: Mapping[str, str], variable: str, text: str) -> None:
+    name = env.get(variable, "")
+    if not name:
+        return
+    path = Path(name)
+    try:
+        with path.open("a", encoding="utf-8", errors="backslashreplace", newline="") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise cannot_write(path, error) from None

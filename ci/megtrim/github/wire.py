@@ -1,0 +1,224 @@
+"""One exchange with a server: a request goes out, a whole and bounded answer comes back, or none.
+
+The one place that knows HTTP. The token goes to the API's own host and nowhere else; an answer
+that is too large or too slow is given up. Asking again is :mod:`megtrim.github.api`'s business.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+import requests
+import urllib3
+from requests.auth import AuthBase
+
+from megtrim.github.answers import Answer, one_line
+
+_MOST_HOPS = 5
+_CHUNK_BYTES = 64 * 1024
+_MOVED = (301, 302, 303, 307, 308)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one exchange may take; ``silence_s`` is how long a server may send nothing."""
+
+    connect_s: float = 10.0
+    silence_s: float = 30.0
+    answer_s: float = 60.0
+    download_s: float = 600.0
+    answer_bytes: int = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked. ``may_leave``: the answer may lie on another host, as a download's does."""
+
+    method: str
+    url: str
+    body: bytes | None
+    largest_bytes: int
+    longest_s: float
+    may_leave: bool
+
+
+class Broken(Exception):
+    """No whole answer came. ``untouched``: the server certainly did nothing."""
+
+    def __init__(self, text: str, *, untouched: bool, final: bool = False) -> None:
+        super().__init__(text)
+        self.untouched = untouched
+        self.final = final
+        """Asking again would end the same way."""
+
+
+class _Token(AuthBase):
+    """Sets the header itself: given as a plain header, a ~/.netrc would win over it."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        if self._token:
+            request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
+
+
+class _Session(requests.Session):
+    """Follows nothing: the library would take the token along, and read a move's whole body."""
+
+    def get_redirect_target(self, resp: requests.Response) -> None:  # noqa: ARG002 (theirs)
+        return None
+
+
+class Wire:
+    """Carries requests; ``home`` is the URL of the API, whose origin alone gets the token."""
+
+    def __init__(
+        self,
+        home: str,
+        token: str,
+        *,
+        user_agent: str,
+        clock: Callable[[], float],
+        limits: Limits,
+    ) -> None:
+        self._home = origin(home)
+        self._token = token
+        self._clock = clock
+        self._limits = limits
+        self._session = _Session()
+        self._session.headers.update(
+            {
+                "Accept": "application/vnd.github+json",
+                "User-Agent": user_agent,
+                "X-GitHub-Api-Version": "2022-11-28",
+            }
+        )
+
+    def exchange(self, request: Request) -> Answer:
+        """Ask once, and go where the answer lies."""
+        url = request.url
+        ends_s = self._clock() + request.longest_s
+        for _ in range(_MOST_HOPS):
+            answer = self._once(request, url, ends_s)
+            # 307 and 308 promise that the method stays; the others would turn a change into a GET.
+            if answer.status not in _MOVED or (
+                request.method != "GET" and answer.status not in (307, 308)
+            ):
+                return answer
+            url = self._following(request, url, answer.headers.get("location", ""))
+        msg = "the answers lead in a circle"
+        raise Broken(msg, untouched=True, final=True)
+
+    def is_home(self, url: str) -> bool:
+        """Tell whether the token may go there."""
+        return origin(url) == self._home
+
+    def _following(self, request: Request, url: str, location: str) -> str:
+        following = _joined(url, location)
+        parts = split(following)
+        downgrade = parts is not None and parts.scheme == "http" and url.startswith("https:")
+        if parts is None or downgrade or not (request.may_leave or self.is_home(following)):
+            host = one_line(parts.netloc, most=80) if parts else "nowhere"
+            msg = f"the answer leads to {host}, where this request must not go"
+            raise Broken(msg, untouched=True, final=True)
+        return following
+
+    def _once(self, request: Request, url: str, ends_s: float) -> Answer:
+        with self._words_for_errors():
+            response = self._session.request(
+                request.method,
+                url,
+                data=request.body,
+                headers={"Content-Type": "application/json"} if request.body else None,
+                auth=_Token(self._token if self.is_home(url) else ""),
+                timeout=(self._limits.connect_s, self._limits.silence_s),
+                stream=True,
+            )
+            with contextlib.closing(response):
+                headers = {name.lower(): value for name, value in response.headers.items()}
+                body = self._body(response, request, ends_s)
+                return Answer(status=response.status_code, headers=headers, body=body)
+
+    def _body(self, response: requests.Response, request: Request, ends_s: float) -> bytes:
+        body = bytearray()
+        # Whatever has come, at once: a reader of whole chunks would wait for the slowest server.
+        while chunk := response.raw.read1(_CHUNK_BYTES, decode_content=True):
+            body += chunk
+            if len(body) > request.largest_bytes:
+                if response.status_code >= 300:  # only its words are wanted, and these are none
+                    return b""
+                msg = f"the answer is larger than {request.largest_bytes} bytes"
+                raise Broken(msg, untouched=False, final=True)
+            if self._clock() > ends_s:
+                msg = f"the answer took longer than {request.longest_s:g} s"
+                raise Broken(msg, untouched=False)
+        return bytes(body)
+
+    @contextlib.contextmanager
+    def _words_for_errors(self) -> Iterator[None]:
+        """Own words for what the library raises: its own hold whole URLs, signed ones too."""
+        try:
+            yield
+        except requests.exceptions.SSLError:
+            msg = "its certificate is not trusted"
+            raise Broken(msg, untouched=True, final=True) from None
+        except requests.exceptions.ConnectTimeout:
+            msg = f"no connection within {self._limits.connect_s:g} s"
+            raise Broken(msg, untouched=True) from None
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
+            causes = tuple(_causes(error))
+            if any(isinstance(each, urllib3.exceptions.ReadTimeoutError) for each in causes):
+                msg = f"no answer within {self._limits.silence_s:g} s"
+                raise Broken(msg, untouched=False) from None
+            never = any(isinstance(c, urllib3.exceptions.NewConnectionError) for c in causes)
+            reason = next((c.strerror for c in causes if isinstance(c, OSError) and c.strerror), "")
+            text = "no connection" if never else "the connection broke"
+            text += f" ({one_line(reason)})" if reason else ""
+            raise Broken(text, untouched=never) from None
+        except ValueError:  # a host name or a header that is none
+            msg = "the answer cannot be read"
+            raise Broken(msg, untouched=False, final=True) from None
+
+
+def split(url: str) -> SplitResult | None:
+    """Return the parts of an http(s) URL with a host; None for anything else."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return None
+    usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+    return parts if usable and "@" not in parts.netloc else None
+
+
+def origin(url: str) -> tuple[str, str, int] | None:
+    """Return scheme, host and port; None where the URL is not one of http(s)."""
+    parts = split(url)
+    if parts is None or parts.hostname is None:
+        return None
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return parts.scheme, parts.hostname, port
+
+
+def _joined(url: str, location: str) -> str:
+    try:
+        return urljoin(url, location)
+    except ValueError:
+        return ""
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and what it was made from: the libraries wrap in three ways."""
+    waiting: list[object] = [error]
+    seen: list[object] = []
+    while waiting and len(seen) < 20:
+        each = waiting.pop(0)
+        if isinstance(each, BaseException) and each not in seen:
+            seen.append(each)
+            yield each
+            waiting += [getattr(each, "reason", None), *each.args, each.__cause__, each.__context__]

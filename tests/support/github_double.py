@@ -1,0 +1,208 @@
+"""GitHub's REST API as a program on a socket, with a memory, a journal and faults to inject.
+
+In a test::
+
+    with GithubDouble() as github:
+        repository = github.repository("acme/phone")
+        base = repository.commit({"a.txt": "1"}, branch="main")
+        github.fail("GET", r"/compare/", status=502, times=2)
+        ...  # talk to github.url with github.token
+        assert [call.path for call in github.journal] == [...]
+
+Alone, for programs that are pointed at it by GITHUB_API_URL: ``python -m support.github_double
+--port 8081 OWNER/REPO`` (its first commit is empty). Archives come by a redirect to another
+host that, like GitHub's storage, refuses a request that carries a token.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_httpserver.httpserver import HTTPServerBase
+from werkzeug import Request, Response
+
+from support import github_routes
+from support.github_state import BOT, Refused, Repository
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One request, as it came, and the status that it got (0: the connection was cut)."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    body: Any
+    authorization: str
+    status: int
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Fault:
+    """What happens to the next ``times`` requests that fit."""
+
+    method: str
+    path: re.Pattern[str]
+    status: int
+    times: int
+    headers: Mapping[str, str]
+    message: str
+    acts: bool
+    delay_s: float
+
+
+class GithubDouble(HTTPServerBase):
+    """The server. All requests are answered one after the other, as by one database."""
+
+    token = "ghs_0123456789abcdef"
+
+    def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
+        super().__init__(host, port, threaded=True)
+        self.logins = {self.token: BOT}
+        """Who each token is."""
+        self.permissions = {"actions": "write", "contents": "write", "pull_requests": "write"}
+        """What every token may do."""
+        self.journal: list[Call] = []
+        self._repositories: dict[str, Repository] = {}
+        self._faults: list[Fault] = []
+        self._lock = threading.RLock()
+        self._ending = threading.Event()
+
+    @property
+    def url(self) -> str:
+        """Return what GITHUB_API_URL is to be."""
+        return f"http://{self.host}:{self.port}"
+
+    def repository(self, name: str = "acme/phone", **fields: Any) -> Repository:
+        """Return the repository of that name, made where there is none."""
+        known = self._repositories
+        if name not in known:
+            known[name] = Repository(name, id=len(known) + 1, **fields)
+        return known[name]
+
+    def fail(
+        self,
+        method: str,
+        path: str,
+        *,
+        status: int = 500,
+        times: int = 1,
+        headers: Mapping[str, str] | None = None,
+        message: str = "Something is wrong",
+        acts: bool = False,
+        delay_s: float = 0.0,
+    ) -> None:
+        """Let the next ``times`` requests whose path fits the pattern ``path`` fail.
+
+        ``status`` 0 cuts the connection without an answer; one below 300 is only late. ``acts``:
+        what was asked is done all the same. ``delay_s``: the answer comes that much later.
+        """
+        self._faults.append(
+            Fault(
+                method=method,
+                path=re.compile(path),
+                status=status,
+                times=times,
+                headers=headers or {},
+                message=message,
+                acts=acts,
+                delay_s=delay_s,
+            )
+        )
+
+    def calls(self, method: str, path: str = "") -> list[Call]:
+        """Return the journal's requests of a method whose path fits the pattern."""
+        return [c for c in self.journal if c.method == method and re.search(path, c.path)]
+
+    def stop(self) -> None:
+        """End; whoever waits for a late answer is let go."""
+        self._ending.set()
+        super().stop()
+
+    def thread_target(self) -> None:
+        """Serve; look often whether to stop, because every test stops one."""
+        assert self.server is not None
+        self.server.serve_forever(poll_interval=0.01)
+
+    def dispatch(self, request: Request) -> Response:
+        """Answer one request."""
+        with self._lock:
+            fault = self._fault(request)
+        if fault is not None and fault.delay_s:
+            self._ending.wait(fault.delay_s)
+        with self._lock:
+            response = self._answer(request, fault)
+            cut = fault is not None and fault.status == 0
+            self.journal.append(
+                Call(
+                    method=request.method,
+                    path=request.path,
+                    query=request.args.to_dict(),
+                    body=request.get_json(silent=True),
+                    authorization=request.headers.get("Authorization", ""),
+                    status=0 if cut else response.status_code,
+                )
+            )
+        if cut:
+            request.environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
+        return response
+
+    def _fault(self, request: Request) -> Fault | None:
+        for fault in self._faults:
+            if fault.times and fault.method == request.method and fault.path.search(request.path):
+                fault.times -= 1
+                return fault
+        return None
+
+    def _answer(self, request: Request, fault: Fault | None) -> Response:
+        if fault is None or (fault.status and fault.status < 300):  # nothing wrong, or only late
+            return self._routed(request)
+        if fault.acts:
+            self._routed(request)
+        body = {"message": fault.message, "status": str(fault.status)}
+        return github_routes.as_json(body, fault.status or 500, fault.headers)
+
+    def _routed(self, request: Request) -> Response:
+        try:
+            return github_routes.answer(request, self._found(request), self.permissions)
+        except Refused as refused:
+            return github_routes.as_json(refused.body, refused.status, {})
+
+    def _found(self, request: Request) -> tuple[Repository, str] | None:
+        """Return the repository that is asked about, and who asks; None for the storage."""
+        authorization = request.headers.get("Authorization", "")
+        if request.path.startswith("/storage/"):
+            if authorization:
+                raise Refused(400, "Authentication information is not given in the correct format")
+        elif authorization.partition(" ")[2] not in self.logins:
+            raise Refused(401, "Bad credentials")
+        parts = request.path.split("/")
+        known = self._repositories.get("/".join(parts[2:4]))
+        if known is None:
+            raise Refused(404, "Not Found")
+        return known, self.logins.get(authorization.partition(" ")[2], "")
+
+
+def main(argv: list[str] | None = None, *, wait: Callable[[], Any] | None = None) -> None:
+    """Serve until interrupted."""
+    parser = argparse.ArgumentParser(description="Serve a double of GitHub's REST API.")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("repository", metavar="OWNER/REPO")
+    given = parser.parse_args(argv)
+    with GithubDouble(port=given.port) as github:
+        github.repository(given.repository).commit({}, branch="main")
+        print(f"GITHUB_API_URL={github.url} GITHUB_TOKEN={github.token}", flush=True)  # noqa: T201
+        (wait or threading.Event().wait)()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,434 @@
+"""The routes of the GitHub double: a request and a repository in, a response out."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from werkzeug import Request, Response
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import Map, Rule
+
+from support.github_state import NO_COMMIT, Refused, Repository, blob_sha, tree_sha
+
+_LARGEST_INLINE = 1024 * 1024
+"""Bytes of a file that the contents API still gives as text."""
+
+
+class Asked:
+    """One request about one repository."""
+
+    def __init__(self, request: Request, repository: Repository, login: str) -> None:
+        self.request = request
+        self.repository = repository
+        self.login = login
+        self.query = request.args
+        given = request.get_json(silent=True)
+        self.body: dict[str, Any] = given if isinstance(given, dict) else {}
+
+    def need(self, *names: str) -> list[Any]:
+        """Return fields of the body; one that lacks is refused."""
+        if lacking := [name for name in names if name not in self.body]:
+            said = f"Invalid request. {lacking[0]!r} wasn't supplied."
+            raise Refused(422, said)
+        return [self.body[name] for name in names]
+
+
+def as_json(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a response with a JSON body."""
+    return Response(json.dumps(body), status, headers, mimetype="application/json")
+
+
+def paged(asked: Asked, items: Sequence[Any], key: str | None = None) -> Response:
+    """Return one page of a list, with the addresses of the others."""
+    size = min(100, max(1, int(asked.query.get("per_page", 30))))
+    page = max(1, int(asked.query.get("page", 1)))
+    last = max(1, -(-len(items) // size))
+    links = []
+    for name, number in (("prev", page - 1), ("next", page + 1), ("last", last)):
+        if 1 <= number <= last and (name != "last" or page < last):
+            query = "&".join(f"{k}={v}" for k, v in asked.query.items() if k != "page")
+            links.append(f'<{asked.request.base_url}?{query}&page={number}>; rel="{name}"')
+    shown = list(items[(page - 1) * size : page * size])
+    body = shown if key is None else {"total_count": len(items), key: shown}
+    return as_json(body, headers={"Link": ", ".join(links)} if links else {})
+
+
+def answer(
+    request: Request, found: tuple[Repository, str] | None, permissions: Mapping[str, str]
+) -> Response:
+    """Find the route, hold it against the permissions, answer."""
+    if found is None:
+        raise Refused(404, "Not Found")
+    try:
+        name, parts = _URLS.bind_to_environ(request.environ).match()
+    except HTTPException:
+        raise Refused(404, "Not Found") from None
+    arguments = {key: value for key, value in parts.items() if key not in ("owner", "repo")}
+    handler, permission = _HANDLERS[name]
+    level = "read" if request.method == "GET" else "write"
+    if permission and permissions.get(permission) not in (level, "write"):
+        raise Refused(403, "Resource not accessible by integration")
+    return handler(Asked(request, *found), **arguments)
+
+
+def about(asked: Asked) -> Response:
+    """Describe the repository."""
+    return as_json(asked.repository.brief())
+
+
+def list_comments(asked: Asked, number: int) -> Response:
+    """List the comments of one issue, oldest first."""
+    every = sorted(asked.repository.comments.values(), key=lambda each: each["id"])
+    return paged(asked, [each for each in every if each["number"] == number])
+
+
+def create_comment(asked: Asked, number: int) -> Response:
+    """Add a comment."""
+    (body,) = asked.need("body")
+    return as_json(asked.repository.comment(number, body, login=asked.login), 201)
+
+
+def _comment(asked: Asked, comment_id: int) -> dict[str, Any]:
+    if comment_id not in asked.repository.comments:
+        raise Refused(404, "Not Found")
+    return asked.repository.comments[comment_id]
+
+
+def get_comment(asked: Asked, comment_id: int) -> Response:
+    """Return a comment."""
+    return as_json(_comment(asked, comment_id))
+
+
+def edit_comment(asked: Asked, comment_id: int) -> Response:
+    """Replace a comment's text; only its author may."""
+    comment = _comment(asked, comment_id)
+    (body,) = asked.need("body")
+    if len(body) > 65536:
+        raise Refused(422, "Validation Failed: body is too long (maximum is 65536 characters)")
+    comment |= {"body": body, "updated_at": asked.repository.stamp()}
+    return as_json(comment)
+
+
+def delete_comment(asked: Asked, comment_id: int) -> Response:
+    """Remove a comment."""
+    _comment(asked, comment_id)
+    del asked.repository.comments[comment_id]
+    return Response(status=204)
+
+
+def compare(asked: Asked, span: str) -> Response:
+    """Tell what two commits have in common."""
+    base, _, head = span.partition("...")
+    merge_base = asked.repository.merge_base(base, head)
+    return as_json({"merge_base_commit": {"sha": merge_base}, "commits": [], "files": []})
+
+
+def list_artifacts(asked: Asked) -> Response:
+    """List artifacts, newest first."""
+    every = reversed(asked.repository.artifacts.values())
+    name = asked.query.get("name")
+    return paged(asked, [a for a in every if name in (None, a["name"])], "artifacts")
+
+
+def download(asked: Asked, artifact_id: int) -> Response:
+    """Send to the storage."""
+    artifact = asked.repository.artifacts.get(artifact_id)
+    if artifact is None:
+        raise Refused(404, "Not Found")
+    if artifact["expired"]:
+        raise Refused(410, "Artifact has expired")
+    # Another host for whoever looks at names, and the same socket.
+    elsewhere = asked.request.host_url.replace("127.0.0.1", "localhost")
+    where = f"{elsewhere}storage/{asked.repository.name}/{artifact_id}?sig=abc"
+    return Response(status=302, headers={"Location": where})
+
+
+def storage(asked: Asked, artifact_id: int) -> Response:
+    """Give the bytes."""
+    return Response(asked.repository.archives[artifact_id], mimetype="application/zip")
+
+
+def list_runs(asked: Asked, fits: Callable[[dict[str, Any]], bool] = bool) -> Response:
+    """List runs, newest first."""
+    runs = filter(fits, asked.repository.runs.values())
+    every = sorted(runs, key=lambda each: -each["id"])
+    for parameter, key in (("head_sha",) * 2, ("event",) * 2, ("branch", "head_branch")):
+        if parameter in asked.query:
+            every = [each for each in every if each[key] == asked.query[parameter]]
+    return paged(asked, every, "workflow_runs")
+
+
+def list_workflow_runs(asked: Asked, file: str) -> Response:
+    """List the runs of one workflow that was dispatched, newest first."""
+    if file not in asked.repository.workflows:
+        raise Refused(404, "Not Found")
+    return list_runs(asked, lambda run: run.get("path") == f".github/workflows/{file}")
+
+
+def get_run(asked: Asked, run_id: int) -> Response:
+    """Return a run."""
+    if run_id not in asked.repository.runs:
+        raise Refused(404, "Not Found")
+    return as_json(asked.repository.runs[run_id])
+
+
+def list_jobs(asked: Asked, run_id: int, attempt: int = 1) -> Response:
+    """List the jobs of a run's attempt, as they are this time."""
+    rounds = asked.repository.jobs.get((run_id, attempt))
+    if not rounds:
+        raise Refused(404, "Not Found")
+    last_page = int(asked.query.get("page", 1)) * 100 >= len(rounds[0])
+    jobs = rounds.pop(0) if len(rounds) > 1 and last_page else rounds[0]
+    return paged(asked, jobs, "jobs")
+
+
+def list_pulls(asked: Asked) -> Response:
+    """List pull requests, newest first; a head is looked for as OWNER:BRANCH."""
+    state, head, base = (asked.query.get(k, d) for k, d in (("state", "open"), *_NO_FILTER))
+    every = [
+        pull
+        for pull in sorted(asked.repository.pulls.values(), key=lambda each: -each["number"])
+        if state in ("all", pull["state"])
+        and head in ("", _label(pull["head"]))
+        and base in ("", pull["base"]["ref"])
+    ]
+    return paged(asked, every)
+
+
+_NO_FILTER = (("head", ""), ("base", ""))
+
+
+def _label(end: dict[str, Any]) -> str:
+    """Return OWNER:BRANCH."""
+    owner = end["repo"]["full_name"].partition("/")[0]
+    return f"{owner}:{end['ref']}"
+
+
+def create_pull(asked: Asked) -> Response:
+    """Open a pull request."""
+    if not asked.repository.may_open_pulls:
+        said = "GitHub Actions is not permitted to create or approve pull requests."
+        raise Refused(403, said)
+    head, base, title = asked.need("head", "base", "title")
+    number = asked.repository.pull(head, base=base, title=title)
+    asked.repository.pulls[number]["body"] = _text(asked.body.get("body", ""))
+    return as_json(asked.repository.pulls[number], 201)
+
+
+def _text(body: str) -> str:
+    if len(body) > 65536:
+        raise Refused(422, "Validation Failed: body is too long (maximum is 65536 characters)")
+    return body
+
+
+def _pull(asked: Asked, number: int) -> dict[str, Any]:
+    if number not in asked.repository.pulls:
+        raise Refused(404, "Not Found")
+    return asked.repository.pulls[number]
+
+
+def get_pull(asked: Asked, number: int) -> Response:
+    """Return a pull request."""
+    return as_json(_pull(asked, number))
+
+
+def edit_pull(asked: Asked, number: int) -> Response:
+    """Change title, body or state."""
+    pull = _pull(asked, number)
+    _text(asked.body.get("body", ""))
+    pull |= {key: asked.body[key] for key in ("title", "body", "state") if key in asked.body}
+    return as_json(pull)
+
+
+def get_ref(asked: Asked, branch: str) -> Response:
+    """Return where a branch stands."""
+    if branch not in asked.repository.heads:
+        raise Refused(404, "Not Found")
+    return as_json(_ref(branch, asked.repository.heads[branch]))
+
+
+def _ref(branch: str, sha: str) -> dict[str, Any]:
+    return {"ref": f"refs/heads/{branch}", "object": {"type": "commit", "sha": sha}}
+
+
+def create_ref(asked: Asked) -> Response:
+    """Make a branch."""
+    ref, sha = asked.need("ref", "sha")
+    branch = ref.removeprefix("refs/heads/")
+    if branch in asked.repository.heads:
+        raise Refused(422, "Reference already exists")
+    if sha not in asked.repository.commits:
+        raise Refused(422, "Object does not exist")
+    asked.repository.set_head(branch, sha)
+    return as_json(_ref(branch, sha), 201)
+
+
+def move_ref(asked: Asked, branch: str) -> Response:
+    """Move a branch; backwards or aside only by force."""
+    (sha,) = asked.need("sha")
+    repository = asked.repository
+    if branch not in repository.heads:
+        raise Refused(422, "Reference does not exist")
+    if sha not in repository.commits:
+        raise Refused(422, "Object does not exist")
+    before = repository.heads[branch]
+    if not asked.body.get("force") and repository.merge_base(before, sha) != before:
+        raise Refused(422, "Update is not a fast forward")
+    repository.set_head(branch, sha)
+    return as_json(_ref(branch, sha))
+
+
+def delete_ref(asked: Asked, branch: str) -> Response:
+    """Remove a branch."""
+    asked.repository.heads.pop(branch, NO_COMMIT)
+    return Response(status=204)
+
+
+def get_commit(asked: Asked, sha: str) -> Response:
+    """Return a commit as git has it."""
+    commit = asked.repository.resolve(sha)
+    parents = [{"sha": parent} for parent in commit.parents]
+    tree = {"sha": commit.tree}
+    told = {"sha": commit.sha, "tree": tree, "parents": parents, "message": commit.message}
+    return as_json(told)
+
+
+def create_commit(asked: Asked) -> Response:
+    """Make a commit of a tree."""
+    message, tree, parents = asked.need("message", "tree", "parents")
+    files = asked.repository.trees.get(tree)
+    if files is None or any(parent not in asked.repository.commits for parent in parents):
+        raise Refused(422, "Tree SHA does not exist")
+    sha = asked.repository.add_commit(files, tuple(parents), message)
+    return as_json({"sha": sha, "tree": {"sha": tree}}, 201)
+
+
+def create_tree(asked: Asked) -> Response:
+    """Make a tree of another one and some files."""
+    (entries,) = asked.need("tree")
+    files = dict(asked.repository.trees[asked.body["base_tree"]])
+    for entry in entries:
+        if entry.get("mode") != "100644" or entry.get("type") != "blob":
+            raise Refused(422, "tree.mode must be one of the supported modes")
+        data = asked.repository.blobs.get(entry.get("sha", ""))
+        files[entry["path"]] = entry["content"].encode() if data is None else data
+    asked.repository.add_tree(files)
+    return as_json({"sha": tree_sha(files)}, 201)
+
+
+def get_blob(asked: Asked, sha: str) -> Response:
+    """Return a blob's bytes, whatever its size."""
+    data = asked.repository.blobs.get(sha)
+    if data is None:
+        raise Refused(404, "Not Found")
+    content = base64.encodebytes(data).decode()
+    return as_json({"sha": sha, "encoding": "base64", "content": content, "size": len(data)})
+
+
+def get_contents(asked: Asked, path: str) -> Response:
+    """Return a file, its bytes only where they are few."""
+    commit = asked.repository.resolve(asked.query.get("ref", asked.repository.default_branch))
+    data = commit.files.get(path)
+    if data is None:
+        if any(name.startswith(f"{path}/") for name in commit.files):
+            return as_json([{"type": "file", "path": path}])
+        raise Refused(404, "Not Found")
+    inline = len(data) <= _LARGEST_INLINE
+    return as_json(
+        {
+            "type": "file",
+            "path": path,
+            "size": len(data),
+            "sha": blob_sha(data),
+            "encoding": "base64" if inline else "none",
+            "content": base64.encodebytes(data).decode() if inline else "",
+        }
+    )
+
+
+def put_contents(asked: Asked, path: str) -> Response:
+    """Commit one file; what is replaced must be named."""
+    message, content = asked.need("message", "content")
+    repository = asked.repository
+    branch = asked.body.get("branch", repository.default_branch)
+    before = repository.resolve(branch).files.get(path)
+    known = None if before is None else blob_sha(before)
+    if known is not None and "sha" not in asked.body:
+        raise Refused(422, 'Invalid request. "sha" wasn\'t supplied.')
+    if asked.body.get("sha") not in (None, known):
+        raise Refused(409, f"{path} does not match {asked.body['sha']}")
+    data = base64.b64decode(content)
+    sha = repository.commit({path: data}, branch=branch, message=message)
+    return as_json({"content": {"sha": blob_sha(data)}, "commit": {"sha": sha}}, 200 + (not known))
+
+
+def dispatch(asked: Asked, file: str) -> Response:
+    """Start a workflow."""
+    (ref,) = asked.need("ref")
+    inputs = asked.body.get("inputs", {})
+    known = asked.repository.workflows.get(file)
+    if known is None:
+        raise Refused(404, "Not Found")
+    if ref.removeprefix("refs/heads/") not in asked.repository.heads:
+        raise Refused(422, f"No ref found for: {ref}")
+    if extra := sorted(inputs.keys() - known):
+        raise Refused(422, f"Unexpected inputs provided: {json.dumps(extra)}")
+    branch = ref.removeprefix("refs/heads/")
+    asked.repository.dispatches.append({"workflow": file, "ref": ref, "inputs": inputs})
+    head = asked.repository.heads[branch]
+    started = asked.repository.run(head, event="workflow_dispatch", branch=branch, status="queued")
+    asked.repository.runs[started]["path"] = f".github/workflows/{file}"
+    return Response(status=204)
+
+
+_ROUTES: tuple[tuple[str, str, str, Callable[..., Response]], ...] = (
+    ("GET", "", "", about),
+    ("GET", "/issues/<int:number>/comments", "pull_requests", list_comments),
+    ("POST", "/issues/<int:number>/comments", "pull_requests", create_comment),
+    ("GET", "/issues/comments/<int:comment_id>", "pull_requests", get_comment),
+    ("PATCH", "/issues/comments/<int:comment_id>", "pull_requests", edit_comment),
+    ("DELETE", "/issues/comments/<int:comment_id>", "pull_requests", delete_comment),
+    ("GET", "/compare/<path:span>", "contents", compare),
+    ("GET", "/actions/artifacts", "actions", list_artifacts),
+    ("GET", "/actions/artifacts/<int:artifact_id>/zip", "actions", download),
+    ("GET", "/actions/runs", "actions", list_runs),
+    ("GET", "/actions/runs/<int:run_id>", "actions", get_run),
+    ("GET", "/actions/runs/<int:run_id>/jobs", "actions", list_jobs),
+    ("GET", "/actions/runs/<int:run_id>/attempts/<int:attempt>/jobs", "actions", list_jobs),
+    ("GET", "/actions/workflows/<file>/runs", "actions", list_workflow_runs),
+    ("POST", "/actions/workflows/<file>/dispatches", "actions", dispatch),
+    ("GET", "/pulls", "pull_requests", list_pulls),
+    ("POST", "/pulls", "pull_requests", create_pull),
+    ("GET", "/pulls/<int:number>", "pull_requests", get_pull),
+    ("PATCH", "/pulls/<int:number>", "pull_requests", edit_pull),
+    ("GET", "/git/ref/heads/<path:branch>", "contents", get_ref),
+    ("POST", "/git/refs", "contents", create_ref),
+    ("PATCH", "/git/refs/heads/<path:branch>", "contents", move_ref),
+    ("DELETE", "/git/refs/heads/<path:branch>", "contents", delete_ref),
+    ("GET", "/git/commits/<sha>", "contents", get_commit),
+    ("POST", "/git/commits", "contents", create_commit),
+    ("POST", "/git/trees", "contents", create_tree),
+    ("GET", "/git/blobs/<sha>", "contents", get_blob),
+    ("GET", "/contents/<path:path>", "contents", get_contents),
+    ("PUT", "/contents/<path:path>", "contents", put_contents),
+)
+_REPOSITORY = "/repos/<owner>/<repo>"
+_STORAGE = "/storage/<owner>/<repo>/<int:artifact_id>"
+_HANDLERS = {
+    **{f"{method} {path}": (handler, needs) for method, path, needs, handler in _ROUTES},
+    "storage": (storage, ""),
+}
+_URLS = Map(
+    [
+        *(
+            Rule(f"{_REPOSITORY}{path}", methods=[method], endpoint=f"{method} {path}")
+            for method, path, _, _ in _ROUTES
+        ),
+        Rule(_STORAGE, methods=["GET"], endpoint="storage"),
+    ],
+    strict_slashes=False,
+    merge_slashes=False,
+)

@@ -1,0 +1,285 @@
+"""What the GitHub double remembers of one repository: commits, pull requests, runs, artifacts.
+
+It follows GitHub where a client could notice: ids ascend, a pull request whose branch holds
+nothing new is closed, one branch has at most one open pull request.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+BOT = "github-actions[bot]"
+FORK_ID = 999
+NO_COMMIT = "0" * 40
+
+
+class Refused(Exception):
+    """The double answers with this status and message."""
+
+    def __init__(self, status: int, message: str, **more: Any) -> None:
+        super().__init__(message)
+        self.status = status
+        self.body = {"message": message, "status": str(status), **more}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """A commit and its whole tree: path to bytes."""
+
+    sha: str
+    parents: tuple[str, ...]
+    files: Mapping[str, bytes]
+    message: str
+
+    @property
+    def tree(self) -> str:
+        return tree_sha(self.files)
+
+
+def blob_sha(data: bytes) -> str:
+    """Return what git calls these bytes."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def tree_sha(files: Mapping[str, bytes]) -> str:
+    """Return one name for one content."""
+    text = json.dumps(sorted((path, blob_sha(data)) for path, data in files.items()))
+    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def zipped(files: Mapping[str, bytes | str]) -> bytes:
+    """Return a zip as an upload makes it."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return stream.getvalue()
+
+
+@dataclass(slots=True)
+class Repository:
+    """One repository; tests read and change its fields as they like."""
+
+    name: str
+    id: int = 1
+    default_branch: str = "main"
+    now: datetime = datetime(2027, 1, 31, 12, tzinfo=UTC)
+    """What is made gets this time; tests move it."""
+    may_open_pulls: bool = True
+    """The setting that lets workflows open pull requests."""
+    workflows: dict[str, set[str]] = field(default_factory=dict)
+    """File name of each workflow that can be dispatched, with its inputs."""
+    commits: dict[str, Commit] = field(default_factory=dict)
+    trees: dict[str, Mapping[str, bytes]] = field(default_factory=dict)
+    blobs: dict[str, bytes] = field(default_factory=dict)
+    heads: dict[str, str] = field(default_factory=dict)
+    comments: dict[int, dict[str, Any]] = field(default_factory=dict)
+    pulls: dict[int, dict[str, Any]] = field(default_factory=dict)
+    runs: dict[int, dict[str, Any]] = field(default_factory=dict)
+    artifacts: dict[int, dict[str, Any]] = field(default_factory=dict)
+    archives: dict[int, bytes] = field(default_factory=dict)
+    jobs: dict[tuple[int, int], list[list[dict[str, Any]]]] = field(default_factory=dict)
+    """By run and attempt: what each asking sees; the last stays."""
+    dispatches: list[dict[str, Any]] = field(default_factory=list)
+    ids: Iterator[int] = field(default_factory=lambda: iter(range(1001, 10**9)))
+
+    def stamp(self, *, days_ago: float = 0) -> str:
+        """Return a time as GitHub writes it."""
+        return (self.now - timedelta(days=days_ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def commit(
+        self,
+        files: Mapping[str, bytes | str] | None = None,
+        *,
+        parents: Sequence[str] | None = None,
+        branch: str | None = None,
+        message: str = "A change",
+        sha: str | None = None,
+    ) -> str:
+        """Add ``files`` on top of a branch's head (or ``parents``); return the commit's sha.
+
+        ``sha``: the commit's name, where it stands for one of a real repository.
+        """
+        if parents is None:
+            parents = [self.heads[branch]] if branch in self.heads else []
+        before = self.commits[parents[0]].files if parents else {}
+        added = {
+            path: data.encode() if isinstance(data, str) else data
+            for path, data in (files or {}).items()
+        }
+        sha = self.add_commit({**before, **added}, tuple(parents), message, sha=sha)
+        if branch is not None:
+            self.set_head(branch, sha)
+        return sha
+
+    def add_commit(
+        self,
+        files: Mapping[str, bytes],
+        parents: tuple[str, ...],
+        message: str,
+        *,
+        sha: str | None = None,
+    ) -> str:
+        """Remember a commit of a whole tree."""
+        text = json.dumps([len(self.commits), tree_sha(files), parents, message])
+        sha = sha or hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+        self.commits[sha] = Commit(sha=sha, parents=parents, files=files, message=message)
+        self.add_tree(files)
+        return sha
+
+    def add_tree(self, files: Mapping[str, bytes]) -> str:
+        """Remember a tree and its blobs."""
+        sha = tree_sha(files)
+        self.trees[sha] = dict(files)
+        self.blobs |= {blob_sha(data): data for data in files.values()}
+        return sha
+
+    def set_head(self, branch: str, sha: str) -> None:
+        """Move a branch; a pull request that is left with nothing new is closed."""
+        self.heads[branch] = sha
+        for pull in self.pulls.values():
+            if pull["state"] == "open" and pull["head"]["ref"] == branch:
+                pull["head"]["sha"] = sha
+                if sha in self._ancestors(self.heads[pull["base"]["ref"]]):
+                    pull["state"] = "closed"
+
+    def resolve(self, ref: str) -> Commit:
+        """Return the commit that a branch or a sha names."""
+        name = ref.removeprefix("refs/").removeprefix("heads/")
+        sha = self.heads.get(name, name)
+        if sha not in self.commits:
+            raise Refused(404, "Not Found")
+        return self.commits[sha]
+
+    def merge_base(self, base: str, head: str) -> str:
+        """Return the first commit of head's history that base's holds, too."""
+        ours = set(self._ancestors(self.resolve(base).sha))
+        found = next((sha for sha in self._ancestors(self.resolve(head).sha) if sha in ours), None)
+        if found is None:
+            raise Refused(404, f"No common ancestor between {base} and {head}.")
+        return found
+
+    def _ancestors(self, sha: str) -> list[str]:
+        seen: dict[str, None] = {}
+        waiting = [sha]
+        while waiting:
+            each = waiting.pop(0)
+            if each not in seen:
+                seen[each] = None
+                waiting += self.commits[each].parents
+        return list(seen)
+
+    def pull(self, head: str, *, base: str = "main", title: str = "A pull request") -> int:
+        """Open a pull request from a branch of this repository; return its number."""
+        if self.merge_base(base, head) == self.heads[head]:
+            raise Refused(422, f"Validation Failed: No commits between {base} and {head}")
+        for other in self.pulls.values():
+            home = other["head"]["repo"]["id"]
+            here = (other["state"], home, other["head"]["ref"], other["base"]["ref"])
+            if here == ("open", self.id, head, base):
+                said = f"A pull request already exists for {self.owner}:{head}."
+                raise Refused(422, "Validation Failed", errors=[{"message": said}])
+        number = len(self.pulls) + 1
+        self.pulls[number] = {
+            "number": number,
+            "state": "open",
+            "title": title,
+            "body": "",
+            "html_url": f"https://github.example/{self.name}/pull/{number}",
+            "user": {"login": BOT},
+            "head": {"ref": head, "sha": self.heads[head], "repo": self.brief()},
+            "base": {"ref": base, "sha": self.heads[base], "repo": self.brief()},
+        }
+        return number
+
+    @property
+    def owner(self) -> str:
+        return self.name.partition("/")[0]
+
+    def brief(self) -> dict[str, Any]:
+        """Return what other objects say of this repository."""
+        return {"id": self.id, "full_name": self.name, "default_branch": self.default_branch}
+
+    def run(
+        self,
+        head_sha: str,
+        *,
+        event: str = "push",
+        branch: str = "main",
+        fork: bool = False,
+        status: str = "completed",
+        conclusion: str | None = "success",
+    ) -> int:
+        """Add a workflow run; return its id."""
+        run_id = next(self.ids)
+        home = {"id": FORK_ID, "full_name": "stranger/copy"} if fork else self.brief()
+        self.runs[run_id] = {
+            "id": run_id,
+            "event": event,
+            "head_sha": head_sha,
+            "head_branch": branch,
+            "status": status,
+            "conclusion": conclusion,
+            "run_attempt": 1,
+            "repository": self.brief(),
+            "head_repository": home,
+            "created_at": self.stamp(),
+        }
+        return run_id
+
+    def artifact(
+        self,
+        run_id: int,
+        content: bytes | Mapping[str, bytes | str],
+        *,
+        name: str = "megtrim-baseline",
+        expired: bool = False,
+        days_ago: float = 0,
+        **claims: Any,
+    ) -> int:
+        """Store an artifact of a run; ``claims`` replace what it says about its run."""
+        artifact_id = next(self.ids)
+        data = content if isinstance(content, bytes) else zipped(content)
+        run = self.runs[run_id]
+        self.archives[artifact_id] = data
+        self.artifacts[artifact_id] = {
+            "id": artifact_id,
+            "name": name,
+            "size_in_bytes": len(data),
+            "expired": expired,
+            "created_at": self.stamp(days_ago=days_ago),
+            "expires_at": self.stamp(days_ago=days_ago - 90),
+            "digest": f"sha256:{hashlib.sha256(data).hexdigest()}",
+            "workflow_run": {
+                "id": run_id,
+                "repository_id": self.id,
+                "head_repository_id": run["head_repository"]["id"],
+                "head_branch": run["head_branch"],
+                "head_sha": run["head_sha"],
+                **claims,
+            },
+        }
+        return artifact_id
+
+    def comment(self, number: int, body: str, *, login: str = BOT) -> dict[str, Any]:
+        """Add a comment to an issue or pull request."""
+        if len(body) > 65536:
+            raise Refused(422, "Validation Failed: body is too long (maximum is 65536 characters)")
+        comment_id = next(self.ids)
+        self.comments[comment_id] = {
+            "id": comment_id,
+            "number": number,
+            "body": body,
+            "user": {"login": login},
+            "created_at": self.stamp(),
+            "updated_at": self.stamp(),
+            "html_url": f"https://github.example/{self.name}/pull/{number}#{comment_id}",
+        }
+        return self.comments[comment_id]

@@ -1,0 +1,482 @@
+"""``megtrim github publish``: the summary, annotations, one comment, and never another verdict."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from werkzeug import Request, Response
+
+from megtrim.errors import InputError
+from megtrim.evidence.ending import EarlyEnding, dump_ending
+from megtrim.process import Command, Processes
+from megtrim.report.comment import Links, render
+from megtrim.verdict.model import Verdict, to_json
+from support.github_double import GithubDouble
+from support.github_state import Repository
+from unit.cli.support import Answer, Shell
+from unit.github.events import BASE, HEAD, environment, payload, pull_request
+from unit.github.support import unused_url
+from unit.verdict.examples import failing, hostile, passing
+
+MARK = "<!-- megtrim:report:v1:megtrim.yaml -->"
+LINKS = Links(run="https://github.com/acme/phone/actions/runs/9007", artifact="")
+FORK = (
+    "no comment: the token of a pull request from a fork may not write one; "
+    "the job summary has the same text"
+)
+
+
+def shown(verdict: Verdict, links: Links = LINKS) -> str:
+    """Return the text of a verdict on the root of the repository acme/phone."""
+    return render(replace(verdict, project="phone"), links=links)
+
+
+class Meeting(GithubDouble):
+    """Lets two writers meet: neither's comment is taken before both wanted to write one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.both = threading.Barrier(2)
+
+    def dispatch(self, request: Request) -> Response:
+        if request.method == "POST":
+            self.both.wait(timeout=25)
+        return super().dispatch(request)
+
+
+class Job:
+    """A job of the workflow: GitHub, a runner's variables, a report, and the command."""
+
+    def __init__(self, shell: Shell, github: GithubDouble, patch: pytest.MonkeyPatch) -> None:
+        self.shell = shell
+        self.github = github
+        self.repository: Repository = github.repository("acme/phone")
+        self.repository.pulls[17] = pull_request()
+        self.report = shell.folder / "report"
+        self.report.mkdir()
+        self.summary_file = shell.folder / "summary.md"
+        self._patch = patch
+        self.event("pull_request")
+
+    def event(self, name: str, content: Any = None) -> None:
+        """Run for another event."""
+        self.env = environment(self.shell.folder, name, content) | {
+            "GITHUB_API_URL": self.github.url,
+            "GITHUB_STEP_SUMMARY": str(self.summary_file),
+            "GITHUB_TOKEN": self.github.token,
+        }
+
+    def __call__(self, *arguments: str) -> Answer:
+        for name, value in self.env.items():
+            self._patch.setenv(name, value)
+        return self.shell("github", "publish", "report", *arguments)
+
+    def leave(self, name: str, text: str) -> None:
+        (self.report / name).write_text(text, encoding="utf-8")
+
+    @property
+    def summary(self) -> str:
+        return self.summary_file.read_text(encoding="utf-8")
+
+    @property
+    def comments(self) -> list[str]:
+        return [each["body"] for each in self.repository.comments.values()]
+
+
+@pytest.fixture
+def github() -> Iterator[GithubDouble]:
+    """GitHub."""
+    with GithubDouble() as double:
+        yield double
+
+
+@pytest.fixture
+def job(shell: Shell, github: GithubDouble, monkeypatch: pytest.MonkeyPatch) -> Job:
+    """A job of pull request 17."""
+    return Job(shell, github, monkeypatch)
+
+
+def test_everything_is_told(job: Job) -> None:
+    """The same text in the summary and in the comment, which leads to the run."""
+    verdict = failing()
+    job.leave("verdict.json", to_json(verdict))
+
+    answer = job()
+
+    text = shown(verdict)
+    assert text.splitlines()[0].endswith(" for `phone`")
+    assert "actions/runs/9007" in text
+    assert answer.status == 0
+    assert answer.err == ""
+    assert job.summary == text
+    assert job.comments == [f"{text.rstrip()}\n\n{MARK}"]
+    *annotations, last = answer.out.splitlines()
+    assert last == "comment on pull request 17: created"
+    assert annotations
+    assert all(line.startswith(("::error ", "::warning ")) for line in annotations)
+
+
+def test_what_is_told_again_is_not_written_again(job: Job) -> None:
+    """The late job of the same run has often nothing to add."""
+    job.leave("verdict.json", to_json(passing()))
+    job()
+    job.github.journal.clear()
+
+    assert job().out == "comment on pull request 17: unchanged\n"
+    assert [str(call) for call in job.github.journal] == [
+        "GET /repos/acme/phone/pulls/17",
+        "GET /repos/acme/phone/issues/17/comments",
+    ]
+    job.leave("verdict.json", to_json(failing()))
+    assert job().out.endswith("comment on pull request 17: updated\n")
+    assert len(job.comments) == 1
+
+
+def test_the_artifact_and_the_configuration_are_named(job: Job) -> None:
+    """A configuration has a comment of its own, and its annotations lie in its folder."""
+    job.leave("verdict.json", to_json(failing()))
+
+    plain, named = job(), job("--config", "apps/a b/megtrim.yaml", "--artifact", "megtrim-report")
+
+    links = Links(run=LINKS.run, artifact="megtrim-report")
+    assert job.comments[1] == (
+        f"{render(failing(), links=links).rstrip()}\n\n"
+        "<!-- megtrim:report:v1:apps/a%20b/megtrim.yaml -->"
+    )
+    assert len(job.comments) == 2
+    assert "::error file=megtrim.yaml," in plain.out
+    assert "::error file=apps/a b/megtrim.yaml," in named.out
+    assert "file=megtrim.yaml" not in named.out
+
+
+def test_another_account_may_write(job: Job) -> None:
+    """A token of an app is not that of the job."""
+    job.github.logins[job.github.token] = "acme-ci[bot]"
+    job.leave("verdict.json", to_json(passing()))
+    job()
+
+    assert job("--author", "acme-ci[bot]").out == "comment on pull request 17: unchanged\n"
+    assert job().out == "comment on pull request 17: created\n"
+
+
+@pytest.mark.parametrize("config", ["/srv/megtrim.yaml", "../x/megtrim.yaml"])
+def test_a_configuration_outside_places_nothing(job: Job, config: str) -> None:
+    """An annotation cannot be outside of the repository."""
+    job.leave("verdict.json", to_json(failing()))
+
+    assert "::error file=megtrim.yaml," in job("--config", config).out
+
+
+def test_a_hostile_report_prints_no_commands(job: Job) -> None:
+    """Names and logs of strangers: every line is an annotation of ours or the last one."""
+    job.leave("verdict.json", to_json(hostile()))
+
+    answer = job()
+
+    *annotations, last = answer.out.splitlines()
+    assert last == "comment on pull request 17: created"
+    assert annotations
+    assert all(line.startswith(("::error ", "::warning ")) for line in annotations)
+    assert job.comments == [f"{shown(hostile()).rstrip()}\n\n{MARK}"]
+
+
+# Without a verdict
+
+
+def test_an_early_ending_is_told(job: Job) -> None:
+    """Its text is foreign, too: a compiler's, for one."""
+    ending = EarlyEnding(exit=2, message="no @compiler\n```\n<b>", hint="install: one")
+    job.leave("ending.json", dump_ending(ending))
+
+    answer = job("--config", "trim/megtrim.yaml")
+
+    text = (
+        "### megtrim ended before a verdict\n\n"
+        "````text\nno @compiler\n```\n<b>\n  install: one\n````\n"
+    )
+    assert job.summary == text
+    assert job.comments[0].startswith(text.rstrip())
+    assert answer.out.splitlines()[0] == (
+        "::error file=trim/megtrim.yaml,title=megtrim ended before a verdict::"
+        "no @compiler ``` <b> install: one"
+    )
+
+
+def test_a_page_that_was_left_is_taken(job: Job) -> None:
+    """Whoever joined the evidence wrote why there is no verdict."""
+    job.leave("comment.md", "# Why\n")
+
+    assert job().status == 0
+    assert job.summary == "# Why\n"
+    assert job.comments == [f"# Why\n\n{MARK}"]
+
+
+def test_nothing_at_all_is_told(job: Job) -> None:
+    """A job that was killed has left nothing, and somebody waits for an answer."""
+    job.report.rmdir()
+
+    answer = job()
+
+    assert (answer.status, answer.err) == (0, "")
+    assert job.summary.startswith("### megtrim: nothing is known\n\nThe build job left no report")
+    assert job.comments == [f"{job.summary.rstrip()}\n\n{MARK}"]
+
+
+@pytest.mark.parametrize("name", ["verdict.json", "ending.json"])
+def test_a_broken_file_is_a_warning(job: Job, name: str) -> None:
+    """And there is still a page."""
+    job.leave(name, "{")
+    job.leave("comment.md", "left")
+
+    answer = job()
+
+    assert answer.status == 0
+    assert answer.err.startswith(f"warning: report/{name}:1: found no JSON here")
+    assert job.summary.startswith("left\n```text\n" + f"report/{name}:1: found no JSON here")
+    assert job.comments == [f"left\n\n{MARK}"]
+    assert job("--strict").status == 2
+
+
+def test_a_page_that_is_too_large_is_not_read(job: Job) -> None:
+    """A page of 2 MiB is none of ours."""
+    job.leave("comment.md", "x" * 2 * 1024 * 1024)
+
+    answer = job()
+
+    assert "report/comment.md: found more than 1048576 bytes" in answer.err
+    assert job.comments[0].startswith("### megtrim: nothing is known")
+
+
+# Where a comment belongs
+
+
+@pytest.mark.parametrize("repository", [{"id": 12}, None], ids=["fork", "deleted"])
+def test_a_fork_gets_the_summary(job: Job, repository: Any) -> None:
+    """Its token only reads, so nothing is asked; the same text is in the summary."""
+    content = {**payload("pull_request"), "pull_request": pull_request(head_repository=repository)}
+    job.event("pull_request", content)
+    job.leave("verdict.json", to_json(passing()))
+
+    answer = job("--strict")
+
+    assert answer.status == 0
+    assert answer.err == f"{FORK}\n"
+    assert job.summary == shown(passing()) + f"```text\n{FORK}\n```\n"
+    assert job.github.journal == []
+
+
+@pytest.mark.parametrize("name", ["push", "schedule", "merge_group", "workflow_dispatch"])
+def test_other_events_have_the_summary_alone(job: Job, name: str) -> None:
+    """There is nobody to write to; an empty option is none."""
+    job.event(name)
+    job.leave("verdict.json", to_json(passing()))
+
+    answer = job("--pull-request", "", "--strict")
+
+    assert (answer.status, answer.err) == (0, "")
+    assert job.summary == shown(passing())
+    assert job.github.journal == []
+
+
+def test_a_run_by_hand_may_name_the_pull_request(job: Job) -> None:
+    """A pull request that was opened with a job's token starts no checks of its own."""
+    job.event("workflow_dispatch")
+    job.leave("verdict.json", to_json(passing()))
+
+    assert job("--pull-request", "17").out == "comment on pull request 17: created\n"
+    assert len(job.comments) == 1
+
+
+def test_the_event_s_pull_request_wins(job: Job) -> None:
+    """A number that is given beside it changes nothing."""
+    job.leave("verdict.json", to_json(passing()))
+
+    assert job("--pull-request", "3").out == "comment on pull request 17: created\n"
+
+
+@pytest.mark.parametrize("name", ["workflow_dispatch", "pull_request"])
+def test_a_run_that_was_overtaken_writes_nothing(job: Job, name: str) -> None:
+    """The pull request is at another commit than this run: its own run tells."""
+    job.event(name)
+    job.repository.pulls[17]["head"]["sha"] = BASE
+    job.leave("verdict.json", to_json(passing()))
+
+    answer = job("--pull-request", "17", "--strict")
+
+    assert answer.status == 0
+    assert answer.err == (
+        f"no comment: pull request 17 is at {BASE[:12]}, this run is of {HEAD[:12]}\n"
+    )
+    assert job.comments == []
+
+
+def test_a_fork_that_is_named_by_hand_gets_the_summary(job: Job) -> None:
+    """The commit can be in both repositories."""
+    job.event("workflow_dispatch")
+    job.repository.pulls[17] = pull_request(head_repository={"id": 12})
+    job.leave("verdict.json", to_json(passing()))
+
+    assert job("--pull-request", "17").err == f"{FORK}\n"
+    assert job.comments == []
+
+
+@pytest.mark.parametrize("number", ["x", "0", "-1", "1.5", "²", "9" * 16, "1;reboot"])
+def test_a_number_that_is_none_is_refused(job: Job, number: str) -> None:
+    """It is typed by somebody who may start workflows."""
+    answer = job("--pull-request", number)
+
+    assert answer.status == InputError.exit_code
+    assert "expected the number of a pull request" in answer.err
+
+
+# What fails
+
+
+def test_a_missing_permission_is_a_warning_always(job: Job) -> None:
+    """It says which, in the log and in the summary."""
+    job.github.permissions["pull_requests"] = "read"
+    job.leave("verdict.json", to_json(passing()))
+
+    answer = job("--strict")
+
+    text = (
+        "POST /repos/acme/phone/issues/17/comments: GitHub answered 403 "
+        "(Resource not accessible by integration)\n"
+        "  the token lacks a permission: give the job `permissions: pull-requests: write`; "
+        "the token of a pull request from a fork only reads, whatever the workflow says"
+    )
+    assert answer.status == 0
+    assert answer.err == f"warning: {text}\n"
+    assert job.summary == shown(passing()) + f"```text\n{text}\n```\n"
+
+
+@pytest.mark.parametrize(("strict", "status"), [((), 0), (("--strict",), 3)])
+def test_a_refusal_is_a_failure_only_where_that_is_asked(
+    job: Job, strict: tuple[str, ...], status: int
+) -> None:
+    """A verdict is not worse for a GitHub that has trouble."""
+    job.github.fail("POST", "/comments", status=500)
+    job.leave("verdict.json", to_json(passing()))
+
+    answer = job(*strict)
+
+    assert answer.status == status
+    assert answer.err.startswith("warning: POST /repos/acme/phone/issues/17/comments: GitHub ")
+    assert job.summary.startswith(shown(passing()))
+
+
+def test_an_unknown_pull_request_is_explained(job: Job) -> None:
+    """Or one that the token may not see."""
+    job.event("workflow_dispatch")
+    job.leave("verdict.json", to_json(passing()))
+
+    answer = job("--pull-request", "404", "--strict")
+
+    assert answer.status == 3
+    assert "it does not exist, or the token may not see it" in answer.err
+
+
+@pytest.mark.parametrize(("strict", "status"), [((), 0), (("--strict",), 3)])
+def test_a_server_that_is_not_there(
+    job: Job, monkeypatch: pytest.MonkeyPatch, strict: tuple[str, ...], status: int
+) -> None:
+    """The summary is there all the same."""
+    monkeypatch.setattr("megtrim.github.api.MOST_TRIES", 1)
+    job.env["GITHUB_API_URL"] = unused_url()
+    job.leave("verdict.json", to_json(passing()))
+
+    answer = job(*strict)
+
+    assert answer.status == status
+    assert "no connection (Connection refused)" in answer.err
+    assert job.summary.startswith(shown(passing()))
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("GITHUB_TOKEN", "there is no GitHub token"),
+        ("GITHUB_EVENT_PATH", "GITHUB_EVENT_PATH is not set"),
+        ("GITHUB_SHA", "GITHUB_SHA is not set"),
+    ],
+)
+def test_a_job_that_lacks_something_has_the_summary(job: Job, variable: str, text: str) -> None:
+    """A warning; only who asks for it gets more."""
+    job.env[variable] = ""
+    job.leave("verdict.json", to_json(passing()))
+
+    answer = job()
+
+    assert answer.status == 0
+    assert answer.err.startswith(f"warning: {text}\n")
+    assert passing().headline.split(":")[0] in job.summary
+    assert job.comments == []
+    assert job("--strict").status == 2
+
+
+def test_a_token_never_shows(job: Job) -> None:
+    """Not where it is wrong, and not where a server repeats it."""
+    job.env["GITHUB_TOKEN"] = "ghs_wrong"
+    job.leave("verdict.json", to_json(passing()))
+    job.github.fail("GET", "/pulls", status=400, message="bad ghs_wrong")
+
+    first, second = job(), job()
+
+    assert "GitHub answered 400 (bad ***)" in first.err
+    assert "GitHub answered 401 (Bad credentials)" in second.err
+    assert "ghs_wrong" not in first.err + first.out + second.err + second.out + job.summary
+
+
+def test_a_summary_that_cannot_be_written_is_a_warning(job: Job) -> None:
+    """The comment is written all the same."""
+    job.env["GITHUB_STEP_SUMMARY"] = str(job.shell.folder)
+    job.leave("verdict.json", to_json(passing()))
+
+    answer = job()
+
+    assert answer.status == 0
+    assert "cannot be written: Is a directory" in answer.err
+    assert len(job.comments) == 1
+
+
+def test_two_processes_at_once_and_the_run_after_them(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, processes: Processes
+) -> None:
+    """Both find no comment and write one; the next run leaves the older, with its own text."""
+    with Meeting() as github:
+        job = Job(shell, github, monkeypatch)
+        job.leave("verdict.json", to_json(passing()))
+        publish = Command(
+            argv=(sys.executable, "-m", "megtrim", "github", "publish", "report"),
+            timeout_s=60,
+            cwd=shell.folder,
+            env=job.env,
+        )
+        with ThreadPoolExecutor() as pool:
+            running = [pool.submit(processes.run, publish) for _ in range(2)]
+            outcomes = [each.result() for each in running]
+        assert [outcome.rc for outcome in outcomes] == [0, 0]
+        assert len(job.comments) == 2
+        older, _ = job.repository.comments
+
+        job.leave("verdict.json", to_json(failing()))
+        assert job().out.endswith("comment on pull request 17: updated\n")
+
+        assert job.comments == [f"{shown(failing()).rstrip()}\n\n{MARK}"]
+        assert list(job.repository.comments) == [older]
+
+
+def test_help_has_examples(shell: Shell) -> None:
+    """And says what it takes from the environment."""
+    answer = shell("github", "publish", "--help")
+
+    assert answer.status == 0
+    assert "megtrim github publish report --pull-request 17 --strict" in answer.out
+    assert "pull-requests: write" in answer.out
+    assert "publish" in shell("github", "--help").out

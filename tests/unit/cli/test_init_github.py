@@ -1,0 +1,123 @@
+"""``megtrim init --github``: what a team's repository lacks is written, nothing is overwritten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from unit.cli.support import Shell
+
+SHA = "0123456789abcdef0123456789abcdef01234567"
+KIT = ("--github", "--kit", "megtrim/kit", "--kit-sha", SHA, "--kit-version", "v1.2.3")
+WRITTEN = (".github/workflows/megtrim.yml", ".github/workflows/megtrim-refresh.yml")
+
+
+@pytest.fixture
+def team(shell: Shell) -> Shell:
+    """A person in a repository with a model."""
+    (shell.folder / ".git").mkdir()
+    shell.model("resnet18-s.mge")
+    return shell
+
+
+def given(folder: Path, name: str) -> dict[str, str]:
+    """Return what a caller hands on."""
+    data = yaml.safe_load((folder / name).read_text(encoding="utf-8"))
+    (job,) = data["jobs"].values()
+    return dict(job["with"])
+
+
+def test_everything_at_once(team: Shell) -> None:
+    """Configuration, callers, and the line for git."""
+    answer = team("init", "resnet18-s.mge", *KIT)
+
+    assert (answer.status, answer.err) == (0, "")
+    paths = [team.folder / name for name in (*WRITTEN, ".gitattributes")]
+    last = 'next: megtrim trim, commit, and require the check "size / verdict"'
+    assert answer.out.splitlines() == [*(f"wrote {path}" for path in paths), last]
+    assert (team.folder / "megtrim.yaml").is_file()
+    assert paths[2].read_text(encoding="utf-8") == "megtrim/keepset.json merge=union\n"
+    assert given(team.folder, WRITTEN[0])["config"] == "megtrim.yaml"
+    assert given(team.folder, WRITTEN[1])["keep-set"] == "megtrim/keepset.json"
+
+
+def test_callers_for_a_configuration_that_is_there(team: Shell) -> None:
+    """Below the repository's top folder; a second time nothing is left to write."""
+    (team.folder / "engine").mkdir()
+    assert team("init", "-c", "trim/m.yaml", "resnet18-s.mge", "--engine", "engine").status == 0
+
+    first = team("init", "-c", "trim/m.yaml", *KIT, "--branch", "trunk")
+    second = team("init", "-c", "trim/m.yaml", *KIT, "--branch", "trunk")
+
+    assert (first.status, second.status) == (0, 0)
+    assert first.out.count("wrote ") == 3
+    assert second.out.count("wrote ") == 0
+    assert given(team.folder, WRITTEN[0]) == {
+        "config": "trim/m.yaml",
+        "packages": "clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu",
+        "pull-request": "${{ inputs.pull-request }}",
+    }
+    assert given(team.folder, WRITTEN[1])["keep-set"] == "trim/megtrim/keepset.json"
+    check = (team.folder / WRITTEN[0]).read_text(encoding="utf-8")
+    assert "branches: [trunk]" in check
+
+
+def test_a_caller_that_was_edited_stays(team: Shell) -> None:
+    """It is somebody's work; nothing else is written either."""
+    path = team.folder / WRITTEN[1]
+    path.parent.mkdir(parents=True)
+    path.write_text("mine", encoding="utf-8")
+
+    answer = team("init", "resnet18-s.mge", *KIT)
+
+    assert answer.status == 2
+    assert answer.err.startswith(f"megtrim: {path} is already there\n")
+    assert path.read_text(encoding="utf-8") == "mine"
+    assert not (team.folder / WRITTEN[0]).exists()
+    assert not (team.folder / ".gitattributes").exists()
+
+
+@pytest.mark.parametrize("left_out", ["--kit", "--kit-sha", "--kit-version"])
+def test_which_kit_must_be_said(team: Shell, left_out: str) -> None:
+    """There is no default that could be cited; nothing is written."""
+    place = KIT.index(left_out)
+
+    answer = team("init", "resnet18-s.mge", *KIT[:place], *KIT[place + 2 :])
+
+    assert answer.status == 2
+    assert answer.err.startswith("megtrim: --github: --kit, --kit-sha and --kit-version are needed")
+    assert not (team.folder / "megtrim.yaml").exists()
+
+
+def test_a_repository_is_needed(shell: Shell) -> None:
+    """Workflows elsewhere would never run."""
+    shell.model("resnet18-s.mge")
+
+    answer = shell("init", "resnet18-s.mge", *KIT)
+
+    assert answer.status == 2
+    assert "lies in no git repository" in answer.err
+
+
+def test_a_keep_set_outside_is_refused(team: Shell) -> None:
+    """A pull request could not bring it."""
+    team("init", "resnet18-s.mge")
+    path = team.folder / "megtrim.yaml"
+    text = path.read_text(encoding="utf-8").replace("megtrim/keepset.json", "../keepset.json")
+    path.write_text(text, encoding="utf-8")
+
+    answer = team("init", *KIT)
+
+    assert answer.status == 2
+    assert "lies outside the repository" in answer.err
+
+
+def test_models_are_needed_without_github(team: Shell) -> None:
+    """As before."""
+    answer = team("init")
+
+    assert answer.status == 2
+    assert "found no model" in answer.err
+    assert not (team.folder / "megtrim.yaml").exists()

@@ -1,0 +1,168 @@
+"""What ``trim`` leaves for the steps after it, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from megtrim.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
+from megtrim.plan.graph import REPORT, SIZE, VERDICT
+from megtrim.stages.context import Context
+from megtrim.store import Store
+from unit.cli.support import Answer, Shell
+from unit.stages.support import context
+
+Chain = Callable[..., tuple[Context, list[int]]]
+FILES = {SIZE: ["sizes.json"], VERDICT: ["verdict.json"], REPORT: ["junit.xml", "index.html"]}
+
+
+@pytest.fixture
+def trim(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Answer]:
+    """Return ``trim`` of a chain that does as told: it fails, or ends with these statuses."""
+
+    def call(
+        *arguments: str,
+        error: MegtrimError | None = None,
+        failed: dict[str, MegtrimError] | None = None,
+        codes: tuple[int, ...] = (0,),
+    ) -> Answer:
+        def chain(*_: Any, **__: Any) -> tuple[Context, list[int]]:
+            if error is not None:
+                raise error
+            made, _said = context(shell.folder)
+            for task, names in FILES.items():
+                if task not in (failed or {}):
+                    made.done[task] = _folder(made.store, task, names)
+            made.failed.update(failed or {})
+            return made, list(codes)
+
+        monkeypatch.setattr(sys.modules["megtrim.cli.trim"], "run_chain", chain)
+        return shell("trim", "--out", "out", *arguments)
+
+    return call
+
+
+def _folder(store: Store, task: str, names: list[str]) -> Any:
+    stage, _, name = task.partition("/")
+
+    def produce(folder: Path) -> dict[str, str]:
+        for file in names:
+            (folder / file).write_text(f"{task} {file}", encoding="utf-8")
+        return {}
+
+    return store.ensure(stage, name, {}, produce)[0]
+
+
+def left(shell: Shell) -> dict[str, str]:
+    final = shell.folder / "out" / "final"
+    return {path.name: path.read_text(encoding="utf-8") for path in final.glob("*")}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "codes", "status"),
+    [
+        ((), (0, 0), 0),
+        ((), (0, 1, 3), 1),
+        ((), (0, 3), 3),
+        (("--no-gate",), (0, 1, 3), 0),
+        (("--no-gate",), (0, 0), 0),
+    ],
+)
+def test_a_verdict_is_left_under_fixed_names(
+    trim: Callable[..., Answer],
+    shell: Shell,
+    arguments: tuple[str, ...],
+    codes: tuple[int, ...],
+    status: int,
+) -> None:
+    """Also a bad one; without the gate it changes no exit status."""
+    assert trim(*arguments, codes=codes).status == status
+    assert left(shell) == {
+        "sizes.json": "size/artifacts sizes.json",
+        "verdict.json": "verdict/verdict verdict.json",
+        "junit.xml": "report/report junit.xml",
+        "index.html": "report/report index.html",
+    }
+
+
+def test_sizes_are_left_where_something_was_weighed(
+    trim: Callable[..., Answer], shell: Shell
+) -> None:
+    """An engine that does not compile has none."""
+    answer = trim("--no-gate", failed={SIZE: ProductFailure("not weighed")}, codes=(1,))
+
+    assert answer.status == 0
+    assert set(left(shell)) == {"verdict.json", "junit.xml", "index.html"}
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(InputError("it is so", hint="do this"), 2), (ProductFailure("bad"), 1)]
+)
+def test_an_ending_before_the_verdict_is_told(
+    trim: Callable[..., Answer], shell: Shell, error: MegtrimError, status: int
+) -> None:
+    """The exit status stays what it is, and what an earlier run left is gone."""
+    trim()
+    answer = trim("--no-gate", error=error)
+
+    assert (answer.status, answer.err) == (status, f"megtrim: {error}\n")
+    assert {name: json.loads(text) for name, text in left(shell).items()} == {
+        "ending.json": {
+            "version": 1,
+            "exit": status,
+            "message": error.message,
+            "hint": error.hint,
+        }
+    }
+
+
+def test_where_nobody_reads_it_no_ending_is_left(trim: Callable[..., Answer], shell: Shell) -> None:
+    """A person sees it on the terminal; the earlier report is gone all the same."""
+    trim()
+    assert trim(error=InputError("it is so")).status == 2
+    assert left(shell) == {}
+
+
+@pytest.mark.parametrize("task", [VERDICT, REPORT])
+def test_a_report_that_cannot_be_made_is_an_ending(
+    trim: Callable[..., Answer], shell: Shell, task: str
+) -> None:
+    """No half of a report is left, and the failure is gated."""
+    failure = InfrastructureFailure("the disk is full", hint="free some space")
+    answer = trim("--no-gate", failed={task: failure}, codes=(0, 3))
+
+    assert answer.status == 3
+    assert list(left(shell)) == ["ending.json"]
+    assert json.loads(left(shell)["ending.json"])["message"] == "the disk is full"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("trim", "--accept"), ("header", "--accept"), ("trim", "--traces", "somewhere")],
+)
+def test_a_committed_keep_set_is_taken_as_it_is(shell: Shell, arguments: tuple[str, ...]) -> None:
+    """There is nothing to accept, and no trace to use."""
+    verb, *rest = arguments
+    answer = shell(verb, "--committed", *rest)
+
+    assert answer.status == 2
+    assert answer.err == (
+        "megtrim: --committed takes the keep set as it is: it goes with neither --accept nor "
+        "--traces\n"
+    )
+
+
+def test_with_a_committed_keep_set_there_is_nothing_to_profile(shell: Shell) -> None:
+    """Nothing is silently left undone."""
+    answer = shell("profile", "--committed")
+
+    assert answer.status == 2
+    assert answer.err == (
+        "megtrim: --committed traces nothing, so there is nothing to profile\n"
+        "  leave --committed out\n"
+    )

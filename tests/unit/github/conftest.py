@@ -1,0 +1,17 @@
+"""GitHub on a socket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from support.github_double import GithubDouble
+
+
+@pytest.fixture
+def github() -> Iterator[GithubDouble]:
+    """A server of one's own; what a route of it raised is shown at the end."""
+    with GithubDouble() as double:
+        yield double
+        double.check()

@@ -1,0 +1,86 @@
+"""An API with patient tests in mind: pauses are recorded, not waited for; limits are small."""
+
+from __future__ import annotations
+
+import re
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from megtrim.github.api import Api, Limits
+
+TOKEN = "ghs_0123456789abcdef"
+NOW_S = 1_800_000_000.0
+QUICK = Limits(connect_s=5.0, silence_s=0.3, answer_s=5.0, download_s=5.0, answer_bytes=10_000)
+
+
+@dataclass(slots=True)
+class Asking:
+    """An API and the pauses that it made."""
+
+    api: Api
+    pauses: list[float] = field(default_factory=list)
+
+
+def asking(url: str, *, token: str = TOKEN, limits: Limits | None = None) -> Asking:
+    """Return an API at ``url`` whose clock stands still."""
+    pauses: list[float] = []
+    api = Api(
+        url,
+        token,
+        user_agent="megtrim/1.2.3",
+        pause=pauses.append,
+        clock=lambda: NOW_S,
+        limits=limits,
+    )
+    return Asking(api, pauses)
+
+
+@contextmanager
+def bare_server(*answers: Callable[[socket.socket], None]) -> Iterator[str]:
+    """Serve one connection for each of ``answers``, which get it after the request was read."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(20)
+
+        def serve() -> None:
+            for answer in answers:
+                connection, _ = server.accept()
+                with connection:
+                    _read_request(connection)
+                    answer(connection)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def _read_request(connection: socket.socket) -> None:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += connection.recv(65536)
+    head, _, body = data.partition(b"\r\n\r\n")
+    lengths = re.findall(rb"(?i)\r\ncontent-length: *([0-9]+)", head)
+    length = int(lengths[0]) if lengths else 0
+    while len(body) < length:
+        body += connection.recv(65536)
+
+
+def reset(connection: socket.socket) -> None:
+    """End the connection as a server that died does."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def sends(data: bytes) -> Callable[[socket.socket], None]:
+    """Answer with exactly these bytes."""
+    return lambda connection: connection.sendall(data)
+
+
+def unused_url() -> str:
+    """Return the address of a server that was there and is not any more."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"http://127.0.0.1:{server.getsockname()[1]}"

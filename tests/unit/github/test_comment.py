@@ -1,0 +1,366 @@
+"""The one comment on a pull request, against a server that remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest_httpserver import HTTPServer
+
+from megtrim.errors import InfrastructureFailure
+from megtrim.github.api import Forbidden
+from megtrim.github.comment import Outcome, key_of, marker, upsert
+from support.github_double import GithubDouble
+from support.github_state import Repository
+from unit.github.support import Asking, asking
+
+MARK = "<!-- megtrim:report:v1:megtrim.yaml -->"
+CUT = "_The rest does not fit a comment; the job summary holds all of it._"
+COMMENTS = "/repos/acme/phone/issues/17/comments"
+
+
+@pytest.fixture
+def github() -> Iterator[GithubDouble]:
+    """GitHub, with a repository that has a pull request 17."""
+    with GithubDouble() as double:
+        double.repository("acme/phone")
+        yield double
+
+
+@pytest.fixture
+def repository(github: GithubDouble) -> Repository:
+    """What it remembers."""
+    return github.repository("acme/phone")
+
+
+def ask(github: GithubDouble) -> Asking:
+    return asking(github.url, token=github.token)
+
+
+def publish(github: GithubDouble, body: str, *, key: str = "megtrim.yaml", **more: Any) -> Outcome:
+    return upsert(ask(github).api, "acme/phone", 17, key, body, **more)
+
+
+def texts(repository: Repository, number: int = 17) -> list[str]:
+    return [each["body"] for each in repository.comments.values() if each["number"] == number]
+
+
+def writes(github: GithubDouble) -> list[str]:
+    return [str(call) for call in github.journal if call.method != "GET"]
+
+
+def test_the_first_is_created(github: GithubDouble, repository: Repository) -> None:
+    """The marker is its last line, so that it is found again."""
+    assert publish(github, "fine\n") is Outcome.CREATED
+    assert texts(repository) == [f"fine\n\n{MARK}"]
+    assert writes(github) == [f"POST {COMMENTS}"]
+
+
+def test_another_text_is_put_in_its_place(github: GithubDouble, repository: Repository) -> None:
+    """One comment, however often a run publishes."""
+    publish(github, "first")
+    (before,) = repository.comments
+
+    assert publish(github, "second") is Outcome.UPDATED
+    assert texts(repository) == [f"second\n\n{MARK}"]
+    assert list(repository.comments) == [before]
+
+
+def test_an_equal_text_is_not_written(github: GithubDouble, repository: Repository) -> None:
+    """Nobody is told of news that are none; GitHub may have changed line ends and the end."""
+    publish(github, "a\nb")
+    (comment,) = repository.comments.values()
+    comment["body"] = comment["body"].replace("\n", "\r\n") + "\r\n"
+    github.journal.clear()
+
+    assert publish(github, "a\nb\n\n") is Outcome.UNCHANGED
+    assert writes(github) == []
+    assert publish(github, "a\n\nb") is Outcome.UPDATED
+
+
+def test_each_configuration_has_its_own(github: GithubDouble, repository: Repository) -> None:
+    """Two calls in one repository do not write over one another."""
+    publish(github, "one", key="a")
+    publish(github, "two", key="b")
+
+    assert publish(github, "three", key="a") is Outcome.UPDATED
+    assert texts(repository) == [f"three\n\n{marker('a')}", f"two\n\n{marker('b')}"]
+
+
+def test_another_pull_request_has_its_own(github: GithubDouble, repository: Repository) -> None:
+    """Comments are looked for where they belong."""
+    publish(github, "17")
+    upsert(ask(github).api, "acme/phone", 18, "megtrim.yaml", "18")
+
+    assert texts(repository, 17) == [f"17\n\n{MARK}"]
+    assert texts(repository, 18) == [f"18\n\n{MARK}"]
+
+
+def test_it_is_found_on_a_later_page(github: GithubDouble, repository: Repository) -> None:
+    """A long discussion has hundreds of comments before and after it."""
+    for number in range(230):
+        repository.comment(17, f"talk {number}", login="somebody")
+    publish(github, "first")
+    for number in range(230):
+        repository.comment(17, f"more talk {number}", login="somebody")
+    github.journal.clear()
+
+    assert publish(github, "second") is Outcome.UPDATED
+    assert [text for text in texts(repository) if MARK in text] == [f"second\n\n{MARK}"]
+    assert len(github.calls("GET", "/comments")) == 5
+
+
+def test_doubles_are_mended_and_the_oldest_stays(
+    github: GithubDouble, repository: Repository
+) -> None:
+    """Two runs that found none each wrote one."""
+    for text in ("second", "third", "fourth"):
+        repository.comment(17, f"{text}\n\n{MARK}")
+    first = next(iter(repository.comments))
+
+    assert publish(github, "fifth") is Outcome.UPDATED
+    assert {key: each["body"] for key, each in repository.comments.items()} == {
+        first: f"fifth\n\n{MARK}"
+    }
+
+
+def test_doubles_are_mended_though_the_text_is_the_same(
+    github: GithubDouble, repository: Repository
+) -> None:
+    """Only the surplus is touched."""
+    for _ in range(2):
+        repository.comment(17, f"same\n\n{MARK}")
+    first, second = repository.comments
+
+    assert publish(github, "same") is Outcome.UNCHANGED
+    assert list(repository.comments) == [first]
+    assert writes(github) == [f"DELETE /repos/acme/phone/issues/comments/{second}"]
+
+
+def test_the_oldest_is_found_in_any_order(httpserver: HTTPServer) -> None:
+    """By its number, not by its place in the list."""
+    listed = [
+        {"id": number, "user": {"login": "github-actions[bot]"}, "body": f"x\n\n{MARK}"}
+        for number in (9, 4, 16)
+    ]
+    changed = "/repos/acme/phone/issues/comments/"
+    httpserver.expect_ordered_request(COMMENTS, method="GET").respond_with_json(listed)
+    httpserver.expect_ordered_request(f"{changed}4", method="PATCH").respond_with_json({})
+    httpserver.expect_ordered_request(f"{changed}9", method="DELETE").respond_with_data("", 204)
+    httpserver.expect_ordered_request(f"{changed}16", method="DELETE").respond_with_data("", 204)
+
+    outcome = upsert(asking(httpserver.url_for("")).api, "acme/phone", 17, "megtrim.yaml", "new")
+
+    assert outcome is Outcome.UPDATED
+    assert len(httpserver.log) == 4
+
+
+def test_two_who_mend_at_once_do_not_stumble(github: GithubDouble, repository: Repository) -> None:
+    """A double that is gone already is as good as removed."""
+    for _ in range(2):
+        repository.comment(17, f"same\n\n{MARK}")
+    github.fail("DELETE", "/comments/", status=404, acts=True)
+
+    assert publish(github, "same") is Outcome.UNCHANGED
+    assert len(repository.comments) == 1
+
+
+def test_a_comment_that_vanishes_is_written_anew(
+    github: GithubDouble, repository: Repository
+) -> None:
+    """Somebody removed it between the list and the change."""
+    repository.comment(17, f"old\n\n{MARK}")
+    github.fail("PATCH", "/comments/", status=404)
+
+    assert publish(github, "new") is Outcome.CREATED
+    assert texts(repository)[-1] == f"new\n\n{MARK}"
+
+
+@pytest.mark.parametrize("login", ["somebody", "github-actions", "GitHub-Actions[bot]"])
+def test_comments_of_others_are_left_alone(
+    github: GithubDouble, repository: Repository, login: str
+) -> None:
+    """Whoever copies the marker gets neither the text nor their comment removed."""
+    repository.comment(17, f"mine\n\n{MARK}", login=login)
+
+    assert publish(github, "ours") is Outcome.CREATED
+    assert publish(github, "ours again") is Outcome.UPDATED
+    assert texts(repository) == [f"mine\n\n{MARK}", f"ours again\n\n{MARK}"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"> {MARK}",
+        f"{MARK}\n\nquoted above",
+        f"{MARK} ",
+        MARK.replace("v1", "v2"),
+        f"`{MARK}`",
+        "",
+        None,
+    ],
+    ids=["quoted", "above", "space", "version", "code", "empty", "none"],
+)
+def test_own_comments_without_the_last_line_are_left_alone(
+    github: GithubDouble, repository: Repository, body: str | None
+) -> None:
+    """The same account writes for other tools, and may quote."""
+    other = repository.comment(17, "x")
+    other["body"] = body
+    expected = Outcome.UPDATED if body == f"{MARK} " else Outcome.CREATED
+
+    assert publish(github, "ours") is expected
+    if expected is Outcome.CREATED:
+        assert texts(repository) == [body, f"ours\n\n{MARK}"]
+
+
+def test_comments_of_deleted_accounts_do_no_harm(
+    github: GithubDouble, repository: Repository
+) -> None:
+    """They have no user."""
+    repository.comment(17, f"x\n\n{MARK}")["user"] = None
+    repository.comment(17, f"y\n\n{MARK}")["user"] = "github-actions[bot]"
+
+    assert publish(github, "ours") is Outcome.CREATED
+
+
+def test_a_token_of_an_app_writes_as_another(github: GithubDouble, repository: Repository) -> None:
+    """Who that is, is said."""
+    github.logins[github.token] = "acme-ci[bot]"
+    publish(github, "one", author="acme-ci[bot]")
+
+    assert publish(github, "two", author="acme-ci[bot]") is Outcome.UPDATED
+    assert publish(github, "three") is Outcome.CREATED
+    assert texts(repository) == [f"two\n\n{MARK}", f"three\n\n{MARK}"]
+
+
+def test_the_text_is_sent_as_it_is(github: GithubDouble, repository: Repository) -> None:
+    """Markup is written harmless where the text is made; here nothing is added to it or lost."""
+    text = f"@acme/all #1 <b>x</b> ```\n{marker('other')}\n\tü 😀 $x$ | \\ <!-- open\r\n\u2028end"
+
+    publish(github, text)
+
+    assert texts(repository) == [text.replace("\r\n", "\n") + f"\n\n{MARK}"]
+
+
+def test_half_characters_and_zeros_are_replaced(
+    github: GithubDouble, repository: Repository
+) -> None:
+    """GitHub refuses them, and with them the whole comment."""
+    publish(github, "a\ud800b\x00c")
+
+    assert texts(repository) == [f"a?b\ufffdc\n\n{MARK}"]
+    assert publish(github, "a\ud800b\x00c") is Outcome.UNCHANGED
+
+
+def test_the_most_of_a_report_fits(github: GithubDouble, repository: Repository) -> None:
+    """65,000 bytes of a report are never cut, also beside the longest key."""
+    key = key_of("a" * 200)
+    publish(github, "x" * 65_000, key=key)
+
+    assert texts(repository) == ["x" * 65_000 + f"\n\n{marker(key)}"]
+
+
+@pytest.mark.parametrize("line", ["x" * 99, "😀" * 49], ids=["ascii", "wide"])
+def test_a_longer_text_is_cut_at_a_line(
+    github: GithubDouble, repository: Repository, line: str
+) -> None:
+    """And says so; the marker is still the last line, so that the next run finds it."""
+    publish(github, "\n".join([line] * 2000))
+    publish(github, "\n".join([line] * 2001))
+
+    (text,) = texts(repository)
+    *lines, blank, cut, blank_too, mark = text.split("\n")
+    assert set(lines) == {line}
+    assert (blank, cut, blank_too, mark) == ("", CUT, "", MARK)
+    assert 65_300 < len(text.encode("utf-16-le")) // 2 <= 65_500
+
+
+def test_one_long_line_is_cut_within(github: GithubDouble, repository: Repository) -> None:
+    """There is no better place; no character is halved."""
+    publish(github, "a" + "😀" * 40_000)
+
+    (text,) = texts(repository)
+    shown = text.partition("\n")[0]
+    assert shown == "a" + "😀" * (len(shown) - 1)
+    assert len(text.encode("utf-16-le")) // 2 in (65_499, 65_500)
+
+
+def test_a_missing_permission_is_explained(github: GithubDouble) -> None:
+    """The words of the API are passed on."""
+    github.permissions["pull_requests"] = "read"
+
+    with pytest.raises(Forbidden) as raised:
+        publish(github, "x")
+
+    assert "give the job `permissions: pull-requests: write`" in raised.value.hint
+
+
+@pytest.mark.parametrize("identity", [None, "7", True, 1.5])
+def test_a_comment_without_a_number_is_a_failure(
+    github: GithubDouble, repository: Repository, identity: Any
+) -> None:
+    """It would become a part of a path."""
+    repository.comment(17, f"x\n\n{MARK}")["id"] = identity
+
+    with pytest.raises(InfrastructureFailure, match="a comment has no number"):
+        publish(github, "y")
+
+
+def test_faults_on_the_way_are_overcome(github: GithubDouble, repository: Repository) -> None:
+    """A limit, a broken server and a cut connection: still one comment."""
+    publish(github, "old")
+    github.fail("GET", "/comments", status=502)
+    github.fail("GET", "/comments", status=0)
+    github.fail("PATCH", "/comments", status=429, headers={"Retry-After": "3"})
+    github.fail("PATCH", "/comments", status=0, acts=True)
+    asked = ask(github)
+
+    assert upsert(asked.api, "acme/phone", 17, "megtrim.yaml", "new") is Outcome.UPDATED
+    assert texts(repository) == [f"new\n\n{MARK}"]
+    assert asked.pauses == [1.0, 2.0, 3.0, 2.0]
+
+
+def test_a_post_that_acted_and_broke_is_found_by_the_next_run(
+    github: GithubDouble, repository: Repository
+) -> None:
+    """Asking again would have made a second one."""
+    github.fail("POST", "/comments", status=0, acts=True)
+
+    with pytest.raises(InfrastructureFailure):
+        publish(github, "text")
+    assert texts(repository) == [f"text\n\n{MARK}"]
+    assert publish(github, "text") is Outcome.UNCHANGED
+    assert len(texts(repository)) == 1
+
+
+# Keys
+
+
+def test_keys_are_readable() -> None:
+    """A path is its own key."""
+    assert key_of("megtrim.yaml") == "megtrim.yaml"
+    assert key_of("apps/camera_2/megtrim-v1.yaml") == "apps/camera_2/megtrim-v1.yaml"
+    assert key_of("a b\n-->.yaml") == "a%20b%0A-%2D%3E.yaml"
+    assert key_of("\ud800") == "%ED%A0%80"
+
+
+@given(st.text(), st.text())
+def test_keys_tell_paths_apart_and_stay_inside_the_marker(one: str, other: str) -> None:
+    """Nothing ends the HTML comment early; different paths have different keys."""
+    key = key_of(one)
+
+    assert len(key) <= 200
+    assert "--" not in key
+    assert not {">", "<", "\n", " "} & set(key)
+    assert (key_of(other) == key) is (one == other)
+
+
+def test_long_keys_are_digests() -> None:
+    """Also those are different for different paths."""
+    assert len(key_of("x" * 201)) == 64
+    assert key_of("x" * 201) != key_of("x" * 202)
+    assert key_of("x" * 200) == "x" * 200

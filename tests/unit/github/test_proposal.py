@@ -1,0 +1,351 @@
+"""A keep set is proposed by one commit and one pull request, however often and by whomever."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+
+import pytest
+
+from megtrim.errors import InfrastructureFailure
+from megtrim.github.api import Forbidden
+from megtrim.github.proposal import Change, Outcome, Proposed, Proposer
+from support.github_double import GithubDouble
+from support.github_state import Commit, Repository
+from unit.github.support import Asking, asking
+
+PATH = "trim/keepset.json"
+BRANCH = "megtrim/keepset"
+CHANGE = Change(
+    path=PATH, text='{"new": 1}\n', base="main", branch=BRANCH, title="Refresh trim/keepset.json"
+)
+WRITES = ("POST", "PUT", "PATCH", "DELETE")
+
+
+@dataclass(slots=True)
+class Team:
+    """A repository whose keep set is old."""
+
+    github: GithubDouble
+    repository: Repository
+    base: str
+    asking: Asking
+
+    def propose(self, change: Change = CHANGE, *, body: str = "The body.\n") -> Proposed:
+        """Propose on top of what main is now."""
+        proposer = Proposer(self.asking.api, "acme/phone")
+        return proposer.propose(change, self.repository.heads["main"], body)
+
+    def start(self, proposed: Proposed) -> bool:
+        return Proposer(self.asking.api, "acme/phone").start_checks(proposed, "megtrim.yml", BRANCH)
+
+    @property
+    def proposed(self) -> Commit:
+        """The commit that the branch is at."""
+        return self.repository.commits[self.repository.heads[BRANCH]]
+
+    def writes(self) -> list[str]:
+        """Return what was asked for that changes something, without the repository."""
+        return [
+            str(call).replace("/repos/acme/phone", "")
+            for call in self.github.journal
+            if call.method in WRITES
+        ]
+
+
+@pytest.fixture
+def team(github: GithubDouble) -> Team:
+    repository = github.repository("acme/phone", workflows={"megtrim.yml": {"pull-request"}})
+    base = repository.commit({PATH: '{"old": 1}\n', "a.txt": "a"}, branch="main")
+    return Team(github, repository, base, asking(github.url))
+
+
+def test_the_first_proposal_opens_a_pull_request(team: Team) -> None:
+    """One commit on the base with one file changed."""
+    proposed = team.propose()
+
+    assert proposed == Proposed(outcome=Outcome.OPENED, number=1, commit=team.proposed.sha)
+    assert team.proposed.parents == (team.base,)
+    assert team.proposed.files == {PATH: b'{"new": 1}\n', "a.txt": b"a"}
+    assert team.proposed.message == "Refresh trim/keepset.json"
+    pull = team.repository.pulls[1]
+    assert (pull["head"]["ref"], pull["base"]["ref"]) == (BRANCH, "main")
+    assert (pull["title"], pull["body"]) == ("Refresh trim/keepset.json", "The body.\n")
+
+
+def test_a_new_file_can_be_proposed(team: Team) -> None:
+    """The first keep set of a team."""
+    team.propose(replace(CHANGE, path="new folder/ä.json"))
+
+    assert team.proposed.files["new folder/ä.json"] == b'{"new": 1}\n'
+    assert (
+        Proposer(team.asking.api, "acme/phone").committed("new folder/ä.json", team.proposed.sha)
+        == '{"new": 1}\n'
+    )
+
+
+def test_the_same_proposal_again_changes_nothing(team: Team) -> None:
+    """A refresh every night must not write every night."""
+    first = team.propose()
+    team.github.journal.clear()
+
+    assert team.propose() == replace(first, outcome=Outcome.CURRENT)
+    assert team.writes() == []
+
+
+def test_ends_of_lines_are_no_difference(team: Team) -> None:
+    """GitHub keeps what was edited in a browser with other ends of lines."""
+    team.propose(body="One.\n\nTwo.\n")
+    team.repository.pulls[1]["body"] = "One.\r\n\r\nTwo."
+
+    assert team.propose(body="One.\n\nTwo.\n").outcome is Outcome.CURRENT
+
+
+def test_another_keep_set_replaces_the_commit(team: Team) -> None:
+    """The branch holds one commit, and its pull request stays open all the while."""
+    team.propose()
+    team.github.journal.clear()
+
+    proposed = team.propose(replace(CHANGE, text='{"newer": 1}\n'), body="Another body.")
+
+    assert proposed == Proposed(outcome=Outcome.UPDATED, number=1, commit=team.proposed.sha)
+    assert team.proposed.parents == (team.base,)
+    assert team.proposed.files[PATH] == b'{"newer": 1}\n'
+    assert {n: p["state"] for n, p in team.repository.pulls.items()} == {1: "open"}
+    assert team.repository.pulls[1]["body"] == "Another body."
+    assert team.writes() == [
+        "POST /git/trees",
+        "POST /git/commits",
+        "PATCH /git/refs/heads/megtrim/keepset",
+        "PATCH /pulls/1",
+    ]
+
+
+def test_a_base_that_moved_on_is_followed(team: Team) -> None:
+    """The commit is put on the new head; what others changed stays."""
+    team.propose()
+    later = team.repository.commit({"a.txt": "b"}, branch="main")
+
+    assert team.propose().outcome is Outcome.UPDATED
+    assert team.proposed.parents == (later,)
+    assert team.proposed.files["a.txt"] == b"b"
+
+
+def test_a_commit_of_somebody_on_the_branch_is_replaced(team: Team) -> None:
+    """The text of the pull request says so."""
+    team.propose()
+    team.repository.commit({"a.txt": "mine"}, branch=BRANCH)
+
+    assert team.propose().outcome is Outcome.UPDATED
+    assert team.proposed.parents == (team.base,)
+    assert team.proposed.files["a.txt"] == b"a"
+
+
+def test_a_closed_pull_request_is_not_reopened(team: Team) -> None:
+    """Somebody closed it; the next refresh opens another one."""
+    team.propose()
+    team.repository.pulls[1]["state"] = "closed"
+
+    assert team.propose() == Proposed(outcome=Outcome.OPENED, number=2, commit=team.proposed.sha)
+
+
+def test_a_branch_without_a_pull_request_gets_one(team: Team) -> None:
+    """The run before was cut off in between."""
+    team.github.fail("POST", "/pulls$", status=500)
+    with pytest.raises(InfrastructureFailure):
+        team.propose()
+    head = team.repository.heads[BRANCH]
+
+    assert team.propose() == Proposed(outcome=Outcome.OPENED, number=1, commit=head)
+
+
+def test_pull_requests_of_others_are_left_alone(team: Team) -> None:
+    """A branch of the same name in a fork of the same owner, another base, another branch."""
+    repository = team.repository
+    repository.commit({"x": "1"}, parents=[team.base], branch=BRANCH)
+    repository.commit({"x": "2"}, parents=[team.base], branch="other")
+    repository.set_head("release", team.base)
+    fork = repository.pull(BRANCH)
+    repository.pulls[fork]["head"]["repo"] = {"id": 999, "full_name": "acme/copy"}
+    others = [fork, repository.pull(BRANCH, base="release"), repository.pull("other")]
+
+    proposed = team.propose()
+
+    assert (proposed.outcome, proposed.number) == (Outcome.OPENED, 4)
+    assert [repository.pulls[number]["body"] for number in others] == ["", "", ""]
+
+
+def test_a_pull_request_that_came_in_between_is_taken(team: Team) -> None:
+    """Another run opened it after this one had looked."""
+    team.repository.commit({PATH: "x"}, parents=[team.base], branch=BRANCH)
+    team.repository.pull(BRANCH)
+    hidden = team.repository.pulls.pop(1)
+    team.github.fail("POST", "/pulls$", status=422, message="Validation Failed")
+    answer = team.github.dispatch
+
+    def appears(request):  # type: ignore[no-untyped-def]
+        response = answer(request)
+        if request.method == "POST" and request.path.endswith("/pulls"):
+            team.repository.pulls[1] = hidden
+        return response
+
+    team.github.dispatch = appears  # type: ignore[method-assign]
+
+    assert team.propose() == Proposed(outcome=Outcome.UPDATED, number=1, commit=team.proposed.sha)
+    assert team.repository.pulls[1]["body"] == "The body.\n"
+
+
+def test_an_answer_that_got_lost_opens_no_second_one(team: Team) -> None:
+    """The server did it and then said 502: a POST is not sent twice, but looked for."""
+    team.github.fail("POST", "/pulls$", status=502, acts=True)
+
+    assert team.propose().number == 1
+    assert sorted(team.repository.pulls) == [1]
+
+
+def test_a_branch_that_came_in_between_is_moved(team: Team) -> None:
+    """Another run made it after this one had looked."""
+    team.repository.commit({"x": "1"}, parents=[team.base], branch=BRANCH)
+    team.github.fail("GET", "/git/ref/heads/megtrim", status=404)
+
+    assert team.propose().outcome is Outcome.OPENED
+    assert team.writes()[2:4] == ["POST /git/refs", "PATCH /git/refs/heads/megtrim/keepset"]
+    assert team.proposed.files[PATH] == b'{"new": 1}\n'
+
+
+def test_a_branch_that_went_in_between_is_made(team: Team) -> None:
+    """Somebody deleted it after this run had looked."""
+    team.propose()
+    team.repository.pulls[1]["state"] = "closed"
+    team.github.fail("PATCH", "/git/refs/", status=422, message="Reference does not exist")
+    answer = team.github.dispatch
+
+    def goes(request):  # type: ignore[no-untyped-def]
+        response = answer(request)
+        if request.method == "PATCH" and "/git/refs/" in request.path:
+            del team.repository.heads[BRANCH]
+        return response
+
+    team.github.dispatch = goes  # type: ignore[method-assign]
+
+    assert team.propose(replace(CHANGE, text="x")).outcome is Outcome.OPENED
+    assert team.proposed.files[PATH] == b"x"
+
+
+def test_two_at_once_leave_one_pull_request(team: Team) -> None:
+    """Whoever is second mends; what is left is whole and of one of them."""
+    results: list[Proposed | BaseException] = []
+
+    def run(text: str) -> None:
+        other = Team(team.github, team.repository, team.base, asking(team.github.url))
+        try:
+            results.append(other.propose(replace(CHANGE, text=text), body=f"Body of {text}."))
+        except InfrastructureFailure as failure:
+            results.append(failure)
+
+    threads = [threading.Thread(target=run, args=(text,)) for text in ("one", "two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+
+    assert [p["state"] for p in team.repository.pulls.values()] == ["open"]
+    assert [type(result) for result in results] == [Proposed, Proposed]
+    assert team.proposed.parents == (team.base,)
+    assert team.proposed.files[PATH] in (b"one", b"two")
+
+    team.propose(body="The last.")
+    assert team.proposed.files[PATH] == b'{"new": 1}\n'
+    assert [p["body"] for p in team.repository.pulls.values()] == ["The last."]
+
+
+def test_the_setting_that_forbids_it_is_explained(team: Team) -> None:
+    """A new repository does not let its jobs open pull requests."""
+    team.repository.may_open_pulls = False
+
+    with pytest.raises(Forbidden) as caught:
+        team.propose()
+
+    assert "GitHub Actions is not permitted to create" in caught.value.message
+    assert "Settings > Actions > General > Workflow permissions" in caught.value.hint
+    assert BRANCH in team.repository.heads
+    team.repository.may_open_pulls = True
+    assert team.propose().outcome is Outcome.OPENED
+
+
+@pytest.mark.parametrize(
+    ("permission", "named"), [("contents", "contents: write"), ("pull_requests", "pull-requests")]
+)
+def test_a_missing_permission_is_named(team: Team, permission: str, named: str) -> None:
+    """The hint says what to write into the workflow."""
+    team.github.permissions[permission] = "read"
+
+    with pytest.raises(Forbidden) as caught:
+        team.propose()
+
+    assert "Resource not accessible by integration" in caught.value.message
+    assert named in caught.value.hint
+
+
+def test_a_limit_is_waited_for(team: Team) -> None:
+    """A POST that a limit refused did nothing, and is sent again."""
+    team.github.fail("POST", "/git/trees", status=429, headers={"Retry-After": "2"})
+    team.github.fail("POST", "/git/commits", status=403, message="secondary rate limit")
+
+    assert team.propose().outcome is Outcome.OPENED
+    assert team.asking.pauses == [2.0, 60.0]
+
+
+def test_checks_are_started_once_for_a_commit(team: Team) -> None:
+    """Pull requests of a job's own token start none, a dispatch does."""
+    proposed = team.propose()
+
+    assert team.start(proposed)
+    assert not team.start(proposed)
+    assert team.repository.dispatches == [
+        {"workflow": "megtrim.yml", "ref": BRANCH, "inputs": {"pull-request": "1"}}
+    ]
+    again = team.propose(replace(CHANGE, text="x"))
+    assert team.start(again)
+    assert len(team.repository.dispatches) == 2
+
+
+def test_runs_of_other_workflows_are_no_checks(team: Team) -> None:
+    """Another workflow was started on the same commit."""
+    proposed = team.propose()
+    team.repository.run(proposed.commit, event="workflow_dispatch", branch=BRANCH)
+    team.repository.run(proposed.commit, event="push", branch=BRANCH)
+
+    assert team.start(proposed)
+
+
+def proposer(team: Team) -> Proposer:
+    """Return what asks."""
+    return Proposer(team.asking.api, "acme/phone")
+
+
+def test_files_are_read_at_a_commit(team: Team) -> None:
+    """Also large ones, which the contents API does not give as text."""
+    large = '{"regions": "' + "x" * 1_100_000 + '"}\n'
+    later = team.repository.commit({PATH: large, "raw": b"\xff\xfe"}, branch="main")
+
+    assert proposer(team).committed(PATH, team.base) == '{"old": 1}\n'
+    assert proposer(team).committed(PATH, later) == large
+    assert len(team.github.calls("GET", "/git/blobs/")) == 1
+
+
+def test_what_is_no_text_file_is_none(team: Team) -> None:
+    """A file that is not there, a folder, bytes."""
+    later = team.repository.commit({"raw": b"\xff\xfe"}, branch="main")
+
+    assert proposer(team).committed("nothing.json", later) is None
+    assert proposer(team).committed("trim", later) is None
+    assert proposer(team).committed("raw", later) is None
+
+
+def test_heads_of_branches(team: Team) -> None:
+    """With any name that git allows."""
+    team.repository.set_head("a/ü#1%", team.base)
+
+    assert proposer(team).head("a/ü#1%") == team.base
+    assert proposer(team).head("nothing") is None

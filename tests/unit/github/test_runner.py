@@ -1,0 +1,221 @@
+"""What a step tells its runner, read back as a runner reads it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.github.runner import LARGEST_SUMMARY_BYTES, add_summary, annotation, write_output
+
+CUT = "\n\n_The rest does not fit a job summary; the report holds all of it._\n"
+
+
+def outputs(text: str) -> dict[str, str]:
+    """Read a file of outputs as a runner does: NAME<<END, lines, END."""
+    found = {}
+    lines = iter(text.split("\n"))
+    for line in lines:
+        if line:
+            name, _, end = line.partition("<<")
+            value = []
+            for each in lines:
+                if each == end:
+                    break
+                value.append(each)
+            found[name] = "\n".join(value)
+    return found
+
+
+def test_outputs_are_added(tmp_path: Path) -> None:
+    """One after the other, also values of several lines and empty ones."""
+    env = {"GITHUB_OUTPUT": str(tmp_path / "output")}
+
+    write_output(env, "device", '{"include":[]}')
+    write_output(env, "device-jobs", "")
+    write_output(env, "_text", "a\n\nb\n")
+
+    assert outputs((tmp_path / "output").read_text(encoding="utf-8")) == {
+        "device": '{"include":[]}',
+        "device-jobs": "",
+        "_text": "a\n\nb\n",
+    }
+
+
+@given(st.lists(st.sampled_from(["a", "\n", "b<<end", "x=y", "::", "\r", "ü"])).map("".join))
+def test_no_value_makes_another_output(
+    tmp_path_factory: pytest.TempPathFactory, value: str
+) -> None:
+    """Whatever is in it, also what looks like the format itself."""
+    path = tmp_path_factory.mktemp("runner") / "output"
+    env = {"GITHUB_OUTPUT": str(path)}
+
+    write_output(env, "first", value)
+    # Someone who has seen an output knows how it ends, and cannot use that in the next.
+    write_output(env, "second", path.read_text(encoding="utf-8") + "evil=1\n")
+
+    with path.open(encoding="utf-8", newline="") as stream:
+        found = outputs(stream.read())
+    assert found["first"] == value
+    assert sorted(found) == ["first", "second"]
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a=b", "a\nb", "1a", "ä", "a<<b", "x" * 101])
+def test_an_output_has_a_plain_name(tmp_path: Path, name: str) -> None:
+    """Another one is a bug."""
+    with pytest.raises(ValueError, match="not the name of an output"):
+        write_output({"GITHUB_OUTPUT": str(tmp_path / "output")}, name, "1")
+
+
+def test_an_output_is_bounded(tmp_path: Path) -> None:
+    """GitHub counts UTF-16 and drops what exceeds 1 MB."""
+    env = {"GITHUB_OUTPUT": str(tmp_path / "output")}
+
+    write_output(env, "most", "x" * 524_288)
+    with pytest.raises(InputError) as raised:
+        write_output(env, "more", "x" * 524_289)
+
+    assert raised.value.message == (
+        "output more: found 524289 characters, expected at most half a million"
+    )
+
+
+def test_without_a_runner_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A person runs the same command at home."""
+    monkeypatch.chdir(tmp_path)
+
+    write_output({}, "a", "1")
+
+    assert add_summary({}, "text") is False
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_written_is_a_failure(tmp_path: Path) -> None:
+    """A folder is in its place."""
+    with pytest.raises(InfrastructureFailure, match="cannot be written: Is a directory"):
+        write_output({"GITHUB_OUTPUT": str(tmp_path)}, "a", "1")
+    with pytest.raises(InfrastructureFailure, match="cannot be written: Is a directory"):
+        add_summary({"GITHUB_STEP_SUMMARY": str(tmp_path)}, "a")
+
+
+def test_summaries_are_added(tmp_path: Path) -> None:
+    """What is there stays; each ends with one newline; half a character is written readably."""
+    path = tmp_path / "summary"
+    path.write_text("before\n", encoding="utf-8")
+    env = {"GITHUB_STEP_SUMMARY": str(path)}
+
+    assert add_summary(env, "# größer \ud800\n\n") is True
+    assert add_summary(env, "next") is True
+
+    assert path.read_text(encoding="utf-8") == "before\n# größer \\ud800\nnext\n"
+
+
+def test_a_summary_may_fill_the_room(tmp_path: Path) -> None:
+    """All of 1 MiB; with one character more, a line and what says so are in its place."""
+    path = tmp_path / "summary"
+    path.write_bytes(b"x" * 1000)
+    env = {"GITHUB_STEP_SUMMARY": str(path)}
+    lines, rest = divmod(LARGEST_SUMMARY_BYTES - 1000 - 1, 99)  # the last byte ends the text
+    text = ("ü" * 49 + "\n") * lines + "z" * rest
+
+    add_summary(env, text)
+    assert path.stat().st_size == LARGEST_SUMMARY_BYTES
+    assert path.read_text(encoding="utf-8") == "x" * 1000 + text + "\n"
+
+    path.write_bytes(b"x" * 1000)
+    add_summary(env, text + "z")
+    written = path.read_text(encoding="utf-8").removeprefix("x" * 1000)
+    assert LARGEST_SUMMARY_BYTES - 200 < path.stat().st_size <= LARGEST_SUMMARY_BYTES
+    assert written.endswith(CUT)
+    assert set(written.removesuffix(CUT).split("\n")) == {"ü" * 49}
+
+
+def test_a_full_summary_takes_nothing_more(tmp_path: Path) -> None:
+    """Not even what says so: GitHub would drop all of it."""
+    path = tmp_path / "summary"
+    path.write_bytes(b"x" * LARGEST_SUMMARY_BYTES)
+
+    add_summary({"GITHUB_STEP_SUMMARY": str(path)}, "more")
+
+    assert path.stat().st_size == LARGEST_SUMMARY_BYTES
+
+
+# Annotations
+
+
+def read(line: str) -> tuple[str, dict[str, str], str]:
+    """Read a line as a runner does."""
+    assert "\n" not in line
+    assert "\r" not in line
+    found = re.fullmatch(r"::([a-z]+) ([^:]*)::(.*)", line)
+    assert found is not None
+    level, given_, message = found.groups()
+    properties = dict(each.split("=", 1) for each in given_.split(","))
+    return level, {key: unescaped(text) for key, text in properties.items()}, unescaped(message)
+
+
+def unescaped(text: str) -> str:
+    for code, character in (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%")):
+        text = text.replace(code, character)
+    return text
+
+
+def test_an_annotation_is_a_command() -> None:
+    """At a line of a file."""
+    line = annotation("error", "17 bytes too large", title="Size", file="megtrim.yaml", line=12)
+
+    assert line == "::error file=megtrim.yaml,line=12,title=Size::17 bytes too large"
+
+
+def test_an_annotation_without_a_place() -> None:
+    """Of a file as a whole, of no file; a line without a file is none."""
+    assert annotation("notice", "b", title="a", file="x.c") == "::notice file=x.c,title=a::b"
+    assert annotation("warning", "b", title="a", line=7) == "::warning title=a::b"
+
+
+def test_an_annotation_has_a_message() -> None:
+    """A runner refuses an empty one."""
+    assert annotation("warning", "", title="a,\nb") == "::warning title=a%2C%0Ab::a,%0Ab"
+
+
+def test_an_annotation_escapes() -> None:
+    """As the rules for commands say: a property has two more."""
+    line = annotation("error", "50%,\r\na:b", title="t:1,2%", file="a,b:c%d")
+
+    assert line == "::error file=a%2Cb%3Ac%25d,title=t%3A1%2C2%25::50%25,%0D%0Aa:b"
+
+
+def test_an_annotation_blanks_out_what_cannot_be_printed() -> None:
+    """Terminals and half characters."""
+    assert annotation("error", "a\x1b[31m\x00\ud800b\u2028", title="t") == (
+        "::error title=t::a [31m  b "
+    )
+
+
+@given(st.text(), st.text(min_size=1), st.text())
+def test_any_text_stays_in_its_place(message: str, title: str, file: str) -> None:
+    """No text makes another property, another command or another line."""
+    level, properties, read_message = read(annotation("error", message, title=title, file=file))
+
+    assert level == "error"
+    assert set(properties) == ({"file", "title"} if file else {"title"})
+    assert len(read_message) == len(message or title)
+
+
+def test_an_annotation_is_bounded() -> None:
+    """Its message and its properties."""
+    _, properties, message = read(annotation("error", "m" * 5000, title="t" * 300, file="f" * 300))
+
+    assert (len(message), len(properties["title"]), len(properties["file"])) == (4000, 250, 250)
+
+
+def test_an_annotation_has_a_level() -> None:
+    """Another one would be another command."""
+    with pytest.raises(ValueError, match="not a level"):
+        annotation("add-mask", "x", title="t")
