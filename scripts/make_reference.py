@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write docs/reference/{configuration,command-line}.md from the code that they describe.
+"""Write docs/reference/{configuration,command-line,workflows}.md from what they describe.
 
 `nox -s docs` runs it; a test fails while the committed pages are not what it would write. It
 must not hold facts of its own: what a key or an option does is said where the code says it.
@@ -11,14 +11,14 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import click
+import yaml
 
 from megtrim.cli.main import main as command_line
-from megtrim.cli.setup import Options
+from megtrim.cli.setup import common, trimming
 from megtrim.config.schema import json_schema
 from megtrim.config.starter import StarterModel, starter
 
@@ -27,7 +27,6 @@ FOLDER = "docs/reference"
 
 _WRITTEN = "<!-- Written by scripts/make_reference.py (nox -s docs): do not edit. -->\n"
 _DAY_S = 86_400
-_COMMON = {field.name for field in fields(Options)}
 _WORDS = {"string": "text", "boolean": "true or false", "integer": "whole number"}
 _CONFIGURATION = """\
 # Configuration
@@ -51,6 +50,15 @@ standard error.
 _COMMON_TEXT = """\
 ## Options of every verb that reads megtrim.yaml
 """
+_TRIMMING_TEXT = """\
+## Options of every verb that trims or plans it
+"""
+_WORKFLOWS = """\
+# Workflows
+
+The reusable workflows that a team's repository calls, and what each takes under `with:`.
+[Gate pull requests](../how-to/gate-pull-requests.md) shows them at work.
+"""
 
 
 def pages() -> dict[str, str]:
@@ -58,6 +66,7 @@ def pages() -> dict[str, str]:
     return {
         f"{FOLDER}/configuration.md": "\n".join(_configuration()),
         f"{FOLDER}/command-line.md": "\n".join(_command_line()),
+        f"{FOLDER}/workflows.md": "\n".join(_workflows()),
     }
 
 
@@ -116,7 +125,7 @@ def _row(path: str, key: str, value: dict[str, Any], known: dict[str, Any], *, n
         kind = _kind(inner or value)
         shown = "required" if needed else _default(value)
         meaning = value.get("description", "")
-    return "| " + " | ".join(_cell(text) for text in (f"`{key}`", kind, shown, meaning)) + " |"
+    return _table_row(f"`{key}`", kind, shown, meaning)
 
 
 def _kind(value: dict[str, Any]) -> str:
@@ -173,12 +182,20 @@ def _command_line() -> Iterator[str]:
     yield _WRITTEN
     yield _COMMAND_LINE
     yield from _help(command_line.epilog or "")
-    yield _COMMON_TEXT
-    verb = command_line.commands["trim"]
-    context = click.Context(verb, info_name="trim")
-    yield from _options([p for p in verb.params if p.name in _COMMON], context)
+    for text, shared in _shared():
+        yield text
+        yield from _options(shared, click.Context(command_line))
     for name, command in command_line.commands.items():
         yield from _command(f"megtrim {name}", command)
+
+
+def _shared() -> Iterator[tuple[str, list[click.Parameter]]]:
+    """Yield what is told once: a title, and the options that several verbs have alike."""
+    base = click.command(common(lambda: None)).params
+    names = {parameter.name for parameter in base}
+    more = click.command(trimming(lambda: None)).params
+    yield _COMMON_TEXT, base
+    yield _TRIMMING_TEXT, [parameter for parameter in more if parameter.name not in names]
 
 
 def _command(path: str, command: click.Command) -> Iterator[str]:
@@ -191,8 +208,9 @@ def _command(path: str, command: click.Command) -> Iterator[str]:
     yield f"```text\n{path} {' '.join(command.collect_usage_pieces(context))}\n```\n"
     yield from _help(command.help or "")
     names = {parameter.name for parameter in command.params}
-    shared = _COMMON if names >= _COMMON else set()
-    own = [parameter for parameter in command.params if parameter.name not in shared]
+    groups = ({parameter.name for parameter in shared} for _, shared in _shared())
+    told = set().union(*(group for group in groups if group <= names))
+    own = [parameter for parameter in command.params if parameter.name not in told]
     yield from _options(own, context)
     yield from _help(command.epilog or "")
 
@@ -220,6 +238,42 @@ def _help(text: str) -> Iterator[str]:
         language = "sh" if title.startswith("Example") else "text"
         body = "\n".join(line.removeprefix("  ") for line in lines)
         yield f"{title}\n\n```{language}\n{body}\n```\n"
+
+
+def _workflows() -> Iterator[str]:
+    yield _WRITTEN
+    yield _WORKFLOWS
+    for name in ("size-check.yml", "trace-refresh.yml"):
+        text = (ROOT / ".github" / "workflows" / name).read_text(encoding="utf-8")
+        workflow = yaml.safe_load(text)
+        opening = text.partition("\nname:")[0].splitlines()
+        called = workflow[True]["workflow_call"]  # YAML 1.1 reads the key `on` as true
+        yield f"## {name}\n"
+        yield "\n".join(line.removeprefix("#").strip() for line in opening) + "\n"
+        yield "| input | kind | default | meaning |"
+        yield "|---|---|---|---|"
+        for key, value in called["inputs"].items():
+            given = f"`{value['default']}`" if value["default"] != "" else ""
+            yield _table_row(f"`{key}`", value["type"], given, value["description"])
+        yield "\n| secret | meaning |\n|---|---|" if called.get("secrets") else ""
+        for key, value in called.get("secrets", {}).items():
+            yield _table_row(f"`{key}`", value["description"])
+        yield "\n| job | runs on | may |\n|---|---|---|"
+        for job in workflow["jobs"].values():
+            labels = job["runs-on"]
+            place = labels if isinstance(labels, str) else ", ".join(labels)
+            rights = ", ".join(f"{what}: {right}" for what, right in job["permissions"].items())
+            yield _table_row(_plain(job["name"]), f"`{_plain(place)}`", rights or "nothing")
+        yield ""
+
+
+def _plain(text: str) -> str:
+    """Write an expression of a workflow as people say it: ``matrix.class`` is CLASS."""
+    return re.sub(r"\$\{\{ \w+\.(\w+) \}\}", lambda found: found[1].upper(), text)
+
+
+def _table_row(*cells: str) -> str:
+    return "| " + " | ".join(_cell(cell) for cell in cells) + " |"
 
 
 def main() -> int:

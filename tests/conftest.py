@@ -22,6 +22,8 @@ LANES: dict[str, tuple[str, ...]] = {
     "chain": ("qemu-aarch64-static", "g++", "git"),
     "clang": ("qemu-aarch64-static", "clang++-14", "ld.lld-14", "aarch64-linux-gnu-g++"),
     "browser": ("chromium", "chromedriver"),
+    "workflows": ("zizmor", "actionlint"),
+    "act": ("act", "git", "g++"),
     "engine": (),
 }
 """Programs that each lane needs. ``engine`` needs a checkout, named by MEGTRIM_ENGINE."""

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""Make `.venv/bin/megtrim` in this checkout, on a machine that has Python 3.11 and nothing else.
+
+usage: python3 scripts/kit.py [--apt "NAME NAME ..."]
+
+The workflows' first command. The libraries, pinned by version and hash in requirements/kit.txt,
+are installed once for each lock and Python, below $RUNNER_TOOL_CACHE or ~/.cache; megtrim itself
+is taken from this checkout, so that every commit is its own. `--apt` brings Debian packages that
+are missing, as root or by `sudo -n`. Only the standard library is used: this runs before
+anything is installed. Exit status: 0, 2 (usage, Python, this checkout), 3 (network, disk, apt).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import hashlib
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess  # noqa: TID251 - megtrim.process is not there yet
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LOCK = Path("requirements", "kit.txt")
+READY = "ready"
+"""Written last into a folder of libraries: without it, the folder is half made."""
+PROGRAMS = {
+    "qemu-user-static": "qemu-aarch64-static",
+    "clang-14": "clang++-14",
+    "lld-14": "ld.lld-14",
+    "llvm-14": "llvm-strip-14",
+    "g++-aarch64-linux-gnu": "aarch64-linux-gnu-g++",
+    "ninja-build": "ninja",
+}
+"""The program that a Debian package brings, where it has another name than the package."""
+_PACKAGE = re.compile(r"[a-z0-9][a-z0-9.+-]+")
+_LAUNCHER = """\
+#!/bin/sh
+# Written by scripts/kit.py.
+exec {python} -I {script} "$@"
+"""
+_SCRIPT = """\
+# Written by scripts/kit.py.
+import sys
+
+sys.path[:0] = {paths}
+
+from {module} import {function}
+
+sys.exit({function}())
+"""
+
+
+class Refusal(Exception):
+    """What stood in the way, and the exit status that says so."""
+
+    def __init__(self, text: str, *, rc: int) -> None:
+        super().__init__(text)
+        self.rc = rc
+
+
+def main(arguments: list[str]) -> int:
+    """Bring the packages, find or install the libraries, write the launcher."""
+    parser = argparse.ArgumentParser(usage=(__doc__ or "").splitlines()[2].removeprefix("usage: "))
+    parser.add_argument("--apt", default="", help="Debian packages, separated by spaces")
+    packages = parser.parse_args(arguments).apt.split()
+    try:
+        if sys.version_info < (3, 11):  # noqa: UP036 - this script is run by whatever is there
+            msg = f"found Python {sys.version.split()[0]}, expected 3.11 or newer"
+            raise Refusal(msg, rc=2)
+        bring(packages, os.environ)
+        python = libraries(ROOT / LOCK, cache_root(os.environ))
+        place(ROOT, python)
+    except Refusal as refusal:
+        sys.stderr.write(f"kit.py: {refusal}\n")
+        return refusal.rc
+    except OSError as error:
+        sys.stderr.write(f"kit.py: {error}\n")
+        return 3
+    sys.stdout.write(f"kit.py: {ROOT / '.venv' / 'bin' / 'megtrim'}, libraries of {python}\n")
+    return 0
+
+
+def lacking(packages: list[str], path: str) -> list[str]:
+    """Return the packages whose program is not on ``path``; a name that is none is refused."""
+    for package in packages:
+        if not _PACKAGE.fullmatch(package):
+            msg = f"--apt: found {package!r}, expected the name of a Debian package"
+            raise Refusal(msg, rc=2)
+    return [
+        package
+        for package in packages
+        if shutil.which(PROGRAMS.get(package, package), path=path) is None
+    ]
+
+
+def bring(packages: list[str], env: Mapping[str, str]) -> None:
+    """Install what is missing of the Debian packages."""
+    missing = lacking(packages, env.get("PATH", ""))
+    if not missing:
+        return
+    prefix = [] if os.geteuid() == 0 else ["sudo", "-n"]
+    apt = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
+    apt += ["-o", "Acquire::Retries=3"]
+    _run([*apt, "update"])
+    _run([*apt, "install", "-y", "--no-install-recommends", *missing])
+
+
+def cache_root(env: Mapping[str, str]) -> Path:
+    """Return the folder for libraries: the runner's tool cache, else the user's own."""
+    tools = env.get("RUNNER_TOOL_CACHE", "")
+    if tools and os.access(tools, os.W_OK):
+        return Path(tools, "megtrim")
+    return Path(env.get("XDG_CACHE_HOME") or Path.home() / ".cache", "megtrim")
+
+
+def libraries(lock: Path, root: Path) -> Path:
+    """Return the Python that has the libraries of the lock; install them where none has.
+
+    Two jobs at once: the second waits for the first, and finds what it made.
+    """
+    base = os.path.realpath(sys.executable)
+    key = hashlib.sha256(b"\0".join((lock.read_bytes(), sys.version.encode(), base.encode())))
+    folder = root / key.hexdigest()[:20]
+    root.mkdir(parents=True, exist_ok=True)
+    with _locked(root / f"{folder.name}.lock"):
+        python = folder / "bin" / "python"
+        if not (folder / READY).exists() or not _starts(python):
+            _install(lock, folder, python)
+    return python
+
+
+def _install(lock: Path, folder: Path, python: Path) -> None:
+    if importlib.util.find_spec("ensurepip") is None:
+        msg = "this Python has no ensurepip; on Debian: apt-get install python3-venv"
+        raise Refusal(msg, rc=2)
+    (folder / READY).unlink(missing_ok=True)
+    _run([sys.executable, "-m", "venv", "--clear", str(folder)])
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    _run([*pip, "--only-binary", ":all:", "--require-hashes", "-r", str(lock)])
+    (folder / READY).touch()
+
+
+def _starts(python: Path) -> bool:
+    """Tell whether an environment's Python still runs: the one it rests on may be gone."""
+    try:
+        return subprocess.run([python, "-I", "-S", "-c", ""], check=False).returncode == 0
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock that ends with its holder, however that ends."""
+    with path.open("w", encoding="utf-8") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def place(root: Path, python: Path) -> None:
+    """Write `.venv/bin/megtrim` for the checkout at ``root``.
+
+    Nothing is built: the launcher names the checkout's own source, and what pyproject.toml says
+    of name, version and entry point is written down where importlib.metadata looks.
+    """
+    venv = root / ".venv"
+    if (venv / "pyvenv.cfg").exists():
+        msg = f"{venv} is an environment that this script did not make"
+        raise Refusal(msg, rc=2)
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    name, version = project["name"], project["version"]
+    module, function = project["scripts"][name].split(":")
+    facts = venv / "site" / f"{name}-{version}.dist-info" / "METADATA"
+    shutil.rmtree(venv / "site", ignore_errors=True)
+    _write(facts, f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    paths = repr([str(root / "ci"), str(venv / "site")])
+    script = venv / f"{name}.py"
+    _write(script, _SCRIPT.format(paths=paths, module=module, function=function))
+    launcher = venv / "bin" / name
+    quoted = {"python": shlex.quote(str(python)), "script": shlex.quote(str(script))}
+    _write(launcher, _LAUNCHER.format_map(quoted))
+    launcher.chmod(0o755)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def _run(argv: list[str]) -> None:
+    try:
+        rc = subprocess.run(argv, check=False).returncode
+    except FileNotFoundError:
+        msg = f"{argv[0]} is not here, and was needed for: {shlex.join(argv)}"
+        raise Refusal(msg, rc=3) from None
+    if rc != 0:
+        msg = f"this failed with exit status {rc}: {shlex.join(argv)}"
+        raise Refusal(msg, rc=3)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

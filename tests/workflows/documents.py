@@ -1,0 +1,74 @@
+"""The kit's workflows and actions as values: every scalar stays the text that was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = ROOT / ".github" / "workflows"
+ACTIONS = ROOT / ".github" / "actions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One workflow or composite action."""
+
+    name: str
+    text: str
+    data: dict[str, Any]
+
+    @property
+    def jobs(self) -> dict[str, dict[str, Any]]:
+        """The jobs of a workflow by id; an action has none."""
+        return dict(self.data.get("jobs", {}))
+
+    @property
+    def events(self) -> dict[str, Any]:
+        """What starts a workflow, as a mapping, however it is written."""
+        on = self.data.get("on", {})
+        if isinstance(on, str):
+            on = [on]
+        return dict.fromkeys(on) if isinstance(on, list) else dict(on)
+
+    def steps(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield every step with the job that it is in; the action's own are in ``runs``."""
+        for step in self.data.get("runs", {}).get("steps", ()):
+            yield "runs", step
+        for job_id, job in self.jobs.items():
+            for step in job.get("steps", ()):
+                yield job_id, step
+
+
+def parse(text: str, *, name: str = "sample.yml") -> Document:
+    """Read a text; ``on`` and ``true`` stay words."""
+    return Document(name=name, text=text, data=yaml.load(text, Loader=yaml.BaseLoader))  # noqa: S506
+
+
+def read(path: Path) -> Document:
+    """Read one of the kit's files."""
+    return parse(path.read_text(encoding="utf-8"), name=path.relative_to(ROOT).as_posix())
+
+
+def workflow(name: str) -> Document:
+    """Read the workflow of that name, without its ending."""
+    return read(WORKFLOWS / f"{name}.yml")
+
+
+def action(name: str) -> Document:
+    """Read the composite action of that name."""
+    return read(ACTIONS / name / "action.yml")
+
+
+def workflows() -> list[Document]:
+    """Read all workflows."""
+    return [read(path) for path in sorted(WORKFLOWS.iterdir())]
+
+
+def actions() -> list[Document]:
+    """Read all composite actions."""
+    return [read(path) for path in sorted(ACTIONS.glob("*/action.yml"))]

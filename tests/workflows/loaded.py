@@ -1,0 +1,18 @@
+"""The kit's scripts as modules: they lie in no package, since they run before there is one."""
+
+from __future__ import annotations
+
+import importlib.util
+from types import ModuleType
+
+from workflows.documents import ROOT
+
+
+def script(name: str) -> ModuleType:
+    """Load scripts/NAME.py without running it."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,256 @@
+"""What every workflow and action of the kit keeps to: a rule yields what breaks it.
+
+The checkers know GitHub's rules; these are the kit's own, or are told here so that no setting of
+a checker can lose them. Each rule is shown at work on a broken sample in test_rules.py.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from workflows.documents import ACTIONS, Document
+
+Rule = Callable[[Document], Iterator[str]]
+
+EVENTS = {"pull_request", "push", "merge_group", "workflow_dispatch", "workflow_call", "schedule"}
+KIT = {
+    "repository": "${{ job.workflow_repository || inputs.kit-repository }}",
+    "ref": "${{ job.workflow_sha || inputs.kit-sha }}",
+    "path": "kit",
+    "persist-credentials": "false",
+}
+_PINNED = re.compile(r"[\w.-]+/[\w.-]+(?:/[\w.-]+)*@[0-9a-f]{40}")
+_OUTPUT = re.compile(r"\bneeds\.([\w-]+)\.outputs\.([\w-]+)")
+_RESULT = re.compile(r"\bneeds\.([\w-]+)\.result")
+_STEP = re.compile(r"\bsteps\.([\w-]+)\.")
+
+
+def only_known_events(document: Document) -> Iterator[str]:
+    """Nothing that runs with the rights of the base while it handles what a fork sent."""
+    for event in document.events:
+        if event not in EVENTS:
+            yield f"event {event}"
+
+
+def no_paths_filter(document: Document) -> Iterator[str]:
+    """A required check that is filtered out is waited for forever."""
+    for event, value in document.events.items():
+        for key in ("paths", "paths-ignore"):
+            if isinstance(value, dict) and key in value:
+                yield f"{event} has {key}"
+
+
+def nothing_global(document: Document) -> Iterator[str]:
+    """Rights, environment and groups belong to jobs."""
+    if "jobs" in document.data and document.data.get("permissions") != {}:
+        yield "top: permissions are not {}"
+    for key in ("env", "defaults", "concurrency"):
+        if key in document.data:
+            yield f"top: {key}"
+
+
+def permissions_with_reasons(document: Document) -> Iterator[str]:
+    """Each job says what it may, and why."""
+    for job_id, job in document.jobs.items():
+        granted = job.get("permissions")
+        if not isinstance(granted, dict):
+            yield f"{job_id}: permissions are not listed"
+            continue
+        for scope, level in granted.items():
+            line = rf"^ *(?:permissions: {{.*)?\b{scope}: {level}\b.* # \S"
+            if not re.search(line, document.text, re.MULTILINE):
+                yield f"{job_id}: {scope}: {level} has no reason"
+
+
+def actions_pinned(document: Document) -> Iterator[str]:
+    """A commit with its version beside it, or the kit's own action; no images."""
+    callers = [(job_id, job) for job_id, job in document.jobs.items() if "uses" in job]
+    for job_id, step in (*document.steps(), *callers):
+        uses = step.get("uses")
+        if uses is None:
+            continue
+        if uses.startswith("./kit/.github/actions/"):
+            if not (ACTIONS / uses.rpartition("/")[2] / "action.yml").is_file():
+                yield f"{job_id}: {uses} is not there"
+        elif not _PINNED.fullmatch(uses):
+            yield f"{job_id}: {uses} is not pinned"
+        elif not re.search(rf"{re.escape(uses)} # v\d+\.\d+\.\d+$", document.text, re.MULTILINE):
+            yield f"{job_id}: {uses} has no version beside it"
+    for job_id, job in document.jobs.items():
+        for key in {"container", "services"} & set(job):
+            yield f"{job_id}: {key}"
+
+
+def one_command(document: Document) -> Iterator[str]:
+    """A step is one command: no operator, no expression, every variable in quotes."""
+    for job_id, step in document.steps():
+        run = step.get("run")
+        if run is None:
+            continue
+        if "\n" in run.strip():
+            yield f"{job_id}: several lines: {run.splitlines()[0]}"
+        if "${{" in run:
+            yield f"{job_id}: expression in: {run}"
+        bare = re.sub(r"'[^']*'", "''", run)
+        if "`" in bare or "$(" in bare:
+            yield f"{job_id}: command inside: {run}"
+        if "$" in re.sub(r'"[^"]*"', '""', bare):
+            yield f"{job_id}: variable without quotes: {run}"
+        words = list(shlex.shlex(run, punctuation_chars=True))
+        for operator in sorted({word for word in words if set(word) <= set("();<>|&")}):
+            yield f"{job_id}: operator {operator} in: {run}"
+
+
+def bounded_jobs(document: Document) -> Iterator[str]:
+    """Every job ends, and is alone in its own group; no group is the caller's."""
+    for job_id, job in document.jobs.items():
+        if "uses" in job:
+            continue
+        if not job.get("timeout-minutes"):
+            yield f"{job_id}: no timeout-minutes"
+        group = job.get("concurrency", {}).get("group", "")
+        if not group.startswith(("megtrim-", "ci-")) or "github.workflow" in group:
+            yield f"{job_id}: group {group!r}"
+
+
+def groups_apart(document: Document) -> Iterator[str]:
+    """Two jobs in one group would cancel each other."""
+    seen: dict[str, str] = {}
+    for job_id, job in document.jobs.items():
+        group = job.get("concurrency", {}).get("group", job_id)
+        # The two matrices of a refresh name different artifacts.
+        if group in seen and "matrix.artifact" not in group:
+            yield f"{job_id}: the group of {seen[group]}"
+        seen[group] = job_id
+
+
+def everything_has_a_name(document: Document) -> Iterator[str]:
+    """A log is read by names."""
+    if "name" not in document.data:
+        yield "top: no name"
+    for job_id, job in document.jobs.items():
+        if "name" not in job:
+            yield f"{job_id}: no name"
+    for job_id, step in document.steps():
+        if "name" not in step:
+            yield f"{job_id}: a step without a name"
+
+
+def checkouts_keep_nothing(document: Document) -> Iterator[str]:
+    """No token stays in a checkout for what runs after it."""
+    for job_id, step in document.steps():
+        if step.get("uses", "").startswith("actions/checkout@"):
+            if step.get("with", {}).get("persist-credentials") != "false":
+                yield f"{job_id}: {step.get('name')} keeps its token"
+            if "allow-unsafe-pr-checkout" in step.get("with", {}):
+                yield f"{job_id}: {step.get('name')} is unsafe"
+
+
+def kit_known_first(document: Document) -> Iterator[str]:
+    """A called workflow's job knows its kit, and checks out that commit, before anything else."""
+    if "workflow_call" not in document.events:
+        return
+    wanted = {"KIT_REPOSITORY": KIT["repository"], "KIT_SHA": KIT["ref"]}
+    for job_id, job in document.jobs.items():
+        first, second = job["steps"][:2]
+        command = 'test -n "$KIT_REPOSITORY" -a -n "$KIT_SHA"'
+        if first.get("run") != command or first.get("env") != wanted:
+            yield f"{job_id}: does not begin by knowing its kit"
+        if second.get("with") != KIT:
+            yield f"{job_id}: does not check out its kit"
+
+
+def references_lead_somewhere(document: Document) -> Iterator[str]:
+    """A name that nobody sets is an empty text on GitHub, not an error."""
+    for job_id, job in document.jobs.items():
+        text = repr(job)
+        needs = job.get("needs", [])
+        needs = [needs] if isinstance(needs, str) else needs
+        for other, output in sorted(set(_OUTPUT.findall(text))):
+            if other not in needs or output not in document.jobs[other].get("outputs", {}):
+                yield f"{job_id}: needs.{other}.outputs.{output}"
+        for other in sorted(set(_RESULT.findall(text)) - set(needs)):
+            yield f"{job_id}: needs.{other}.result"
+        ids = {step["id"] for step in job.get("steps", ()) if "id" in step}
+        for step_id in sorted(set(_STEP.findall(text)) - ids):
+            yield f"{job_id}: steps.{step_id}"
+
+
+def empty_matrix_guarded(document: Document) -> Iterator[str]:
+    """An empty matrix is an error on GitHub: the job is left out, and the expression holds."""
+    for job_id, job in document.jobs.items():
+        matrix = job.get("strategy", {}).get("matrix")
+        if not isinstance(matrix, str):
+            continue
+        source = rf"\$\{{\{{ fromJSON\((needs\.[\w-]+\.outputs\.[\w-]+) \|\| '{_EMPTY}'\) \}}\}}"
+        found = re.fullmatch(source, matrix)
+        if found is None:
+            yield f"{job_id}: matrix {matrix}"
+        elif not job.get("if", "").startswith(f"{found[1]}-jobs != '' && {found[1]}-jobs != '0'"):
+            yield f"{job_id}: runs without entries"
+        if job["strategy"].get("fail-fast") != "false":
+            yield f"{job_id}: one failing entry ends the others"
+
+
+_EMPTY = re.escape('{"include":[]}')
+
+
+def secrets_by_name(document: Document) -> Iterator[str]:
+    """Secrets are handed on one by one, and never as a whole."""
+    for job_id, job in document.jobs.items():
+        if job.get("secrets") == "inherit":
+            yield f"{job_id}: inherits secrets"
+    if re.search(r"\b(?:toJSON|fromJSON)\(\s*secrets", document.text):
+        yield "secrets as a whole"
+
+
+def no_way_around(document: Document) -> Iterator[str]:
+    """No files of the runner that change later steps, no old commands, no downloads by hand."""
+    for word in ("GITHUB_ENV", "GITHUB_PATH", "ALLOW_UNSECURE", "curl ", "wget ", "docker://"):
+        if word in document.text:
+            yield f"{word.strip()} is used"
+
+
+def cache_in_one_place(document: Document) -> Iterator[str]:
+    """Only the compiler cache restores and saves, and it never saves for a pull request."""
+    for job_id, step in document.steps():
+        uses = step.get("uses", "")
+        if uses.startswith("actions/cache@"):
+            yield f"{job_id}: a cache that saves by itself"
+        if uses.startswith("actions/setup-python@") and "cache" in step.get("with", {}):
+            yield f"{job_id}: setup-python with a cache"
+        if uses.startswith("actions/cache/") and "compiler-cache" not in document.name:
+            yield f"{job_id}: a cache outside compiler-cache"
+
+
+def uploads_stand_a_second_attempt(document: Document) -> Iterator[str]:
+    """A name is there once in a run, also when its job is run again."""
+    for job_id, step in document.steps():
+        if step.get("uses", "").startswith("actions/upload-artifact@"):
+            given: dict[str, Any] = step.get("with", {})
+            if "name" not in given or given.get("overwrite") != "true":
+                yield f"{job_id}: {step.get('name')}"
+
+
+RULES: tuple[Rule, ...] = (
+    only_known_events,
+    no_paths_filter,
+    nothing_global,
+    permissions_with_reasons,
+    actions_pinned,
+    one_command,
+    bounded_jobs,
+    groups_apart,
+    everything_has_a_name,
+    checkouts_keep_nothing,
+    kit_known_first,
+    references_lead_somewhere,
+    empty_matrix_guarded,
+    secrets_by_name,
+    no_way_around,
+    cache_in_one_place,
+    uploads_stand_a_second_attempt,
+)

@@ -1,0 +1,94 @@
+"""The callers that `megtrim init --github` writes fit the workflows that they call."""
+
+from __future__ import annotations
+
+import pytest
+
+from megtrim.config.callers import REFRESH, SIZE_CHECK, Callers, Kit, workflows
+from workflows.documents import Document, parse, workflow
+from workflows.rules import RULES, Rule
+
+CALLERS = Callers(
+    kit=Kit(repository="megtrim/kit", sha="0123456789" * 4, version="v1.2.3"),
+    branch="main",
+    config="trim/megtrim.yaml",
+    keep_set="trim/megtrim/keepset.json",
+    packages="clang-14 g++-aarch64-linux-gnu",
+)
+CALLED = {SIZE_CHECK: "size-check", REFRESH: "trace-refresh"}
+_ORDER = {"read": 1, "write": 2}
+# Rules about jobs that call nothing: a caller's key words are few.
+_CALLER_RULES = [rule for rule in RULES if rule.__name__ != "kit_known_first"]
+
+
+def caller(path: str) -> Document:
+    """Return one of the callers as a value."""
+    return parse(workflows(CALLERS)[path], name=path)
+
+
+@pytest.mark.parametrize("path", CALLED)
+@pytest.mark.parametrize("rule", _CALLER_RULES, ids=lambda rule: rule.__name__)
+def test_a_caller_keeps_the_rules(rule: Rule, path: str) -> None:
+    """Those that the kit keeps."""
+    assert list(rule(caller(path))) == []
+
+
+@pytest.mark.parametrize("path", CALLED)
+def test_a_caller_grants_what_the_called_jobs_ask_for(path: str) -> None:
+    """Less fails when the run starts, more is a gift."""
+    asked: dict[str, str] = {}
+    for job in workflow(CALLED[path]).jobs.values():
+        for scope, level in job["permissions"].items():
+            asked[scope] = max(level, asked.get(scope, "read"), key=_ORDER.__getitem__)
+    (job,) = caller(path).jobs.values()
+
+    assert job["permissions"] == asked
+
+
+@pytest.mark.parametrize("path", CALLED)
+def test_a_caller_gives_only_what_the_called_takes(path: str) -> None:
+    """And names the workflow by its file, at the commit."""
+    (job,) = caller(path).jobs.values()
+    inputs = workflow(CALLED[path]).events["workflow_call"]["inputs"]
+
+    assert set(job["with"]) <= set(inputs)
+    assert job["uses"] == (f"megtrim/kit/.github/workflows/{CALLED[path]}.yml@{CALLERS.kit.sha}")
+    assert sorted(job) == ["name", "permissions", "uses", "with"]
+
+
+def test_events_of_the_size_check() -> None:
+    """Those that a required check needs, and one to start it by hand for a pull request."""
+    events = caller(SIZE_CHECK).events
+
+    assert sorted(events) == ["merge_group", "pull_request", "push", "workflow_dispatch"]
+    assert events["push"] == {"branches": ["main"]}
+    assert list(events["workflow_dispatch"]["inputs"]) == ["pull-request"]
+
+
+def test_events_of_the_refresh() -> None:
+    """Once a week, and by hand."""
+    events = caller(REFRESH).events
+
+    assert sorted(events) == ["schedule", "workflow_dispatch"]
+    assert [each["cron"].split()[2:] for each in events["schedule"]] == [["*", "*", "1"]]
+
+
+def test_the_required_check_is_the_documented_one() -> None:
+    """`<caller job> / verdict`."""
+    (job,) = caller(SIZE_CHECK).jobs.values()
+
+    assert f"{job['name']} / {workflow('size-check').jobs['verdict']['name']}" == "size / verdict"
+
+
+def test_the_refresh_starts_the_caller_of_the_size_check() -> None:
+    """By the name of its file."""
+    inputs = workflow("trace-refresh").events["workflow_call"]["inputs"]
+
+    assert inputs["size-check"]["default"] == SIZE_CHECK.rpartition("/")[2]
+
+
+def test_a_team_writes_few_lines() -> None:
+    """Both callers together, blank lines and comments left out."""
+    lines = [line.strip() for text in workflows(CALLERS).values() for line in text.splitlines()]
+
+    assert len([line for line in lines if line and not line.startswith("#")]) <= 25

@@ -1,0 +1,134 @@
+"""zizmor and actionlint find nothing, and what is kept from them has its reason."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from megtrim.config.callers import Callers, Kit, workflows
+from megtrim.process import Command, Outcome, Processes
+from workflows.documents import ROOT
+
+ZIZMOR = (
+    *("zizmor", "--offline", "--persona=auditor", "--strict-collection", "--no-progress"),
+    "--no-exit-codes",
+)
+CALLERS = Callers(
+    kit=Kit(
+        repository="megtrim/megtrim", sha="0123456789abcdef" * 2 + "01234567", version="v1.2.3"
+    ),
+    branch="main",
+    config="trim/megtrim.yaml",
+    keep_set="trim/megtrim/keepset.json",
+    packages="clang-14 g++-aarch64-linux-gnu",
+)
+
+
+def _run(processes: Processes, folder: Path, *argv: str) -> Outcome:
+    return processes.run(Command(argv=argv, cwd=folder, timeout_s=120))
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Path:
+    """A repository that holds nothing but the callers."""
+    (tmp_path / ".git").mkdir()
+    _write(tmp_path, workflows(CALLERS))
+    return tmp_path
+
+
+def test_zizmor_finds_nothing(processes: Processes) -> None:
+    """As an auditor, in everything that the repository holds."""
+    outcome = _run(processes, ROOT, *ZIZMOR[:-1], ".")
+
+    assert outcome.rc == 0, outcome.stdout + outcome.stderr
+    assert "No findings to report" in outcome.stdout
+    assert outcome.stderr.count("completed ./.github/") >= 8
+
+
+def test_actionlint_finds_nothing(processes: Processes) -> None:
+    """With the labels and contexts that it does not know named in its configuration."""
+    outcome = _run(processes, ROOT, "actionlint")
+
+    assert (outcome.rc, outcome.stdout, outcome.stderr) == (0, "", "")
+
+
+def test_the_callers_are_clean(processes: Processes, team: Path) -> None:
+    """In a repository of their own, without a suppression."""
+    lint = _run(processes, team, "actionlint")
+    audit = _run(processes, team, *ZIZMOR[:-1], ".")
+
+    assert (lint.rc, lint.stdout, lint.stderr) == (0, "", "")
+    assert audit.rc == 0, audit.stdout
+    assert "No findings to report. Good job!\n" in audit.stdout
+    assert "ignore" not in "".join(workflows(CALLERS).values())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "audit"),
+    [
+        ("permissions: {}\n", "", "excessive-permissions"),
+        (f"@{CALLERS.kit.sha} # v1.2.3", "@main", "unpinned-uses"),
+        ("  pull_request:\n", "  pull_request_target:\n", "dangerous-triggers"),
+    ],
+)
+def test_zizmor_is_at_work(
+    processes: Processes, team: Path, old: str, new: str, audit: str
+) -> None:
+    """A defect is found, so finding nothing means something."""
+    path = team / ".github" / "workflows" / "megtrim.yml"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+    outcome = _run(processes, team, *ZIZMOR, ".")
+
+    assert f"[{audit}]" in outcome.stdout
+
+
+def test_actionlint_is_at_work(processes: Processes, team: Path) -> None:
+    """The same for a wrong context."""
+    path = team / ".github" / "workflows" / "megtrim.yml"
+    text = path.read_text(encoding="utf-8").replace("inputs.pull-request", "inputs.request")
+    path.write_text(text, encoding="utf-8")
+
+    outcome = _run(processes, team, "actionlint")
+
+    assert outcome.rc == 1
+    assert 'property "request" is not defined' in outcome.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("zizmor.yml", r"(disable|ignore|config):"),
+        (".github/actionlint.yaml", r"ignore:|- megtrim"),
+    ],
+)
+def test_every_suppression_has_its_reason(name: str, key: str) -> None:
+    """A comment stands above or beside it."""
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    places = [i for i, line in enumerate(lines) if re.match(rf" +{key}", line)]
+
+    assert places
+    for i in places:
+        assert "# " in lines[i - 1] + lines[i] + lines[i + 1], lines[i]
+
+
+def test_nothing_is_suppressed_in_the_files_themselves() -> None:
+    """All of it stands in one place."""
+    found = [
+        path.name
+        for path in sorted((ROOT / ".github").rglob("*.yml"))
+        if "zizmor:" in path.read_text(encoding="utf-8")
+    ]
+
+    assert found == []

@@ -1,0 +1,258 @@
+"""The way of a run, as the steps say it: what is run in which order, and what may fail."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from workflows.documents import Document, action, actions, workflow, workflows
+
+KIT = "kit/.venv/bin/megtrim"
+CHECK = [
+    ("build", f"{KIT} github baseline find --out out --artifact $BASELINE"),
+    ("build", f"{KIT} github baseline rebuild --config base/$CONFIG --out out"),
+    (
+        "build",
+        (
+            f"../{KIT} trim --committed --no-gate --config $CONFIG --out ../out"
+            " --baseline ../out/baseline/sizes.json"
+        ),
+    ),
+    (
+        "build",
+        (
+            f"../{KIT} plan --committed --github-matrix --config $CONFIG --out ../out"
+            " --proofs ../out/baseline/evidence.json"
+        ),
+    ),
+    (
+        "build",
+        (
+            f"../{KIT} evidence pack --committed --config $CONFIG --out ../out"
+            " --proofs ../out/baseline/evidence.json --to ../bundle"
+        ),
+    ),
+    ("verdict", f"{KIT} github wait --jobs $JOBS --pickup $PICKUP --run $RUN"),
+]
+REFRESH = [
+    ("build", f"../{KIT} build --config $CONFIG --out ../out"),
+    ("build", f"../{KIT} plan --github-matrix --config $CONFIG --out ../out"),
+    ("build", f"../{KIT} evidence pack --traces --config $CONFIG --out ../out --to ../bundle"),
+    (
+        "keep-set",
+        f"../{KIT} trim --accept --no-gate --config $CONFIG --out ../out --traces ../traces",
+    ),
+    ("keep-set", "install -D --mode=644 project/$KEEP_SET proposal/$KEEP_SET"),
+    (
+        "propose",
+        (
+            f"{KIT} github propose --report report --project proposal"
+            " --keep-set proposal/$KEEP_SET --workflow $SIZE_CHECK"
+        ),
+    ),
+    (
+        "propose",
+        (
+            f"{KIT} github propose --report report --project proposal"
+            " --keep-set proposal/$KEEP_SET --token-starts-checks"
+        ),
+    ),
+    ("propose", f"{KIT} gate report"),
+]
+CONCLUDE = [
+    (
+        "runs",
+        (
+            f"{KIT} evidence join --verdict results/verdict.json --bundle bundle"
+            " --evidence evidence --proofs proofs/evidence.json --pending $PENDING --to report"
+        ),
+    ),
+    (
+        "runs",
+        (
+            f"{KIT} github publish report --pull-request $PULL_REQUEST"
+            " --config $CONFIG --artifact megtrim-report"
+        ),
+    ),
+    ("runs", f"{KIT} gate report"),
+]
+EVIDENCE_RUN = (
+    f"{KIT} evidence run bundle --sha256 $SHA256 --class $CLASS --shard $SHARD --to evidence"
+)
+EVIDENCE = [
+    ("runs", "rm -rf bundle evidence"),
+    ("runs", EVIDENCE_RUN),
+    ("runs", f"{EVIDENCE_RUN} --emulated"),
+    ("runs", "rm -rf bundle evidence"),
+]
+
+
+def commands(document: Document) -> list[tuple[str, str]]:
+    """Return what is run, without quotes and without each job's question for its kit."""
+    return [
+        (job_id, step["run"].replace('"', ""))
+        for job_id, step in document.steps()
+        if "run" in step and not step["run"].startswith("test -n")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        (workflow("size-check"), CHECK),
+        (workflow("trace-refresh"), REFRESH),
+        (action("conclude"), CONCLUDE),
+        (action("evidence"), EVIDENCE),
+        (action("set-up"), [("runs", "python3 kit/scripts/kit.py --apt $PACKAGES")]),
+    ],
+    ids=lambda value: value.name if isinstance(value, Document) else "",
+)
+def test_what_is_run(document: Document, expected: list[tuple[str, str]]) -> None:
+    """In this order."""
+    assert commands(document) == expected
+
+
+def test_every_variable_is_set_where_it_is_used() -> None:
+    """By its own step, and from what its name says; none is set for nothing."""
+    sources: dict[str, set[str]] = {}
+    for document in (*workflows(), *actions()):
+        for _, step in document.steps():
+            used = set(re.findall(r"\$([A-Z_0-9]+)", step.get("run", "")))
+            given = step.get("env", {})
+            assert used == set(given) - {"GITHUB_TOKEN", "MEGTRIM_LANES"}, step.get("name")
+            for name in used:
+                sources.setdefault(name, set()).add(given[name])
+
+    assert sources == {
+        "BASELINE": {"${{ inputs.baseline }}"},
+        "CLASS": {"${{ inputs.class }}"},
+        "CONFIG": {"${{ inputs.config }}"},
+        "JOBS": {"${{ needs.build.outputs.device-jobs }}"},
+        "KEEP_SET": {"${{ inputs.keep-set }}"},
+        "KIT_REPOSITORY": {"${{ job.workflow_repository || inputs.kit-repository }}"},
+        "KIT_SHA": {"${{ job.workflow_sha || inputs.kit-sha }}"},
+        "PACKAGES": {"${{ inputs.packages }}"},
+        "PENDING": {"${{ inputs.pending }}"},
+        "PICKUP": {"${{ inputs.device-pickup-minutes }}"},
+        "PULL_REQUEST": {"${{ inputs.pull-request }}"},
+        "RUN": {"${{ inputs.device-minutes }}"},
+        "SESSION": {"${{ matrix.session }}"},
+        "SHA256": {"${{ inputs.sha256 }}"},
+        "SHARD": {"${{ inputs.shard }}"},
+        "SIZE_CHECK": {"${{ inputs.size-check }}"},
+    }
+
+
+def test_actions_are_given_what_they_ask_for() -> None:
+    """GitHub does not insist on required inputs, and leaves unknown ones out with a warning."""
+    for document in (*workflows(), *actions()):
+        for _, step in document.steps():
+            if not step.get("uses", "").startswith("./kit/"):
+                continue
+            inputs = action(step["uses"].rpartition("/")[2]).data["inputs"]
+            required = {name for name, each in inputs.items() if each.get("required") == "true"}
+            given = set(step.get("with", {}))
+            assert required <= given <= set(inputs), (document.name, step["name"])
+
+
+def test_what_may_fail() -> None:
+    """These and no others; whatever they leave, the verdict says it."""
+    found = {
+        (document.name.split("/")[-1], step["name"])
+        for document in (*workflows(), *actions())
+        for _, step in document.steps()
+        if "continue-on-error" in step
+    }
+    names = (
+        *("Find the baseline", "Check out the merge base", "Rebuild the baseline"),
+        *("Trim, and verify without devices", "Wait for the devices"),
+    )
+    own = [step for _, step in action("conclude").steps() if "continue-on-error" in step]
+
+    assert {name for _, name in found} == {*names, "Download the results", "Publish"}
+    assert [step["name"] for step in own] == ["Download the results", "Publish"]
+
+
+def test_which_commits_are_checked_out() -> None:
+    """The head of the pull request, not GitHub's merge of it; the merge base that was found."""
+    found = {
+        (document.name.split("/")[-1], step["with"]["path"], step["with"].get("ref"))
+        for document in workflows()
+        for _, step in document.steps()
+        if step.get("uses", "").startswith("actions/checkout@")
+        and step["with"].get("path") not in (None, "kit")
+    }
+
+    assert found == {
+        ("size-check.yml", "project", "${{ github.event.pull_request.head.sha || github.sha }}"),
+        ("size-check.yml", "base", "${{ steps.baseline.outputs.rebuild }}"),
+        ("trace-refresh.yml", "project", None),
+    }
+
+
+def test_where_artifacts_come_from_and_go_to() -> None:
+    """Folders of the runner, by name."""
+    found = {
+        (step["with"].get("name") or step["with"]["pattern"], step["with"]["path"].strip())
+        for document in (*workflows(), *actions())
+        for _, step in document.steps()
+        if "-artifact@" in step.get("uses", "")
+    }
+
+    assert found == {
+        ("megtrim-results", "out/final"),
+        ("megtrim-results", "results"),
+        ("megtrim-proofs", "out/baseline/evidence.json"),
+        ("megtrim-proofs", "proofs"),
+        ("megtrim-bundle", "bundle"),
+        ("megtrim-evidence-*", "evidence"),
+        ("megtrim-traces-*", "traces"),
+        ("megtrim-report", "report"),
+        ("megtrim-report", "out/final"),
+        ("megtrim-proposal", "proposal"),
+        ("${{ inputs.artifact }}", "evidence"),
+        ("${{ inputs.baseline }}", "report/sizes.json\nreport/evidence.json"),
+    }
+
+
+def test_a_refresh_needs_every_trace() -> None:
+    """A device that failed ends it; one that nobody has is left out."""
+    jobs = workflow("trace-refresh").jobs
+    ends = " && ".join(
+        f"needs.{job}.result != '{result}'"
+        for job in ("device", "emulated")
+        for result in ("failure", "cancelled")
+    )
+
+    assert jobs["keep-set"]["needs"] == ["build", "device", "emulated"]
+    assert jobs["keep-set"]["if"] == f"!cancelled() && needs.build.result == 'success' && {ends}"
+    assert jobs["propose"]["needs"] == "keep-set"
+    assert jobs["propose"]["if"] == "${{ !cancelled() && needs.keep-set.result == 'success' }}"
+
+
+def test_the_proposal_is_made_once() -> None:
+    """With one token or the other."""
+    steps = workflow("trace-refresh").jobs["propose"]["steps"]
+    own, other = (step for step in steps if "propose" in step.get("run", ""))
+
+    assert (own["if"], other["if"]) == ("env.OTHER_TOKEN != 'true'", "env.OTHER_TOKEN == 'true'")
+    assert own["env"]["GITHUB_TOKEN"] == "${{ github.token }}"
+    assert other["env"]["GITHUB_TOKEN"] == "${{ secrets.pull-request-token }}"
+
+
+def test_evidence_is_emulated_or_not() -> None:
+    """On the device that hangs there, or on one that qemu plays."""
+    one, other = (step for _, step in action("evidence").steps() if "run b" in step.get("run", ""))
+    jobs = workflow("trace-refresh").jobs
+
+    assert (one["if"], other["if"]) == ("inputs.emulated != 'true'", "inputs.emulated == 'true'")
+    assert jobs["emulated"]["steps"][-1]["with"]["emulated"] == "true"
+    assert "emulated" not in jobs["device"]["steps"][-1]["with"]
+
+
+def test_a_team_s_machine_keeps_its_python() -> None:
+    """GitHub's machines get the one that the kit is tested with."""
+    first, _ = (step for _, step in action("set-up").steps())
+
+    assert first["if"] == "runner.environment == 'github-hosted'"

@@ -1,0 +1,235 @@
+"""scripts/kit.py: a kit that works, from nothing, twice at once, and after a job that was cut."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from megtrim.process import Command, Processes
+from workflows.documents import ROOT
+from workflows.loaded import script
+
+kit = script("kit")
+LOCK = ROOT / "requirements" / "kit.txt"
+
+
+class Installer:
+    """Takes the place of what kit.py starts; makes environments that run, and remembers."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+        self.fails = ""
+        self.pause_s = 0.0
+
+    def __call__(self, argv: list[str]) -> None:
+        self.calls.append(argv)
+        time.sleep(self.pause_s)
+        if self.fails and self.fails in argv:
+            msg = f"{self.fails} failed"
+            raise kit.Refusal(msg, rc=3)
+        if "venv" in argv:
+            python = Path(argv[-1], "bin", "python")
+            python.parent.mkdir(parents=True, exist_ok=True)
+            python.unlink(missing_ok=True)
+            python.symlink_to(sys.executable)
+
+
+@pytest.fixture
+def installer(monkeypatch: pytest.MonkeyPatch) -> Installer:
+    """Nothing is downloaded by these tests."""
+    made = Installer()
+    monkeypatch.setattr(kit, "_run", made)
+    return made
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Path:
+    """A lock of the test's own."""
+    path = tmp_path / "kit.txt"
+    path.write_text("click==8 --hash=sha256:00\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout of this kit; its source is this one's."""
+    root = tmp_path / "some kit"
+    root.mkdir()
+    (root / "ci").symlink_to(ROOT / "ci")
+    (root / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
+    return root
+
+
+def test_libraries_are_installed_by_hash_and_once(
+    installer: Installer, lock: Path, tmp_path: Path
+) -> None:
+    """The second job of the same lock and Python finds them."""
+    first = kit.libraries(lock, tmp_path / "cache")
+    second = kit.libraries(lock, tmp_path / "cache")
+
+    folder = first.parent.parent
+    assert first == second
+    assert first == folder / "bin" / "python"
+    assert folder.parent == tmp_path / "cache"
+    assert installer.calls == [
+        [sys.executable, "-m", "venv", "--clear", str(folder)],
+        [
+            *(str(first), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
+            *("--only-binary", ":all:", "--require-hashes", "-r", str(lock)),
+        ],
+    ]
+
+
+def test_another_lock_has_other_libraries(installer: Installer, lock: Path, tmp_path: Path) -> None:
+    """A folder never changes what it holds."""
+    before = kit.libraries(lock, tmp_path)
+    lock.write_text("click==9 --hash=sha256:00\n", encoding="utf-8")
+
+    assert kit.libraries(lock, tmp_path) != before
+    assert len(installer.calls) == 4
+
+
+def test_two_jobs_at_once_install_once(installer: Installer, lock: Path, tmp_path: Path) -> None:
+    """The second waits for the first, and finds what it made."""
+    installer.pause_s = 0.1
+    found: list[Path] = []
+    jobs = [
+        threading.Thread(target=lambda: found.append(kit.libraries(lock, tmp_path)))
+        for _ in range(3)
+    ]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join(timeout=30)
+
+    assert len(found) == 3
+    assert len(set(found)) == 1
+    assert len(installer.calls) == 2
+
+
+def test_half_made_libraries_are_made_again(
+    installer: Installer, lock: Path, tmp_path: Path
+) -> None:
+    """A job that was cut off, or a network that was, leaves no trap for the next."""
+    installer.fails = "--require-hashes"
+    with pytest.raises(kit.Refusal, match="failed") as refusal:
+        kit.libraries(lock, tmp_path)
+    assert refusal.value.rc == 3
+
+    installer.fails = ""
+    python = kit.libraries(lock, tmp_path)
+    assert len(installer.calls) == 4
+    assert (python.parent.parent / "ready").is_file()
+
+
+def test_libraries_of_a_python_that_is_gone_are_made_again(
+    installer: Installer, lock: Path, tmp_path: Path
+) -> None:
+    """A machine's Python is updated under them."""
+    python = kit.libraries(lock, tmp_path)
+    python.unlink()
+    python.symlink_to(tmp_path / "gone")
+
+    assert kit.libraries(lock, tmp_path) == python
+    assert len(installer.calls) == 4
+    assert python.readlink() == Path(sys.executable)
+
+
+def test_the_launcher_runs_the_checkout(checkout: Path, processes: Processes) -> None:
+    """Its own source, from any folder, whatever Python's variables say."""
+    kit.place(checkout, Path(sys.executable))
+    kit.place(checkout, Path(sys.executable))  # a second time changes nothing
+
+    launcher = checkout / ".venv" / "bin" / "megtrim"
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "version"
+    ]
+    hostile = Processes({**processes.env, "PYTHONPATH": "/nowhere", "PYTHONHOME": "/nowhere"})
+    command = Command(argv=(str(launcher), "--version"), cwd=checkout.parent, timeout_s=60)
+    outcome = hostile.run(command)
+    assert (outcome.rc, outcome.stderr) == (0, "")
+    assert outcome.stdout == f"megtrim, version {version}\n"
+
+
+def test_an_environment_of_somebody_is_left_alone(checkout: Path) -> None:
+    """A developer's own `.venv` in the same place."""
+    (checkout / ".venv").mkdir()
+    (checkout / ".venv" / "pyvenv.cfg").touch()
+
+    with pytest.raises(kit.Refusal, match="did not make") as refusal:
+        kit.place(checkout, Path(sys.executable))
+    assert refusal.value.rc == 2
+    assert [path.name for path in (checkout / ".venv").iterdir()] == ["pyvenv.cfg"]
+
+
+def test_only_missing_packages_are_brought(
+    installer: Installer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """By the program that a package brings; as root, or with sudo that asks nothing."""
+    for program in ("git", "qemu-aarch64-static"):
+        (tmp_path / program).touch(mode=0o755)
+    wanted = ["git", "qemu-user-static", "lld-14", "ccache"]
+    apt = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-o", "Acquire::Retries=3"]
+    steps = [
+        [*apt, "update"],
+        [*apt, "install", "-y", "--no-install-recommends", "lld-14", "ccache"],
+    ]
+
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    kit.bring(wanted, {"PATH": str(tmp_path)})
+    assert installer.calls == steps
+
+    installer.calls.clear()
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    kit.bring(wanted, {"PATH": str(tmp_path)})
+    assert installer.calls == [["sudo", "-n", *step] for step in steps]
+
+    installer.calls.clear()
+    kit.bring(wanted[:2], {"PATH": str(tmp_path)})
+    assert installer.calls == []
+
+
+@pytest.mark.parametrize("name", ["a;b", "-o", "A", "$(id)", "git=1"])
+def test_what_is_no_package_is_refused(installer: Installer, name: str) -> None:
+    """An input never becomes an option of apt."""
+    with pytest.raises(kit.Refusal, match="--apt: found") as refusal:
+        kit.bring(["git", name], {"PATH": ""})
+    assert refusal.value.rc == 2
+    assert installer.calls == []
+
+
+def test_where_libraries_are_kept(tmp_path: Path) -> None:
+    """In the runner's tool cache where it may be written, else where a user's caches are."""
+    assert kit.cache_root({"RUNNER_TOOL_CACHE": str(tmp_path)}) == tmp_path / "megtrim"
+    cache = {"XDG_CACHE_HOME": "/c", "RUNNER_TOOL_CACHE": str(tmp_path / "gone")}
+    assert kit.cache_root(cache) == Path("/c/megtrim")
+    assert kit.cache_root({}) == Path.home() / ".cache" / "megtrim"
+
+
+def test_a_refusal_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """And an exit status."""
+    assert kit.main(["--apt", "a;b"]) == 2
+    assert capsys.readouterr().err == (
+        "kit.py: --apt: found 'a;b', expected the name of a Debian package\n"
+    )
+
+
+def test_the_lock_holds_all_that_megtrim_needs() -> None:
+    """Each by version and hash, from wherever the machine's pip looks; the compiler zig too."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = (*project["dependencies"], *project["optional-dependencies"]["zig"])
+    text = LOCK.read_text(encoding="utf-8")
+    entries = re.split(r"^(?=[a-z])", text.replace("\\\n", ""), flags=re.MULTILINE)[1:]
+    names = {re.split(r"==", entry)[0] for entry in entries}
+
+    assert {re.split(r"[^\w-]", need)[0] for need in wanted} <= names
+    for entry in entries:
+        assert re.match(r"[a-z0-9._-]+==\S+ .*--hash=sha256:[0-9a-f]{64}\b", entry), entry
+    assert "://" not in text

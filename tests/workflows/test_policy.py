@@ -1,0 +1,357 @@
+"""The kit's workflows keep the rules, and the promises that stand in SECURITY.md."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from workflows.documents import Document, action, actions, workflow, workflows
+from workflows.rules import KIT, RULES, Rule
+
+READ = {"contents": "read"}
+RIGHTS = {
+    ("ci", "checks"): READ,
+    ("ci", "tests"): READ,
+    ("size-check", "build"): {"actions": "read", **READ},
+    ("size-check", "device"): READ,
+    ("size-check", "verdict"): {"actions": "read", **READ, "pull-requests": "write"},
+    ("size-check", "late"): {**READ, "pull-requests": "write"},
+    ("trace-refresh", "build"): READ,
+    ("trace-refresh", "device"): READ,
+    ("trace-refresh", "emulated"): READ,
+    ("trace-refresh", "keep-set"): READ,
+    ("trace-refresh", "propose"): {
+        "actions": "write",
+        "contents": "write",
+        "pull-requests": "write",
+    },
+}
+"""All that the jobs may do. A line more is a decision, not a detail."""
+
+DEVICE_JOBS = [(name, workflow(name).jobs["device"]) for name in ("size-check", "trace-refresh")]
+BUILDS = {("size-check", "build"), ("trace-refresh", "build"), ("trace-refresh", "keep-set")}
+"""Jobs that run what the project's repository holds."""
+
+
+def _stem(document: Document) -> str:
+    return document.name.rpartition("/")[2].removesuffix(".yml")
+
+
+def _text(value: Any) -> str:
+    return repr(value)
+
+
+@pytest.mark.parametrize("document", [*workflows(), *actions()], ids=lambda d: d.name)
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_rule_is_kept(rule: Rule, document: Document) -> None:
+    """See rules.py for each."""
+    assert list(rule(document)) == []
+
+
+def test_every_job_may_do_what_is_listed_here() -> None:
+    """And there is no job that is not listed."""
+    found = {
+        (_stem(document), job_id): job["permissions"]
+        for document in workflows()
+        for job_id, job in document.jobs.items()
+    }
+
+    assert found == RIGHTS
+
+
+def test_names_of_jobs_are_stable() -> None:
+    """Branch protection knows the required check by `<caller job> / verdict`."""
+    names = {
+        _stem(document): [job["name"] for job in document.jobs.values()] for document in workflows()
+    }
+
+    assert names == {
+        "ci": ["${{ matrix.session }}", "tests"],
+        "size-check": ["build", "device ${{ matrix.name }}", "verdict", "late"],
+        "trace-refresh": [
+            *("build", "device ${{ matrix.name }}", "emulated ${{ matrix.name }}"),
+            *("keep set", "propose"),
+        ],
+    }
+
+
+def test_names_of_artifacts_are_stable() -> None:
+    """Later runs and people find them by name; none is used twice for different things."""
+    found = {
+        step["with"]["name"]
+        for document in (*workflows(), *actions())
+        for _, step in document.steps()
+        if step.get("uses", "").startswith("actions/upload-artifact@")
+    }
+
+    assert found == {
+        *("megtrim-results", "megtrim-proofs", "megtrim-bundle", "megtrim-report"),
+        *("megtrim-proposal", "${{ inputs.artifact }}", "${{ inputs.baseline }}"),
+    }
+    assert workflow("size-check").events["workflow_call"]["inputs"]["baseline"]["default"] == (
+        "megtrim-baseline"
+    )
+
+
+def test_what_is_downloaded_was_uploaded() -> None:
+    """By name, or by a pattern that an upload's name fits."""
+    wanted = {
+        step["with"].get("name") or step["with"]["pattern"]
+        for document in (*workflows(), *actions())
+        for _, step in document.steps()
+        if step.get("uses", "").startswith("actions/download-artifact@")
+    }
+
+    assert wanted == {
+        *("megtrim-results", "megtrim-proofs", "megtrim-bundle", "megtrim-report"),
+        *("megtrim-proposal", "megtrim-evidence-*", "megtrim-traces-*"),
+    }
+
+
+def test_the_verdict_reports_always() -> None:
+    """A skipped required check counts as passed, and a missing phone must hold nobody."""
+    verdict = workflow("size-check").jobs["verdict"]
+
+    assert verdict["if"] == "always()"
+    assert verdict["needs"] == "build"
+    assert verdict["name"] == "verdict"
+    assert verdict["runs-on"] == "ubuntu-24.04"
+    assert "continue-on-error" not in verdict
+
+
+def test_late_devices_bring_the_comment_up_to_date() -> None:
+    """Only where device jobs were started, whatever became of them."""
+    late = workflow("size-check").jobs["late"]
+
+    assert late["if"] == "always() && needs.device.result != 'skipped'"
+    assert late["needs"] == ["build", "device"]
+
+
+@pytest.mark.parametrize("job_id", ["verdict", "late"])
+def test_the_gate_comes_last(job_id: str) -> None:
+    """Everything above it happens whatever it says; nothing after it could hide it."""
+    job = workflow("size-check").jobs[job_id]
+    last = job["steps"][-1]
+    gate = action("conclude").data["runs"]["steps"][-1]
+
+    assert last["uses"] == "./kit/.github/actions/conclude"
+    assert "continue-on-error" not in last
+    assert "if" not in last
+    assert gate["run"] == "kit/.venv/bin/megtrim gate report"
+    assert gate["if"] == "always()"
+    assert "continue-on-error" not in gate
+
+
+def test_the_gate_of_a_refresh_comes_last() -> None:
+    """After the proposal."""
+    gate = workflow("trace-refresh").jobs["propose"]["steps"][-1]
+
+    assert (gate["run"], gate["if"]) == ("kit/.venv/bin/megtrim gate report", "always()")
+
+
+def test_a_build_that_failed_has_a_verdict() -> None:
+    """What ends the trim is told by the gate; the rest of the build job does not need it."""
+    steps = workflow("size-check").jobs["build"]["steps"]
+    trim = next(step for step in steps if step.get("id") == "trim")
+    after = {
+        step["name"]: step.get("if") for step in steps[steps.index(trim) + 1 :] if "run" in step
+    }
+    kept = next(step for step in steps if step["name"] == "Keep the results")
+
+    assert trim["continue-on-error"] == "true"
+    assert "--no-gate" in trim["run"].split()
+    assert set(after.values()) == {"steps.trim.outcome == 'success'"}
+    assert kept["if"] == "${{ !cancelled() }}"
+
+
+@pytest.mark.parametrize(("name", "job"), DEVICE_JOBS, ids=[name for name, _ in DEVICE_JOBS])
+class TestDeviceJobs:
+    """A phone's host runs nothing of the project, knows no secret, and is never cut off."""
+
+    def test_labels_and_environment(self, name: str, job: dict[str, Any]) -> None:
+        """The class picks the machine; people may ask for a review before it is used."""
+        assert job["runs-on"] == ["self-hosted", "megtrim", "${{ matrix.class }}"]
+        assert job["environment"] == "megtrim-devices"
+
+    def test_never_for_a_fork(self, name: str, job: dict[str, Any]) -> None:
+        """Events are listed: one that is not thought of starts nothing."""
+        guard = {
+            "size-check": (
+                """(contains(fromJSON('["push", "merge_group", "workflow_dispatch"]'), """
+                "github.event_name) || github.event_name == 'pull_request' && "
+                "github.event.pull_request.head.repo.full_name == github.repository)"
+            ),
+            "trace-refresh": (
+                """contains(fromJSON('["schedule", "workflow_dispatch"]'), github.event_name)"""
+            ),
+        }
+        jobs = "needs.build.outputs.device-jobs"
+
+        assert job["if"] == f"{jobs} != '' && {jobs} != '0' && {guard[name]}"
+
+    def test_nothing_of_the_project(self, name: str, job: dict[str, Any]) -> None:
+        """The kit is checked out; the bundle is taken by the digest that the build told."""
+        checkouts = [s["with"] for s in job["steps"] if s.get("uses", "").startswith("actions/")]
+
+        assert checkouts == [KIT]
+        assert [step["name"] for step in job["steps"][:2]] == [
+            "Know which kit this is",
+            "Check out the kit",
+        ]
+        assert len(job["steps"]) == 3
+        assert job["steps"][2]["uses"] == "./kit/.github/actions/evidence"
+        assert job["steps"][2]["with"]["sha256"] == "${{ needs.build.outputs.bundle-sha256 }}"
+
+    def test_no_secrets(self, name: str, job: dict[str, Any]) -> None:
+        """Neither by name, nor the job's token."""
+        assert not re.search(r"secrets\b|github\.token|GITHUB_TOKEN", _text(job))
+        assert job["permissions"] == READ
+
+    def test_a_running_device_is_never_cut_off(self, name: str, job: dict[str, Any]) -> None:
+        """And each entry of the matrix has a group of its own."""
+        assert job["concurrency"]["cancel-in-progress"] == "false"
+        assert "${{ matrix.artifact }}" in job["concurrency"]["group"]
+
+    def test_no_other_job_is_on_a_machine_of_the_team(self, name: str, job: dict[str, Any]) -> None:
+        """Everything else runs on GitHub's."""
+        others = {
+            _text(each["runs-on"])
+            for job_id, each in workflow(name).jobs.items()
+            if job_id != "device"
+        }
+
+        assert others == {"'ubuntu-24.04'"}
+
+
+def test_evidence_knows_no_token_and_sweeps() -> None:
+    """Before and after: what an earlier job left, and what this one leaves."""
+    document = action("evidence")
+    steps = [step for _, step in document.steps()]
+    sweeps = [step for step in steps if step.get("run") == "rm -rf bundle evidence"]
+
+    assert not re.search(r"secrets|github\.token|GITHUB_TOKEN|actions/checkout", document.text)
+    assert [step.get("if") for step in sweeps] == [None, "always()"]
+    assert steps[-1] is sweeps[-1]
+    for step in steps:
+        if "evidence run" in step.get("run", ""):
+            assert '--sha256 "$SHA256"' in step["run"]
+            assert step["env"]["SHA256"] == "${{ inputs.sha256 }}"
+
+
+def test_hosted_jobs_give_way_to_a_newer_push() -> None:
+    """All but the proposal, which must not stop between its branch and its pull request."""
+    staying = {
+        (_stem(document), job_id)
+        for document in workflows()
+        for job_id, job in document.jobs.items()
+        if job["concurrency"]["cancel-in-progress"] == "false"
+    }
+
+    assert staying == {
+        ("size-check", "device"),
+        ("trace-refresh", "device"),
+        ("trace-refresh", "propose"),
+    }
+
+
+def test_groups_of_a_pull_request_are_its_own() -> None:
+    """Two pull requests never meet; every other run is alone."""
+    own = "${{ inputs.pull-request || github.event.pull_request.number || github.run_id }}"
+
+    for job in workflow("size-check").jobs.values():
+        assert job["concurrency"]["group"].endswith(f"-${{{{ inputs.config }}}}-{own}")
+
+
+def test_what_may_write_runs_nothing_of_the_project() -> None:
+    """Jobs that check out the project only read; jobs that write check out the kit alone."""
+    found = {
+        (_stem(document), job_id)
+        for document in workflows()
+        for job_id, job in document.jobs.items()
+        for step in job["steps"]
+        if step.get("uses", "").startswith("actions/checkout@")
+        and step["with"].get("path") in ("project", "base")
+    }
+
+    assert found == BUILDS
+    assert not any("write" in RIGHTS[job].values() for job in BUILDS)
+
+
+def test_tokens_go_to_single_steps() -> None:
+    """A build, a trim or a run never sees one, nor does any job as a whole."""
+    documents = (*workflows(), *actions())
+    given = {
+        step["run"].split(" --")[0]
+        for document in documents
+        for _, step in document.steps()
+        if "GITHUB_TOKEN" in step.get("env", {})
+    }
+    jobs = [job for document in documents for job in document.jobs.values()]
+
+    assert given == {
+        f"kit/.venv/bin/megtrim github {verb}"
+        for verb in ("baseline find", "wait", "publish report", "propose")
+    }
+    assert {key for job in jobs for key in job.get("env", {})} == {"OTHER_TOKEN"}
+
+
+def test_the_secret_of_a_refresh_is_used_in_one_step() -> None:
+    """Beyond the question whether it is there."""
+    text = "\n".join(document.text for document in (*workflows(), *actions()))
+    uses = re.findall(r"^.*\bsecrets\.[\w-]+.*$", text, re.MULTILINE)
+
+    assert [use.strip() for use in uses] == [
+        "OTHER_TOKEN: ${{ secrets.pull-request-token != '' }}",
+        "GITHUB_TOKEN: ${{ secrets.pull-request-token }}",
+    ]
+
+
+def test_the_cache_is_saved_on_the_default_branch_alone() -> None:
+    """What a pull request compiled never reaches anybody else's build."""
+    restore, save = (step for _, step in action("compiler-cache").steps())
+
+    assert restore["if"] == "inputs.save != 'true'"
+    assert save["if"] == (
+        "inputs.save == 'true' && (github.event_name == 'schedule' || "
+        """contains(fromJSON('["push", "workflow_dispatch"]'), github.event_name) && """
+        "github.ref == format('refs/heads/{0}', github.event.repository.default_branch))"
+    )
+    assert restore["with"]["key"] == save["with"]["key"]
+    assert "hashFiles('kit/requirements/kit.txt')" in save["with"]["key"]
+    assert "hashFiles(format('project/{0}', inputs.config))" in save["with"]["key"]
+
+
+def test_the_baseline_is_kept_on_the_default_branch_alone() -> None:
+    """A pull request cannot say what the next one is measured against."""
+    keep = next(s for _, s in action("conclude").steps() if s["name"] == "Keep the baseline")
+
+    assert keep["if"] == (
+        "github.event_name == 'push' && "
+        "github.ref == format('refs/heads/{0}', github.event.repository.default_branch)"
+    )
+    assert keep["with"]["path"].split() == ["report/sizes.json", "report/evidence.json"]
+
+
+def test_a_fork_hears_why_its_devices_are_pending() -> None:
+    """And does not wait for jobs that will not come."""
+    steps = workflow("size-check").jobs["verdict"]["steps"]
+    wait = next(step for step in steps if step.get("id") == "wait")
+    same = "github.event.pull_request.head.repo.full_name == github.repository"
+
+    assert f"(github.event_name != 'pull_request' || {same})" in wait["if"]
+    assert steps[-1]["with"]["pending"] == (
+        f"${{{{ github.event_name == 'pull_request' && {same.replace('==', '!=')} && 'fork' || "
+        "steps.wait.outcome == 'failure' && 'late' || steps.wait.outputs.pending }}"
+    )
+
+
+def test_a_fork_brings_no_evidence() -> None:
+    """Its build could upload something by that name."""
+    evidence = next(
+        s for _, s in action("conclude").steps() if s["name"] == "Download the evidence"
+    )
+
+    assert evidence["with"] == {"pattern": "megtrim-evidence-*", "path": "evidence"}
+    assert evidence["if"] == "inputs.pending != 'fork'"

@@ -1,0 +1,275 @@
+"""Each rule finds what breaks it: without this, a rule that finds nothing would prove nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from workflows import rules
+from workflows.documents import parse
+
+SHA = "0123456789012345678901234567890123456789"
+PROPER = f"""\
+name: proper
+on:
+  workflow_call:
+permissions: {{}}
+jobs:
+  one:
+    name: one
+    timeout-minutes: 5
+    permissions:
+      contents: read # to look
+    concurrency:
+      group: megtrim-one
+    outputs:
+      list: ${{{{ steps.plan.outputs.list }}}}
+      list-jobs: ${{{{ steps.plan.outputs.list-jobs }}}}
+    steps:
+      - name: Know which kit this is
+        run: test -n "$KIT_REPOSITORY" -a -n "$KIT_SHA"
+        env:
+          KIT_REPOSITORY: ${{{{ job.workflow_repository || inputs.kit-repository }}}}
+          KIT_SHA: ${{{{ job.workflow_sha || inputs.kit-sha }}}}
+      - name: Check out the kit
+        uses: actions/checkout@{SHA} # v1.2.3
+        with:
+          repository: ${{{{ job.workflow_repository || inputs.kit-repository }}}}
+          ref: ${{{{ job.workflow_sha || inputs.kit-sha }}}}
+          path: kit
+          persist-credentials: false
+      - name: Plan
+        id: plan
+        run: plan "$WORD" --to 'a;b'
+      - name: Keep
+        uses: actions/upload-artifact@{SHA} # v1.2.3
+        with:
+          name: plan
+          overwrite: true
+  two:
+    name: two
+    needs: one
+    if: needs.one.outputs.list-jobs != '' && needs.one.outputs.list-jobs != '0'
+    timeout-minutes: 5
+    permissions:
+      contents: read # to look
+    concurrency:
+      group: megtrim-two
+    strategy:
+      fail-fast: false
+      matrix: ${{{{ fromJSON(needs.one.outputs.list || '{{"include":[]}}') }}}}
+    steps:
+      - name: Know which kit this is
+        run: test -n "$KIT_REPOSITORY" -a -n "$KIT_SHA"
+        env:
+          KIT_REPOSITORY: ${{{{ job.workflow_repository || inputs.kit-repository }}}}
+          KIT_SHA: ${{{{ job.workflow_sha || inputs.kit-sha }}}}
+      - name: Check out the kit
+        uses: actions/checkout@{SHA} # v1.2.3
+        with:
+          repository: ${{{{ job.workflow_repository || inputs.kit-repository }}}}
+          ref: ${{{{ job.workflow_sha || inputs.kit-sha }}}}
+          path: kit
+          persist-credentials: false
+"""
+PLAN = """plan "$WORD" --to 'a;b'"""
+CHECKOUT = f"actions/checkout@{SHA} # v1.2.3"
+
+DEFECTS = [
+    (
+        "only_known_events",
+        "  workflow_call:",
+        "  pull_request_target:",
+        "event pull_request_target",
+    ),
+    ("only_known_events", "  workflow_call:", "  workflow_run:", "event workflow_run"),
+    ("no_paths_filter", "  workflow_call:", "  push: {paths: [a]}", "push has paths"),
+    (
+        "no_paths_filter",
+        "  workflow_call:",
+        "  pull_request: {paths-ignore: [a]}",
+        "pull_request has paths-ignore",
+    ),
+    (
+        "nothing_global",
+        "permissions: {}",
+        "permissions: {contents: read}",
+        "top: permissions are not {}",
+    ),
+    ("nothing_global", "permissions: {}\n", "", "top: permissions are not {}"),
+    ("nothing_global", "permissions: {}\n", "permissions: {}\nenv: {A: b}\n", "top: env"),
+    ("nothing_global", "name: proper", "name: proper\ndefaults: {}", "top: defaults"),
+    ("nothing_global", "name: proper", "name: proper\nconcurrency: a", "top: concurrency"),
+    (
+        "permissions_with_reasons",
+        "    permissions:\n      contents: read # to look\n",
+        "",
+        "one: permissions are not listed",
+    ),
+    (
+        "permissions_with_reasons",
+        "      contents: read # to look\n",
+        "      issues: write\n",
+        "one: issues: write has no reason",
+    ),
+    (
+        "permissions_with_reasons",
+        "    permissions:\n      contents: read # to look\n",
+        "    permissions: write-all\n",
+        "one: permissions are not listed",
+    ),
+    (
+        "actions_pinned",
+        f"actions/upload-artifact@{SHA} # v1.2.3",
+        "actions/upload-artifact@v7",
+        "one: actions/upload-artifact@v7 is not pinned",
+    ),
+    (
+        "actions_pinned",
+        f"actions/upload-artifact@{SHA} # v1.2.3",
+        f"actions/upload-artifact@{SHA} # v7",
+        f"one: actions/upload-artifact@{SHA} has no version beside it",
+    ),
+    (
+        "actions_pinned",
+        f"actions/upload-artifact@{SHA} # v1.2.3",
+        "./kit/.github/actions/gone",
+        "one: ./kit/.github/actions/gone is not there",
+    ),
+    (
+        "actions_pinned",
+        f"actions/upload-artifact@{SHA} # v1.2.3",
+        "./.github/actions/set-up",
+        "one: ./.github/actions/set-up is not pinned",
+    ),
+    ("actions_pinned", "    name: two", "    name: two\n    container: debian", "two: container"),
+    ("one_command", PLAN, "a && b", "one: operator && in: a && b"),
+    ("one_command", PLAN, "a | b", "one: operator | in: a | b"),
+    ("one_command", PLAN, "a ; b", "one: operator ; in: a ; b"),
+    ("one_command", PLAN, "a > b", "one: operator > in: a > b"),
+    ("one_command", PLAN, "echo $WORD", "one: variable without quotes: echo $WORD"),
+    ("one_command", PLAN, 'echo "$(id)"', 'one: command inside: echo "$(id)"'),
+    ("one_command", PLAN, "echo `id`", "one: command inside: echo `id`"),
+    ("one_command", PLAN, 'a "${{ inputs.x }}"', 'one: expression in: a "${{ inputs.x }}"'),
+    ("one_command", PLAN, "|\n          a\n          b", "one: several lines: a"),
+    ("bounded_jobs", "    timeout-minutes: 5\n", "", "one: no timeout-minutes"),
+    ("bounded_jobs", "megtrim-one", "mine", "one: group 'mine'"),
+    (
+        "bounded_jobs",
+        "megtrim-one",
+        "megtrim-${{ github.workflow }}",
+        "one: group 'megtrim-${{ github.workflow }}'",
+    ),
+    ("groups_apart", "megtrim-two", "megtrim-one", "two: the group of one"),
+    ("everything_has_a_name", "name: proper\n", "", "top: no name"),
+    ("everything_has_a_name", "    name: two\n", "", "two: no name"),
+    (
+        "everything_has_a_name",
+        "name: Plan\n        id: plan",
+        "id: plan",
+        "one: a step without a name",
+    ),
+    (
+        "checkouts_keep_nothing",
+        "          persist-credentials: false\n      - name: Plan",
+        "      - name: Plan",
+        "one: Check out the kit keeps its token",
+    ),
+    (
+        "checkouts_keep_nothing",
+        "          path: kit\n",
+        "          allow-unsafe-pr-checkout: true\n",
+        "one: Check out the kit is unsafe",
+    ),
+    (
+        "kit_known_first",
+        'test -n "$KIT_REPOSITORY" -a -n "$KIT_SHA"\n        env:',
+        'test -n "$KIT_SHA"\n        env:',
+        "one: does not begin by knowing its kit",
+    ),
+    (
+        "kit_known_first",
+        "          ref: ${{ job.workflow_sha || inputs.kit-sha }}",
+        "          ref: main",
+        "one: does not check out its kit",
+    ),
+    (
+        "references_lead_somewhere",
+        "      list-jobs: ${{ steps.plan.outputs.list-jobs }}\n",
+        "",
+        "two: needs.one.outputs.list-jobs",
+    ),
+    ("references_lead_somewhere", "        id: plan\n", "", "one: steps.plan"),
+    (
+        "references_lead_somewhere",
+        "    needs: one\n    if: needs.one",
+        "    needs: one\n    if: needs.three.result == '' && needs.one",
+        "two: needs.three.result",
+    ),
+    (
+        "empty_matrix_guarded",
+        """ || '{"include":[]}'""",
+        "",
+        "two: matrix ${{ fromJSON(needs.one.outputs.list) }}",
+    ),
+    (
+        "empty_matrix_guarded",
+        " && needs.one.outputs.list-jobs != '0'",
+        "",
+        "two: runs without entries",
+    ),
+    (
+        "empty_matrix_guarded",
+        "      fail-fast: false\n",
+        "",
+        "two: one failing entry ends the others",
+    ),
+    (
+        "secrets_by_name",
+        "    name: two",
+        "    name: two\n    secrets: inherit",
+        "two: inherits secrets",
+    ),
+    ("secrets_by_name", "'a;b'", "${{ toJSON(secrets) }}", "secrets as a whole"),
+    ("no_way_around", PLAN, 'tee "$GITHUB_ENV"', "GITHUB_ENV is used"),
+    ("no_way_around", PLAN, "curl example.org", "curl is used"),
+    ("no_way_around", CHECKOUT, "docker://debian", "docker:// is used"),
+    (
+        "cache_in_one_place",
+        "actions/upload-artifact@",
+        "actions/cache@",
+        "one: a cache that saves by itself",
+    ),
+    (
+        "cache_in_one_place",
+        "actions/upload-artifact@",
+        "actions/cache/save@",
+        "one: a cache outside compiler-cache",
+    ),
+    (
+        "cache_in_one_place",
+        f"actions/upload-artifact@{SHA} # v1.2.3\n        with:",
+        f"actions/setup-python@{SHA} # v1.2.3\n        with:\n          cache: pip",
+        "one: setup-python with a cache",
+    ),
+    ("uploads_stand_a_second_attempt", "          overwrite: true\n", "", "one: Keep"),
+    ("uploads_stand_a_second_attempt", "          name: plan\n", "", "one: Keep"),
+]
+
+
+@pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.__name__)
+def test_a_proper_workflow_breaks_no_rule(rule: rules.Rule) -> None:
+    """So what the next test sees comes from its defect."""
+    assert list(rule(parse(PROPER))) == []
+
+
+@pytest.mark.parametrize(("rule", "old", "new", "found"), DEFECTS)
+def test_a_rule_finds_its_defect(rule: str, old: str, new: str, found: str) -> None:
+    """One defect, one line that names the job."""
+    assert old in PROPER
+
+    assert found in list(getattr(rules, rule)(parse(PROPER.replace(old, new, 1))))
+
+
+def test_every_rule_is_shown_at_work() -> None:
+    """A new rule comes with a defect."""
+    assert {rule for rule, *_ in DEFECTS} == {rule.__name__ for rule in rules.RULES}
