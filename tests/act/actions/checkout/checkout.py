@@ -1,0 +1,49 @@
+"""Stand-in for actions/checkout: the tree of one commit, out of a folder of bare repositories."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess  # noqa: TID251 - runs on its own, without the package
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def main(env: Mapping[str, str]) -> int:
+    """Fetch as deep as asked, and check out with no branch, as the action does for a commit."""
+    if env["IN_PERSIST"] != "false":
+        sys.stdout.write("::error::the kit never leaves a token in a checkout\n")
+        return 1
+    if env.get("MEGTRIM_STAND_IN_FAULT") == f"{env['GITHUB_JOB']} checkout {env['IN_PATH']}":
+        sys.stdout.write("::error::The runner has received a shutdown signal\n")
+        return 1
+    workspace = Path(env["GITHUB_WORKSPACE"]).resolve()
+    target = (workspace / env["IN_PATH"]).resolve()
+    if not target.is_relative_to(workspace):
+        sys.stdout.write(f"::error::{env['IN_PATH']} is not below the workspace\n")
+        return 1
+    source = Path(env["MEGTRIM_STAND_IN_REPOSITORIES"], f"{env['IN_REPOSITORY']}.git")
+    if target.exists() and target != workspace:
+        shutil.rmtree(target)
+    target.mkdir(parents=True, exist_ok=True)
+    own = env["IN_REPOSITORY"] == env["GITHUB_REPOSITORY"]
+    wanted = env["IN_REF"] or (env["GITHUB_SHA"] if own else "HEAD")
+    depth = () if env["IN_DEPTH"] == "0" else ("--depth", env["IN_DEPTH"])
+    for argv in (
+        ("init", "--quiet", "--initial-branch=main", "."),
+        ("fetch", "--quiet", "--no-tags", *depth, source.as_uri(), wanted),
+        ("-c", "advice.detachedHead=false", "checkout", "--quiet", "--force", "FETCH_HEAD"),
+        ("log", "-1", "--format=%H"),
+    ):
+        rc = subprocess.run(
+            ["git", "--no-pager", *argv], cwd=target, check=False, timeout=120
+        ).returncode
+        if rc != 0:
+            sys.stdout.write(f"::error::{env['IN_REPOSITORY']} has no {wanted}\n")
+            return rc
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(os.environ))

@@ -1,0 +1,72 @@
+"""Stand-in for actions/download-artifact: one artifact by name, or all that fit a pattern.
+
+One artifact by name is unpacked into the folder; those of a pattern into folders of their names,
+unless they are to be merged. A name that is not there fails; a pattern that fits nothing does not.
+"""
+
+from __future__ import annotations
+
+import base64
+import fnmatch
+import io
+import json
+import os
+import sys
+import urllib.request
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+SERVICE = "twirp/github.actions.results.api.v1.ArtifactService"
+
+
+def main(env: Mapping[str, str]) -> int:
+    """Download and unpack."""
+    target = Path(env["IN_PATH"]).absolute()
+    listed = [each["name"] for each in _call(env, "ListArtifacts").get("artifacts", [])]
+    if env["IN_NAME"]:
+        wanted = [name for name in listed if name == env["IN_NAME"]]
+        if not wanted:
+            sys.stdout.write(f"::error::Artifact not found for name: {env['IN_NAME']}\n")
+            return 1
+    else:
+        wanted = sorted(fnmatch.filter(listed, env["IN_PATTERN"] or "*"))
+    flat = bool(env["IN_NAME"]) or env["IN_MERGE"] == "true"
+    for name in wanted:
+        folder = target if flat else target / name
+        folder.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(io.BytesIO(_bytes_of(env, name))) as archive:
+            archive.extractall(folder)
+        sys.stdout.write(f"{name} -> {folder}\n")
+    with Path(env["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as output:
+        output.write(f"download-path={target}\n")
+    return 0
+
+
+def _bytes_of(env: Mapping[str, str], name: str) -> bytes:
+    url = _call(env, "GetSignedArtifactURL", name=name)["signedUrl"]
+    with urllib.request.urlopen(url, timeout=60) as answer:
+        data: bytes = answer.read()
+    return data
+
+
+def _call(env: Mapping[str, str], method: str, **more: str) -> dict[str, Any]:
+    token = env["ACTIONS_RUNTIME_TOKEN"]
+    payload = token.split(".")[1]
+    claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    _, run, job = claims["scp"].split(":")
+    request = urllib.request.Request(
+        f"{env['ACTIONS_RESULTS_URL'].rstrip('/')}/{SERVICE}/{method}",
+        data=json.dumps(
+            {"workflowRunBackendId": run, "workflowJobRunBackendId": job, **more}
+        ).encode(),
+        headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        told: dict[str, Any] = json.load(answer)
+    return told
+
+
+if __name__ == "__main__":
+    sys.exit(main(os.environ))

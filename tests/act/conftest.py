@@ -1,0 +1,51 @@
+"""What the lane shares: act, a folder that keeps what jobs set up, and the double of GitHub."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from act.driver.forge import Forge
+from act.driver.runner import Act
+from act.world import World
+from support.github_double import GithubDouble
+
+
+@pytest.fixture(scope="session")
+def act(tmp_path_factory: pytest.TempPathFactory) -> Act:
+    """Return act. Libraries that a job installs stay for the next session: they go by digest."""
+    cache = tmp_path_factory.mktemp("act")
+    tools = Path.home() / ".cache" / "megtrim" / "runner-tools"
+    tools.mkdir(parents=True, exist_ok=True)
+    (cache / "tool_cache").symlink_to(tools)
+    return Act(program=shutil.which("act") or "act", cache=cache, home=_home(cache))
+
+
+def _home(cache: Path) -> dict[str, str]:
+    # Jobs write below their home (the compiler cache); what pip downloaded is the user's own.
+    home = cache / "home"
+    home.mkdir()
+    pip = os.environ.get("PIP_CACHE_DIR") or str(Path.home() / ".cache" / "pip")
+    return {"HOME": str(home), "PIP_CACHE_DIR": pip}
+
+
+@pytest.fixture
+def github() -> Iterator[GithubDouble]:
+    """GitHub's API, with nothing in it."""
+    with GithubDouble() as double:
+        yield double
+
+
+@pytest.fixture(scope="module")
+def world(act: Act, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A stranger's repository with a pull request that adopts megtrim. Each module has its own."""
+    ccache = os.environ.get("CCACHE_DIR") or str(Path.home() / ".cache" / "ccache")
+    env = {"CCACHE_DIR": ccache, "MEGTRIM_HOST_RUNS_PROGRAMS": "yes"}
+    with GithubDouble() as double:
+        made = World(Forge(tmp_path_factory.mktemp("forge"), act, double, env))
+        made.begin()
+        yield made

@@ -1,0 +1,209 @@
+"""A forge of two repositories: the kit's and a stranger's, with GitHub's API beside them.
+
+Runs are real (act), commits are real (git), and what the API tells of both is kept in step.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from act.driver.actions import stand_ins
+from act.driver.git import Remote, copy_tree
+from act.driver.journal import Job
+from act.driver.runner import DEVICE, HOSTED, Act, Run
+from support.github_double import GithubDouble
+from support.github_state import Commit, Repository
+from support.megtrim_cli import ROOT
+
+KIT = "kit/megtrim"
+STRANGER = "stranger/vision-app"
+HOSTILE_BRANCH = 'faster";touch${IFS}pwned;#<img>`id`'
+HOSTILE_TITLE = 'Faster $(touch pwned) `touch pwned` "; touch pwned; # <img src=x> @everyone ]]>'
+_NOT_IN_THE_KIT = ("tests/", "docs/", "benchmarks/", "tools/")
+
+
+class Forge:
+    """Two repositories, one event at a time."""
+
+    def __init__(self, root: Path, act: Act, github: GithubDouble, env: Mapping[str, str]) -> None:
+        self.root = root
+        self.act = act
+        self.github = github
+        self.env = dict(env)
+        self.kit = Remote(root / "remotes", KIT, root / "kit")
+        self.code = Remote(root / "remotes", STRANGER, root / "code")
+        self.kit_sha = _fill_kit(self.kit)
+        self.api: Repository = github.repository(STRANGER)
+
+    def push(self, files: Mapping[str, str | bytes | None], *, branch: str, message: str) -> str:
+        """Commit onto a branch (a new one starts at main) and let the API know of it."""
+        heads = self.code.git("for-each-ref", "--format=%(refname:short)", "refs/heads").split()
+        base = "" if not heads else branch if branch in heads else "main"
+        sha = self.code.commit(files, message=message, branch=branch, base=base)
+        self.know(sha)
+        self.api.set_head(branch, sha)
+        return sha
+
+    def know(self, sha: str) -> None:
+        """Tell the API of a commit and of all before it."""
+        for each in self.code.git("rev-list", "--reverse", sha).split():
+            if each not in self.api.commits:
+                files = self.code.files(each)
+                self.api.add_tree(files)
+                self.api.commits[each] = Commit(
+                    sha=each, parents=self.code.parents(each), files=files, message="A change"
+                )
+
+    def open_pull(self, branch: str, title: str = HOSTILE_TITLE) -> int:
+        """Open a pull request into main."""
+        return self.api.pull(branch, title=title)
+
+    def mirror(self, branch: str) -> str:
+        """Make a commit that was made by the API real, too; return its name in git."""
+        made = self.api.commits[self.api.heads[branch]]
+        parent = made.parents[0]
+        before = self.api.commits[parent].files
+        changed = {path: data for path, data in made.files.items() if before.get(path) != data}
+        sha = self.code.commit(changed, message=made.message, branch=branch, base=parent)
+        self.know(sha)
+        self.api.set_head(branch, sha)
+        return sha
+
+    def merge(self, number: int) -> str:
+        """Merge a pull request into its base; return the new commit."""
+        pull = self.api.pulls[number]
+        branch = pull["base"]["ref"]
+        head, base = self.api.heads[pull["head"]["ref"]], self.api.heads[branch]
+        sha = self.code.merge(base, head, ref=f"refs/heads/{branch}")
+        self.code.git("fetch", "--quiet", "origin", sha)
+        self.code.git("checkout", "--quiet", "-B", branch, sha)
+        self.know(sha)
+        self.api.set_head(branch, sha)
+        pull["state"] = "closed"
+        return sha
+
+    def run_pull(self, number: int, **more: Any) -> Run:
+        """Run the size check for a pull request."""
+        pull = self.api.pulls[number]
+        branch, head = pull["head"]["ref"], self.api.heads[pull["head"]["ref"]]
+        base = self.api.heads["main"]
+        merged = self.code.merge(base, head, ref=f"refs/pull/{number}/merge")
+        event = {
+            "action": "synchronize",
+            "number": number,
+            "pull_request": {
+                "number": number,
+                "title": pull["title"],
+                "body": HOSTILE_TITLE,
+                "draft": False,
+                "user": {"login": "mallory"},
+                "head": {"ref": branch, "sha": head, "label": branch, "repo": self._about()},
+                "base": {"ref": "main", "sha": base, "repo": self._about()},
+            },
+        }
+        return self._run(
+            "pull_request", event, head, branch, merged, f"refs/pull/{number}/merge", **more
+        )
+
+    def run_push(self, **more: Any) -> Run:
+        """Run the size check for the newest commit of main."""
+        sha = self.api.heads["main"]
+        before = self.code.parents(sha)[:1] or ("0" * 40,)
+        event = {"ref": "refs/heads/main", "before": before[0], "after": sha}
+        return self._run("push", event, sha, "main", sha, "refs/heads/main", **more)
+
+    def run_dispatch(self, workflow: str, branch: str = "main", **more: Any) -> Run:
+        """Run a workflow that is started by hand."""
+        sha, ref = self.api.heads[branch], f"refs/heads/{branch}"
+        event = {"ref": ref, "inputs": more.pop("inputs", {}), "workflow": workflow}
+        return self._run(
+            "workflow_dispatch", event, sha, branch, sha, ref, workflow=workflow, **more
+        )
+
+    def _about(self) -> dict[str, Any]:
+        return {**self.api.brief(), "fork": False, "private": False, "name": STRANGER.split("/")[1]}
+
+    def _run(
+        self,
+        name: str,
+        event: Mapping[str, Any],
+        head: str,
+        branch: str,
+        sha: str,
+        ref: str,
+        *,
+        workflow: str = "megtrim.yml",
+        runners: Sequence[str] = (HOSTED, DEVICE),
+        env: Mapping[str, str] | None = None,
+    ) -> Run:
+        self.api.now = datetime.now(UTC)
+        run_id = self.api.run(
+            head, event=name, branch=branch, status="in_progress", conclusion=None
+        )
+        self.api.jobs[run_id, 1] = [[]]
+        scratch = self.root / f"run-{run_id}"
+        scratch.mkdir()
+        whole = {**event, "repository": self._about(), "sender": {"login": "mallory"}}
+        (scratch / "event.json").write_text(json.dumps(whole), encoding="utf-8")
+        folder = self.code.export(sha, scratch / "caller")
+
+        def on_change(jobs: Mapping[str, Job]) -> None:
+            listed = [_listed(job, run_id) for job in list(jobs.values())]
+            self.api.jobs[run_id, 1] = [listed]
+
+        kit = f"--local-repository={KIT}@{self.kit_sha}={self.kit.work}"
+        done = self.act.run(
+            name,
+            folder=folder,
+            workflow=workflow,
+            scratch=scratch,
+            options=(kit, *stand_ins(self.kit.work)),
+            env={
+                **self.env,
+                "GITHUB_RUN_ID": str(run_id),
+                "GITHUB_API_URL": self.github.url,
+                "GITHUB_REPOSITORY": STRANGER,
+                "GITHUB_REPOSITORY_ID": str(self.api.id),
+                "GITHUB_REF": ref,
+                "SHA_REF": sha,  # act's name for what becomes GITHUB_SHA
+                "MEGTRIM_STAND_IN_REPOSITORIES": str(self.root / "remotes"),
+                "MEGTRIM_STAND_IN_CACHE": str(self.root / "cache"),
+                **(env or {}),
+            },
+            token=self.github.token,
+            runners=runners,
+            on_change=on_change,
+        )
+        conclusion = "success" if done.rc == 0 else "failure"
+        self.api.runs[run_id] |= {"status": "completed", "conclusion": conclusion}
+        for artifact, file in done.artifacts.items():
+            self.api.artifact(run_id, file.read_bytes(), name=artifact)
+        return done
+
+
+def _listed(job: Job, run_id: int) -> dict[str, Any]:
+    """Return a job as GitHub lists it: the caller's job stands before its own name."""
+    status = "completed" if job.conclusion else "in_progress" if job.taken else "queued"
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "id": abs(hash(job.name)) % 10**9,
+        "run_id": run_id,
+        "name": f"{job.caller} / {job.name}",
+        "status": status,
+        "conclusion": job.conclusion or None,
+        "started_at": now if job.taken else None,
+        "completed_at": now if job.conclusion else None,
+        "runner_id": 7 if job.taken else None,
+        "runner_name": "runner" if job.taken else "",
+    }
+
+
+def _fill_kit(kit: Remote) -> str:
+    """Commit this tree, as it is now, as the kit's repository."""
+    listed = kit.git("ls-files", "-co", "--exclude-standard", cwd=ROOT).splitlines()
+    copy_tree(ROOT, kit.work, (name for name in listed if not name.startswith(_NOT_IN_THE_KIT)))
+    return kit.save(message="The kit", branch="main")

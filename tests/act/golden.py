@@ -1,0 +1,42 @@
+"""Comments of real runs against files, without what differs between compilers, days and runs.
+
+``MEGTRIM_GOLDEN=write`` in the environment of the tests writes the files anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+FOLDER = Path(__file__).parents[1] / "data" / "comments-act"
+VARIABLE = "MEGTRIM_GOLDEN"
+
+_SIZE = r"\d[\d,]*(?:\.\d+)? (?:B|KiB|MiB)\b"
+_REPLACED = (
+    (r"\b[0-9a-f]{12,64}\b", "DIGEST"),
+    (r"actions/runs/\d+", "actions/runs/RUN"),
+    (rf"(?<![\d.,]){_SIZE}", "SIZE"),
+    (r"\| \d[\d,]+ \| SIZE \|", "| BYTES | SIZE |"),
+    (r"\d+(?:\.\d+)?%", "SHARE"),
+    (r"\b\d+(?:\.\d+)? s\b", "TIME"),
+    (r"`[^`]*g\+\+[^`]*`", "`COMPILER`"),
+    (r"`[a-z0-9_]+-linux-gnu`", "`TARGET`"),
+    (r"machine: [a-z0-9_]+", "machine: MACHINE"),
+)
+
+
+def normal(body: str) -> str:
+    """Return a comment without sizes of a compiler, digests, times and machines."""
+    for pattern, word in _REPLACED:
+        body = re.sub(pattern, word, body)
+    return body
+
+
+def check(name: str, body: str) -> None:
+    """Hold a comment against its file."""
+    file = FOLDER / f"{name}.md"
+    if os.environ.get(VARIABLE) == "write":
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        file.write_text(normal(body), encoding="utf-8")
+    assert normal(body) == file.read_text(encoding="utf-8")

@@ -1,0 +1,99 @@
+"""The stranger's repository: an engine, one model, and what adopting megtrim adds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from act.driver.forge import KIT
+from megtrim.process import Command, Processes
+from support.megtrim_cli import SAMPLE
+
+MODEL = "tiny-mobile"
+MAIN = "engine/src/load_and_run/main.cpp"
+ALGORITHMS = "engine/src/kernels/conv/algorithms.cpp"
+KEEP_SET = "megtrim/keepset.json"
+
+CONFIG = """\
+version: 1
+engine: {kind: sample, source: engine}
+toolchain: {kind: host}
+classes:
+  - {name: desk, qemu_cpu: max}
+devices:
+  - {name: bench, kind: local, class: desk, runner: true}
+models:
+  - name: tiny-mobile
+    file: models/tiny-mobile.sample
+    scenarios:
+      - {name: default, args: [--cpu, --iter, 2], inputs: {data: models/tiny-mobile.data.npy}}
+keep_set: megtrim/keepset.json
+budgets:
+  - {artifact: load_and_run, max: 250 KiB, growth: 16 KiB}
+"""
+_MEGTRIM = (sys.executable, "-m", "megtrim")
+
+
+def before() -> dict[str, bytes]:
+    """Return the repository before megtrim: the engine, and the model with an input."""
+    engine = [SAMPLE / "CMakeLists.txt", *sorted((SAMPLE / "src").rglob("*"))]
+    files = {
+        f"engine/{file.relative_to(SAMPLE)}": file.read_bytes() for file in engine if file.is_file()
+    }
+    for name in (f"{MODEL}.sample", f"{MODEL}.data.npy"):
+        files[f"models/{name}"] = (SAMPLE / "models" / name).read_bytes()
+    files["README.md"] = b"# Vision app\n"
+    return files
+
+
+def adopt(work: Path, kit_sha: str) -> None:
+    """Do what the docs tell a team: write the configuration and the callers, trim, commit."""
+    (work / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
+    version = ("--kit-sha", kit_sha, "--kit-version", "v0.1.0")
+    _megtrim(work, "init", "--github", "--kit", KIT, *version)
+    for caller in sorted((work / ".github" / "workflows").glob("*.yml")):
+        _tell_act(caller, kit_sha)
+    trace(work)
+
+
+def trace(work: Path) -> str:
+    """Trace the model on this machine; return the keep set that is to be committed."""
+    _megtrim(work, "trim", "--accept", "--no-gate", "--out", str(work.parent / "stranger-out"))
+    return (work / KEEP_SET).read_text(encoding="utf-8")
+
+
+def with_table(size: int) -> str:
+    """Return the engine's main file with a constant table of so many bytes that is used."""
+    text = (SAMPLE / "src/load_and_run/main.cpp").read_text(encoding="utf-8")
+    declared = f"static const unsigned char table[{size}] = {{1}};\nstatic volatile int sink;\n\n"
+    start = "int main(int argc, char** argv) {\n"
+    assert text.count(start) == 2
+    text = text.replace("#if SAMPLE_MINIMUM_SIZE\n", f"{declared}#if SAMPLE_MINIMUM_SIZE\n", 1)
+    return text.replace(start, f"{start}    sink = table[argc];\n")
+
+
+def without_pointwise() -> str:
+    """Return the engine's list of algorithms; another one now does the model's 1x1 layers."""
+    text = (SAMPLE / "src/kernels/conv/algorithms.cpp").read_text(encoding="utf-8")
+    line = '{"POINTWISE", false, can_pointwise<P>, always<P>, conv_pointwise, nullptr},'
+    assert text.count(line) == 2
+    return text.replace(line, line.replace("always<P>", "few_channels<P>"), 1)
+
+
+def _tell_act(caller: Path, kit_sha: str) -> None:
+    # GitHub tells a called workflow where it lies; act does not. Waits are made short, too.
+    text = caller.read_text(encoding="utf-8")
+    assert text.count("with: {config: ") == 1
+    told = f"with: {{kit-repository: {KIT}, kit-sha: {kit_sha}, config: "
+    if caller.name == "megtrim.yml":
+        told = told.replace("{", "{device-pickup-minutes: 0.2, ", 1)
+    caller.write_text(text.replace("with: {config: ", told), encoding="utf-8")
+
+
+def _megtrim(work: Path, *argv: str) -> None:
+    command = Command(argv=(*_MEGTRIM, *argv), timeout_s=300, cwd=work, merge_stderr=True)
+    done = Processes(os.environ).run(command)
+    assert done.ok, f"{command}\n{done.stdout}"
+    shutil.rmtree(work / "megtrim-out", ignore_errors=True)

@@ -1,0 +1,213 @@
+"""A stranger's repository, from its first pull request with megtrim to a refreshed trace.
+
+Each step rests on those before it; whichever test is asked for, they run first.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from typing import Any
+
+import pytest
+
+from act import golden, stranger
+from act.driver.forge import HOSTILE_BRANCH
+from act.driver.runner import Run
+from act.world import DEVICE_JOB, HOSTED_JOBS, WITH_DEVICE, Chapter, World
+from support.megtrim_cli import SAMPLE
+
+pytestmark = pytest.mark.xdist_group("act")
+
+PROPOSAL = "megtrim/keepset"
+REFRESH_JOBS = dict.fromkeys(("build", DEVICE_JOB, "keep set", "propose"), "success")
+
+
+@pytest.fixture(scope="module")
+def first(world: World) -> Chapter:
+    """The pull request that adopts megtrim."""
+    return world.run_pull(world.adopted)
+
+
+@pytest.fixture(scope="module")
+def stored(world: World, first: Chapter) -> Run:
+    """That pull request merged: the run of the default branch."""
+    world.forge.merge(first.number)
+    return world.forge.run_push()
+
+
+@pytest.fixture(scope="module")
+def within(world: World, stored: Run) -> Chapter:
+    """A pull request that costs a little, from a branch with a hostile name."""
+    files: dict[str, str | bytes | None] = {stranger.MAIN: stranger.with_table(4096)}
+    return world.run_pull(world.propose(HOSTILE_BRANCH, files))
+
+
+@pytest.fixture(scope="module")
+def untouched(world: World, within: Chapter) -> Chapter:
+    """A pull request that touches no kernel, trace or flag."""
+    return world.run_pull(world.propose("words", {"README.md": "# Vision app\n\nSees.\n"}))
+
+
+@pytest.fixture(scope="module")
+def over(world: World, untouched: Chapter) -> Chapter:
+    """A pull request that costs more than is allowed."""
+    files: dict[str, str | bytes | None] = {stranger.MAIN: stranger.with_table(65536)}
+    return world.run_pull(world.propose("table", files))
+
+
+@pytest.fixture(scope="module")
+def trapped(world: World, over: Chapter) -> Chapter:
+    """A pull request after which the model needs a kernel that was cut away."""
+    files: dict[str, str | bytes | None] = {stranger.ALGORITHMS: stranger.without_pointwise()}
+    return world.run_pull(world.propose("columns", files))
+
+
+@pytest.fixture(scope="module")
+def retraced(world: World, trapped: Chapter) -> Run:
+    """The refresh, started by hand on the branch of that pull request."""
+    return world.forge.run_dispatch("megtrim-refresh.yml", "columns")
+
+
+@pytest.fixture(scope="module")
+def fixed(world: World, trapped: Chapter, retraced: Run) -> Chapter:
+    """The same pull request, with the keep set that the refresh proposed to it."""
+    world.forge.mirror(PROPOSAL)
+    world.forge.merge(world.open_pulls()[PROPOSAL])
+    return world.run_pull(trapped.number)
+
+
+@pytest.fixture(scope="module")
+def settled(world: World, fixed: Chapter) -> Run:
+    """The fix merged: a refresh of what is fresh."""
+    world.forge.merge(fixed.number)
+    world.forge.run_push()
+    return world.forge.run_dispatch("megtrim-refresh.yml")
+
+
+@pytest.fixture(scope="module")
+def refreshed(world: World, settled: Run) -> Run:
+    """The default branch needs a kernel that its keep set lacks, and one less: a refresh."""
+    original = (SAMPLE / "src/kernels/conv/algorithms.cpp").read_text(encoding="utf-8")
+    world.forge.push({stranger.ALGORITHMS: original}, branch="main", message="Points again")
+    return world.forge.run_dispatch("megtrim-refresh.yml")
+
+
+@pytest.fixture(scope="module")
+def checked(world: World, refreshed: Run) -> Chapter:
+    """The size check that the refresh started on its proposal."""
+    world.forge.mirror(PROPOSAL)
+    started = world.forge.api.dispatches[-1]
+    number = int(started["inputs"]["pull-request"])
+    branch, workflow = started["ref"], started["workflow"]
+    run = world.forge.run_dispatch(workflow, branch, inputs=started["inputs"])
+    return world.chapter(number, run)
+
+
+def content(run: Run, artifact: str, name: str) -> Any:
+    """Return a JSON file of an artifact."""
+    with zipfile.ZipFile(run.artifacts[artifact]) as archive:
+        return json.loads(archive.read(name))
+
+
+def test_the_first_pull_request_has_no_baseline(first: Chapter) -> None:
+    """It is built, verified here and on the device, and says that there is nothing to compare."""
+    assert first.run.conclusions == WITH_DEVICE
+    assert first.run.rc == 0
+    golden.check("first", first.body)
+    report = content(first.run, "megtrim-report", "verdict.json")
+    assert (report["verdict"], report["scenarios"][0]["status"]) == ("pass", "pass")
+    assert first.run.jobs["verdict"].summary != ""
+
+
+def test_the_default_branch_stores_its_baseline(stored: Run) -> None:
+    """Sizes and proofs, for the pull requests to come; nobody is commented on."""
+    assert stored.conclusions == WITH_DEVICE
+    assert stored.rc == 0
+    assert "megtrim-baseline" in stored.artifacts
+    sizes = content(stored, "megtrim-baseline", "sizes.json")
+    assert sizes["artifacts"]["load_and_run"]["reduced"] > 50_000
+    (proof,) = content(stored, "megtrim-baseline", "evidence.json")["entries"]
+    assert proof["device"]["name"] == "bench"
+    assert [each["status"] for each in proof["results"]] == ["pass"]
+
+
+def test_a_change_within_budget_passes(world: World, within: Chapter) -> None:
+    """Measured against the merge base's stored sizes; names that are code stay names."""
+    assert within.run.conclusions == WITH_DEVICE
+    assert within.run.rc == 0
+    golden.check("within", within.body)
+    assert not list(world.forge.root.rglob("pwned*"))
+    assert "pwned" not in within.body
+
+
+def test_a_change_of_words_takes_no_device(untouched: Chapter) -> None:
+    """Neither kernel, trace nor flag changed: the proof of the default branch holds."""
+    assert untouched.run.conclusions == HOSTED_JOBS
+    assert untouched.run.rc == 0
+    golden.check("untouched", untouched.body)
+    assert "so no device was used" in untouched.body
+
+
+def test_growth_over_budget_fails(over: Chapter) -> None:
+    """The device is asked all the same: both are told in one go."""
+    assert over.run.conclusions == {**WITH_DEVICE, "verdict": "failure", "late": "failure"}
+    assert over.run.rc == 1
+    golden.check("over", over.body)
+
+
+def test_a_trap_fails_and_names_what_is_missing(trapped: Chapter) -> None:
+    """Here and on the device alike."""
+    assert trapped.run.conclusions == {**WITH_DEVICE, "verdict": "failure", "late": "failure"}
+    assert trapped.run.rc == 1
+    golden.check("trapped", trapped.body)
+    assert "sample_conv_im2col" in trapped.body
+
+
+def test_a_refresh_proposes_what_lacks(world: World, retraced: Run, trapped: Chapter) -> None:
+    """Traces come from the device; the proposal goes to the branch that the refresh ran on."""
+    assert retraced.conclusions == REFRESH_JOBS
+    assert retraced.rc == 0
+    pull = world.forge.api.pulls[trapped.number + 1]
+    assert (pull["head"]["ref"], pull["base"]["ref"]) == (PROPOSAL, "columns")
+    assert sorted(retraced.artifacts) == [
+        "megtrim-bundle",
+        "megtrim-proposal",
+        "megtrim-report",
+        "megtrim-traces-desk-1",
+    ]
+    golden.check("proposal", pull["body"])
+
+
+def test_the_new_keep_set_fixes_it(trapped: Chapter, fixed: Chapter) -> None:
+    """The comment is the same one, brought up to date."""
+    assert fixed.run.conclusions == WITH_DEVICE
+    assert fixed.run.rc == 0
+    golden.check("fixed", fixed.body)
+    assert fixed.comments[0]["id"] == trapped.comments[0]["id"]
+
+
+def test_a_fresh_keep_set_is_left_alone(world: World, settled: Run) -> None:
+    """A refresh that finds nothing new opens no pull request."""
+    assert settled.conclusions == REFRESH_JOBS
+    assert settled.rc == 0
+    assert settled.jobs["propose"].outputs["outcome"] == "unchanged"
+
+
+def test_a_refreshed_trace_is_proposed_and_checked(
+    world: World, refreshed: Run, checked: Chapter
+) -> None:
+    """The refresh starts the check of its own proposal, which comments on it."""
+    assert refreshed.conclusions == REFRESH_JOBS
+    assert refreshed.rc == 0
+    pull = world.forge.api.pulls[checked.number]
+    assert (pull["head"]["ref"], pull["base"]["ref"]) == (PROPOSAL, "main")
+    assert len(world.forge.api.dispatches) == 2
+    assert world.forge.api.dispatches[-1] == {
+        "workflow": "megtrim.yml",
+        "ref": PROPOSAL,
+        "inputs": {"pull-request": str(checked.number)},
+    }
+    assert checked.run.conclusions == WITH_DEVICE
+    assert checked.run.rc == 0
+    golden.check("refreshed", checked.body)

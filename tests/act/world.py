@@ -1,0 +1,70 @@
+"""The forge with the stranger's repository in it, and the questions that tests ask of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from act import stranger
+from act.driver.forge import Forge
+from act.driver.runner import Run
+
+HOSTED_JOBS = {"build": "success", "verdict": "success"}
+DEVICE_JOB = "device desk 1/1"
+WITH_DEVICE = {**HOSTED_JOBS, DEVICE_JOB: "success", "late": "success"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chapter:
+    """One run for a pull request, and the comments that stood there afterwards."""
+
+    number: int
+    run: Run
+    comments: tuple[dict[str, Any], ...]
+
+    @property
+    def body(self) -> str:
+        """The text of the one comment."""
+        (comment,) = self.comments
+        body: str = comment["body"]
+        return body
+
+
+@dataclass(slots=True)
+class World:
+    """What happens to the stranger's repository, step by step."""
+
+    forge: Forge
+    adopted: int = field(default=0, init=False)
+
+    def begin(self) -> None:
+        """Make the repository as it was before megtrim, and a branch that adopts it."""
+        forge = self.forge
+        forge.push(stranger.before(), branch="main", message="The app")
+        forge.api.workflows = {"megtrim.yml": {"pull-request"}, "megtrim-refresh.yml": set()}
+        forge.code.git("checkout", "--quiet", "-b", "adopt")
+        stranger.adopt(forge.code.work, forge.kit_sha)
+        sha = forge.code.save(message="Adopt megtrim", branch="adopt")
+        forge.know(sha)
+        forge.api.set_head("adopt", sha)
+        self.adopted = forge.open_pull("adopt")
+
+    def propose(self, branch: str, files: dict[str, str | bytes | None]) -> int:
+        """Open a pull request with a change; return its number."""
+        self.forge.push(files, branch=branch, message="A change")
+        return self.forge.open_pull(branch)
+
+    def open_pulls(self) -> dict[str, int]:
+        """Return the number of each open pull request by its branch."""
+        pulls = self.forge.api.pulls.values()
+        return {each["head"]["ref"]: each["number"] for each in pulls if each["state"] == "open"}
+
+    def run_pull(self, number: int, **more: Any) -> Chapter:
+        """Run the size check of a pull request."""
+        return self.chapter(number, self.forge.run_pull(number, **more))
+
+    def chapter(self, number: int, run: Run) -> Chapter:
+        """Say what a pull request looks like after a run."""
+        comments = self.forge.api.comments.values()
+        own = tuple(dict(each) for each in comments if each["number"] == number)
+        return Chapter(number=number, run=run, comments=own)
