@@ -50,7 +50,7 @@ def _commands() -> Iterator[tuple[str, str]]:
         text = page.read_text(encoding="utf-8")
         name = str(page.relative_to(ROOT))
         for block in _FENCE.findall(text):
-            for line in block.replace("\\\n", " ").splitlines():
+            for line in re.sub(r" *\\\n *", " ", block).splitlines():
                 if line.startswith("megtrim "):
                     yield name, line
         yield from ((name, words) for words in _WORDS.findall(_FENCE.sub("", text)))

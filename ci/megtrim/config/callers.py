@@ -1,0 +1,103 @@
+"""The two short workflows that a team adds to its repository, and the line for git beside them.
+
+Pure: names in, text out. What the called workflows may do is granted here, and nothing else;
+they are named by commit, so that nobody changes them from outside.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+
+from megtrim.errors import InputError
+
+SIZE_CHECK = ".github/workflows/megtrim.yml"
+REFRESH = ".github/workflows/megtrim-refresh.yml"
+
+_GRAMMAR = {
+    "repository": (r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+", "OWNER/REPO of the kit"),
+    "sha": (r"[0-9a-f]{40}", "the 40 hex digits of a commit of the kit"),
+    "version": (r"v[0-9]+\.[0-9]+\.[0-9]+", "that commit's version, such as v1.2.3"),
+    "branch": (r"[A-Za-z0-9_][A-Za-z0-9._/-]*", "the name of a branch, without spaces"),
+    "config": (r"[A-Za-z0-9._][A-Za-z0-9._/-]*", "a path without spaces and quotes"),
+    "keep_set": (r"[A-Za-z0-9._][A-Za-z0-9._/-]*", "a path without spaces and quotes"),
+    "packages": (r"[a-z0-9.+ -]*", "names of Debian packages"),
+}
+
+_SIZE_CHECK = """\
+# What a pull request costs. Require the check "size / verdict", and nothing else of this file.
+# No paths filter: a required check that is filtered out is waited for forever. No concurrency:
+# the called jobs have their own, and a run that is cut off as a whole would cut off a device.
+name: megtrim
+on:
+  pull_request:
+  push: {{branches: [{branch}]}}
+  merge_group:
+  workflow_dispatch: {{inputs: {{pull-request: {{type: string, description: Its number}}}}}}
+permissions: {{}}
+jobs:
+  size:
+    name: size
+    permissions: {{actions: read, contents: read, pull-requests: write}} # baseline and comment
+    uses: {repository}/.github/workflows/size-check.yml@{sha} # {version}
+    with: {{{given}, pull-request: "${{{{ inputs.pull-request }}}}"}}
+"""
+_REFRESH = """\
+# Traces every scenario anew, and proposes the keep set when it changed. No concurrency: as there.
+name: megtrim refresh
+on:
+  schedule: [{{cron: "17 3 * * 1"}}]
+  workflow_dispatch:
+permissions: {{}}
+jobs:
+  refresh:
+    name: refresh
+    permissions: {{actions: write, contents: write, pull-requests: write}} # the proposal
+    uses: {repository}/.github/workflows/trace-refresh.yml@{sha} # {version}
+    with: {{{given}, keep-set: {keep_set}}}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kit:
+    """Which kit is called."""
+
+    repository: str
+    sha: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Callers:
+    """What the callers name; paths are relative to the top folder of the team's repository."""
+
+    kit: Kit
+    branch: str
+    config: str
+    keep_set: str
+    packages: str = ""
+
+
+def workflows(callers: Callers) -> dict[str, str]:
+    """Return the text of each workflow by its path.
+
+    A value that YAML or a shell could read otherwise than meant is an :class:`InputError`.
+    """
+    values = {**asdict(callers.kit), **asdict(callers)}
+    del values["kit"]
+    for name, value in values.items():
+        pattern, expected = _GRAMMAR[name]
+        if not re.fullmatch(pattern, value) or ".." in value.split("/"):
+            msg = f"{name.replace('_', ' ')}: found {value!r}, expected {expected}"
+            raise InputError(msg)
+    packages = f", packages: {callers.packages}" if callers.packages else ""
+    values["given"] = f"config: {callers.config}{packages}"
+    return {SIZE_CHECK: _SIZE_CHECK.format_map(values), REFRESH: _REFRESH.format_map(values)}
+
+
+def attributes(present: str, keep_set: str) -> str:
+    """Return .gitattributes with the line that lets git merge two keep sets, added once."""
+    line = f"{keep_set} merge=union"
+    if line in present.splitlines():
+        return present
+    return f"{present.removesuffix(chr(10))}\n{line}\n".lstrip("\n")

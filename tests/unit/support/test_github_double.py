@@ -1,0 +1,271 @@
+"""The GitHub double behaves where a client could notice, and can be broken on purpose."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+
+from support import github_double
+from support.github_double import GithubDouble
+from support.github_state import Refused, Repository
+
+ROOT = "/repos/acme/phone"
+
+
+@pytest.fixture
+def github() -> Iterator[GithubDouble]:
+    with GithubDouble() as double:
+        double.repository("acme/phone").commit({"a": "1"}, branch="main")
+        yield double
+        double.check()
+
+
+def ask(
+    github: GithubDouble, method: str, path: str, *, token: str = GithubDouble.token, **body: Any
+) -> requests.Response:
+    """Ask as a client does, without following where an answer leads."""
+    return requests.request(
+        method,
+        f"{github.url}{path}",
+        json=body or None,
+        headers={"Authorization": f"Bearer {token}"} if token else {},
+        timeout=5,
+        allow_redirects=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "token", "status"),
+    [
+        (ROOT, GithubDouble.token, 200),
+        (ROOT, "other", 401),
+        (ROOT, "", 401),
+        ("/repos/acme/nothing", GithubDouble.token, 404),
+        (f"{ROOT}/nothing", GithubDouble.token, 404),
+        (f"{ROOT}/issues/x/comments", GithubDouble.token, 404),
+        ("/", GithubDouble.token, 404),
+    ],
+)
+def test_who_asks_for_what(github: GithubDouble, path: str, token: str, status: int) -> None:
+    """A token, a repository and a route must be known."""
+    assert ask(github, "GET", path, token=token).status_code == status
+
+
+def test_permissions_are_held(github: GithubDouble) -> None:
+    """Reading needs read, changing needs write."""
+    path = f"{ROOT}/issues/1/comments"
+    github.permissions["pull_requests"] = "read"
+    assert ask(github, "GET", path).status_code == 200
+    refused = ask(github, "POST", path, body="hello")
+    assert (refused.status_code, refused.json()["message"]) == (
+        403,
+        "Resource not accessible by integration",
+    )
+    del github.permissions["pull_requests"]
+    assert ask(github, "GET", path).status_code == 403
+
+
+def test_comments_live(github: GithubDouble) -> None:
+    """Made by whom the token is, edited, listed by issue, removed."""
+    github.logins["other"] = "somebody"
+    path = f"{ROOT}/issues/1/comments"
+    first = ask(github, "POST", path, body="one").json()
+    second = ask(github, "POST", path, token="other", body="two").json()
+    assert (first["user"]["login"], second["user"]["login"]) == ("github-actions[bot]", "somebody")
+
+    one = f"{ROOT}/issues/comments/{first['id']}"
+    assert ask(github, "PATCH", one, body="new").json()["body"] == "new"
+    assert ask(github, "PATCH", one, body="x" * 65537).status_code == 422
+    assert ask(github, "POST", path).status_code == 422
+    assert [each["body"] for each in ask(github, "GET", path).json()] == ["new", "two"]
+    assert ask(github, "GET", f"{ROOT}/issues/2/comments").json() == []
+    assert ask(github, "DELETE", one).status_code == 204
+    assert ask(github, "GET", one).status_code == 404
+
+
+def test_lists_come_in_pages(github: GithubDouble) -> None:
+    """Each names the next one, the last one none."""
+    repository = github.repository()
+    for number in range(5):
+        repository.comment(1, str(number))
+
+    first = ask(github, "GET", f"{ROOT}/issues/1/comments?per_page=2")
+    second = requests.get(
+        first.links["next"]["url"], headers={"Authorization": f"Bearer {github.token}"}, timeout=5
+    )
+    last = ask(github, "GET", f"{ROOT}/issues/1/comments?per_page=2&page=3")
+
+    assert [each["body"] for each in first.json() + second.json() + last.json()] == [*"01234"]
+    assert (set(first.links), set(last.links)) == ({"next", "last"}, {"prev"})
+
+
+def test_archives_lie_on_another_host_that_wants_no_token(github: GithubDouble) -> None:
+    """A token that follows there is a mistake of the client."""
+    repository = github.repository()
+    run = repository.run(repository.heads["main"])
+    artifact = repository.artifact(run, b"data")
+    expired = repository.artifact(run, b"data", expired=True)
+
+    answer = ask(github, "GET", f"{ROOT}/actions/artifacts/{artifact}/zip")
+    where = answer.headers["Location"]
+
+    assert (answer.status_code, where.startswith("http://localhost:")) == (302, True)
+    assert requests.get(where, timeout=5).content == b"data"
+    sent = {"Authorization": f"Bearer {github.token}"}
+    assert requests.get(where, headers=sent, timeout=5).status_code == 400
+    assert ask(github, "GET", f"{ROOT}/actions/artifacts/{expired}/zip").status_code == 410
+
+
+def test_faults_come_in_order_and_end(github: GithubDouble) -> None:
+    """Statuses, headers, a broken connection, and what was done all the same."""
+    path = f"{ROOT}/issues/1/comments"
+    github.fail("POST", "/comments$", status=429, headers={"Retry-After": "7"}, times=2)
+    github.fail("POST", "/comments$", status=502, acts=True)
+    github.fail("POST", "/comments$", status=0)
+
+    limited = [ask(github, "POST", path, body="one") for _ in range(2)]
+    assert [(each.status_code, each.headers["Retry-After"]) for each in limited] == [(429, "7")] * 2
+    assert ask(github, "POST", path, body="two").status_code == 502
+    with pytest.raises(requests.ConnectionError):
+        ask(github, "POST", path, body="three")
+    assert ask(github, "POST", path, body="four").status_code == 201
+    assert [each["body"] for each in ask(github, "GET", path).json()] == ["two", "four"]
+    assert [call.status for call in github.journal] == [429, 429, 502, 0, 201, 200]
+    assert github.calls("POST")[0].body == {"body": "one"}
+
+
+def test_an_answer_can_be_late(github: GithubDouble) -> None:
+    """Others are answered meanwhile, and the end waits for nobody."""
+    github.fail("GET", "/pulls$", status=200, delay_s=30)
+    late = threading.Thread(target=_patiently, args=(github,))
+    late.start()
+    started = time.monotonic()
+    while github._faults[0].times:
+        time.sleep(0.01)
+
+    assert ask(github, "GET", ROOT).status_code == 200
+    github.stop()
+    late.join(5)
+    assert not late.is_alive()
+    assert time.monotonic() - started < 5
+    github.start()
+
+
+def _patiently(github: GithubDouble) -> None:
+    with pytest.raises(requests.RequestException):
+        ask(github, "GET", f"{ROOT}/pulls").raise_for_status()
+        raise requests.ConnectionError  # or it was answered just before the end
+
+
+@pytest.fixture
+def repository() -> Repository:
+    """Return main with two commits, and a branch from the first of them."""
+    repository = Repository("acme/phone")
+    base = repository.commit({"a": "1"}, branch="main")
+    repository.commit({"a": "2"}, branch="main")
+    repository.commit({"b": "1"}, parents=[base], branch="feature")
+    return repository
+
+
+def test_a_branch_without_anything_new_closes_its_pull_request(repository: Repository) -> None:
+    """As on GitHub: whoever resets a branch to its base loses the pull request."""
+    number = repository.pull("feature")
+    repository.commit({"b": "2"}, branch="feature")
+    assert repository.pulls[number]["state"] == "open"
+
+    repository.set_head("feature", repository.heads["main"])
+
+    assert repository.pulls[number]["state"] == "closed"
+    with pytest.raises(Refused, match="No commits between main and feature"):
+        repository.pull("feature")
+
+
+def test_a_branch_has_one_open_pull_request_to_a_base(repository: Repository) -> None:
+    """A second one is refused until the first is closed."""
+    number = repository.pull("feature")
+    with pytest.raises(Refused, match="Validation Failed"):
+        repository.pull("feature")
+
+    repository.pulls[number]["state"] = "closed"
+
+    assert repository.pull("feature") == 2
+
+
+def test_merge_bases_are_found(repository: Repository) -> None:
+    """By branches and by commits; unrelated histories have none."""
+    base = repository.commits[repository.heads["main"]].parents[0]
+    repository.commit({"c": "1"}, parents=[], branch="alone")
+
+    assert repository.merge_base("main", "feature") == base
+    assert repository.merge_base(base, repository.heads["main"]) == base
+    with pytest.raises(Refused, match="No common ancestor between main and alone"):
+        repository.merge_base("main", "alone")
+
+
+def test_files_are_put_and_got(github: GithubDouble) -> None:
+    """What is replaced must be named by its sha."""
+    path = f"{ROOT}/contents/dir/b.txt"
+    made = ask(github, "PUT", path, message="add", content="MQ==", branch="main")
+    sha = ask(github, "GET", path).json()["sha"]
+
+    assert (made.status_code, sha) == (201, made.json()["content"]["sha"])
+    assert ask(github, "PUT", path, message="x", content="Mg==").status_code == 422
+    assert ask(github, "PUT", path, message="x", content="Mg==", sha="0" * 40).status_code == 409
+    assert ask(github, "PUT", path, message="x", content="Mg==", sha=sha).status_code == 200
+    assert ask(github, "GET", path).json()["content"] == "Mg==\n"
+    assert ask(github, "GET", f"{ROOT}/contents/nothing").status_code == 404
+
+
+def test_only_a_workflow_with_these_inputs_is_started(github: GithubDouble) -> None:
+    """On a branch that is there."""
+    github.repository().workflows["check.yml"] = {"pull-request"}
+    path = f"{ROOT}/actions/workflows/check.yml/dispatches"
+
+    assert ask(github, "POST", path, ref="main", inputs={"other": "1"}).status_code == 422
+    assert ask(github, "POST", path, ref="nothing").status_code == 422
+    assert ask(github, "POST", path.replace("check", "other"), ref="main").status_code == 404
+    assert ask(github, "POST", path, ref="main", inputs={"pull-request": "1"}).status_code == 204
+    (run,) = ask(github, "GET", f"{ROOT}/actions/workflows/check.yml/runs").json()["workflow_runs"]
+    assert (run["event"], run["head_branch"]) == ("workflow_dispatch", "main")
+
+
+def test_branches_move_only_forwards_unless_forced(github: GithubDouble) -> None:
+    """As git wants it."""
+    repository = github.repository()
+    first = repository.heads["main"]
+    repository.commit({"a": "2"}, branch="main")
+    path = f"{ROOT}/git/refs/heads/main"
+
+    assert ask(github, "PATCH", path, sha=first).status_code == 422
+    assert ask(github, "PATCH", path, sha="0" * 40, force=True).status_code == 422
+    assert ask(github, "PATCH", path, sha=first, force=True).status_code == 200
+    assert ask(github, "GET", f"{ROOT}/git/ref/heads/main").json()["object"]["sha"] == first
+    assert (
+        ask(github, "POST", f"{ROOT}/git/refs", ref="refs/heads/main", sha=first).json()["message"]
+        == "Reference already exists"
+    )
+    assert ask(github, "DELETE", path).status_code == 204
+    assert ask(github, "GET", f"{ROOT}/git/ref/heads/main").status_code == 404
+
+
+def test_it_runs_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    """It prints what a program needs to be pointed at it."""
+
+    def wait() -> None:
+        printed = capsys.readouterr().out
+        found = re.fullmatch(r"GITHUB_API_URL=(\S+) GITHUB_TOKEN=(\S+)\n", printed)
+        assert found is not None
+        answer = requests.get(
+            f"{found[1]}/repos/acme/phone/git/ref/heads/main",
+            headers={"Authorization": f"Bearer {found[2]}"},
+            timeout=5,
+        )
+        assert answer.status_code == 200
+
+    github_double.main(["acme/phone"], wait=wait)
