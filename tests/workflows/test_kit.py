@@ -142,6 +142,48 @@ def test_libraries_of_a_python_that_is_gone_are_made_again(
     assert python.readlink() == Path(sys.executable)
 
 
+def test_libraries_are_not_ready_while_they_are_made(
+    installer: Installer, lock: Path, tmp_path: Path
+) -> None:
+    """Not even where they once were: a job that is cut off now must not look finished."""
+    python = kit.libraries(lock, tmp_path)
+    python.unlink()
+    installer.fails = "--require-hashes"
+
+    with pytest.raises(kit.Refusal):
+        kit.libraries(lock, tmp_path)
+
+    assert not (python.parent.parent / "ready").exists()
+
+
+def test_another_python_has_libraries_of_its_own(
+    installer: Installer, lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wheels are made for one version."""
+    before = kit.libraries(lock, tmp_path)
+    monkeypatch.setattr(sys, "version", "3.99.0")
+
+    assert kit.libraries(lock, tmp_path) != before
+
+
+def test_another_version_of_the_kit_takes_the_place_of_the_first(
+    checkout: Path, processes: Processes
+) -> None:
+    """In a checkout that is used again, as on a machine of a team's own."""
+    kit.place(checkout, Path(sys.executable))
+    path = checkout / "pyproject.toml"
+    path.write_text(
+        '[project]\nname = "megtrim"\nversion = "99.0"\n'
+        '[project.scripts]\nmegtrim = "megtrim.cli.main:run"\n',
+        encoding="utf-8",
+    )
+
+    kit.place(checkout, Path(sys.executable))
+
+    site = checkout / ".venv" / "site"
+    assert [each.name for each in site.iterdir()] == ["megtrim-99.0.dist-info"]
+
+
 def test_the_launcher_runs_the_checkout(checkout: Path, processes: Processes) -> None:
     """Its own source, from any folder, whatever Python's variables say."""
     kit.place(checkout, Path(sys.executable))

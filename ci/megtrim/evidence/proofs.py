@@ -26,11 +26,19 @@ class Proof:
 
     def age_days(self, today: date) -> int:
         """Return how many days ago it was; one of tomorrow (clocks differ) is of today."""
-        return max(0, (today - date.fromisoformat(self.evidence.day)).days)
+        return max(0, self._days(today))
 
     def is_young(self, today: date, max_age_s: float) -> bool:
-        """Tell whether it may still be used."""
-        return self.age_days(today) * DAY_S <= max_age_s
+        """Tell whether it may still be used. One of the far future would never grow old: no."""
+        return self._days(today) >= -1 and self.age_days(today) * DAY_S <= max_age_s
+
+    def dated(self, today: date) -> Proof:
+        """Return it as one of today at the latest, whatever the device's clock said."""
+        day = min(self.evidence.day, today.isoformat())
+        return replace(self, evidence=replace(self.evidence, day=day))
+
+    def _days(self, today: date) -> int:
+        return (today - date.fromisoformat(self.evidence.day)).days
 
 
 def newest(entries: Iterable[Evidence]) -> dict[str, Proof]:

@@ -108,7 +108,7 @@ class Devices:
             if _severity(worst) == 0 and before and before.result.binding == worst[1].binding:
                 del kept[scenario]
             if worst[1].status is ScenarioStatus.PASS:
-                kept[scenario] = Proof(evidence=worst[0], result=worst[1])
+                kept[scenario] = Proof(evidence=worst[0], result=worst[1]).dated(self._today)
         return as_set(kept.values())
 
     def _worst(self, scenario: str) -> Found | None:
@@ -165,7 +165,9 @@ class Devices:
         if proof is not None:
             text += f"; last proof {_days(proof.age_days(self._today))} old"
             text += "" if same else ", of another program"
-        if proof is None or not same or proof.is_young(self._today, self._bundle.max_age_s):
+        # A device that stays away holds nobody up, until its newest word is too old: code that
+        # changes every day would else never be held to a device again.
+        if proof is None or proof.is_young(self._today, self._bundle.max_age_s):
             return Told(status=CheckStatus.UNVERIFIED, text=text, hint=_PENDING_HINT)
         allowed = _days(int(self._bundle.max_age_s // DAY_S))
         text += f", allowed are {allowed}"

@@ -13,6 +13,7 @@ import pytest
 from megtrim.cli import github_baseline
 from megtrim.errors import InfrastructureFailure, Interrupted, ProductFailure
 from megtrim.evidence.evidence import EvidenceSet, dump_set, read_set
+from megtrim.github.jobs import Patience
 from megtrim.midout.keepset import KeepSet, ScenarioRecord, build_keep_set, dump_keep_set
 from megtrim.midout.region import Region
 from megtrim.size.baseline import dump_sizes, load_sizes
@@ -182,6 +183,14 @@ def test_github_that_does_not_answer_blocks_nothing(job: Job) -> None:
     assert not (job.baseline() / "wanted.json").exists()
 
 
+def test_the_first_run_of_all_may_get_no_answer(job: Job) -> None:
+    """There is nothing to forget then."""
+    job.github.fail("GET", "/compare/", status=404)
+
+    assert find(job).status == 0
+    assert sorted(path.name for path in job.baseline().iterdir()) == ["evidence.json", "sizes.json"]
+
+
 def test_outside_of_a_job_find_says_what_lacks(job: Job) -> None:
     """A workflow that passes no token is wrong, and would find nothing for ever."""
     job.env.setenv("GITHUB_TOKEN", "")
@@ -320,14 +329,15 @@ def test_minutes_are_minutes(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
         raise failure
 
     monkeypatch.setattr("megtrim.cli.github_data.wait_for_jobs", waited)
-    arguments = ("--jobs", "3", "--pickup", "10", "--run", "120", "--name-prefix", "phone")
-    answer = job("wait", *arguments)
+    arguments = ("--pickup", "10.5", "--run", "120", "--name-prefix", "phone")
+    answer = job("wait", "--jobs", "3", *arguments)
+    job("wait", "--jobs", "2")
 
     assert (answer.status, job.outputs()) == (0, {"pending": "late"})
-    assert (seen[0].jobs, seen[0].pickup_s, seen[0].run_s, seen[0].prefix) == (
-        *(3, 600, 7200),
-        "phone",
-    )
+    assert seen == [
+        Patience(jobs=3, pickup_s=630, run_s=7200, prefix="phone"),
+        Patience(jobs=2, pickup_s=600, run_s=3600, prefix="device"),
+    ]
 
 
 def test_a_build_that_failed_names_no_jobs(job: Job) -> None:

@@ -171,8 +171,12 @@ def test_evidence_that_came_in_time_counts_though_others_are_late() -> None:
             "; last proof 15 days old, allowed are 14 days",
         ),
         (
-            *("2027-01-16", OTHER_BINDING, CheckStatus.UNVERIFIED),
-            "; last proof 15 days old, of another program",
+            *("2027-01-17", OTHER_BINDING, CheckStatus.UNVERIFIED),
+            "; last proof 14 days old, of another program",
+        ),
+        (
+            *("2027-01-16", OTHER_BINDING, CheckStatus.FAIL),
+            "; last proof 15 days old, of another program, allowed are 14 days",
         ),
     ],
 )
@@ -180,7 +184,7 @@ def test_evidence_that_came_in_time_counts_though_others_are_late() -> None:
 def test_the_last_proof_is_told_and_expires(
     day: str, binding: str, status: CheckStatus, told: str, silent: bool
 ) -> None:
-    """A dead device or a silent one alike; a proof of another program does not expire."""
+    """A dead device or a silent one alike; a proof of an earlier program expires as well."""
     lost = ran(result(status=ScenarioStatus.INFRASTRUCTURE, text="gone"))
     found = () if silent else (lost,)
     why = "the device job brought no result of it" if silent else "pixel-6: gone"
@@ -268,10 +272,12 @@ def test_evidence_of_another_build_says_nothing(other: Evidence) -> None:
 
 @pytest.mark.parametrize("name", ["emulated-any", "auto-any", "pixel-7"])
 def test_only_a_device_of_the_bundle_proves(name: str) -> None:
-    """An emulated run is no device's."""
+    """An emulated run is no device's, nor is one that hangs on no runner."""
     other = evidence(device=DeviceIdentity(name=name, kind="qemu", facts={}))
+    devices = (device(), device(name="auto-any", runner=False))
+    what = bundle(scenarios=(scenario(id=RESNET),), devices=devices)
 
-    assert only(seen(other)).status is CheckStatus.UNVERIFIED
+    assert only(seen(other, bundle=what)).status is CheckStatus.UNVERIFIED
 
 
 def test_a_device_proves_for_its_own_class() -> None:
@@ -350,6 +356,13 @@ def test_new_proofs_take_the_place_of_old_ones() -> None:
 
     stays = evidence(result(scenario="gone/s@any"), day="2026-01-01")
     assert joined.proofs.entries == (stays, evidence())
+
+
+def test_a_proof_that_is_handed_on_has_the_day_of_the_verdict() -> None:
+    """Where the device's clock is ahead."""
+    joined = join(passing(), seen(evidence(day="2099-01-01")))
+
+    assert joined.proofs.entries == (evidence(day=DAY),)
 
 
 @pytest.mark.parametrize(

@@ -41,17 +41,27 @@ def test_what_did_not_pass_is_no_proof() -> None:
     [
         ("2027-01-31", 0, True),
         ("2027-02-01", 0, True),
+        ("2027-02-02", 0, False),
         ("2027-01-30", 1, True),
         ("2027-01-17", 14, True),
         ("2027-01-16", 15, False),
     ],
 )
 def test_a_proof_grows_old(day: str, age: int, young: bool) -> None:
-    """In whole days; one of tomorrow is of today, because clocks differ."""
+    """In whole days. One of tomorrow is of today, because clocks differ; no other future is."""
     proof = Proof(evidence=evidence(day=day), result=result())
 
     assert proof.age_days(TODAY) == age
     assert proof.is_young(TODAY, 14 * 86_400.0) is young
+
+
+def test_a_proof_is_of_today_at_the_latest() -> None:
+    """A device whose clock is wrong must not prove for ever."""
+    ahead = Proof(evidence=evidence(day="2099-01-01"), result=result())
+    behind = Proof(evidence=evidence(day="2027-01-30"), result=result())
+
+    assert ahead.dated(TODAY) == Proof(evidence=evidence(), result=result())
+    assert behind.dated(TODAY) == behind
 
 
 def test_a_set_is_ordered_by_class_device_and_day() -> None:

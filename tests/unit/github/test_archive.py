@@ -83,6 +83,21 @@ def test_a_name_stays_inside(name: str, said: str, tmp_path: Path) -> None:
     assert refusal(entry(name), tmp_path / "new").endswith(f": {said}")
 
 
+def test_the_longest_names_fit(tmp_path: Path) -> None:
+    """200 bytes between two slashes, 400 characters in all; one more does not."""
+    part, whole = "ä" * 100, "/".join(["a" * 199, "b" * 200])
+
+    assert unpack(entry(part), tmp_path / "one", source="it") == (part,)
+    assert unpack(entry(whole), tmp_path / "two", source="it") == (whole,)
+    assert refusal(entry(f"{part}a"), tmp_path / "new").endswith("a name that is too long")
+    assert refusal(entry(f"a{whole}"), tmp_path / "new").endswith("a name that is too long")
+
+
+def test_folders_above_are_made(tmp_path: Path) -> None:
+    """The caller need not."""
+    assert unpack(entry("a"), tmp_path / "x" / "y", source="it") == ("a",)
+
+
 def test_what_is_hidden_behind_a_nul_counts(tmp_path: Path) -> None:
     """The library cuts names at a NUL: the whole name is judged."""
     data = entry("good.txt~evil").replace(b"~", b"\x00")
@@ -140,11 +155,12 @@ def test_a_folder_may_be_named_after_what_is_in_it(tmp_path: Path) -> None:
     assert unpack(stream.getvalue(), tmp_path / "new", source="the archive") == ("a/b",)
 
 
-def test_a_secret_entry_is_refused(tmp_path: Path) -> None:
-    """Nobody gives its password."""
+@pytest.mark.parametrize("flag", [0x1, 0x40, 0x2000])
+def test_a_secret_entry_is_refused(flag: int, tmp_path: Path) -> None:
+    """Nobody gives its password, in whatever way it is encrypted."""
     data = bytearray(entry("name"))
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-        data[data.index(signature) + offset] |= 1
+        struct.pack_into("<H", data, data.index(signature) + offset, flag)
 
     assert refusal(bytes(data), tmp_path / "new") == "the archive: 'name': encrypted"
 

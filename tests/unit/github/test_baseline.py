@@ -100,6 +100,7 @@ def test_what_the_merge_base_stored_is_the_baseline(team: Team) -> None:
         evidence=PROOFS,
     )
     assert team.find().rebuild == ""
+    assert team.github.journal[0].query == {"per_page": "1"}
     assert [str(call) for call in team.github.journal[:5]] == [
         f"GET /repos/acme/phone/compare/{team.later}...{team.head}",
         "GET /repos/acme/phone/actions/artifacts",

@@ -142,6 +142,14 @@ def test_names_mention_nobody() -> None:
     assert said.count("@torvalds") == said.count("`m/s@torvalds`") == 2
 
 
+def test_forty_regions_are_all_listed() -> None:
+    """One more is counted."""
+    forty = tuple(Region("x", (n,)) for n in range(40))
+
+    assert "more added" not in text(None, keep(record("s", *forty)))
+    assert "\n- … and 1 more added\n" in text(None, keep(record("s", *forty, A)))
+
+
 def test_ten_thousand_regions_fit() -> None:
     """What is left out is counted."""
     wide = tuple(Region(f"tag_{n}", ("very::long::" + "n" * 60, n)) for n in range(60))

@@ -40,6 +40,7 @@ def built(
     *,
     config: str = CONFIG,
     programs: Mapping[str, str] = PROGRAMS,
+    keep: str = KEEP,
     devices: Mapping[str, FakeDevice] | None = None,
     **changes: Any,
 ) -> Context:
@@ -58,7 +59,7 @@ def built(
     )
     for task, text in programs.items():
         _finish(made, task, "bin/load_and_run", text)
-    _finish(made, HEADER, "keepset.json", KEEP)
+    _finish(made, HEADER, "keepset.json", keep)
     return made
 
 

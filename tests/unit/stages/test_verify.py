@@ -1,0 +1,111 @@
+"""The stage `verify`: what it rests on, and the profile build that only a bad end needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from megtrim.config.scenarios import all_scenarios
+from megtrim.evidence.bundle import binding
+from megtrim.midout.keepset import KeepSet, dump_keep_set
+from megtrim.midout.region import Region
+from megtrim.midout.trace import Trace
+from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, Stage, Task
+from megtrim.stages import verify
+from megtrim.stages.context import Context
+from megtrim.stages.scenarios import record_of
+from megtrim.store import Folder
+from unit.stages.built import PROGRAMS, built
+from unit.stages.fake_device import GOOD, TRAPS, FakeDevice
+
+Make = Callable[[str], Folder | None]
+
+
+def opened(folder: Path, reduced: str, *, profile: bool) -> tuple[Context, Task]:
+    """Return a context whose keep set was traced with what the scenario is now."""
+    (folder / "first").mkdir()
+    first = built(folder / "first")
+    scenario = next(all_scenarios(first.loaded.config))
+    trace = Trace(regions=(Region("kern", (1,)),), sha256="b" * 64)
+    record = record_of(scenario, first, trace)
+    keep = KeepSet(generation=20220507, scenarios=(record,), operators=None)
+    programs = {PLAIN: GOOD, REDUCED: reduced} | ({PROFILE: PROGRAMS[PROFILE]} if profile else {})
+    (folder / "second").mkdir()
+    made = built(folder / "second", programs=programs, keep=dump_keep_set(keep))
+    task = Task(stage=Stage.VERIFY, name=scenario.id, needs=(), scenario=scenario)
+    return made, task
+
+
+def work(context: Context, task: Task, folder: Path) -> tuple[dict[str, Any], list[str]]:
+    """Verify; return the result and the names of what lies in the stage's folder."""
+    to = folder / "work"
+    to.mkdir()
+    found = verify.work(task, context, to)
+    return found, sorted(path.name for path in to.iterdir())
+
+
+def test_a_result_says_what_it_is_bound_to(tmp_path: Path) -> None:
+    """The binding is that of its inputs; device and day stand beside it."""
+    context, task = opened(tmp_path, GOOD, profile=False)
+    found, left = work(context, task, tmp_path)
+
+    assert found["binding"] == binding(verify.inputs(task, context))
+    assert (found["scenario"], found["day"]) == ("m/s@any", "2027-01-31")
+    assert found["device"] == {"name": "here", "kind": "fake", "facts": {"model": "Pixel 6"}}
+    assert (found["status"], found["exit code"]) == ("pass", 0)
+    assert left == ["plain", "plain.log", "reduced", "reduced.log"]
+
+
+def test_inputs_name_no_profile_build(tmp_path: Path) -> None:
+    """It explains an end and does not change one, so it need not be there."""
+    context, task = opened(tmp_path, GOOD, profile=False)
+    named = verify.inputs(task, context)
+
+    assert {"plain", "reduced", "keep set", "tolerance", "model", "device kind"} <= named.keys()
+    assert not any("profile" in label for label in named)
+
+
+def test_a_bad_end_asks_for_the_profile_build(tmp_path: Path) -> None:
+    """It is made then, and names what is missing."""
+    context, task = opened(tmp_path, TRAPS, profile=True)
+    profile = context.done.pop(PROFILE)
+    asked: list[str] = []
+
+    def make(task_id: str) -> Folder | None:
+        asked.append(task_id)
+        return profile
+
+    found, left = work(replace(context, make=make), task, tmp_path)
+
+    assert asked == [PROFILE]
+    assert (found["status"], found["missing regions"]) == ("trap", ["kern<7>"])
+    assert "profile.log" in left
+
+
+@pytest.mark.parametrize("make", [None, lambda _: None])
+def test_a_bad_end_without_a_profile_build_is_told(tmp_path: Path, make: Make | None) -> None:
+    """It failed, or nobody can make it."""
+    context, task = opened(tmp_path, TRAPS, profile=False)
+    found, _ = work(replace(context, make=make), task, tmp_path)
+
+    assert (found["status"], found["missing regions"]) == ("trap", [])
+    assert found["text"].startswith("it trapped; no profile build is at hand")
+
+
+def test_a_good_end_asks_for_nothing(tmp_path: Path) -> None:
+    """A profile build takes as long as a plain one."""
+
+    def make(task_id: str) -> Folder | None:
+        raise AssertionError(task_id)
+
+    context, task = opened(tmp_path, GOOD, profile=False)
+    found, _ = work(replace(context, make=make), task, tmp_path)
+    device = context.devices["any"]
+
+    assert found["status"] == "pass"
+    assert isinstance(device, FakeDevice)
+    assert len(device.runs) == 2
