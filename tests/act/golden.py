@@ -1,6 +1,7 @@
 """Comments of real runs against files, without what differs between compilers, days and runs.
 
-``MEGTRIM_GOLDEN=write`` in the environment of the tests writes the files anew.
+``MEGTRIM_GOLDEN=write`` in the environment of the tests writes the files anew;
+``MEGTRIM_COMMENTS=FOLDER`` keeps the comments there as they were, for a picture of one.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parents[1] / "data" / "comments-act"
 VARIABLE = "MEGTRIM_GOLDEN"
+KEEP_VARIABLE = "MEGTRIM_COMMENTS"
 
 _SIZE = r"\d[\d,]*(?:\.\d+)? (?:B|KiB|MiB)\b"
 _REPLACED = (
@@ -20,6 +22,15 @@ _REPLACED = (
     (r"\| \d[\d,]+ \| SIZE \|", "| BYTES | SIZE |"),
     (r"\d+(?:\.\d+)?%", "SHARE"),
     (r"\b\d+(?:\.\d+)? s\b", "TIME"),
+    (r"\b\d+\.\d+ ?ms\b", "TIME"),
+    (r"\[\d\d \d\d:\d\d:\d\d @", "[DAY TIME @"),
+    # A lane may begin before midnight and end after it.
+    (r"\b(?:today|yesterday|1 day ago)\b", "DAY"),
+    (r"last proof [01] days? old", "last proof DAY old"),
+    # Programs grow by pages: a small change may cost nothing with another compiler.
+    (r"(?:[+-]SIZE|no change) against", "CHANGE against"),
+    (r"\| [+-]?SIZE \(SIZE allowed\) \|", "| CHANGE (SIZE allowed) |"),
+    (r"\| SHARE \| [+-]?SIZE \|  \|", "| SHARE | CHANGE |  |"),
     (r"`[^`]*g\+\+[^`]*`", "`COMPILER`"),
     (r"`[a-z0-9_]+-linux-gnu`", "`TARGET`"),
     (r"machine: [a-z0-9_]+", "machine: MACHINE"),
@@ -30,12 +41,14 @@ def normal(body: str) -> str:
     """Return a comment without sizes of a compiler, digests, times and machines."""
     for pattern, word in _REPLACED:
         body = re.sub(pattern, word, body)
-    return body
+    return body.rstrip("\n") + "\n"
 
 
 def check(name: str, body: str) -> None:
     """Hold a comment against its file."""
     file = FOLDER / f"{name}.md"
+    if os.environ.get(KEEP_VARIABLE):
+        Path(os.environ[KEEP_VARIABLE], file.name).write_text(body, encoding="utf-8")
     if os.environ.get(VARIABLE) == "write":
         FOLDER.mkdir(parents=True, exist_ok=True)
         file.write_text(normal(body), encoding="utf-8")

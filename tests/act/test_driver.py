@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from act.driver.actions import stand_ins
+from act.driver.forge import BAIT, HOSTILE_TITLE
 from act.driver.git import Remote
 from act.driver.journal import Journal
 from act.driver.runner import HOSTED, Act, Run
@@ -39,7 +40,7 @@ def run(
         folder = root / name / ".github" / "workflows"
         folder.mkdir(parents=True)
         (folder / f"{name}.yml").write_text(yaml.safe_dump(content), encoding="utf-8")
-    (root / "event.json").write_text(json.dumps({"title": "$(exit 1)"}), encoding="utf-8")
+    (root / "event.json").write_text(json.dumps({"title": HOSTILE_TITLE}), encoding="utf-8")
     return act.run(
         "push",
         folder=root / "caller",
@@ -116,6 +117,18 @@ def test_a_job_that_no_runner_takes_is_seen(act: Act, tmp_path: Path) -> None:
     }
     online = run(act, tmp_path / "online", {"device": device}, runners=("self-hosted",))
     assert online.conclusions == {"device arm64 1/2": "success", "device arm64 2/2": "success"}
+
+
+def test_the_bait_is_taken_by_a_workflow_that_trusts_a_title(act: Act, tmp_path: Path) -> None:
+    """Else the story, which holds no such workflow, would prove nothing."""
+    bait = Path(act.home["HOME"], BAIT)
+    careful = {"name": "Say", "run": 'echo "$TITLE"', "env": {"TITLE": "${{ github.event.title }}"}}
+    run(act, tmp_path / "careful", {"build": {"steps": [careful]}})
+    assert not bait.exists()
+    careless = {"name": "Say", "run": 'echo "${{ github.event.title }}"'}
+    run(act, tmp_path / "careless", {"build": {"steps": [careless]}})
+    assert bait.exists()
+    bait.unlink()
 
 
 def test_the_journal_tells_when_jobs_begin_and_end() -> None:

@@ -5,19 +5,20 @@ Each step rests on those before it; whichever test is asked for, they run first.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zipfile
-from typing import Any
+from pathlib import Path
 
 import pytest
 
 from act import golden, stranger
-from act.driver.forge import HOSTILE_BRANCH
+from act.driver.forge import BAIT, HOSTILE_BRANCH
 from act.driver.runner import Run
-from act.world import DEVICE_JOB, HOSTED_JOBS, WITH_DEVICE, Chapter, World
+from act.world import DEVICE_JOB, HOSTED_JOBS, WITH_DEVICE, Chapter, World, content
 from support.megtrim_cli import SAMPLE
 
-pytestmark = pytest.mark.xdist_group("act")
+pytestmark = pytest.mark.xdist_group("act-story")
 
 PROPOSAL = "megtrim/keepset"
 REFRESH_JOBS = dict.fromkeys(("build", DEVICE_JOB, "keep set", "propose"), "success")
@@ -104,12 +105,6 @@ def checked(world: World, refreshed: Run) -> Chapter:
     return world.chapter(number, run)
 
 
-def content(run: Run, artifact: str, name: str) -> Any:
-    """Return a JSON file of an artifact."""
-    with zipfile.ZipFile(run.artifacts[artifact]) as archive:
-        return json.loads(archive.read(name))
-
-
 def test_the_first_pull_request_has_no_baseline(first: Chapter) -> None:
     """It is built, verified here and on the device, and says that there is nothing to compare."""
     assert first.run.conclusions == WITH_DEVICE
@@ -117,7 +112,27 @@ def test_the_first_pull_request_has_no_baseline(first: Chapter) -> None:
     golden.check("first", first.body)
     report = content(first.run, "megtrim-report", "verdict.json")
     assert (report["verdict"], report["scenarios"][0]["status"]) == ("pass", "pass")
-    assert first.run.jobs["verdict"].summary != ""
+    assert list(first.run.artifacts) == [
+        "megtrim-bundle",
+        "megtrim-evidence-desk-1",
+        "megtrim-proofs",
+        "megtrim-report",
+        "megtrim-results",
+    ]
+
+
+def test_jobs_hand_on_what_they_say(first: Chapter) -> None:
+    """The device takes the bundle by its digest; the summary has the comment's own text."""
+    outputs = first.run.jobs["build"].outputs
+    with zipfile.ZipFile(first.run.artifacts["megtrim-bundle"]) as archive:
+        digest = hashlib.sha256(archive.read("bundle.json")).hexdigest()
+    assert (outputs["bundle-sha256"], outputs["device-jobs"]) == (digest, "1")
+    (leg,) = json.loads(outputs["device"])["include"]
+    assert leg["artifact"] == "megtrim-evidence-desk-1"
+    text, _, marker = first.body.rstrip("\n").rpartition("\n")
+    assert marker == "<!-- megtrim:report:v1:megtrim.yaml -->"
+    for job in ("verdict", "late"):
+        assert first.run.jobs[job].summary.strip() == text.strip()
 
 
 def test_the_default_branch_stores_its_baseline(stored: Run) -> None:
@@ -137,8 +152,10 @@ def test_a_change_within_budget_passes(world: World, within: Chapter) -> None:
     assert within.run.conclusions == WITH_DEVICE
     assert within.run.rc == 0
     golden.check("within", within.body)
-    assert not list(world.forge.root.rglob("pwned*"))
-    assert "pwned" not in within.body
+    (budget,) = content(within.run, "megtrim-report", "verdict.json")["budgets"]
+    assert 4096 <= budget["growth_bytes"] <= 8192
+    assert not Path(world.forge.act.home["HOME"], BAIT).exists()
+    assert BAIT not in within.body + within.run.jobs["verdict"].summary
 
 
 def test_a_change_of_words_takes_no_device(untouched: Chapter) -> None:

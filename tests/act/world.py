@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import zipfile
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,3 +70,9 @@ class World:
         comments = self.forge.api.comments.values()
         own = tuple(dict(each) for each in comments if each["number"] == number)
         return Chapter(number=number, run=run, comments=own)
+
+
+def content(run: Run, artifact: str, name: str) -> Any:
+    """Return a JSON file of an artifact."""
+    with zipfile.ZipFile(run.artifacts[artifact]) as archive:
+        return json.loads(archive.read(name))

@@ -16,13 +16,18 @@ from act.driver.git import Remote, copy_tree
 from act.driver.journal import Job
 from act.driver.runner import DEVICE, HOSTED, Act, Run
 from support.github_double import GithubDouble
-from support.github_state import Commit, Repository
+from support.github_state import FORK_ID, Commit, Repository
 from support.megtrim_cli import ROOT
 
 KIT = "kit/megtrim"
 STRANGER = "stranger/vision-app"
-HOSTILE_BRANCH = 'faster";touch${IFS}pwned;#<img>`id`'
-HOSTILE_TITLE = 'Faster $(touch pwned) `touch pwned` "; touch pwned; # <img src=x> @everyone ]]>'
+FORK = "mallory/vision-app"
+BAIT = "pwned"
+"""A file that appears in the home of the jobs' user where a name was taken for code."""
+HOSTILE_BRANCH = 'faster";touch${IFS}$HOME/pwned;#<img>`touch${IFS}$HOME/pwned`'
+HOSTILE_TITLE = (
+    '$(touch $HOME/pwned) `touch $HOME/pwned` "; touch $HOME/pwned; # <img src=x> @all ]]>'
+)
 _NOT_IN_THE_KIT = ("tests/", "docs/", "benchmarks/", "tools/")
 
 
@@ -86,12 +91,13 @@ class Forge:
         pull["state"] = "closed"
         return sha
 
-    def run_pull(self, number: int, **more: Any) -> Run:
-        """Run the size check for a pull request."""
+    def run_pull(self, number: int, *, fork: bool = False, **more: Any) -> Run:
+        """Run the size check for a pull request; ``fork``: it comes from a copy elsewhere."""
         pull = self.api.pulls[number]
         branch, head = pull["head"]["ref"], self.api.heads[pull["head"]["ref"]]
         base = self.api.heads["main"]
         merged = self.code.merge(base, head, ref=f"refs/pull/{number}/merge")
+        home = {**self._about(), "id": FORK_ID, "full_name": FORK} if fork else self._about()
         event = {
             "action": "synchronize",
             "number": number,
@@ -101,7 +107,7 @@ class Forge:
                 "body": HOSTILE_TITLE,
                 "draft": False,
                 "user": {"login": "mallory"},
-                "head": {"ref": branch, "sha": head, "label": branch, "repo": self._about()},
+                "head": {"ref": branch, "sha": head, "label": branch, "repo": home},
                 "base": {"ref": "main", "sha": base, "repo": self._about()},
             },
         }

@@ -30,6 +30,7 @@ class Job:
     steps: dict[str, str] = field(default_factory=dict)
     """Name of each step that ran, and how it ended."""
     outputs: dict[str, str] = field(default_factory=dict)
+    """What its steps wrote, the last of each name."""
     summary: str = ""
     annotations: list[tuple[str, str]] = field(default_factory=list)
     """Level and text."""

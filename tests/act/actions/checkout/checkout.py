@@ -6,8 +6,11 @@ import os
 import shutil
 import subprocess  # noqa: TID251 - runs on its own, without the package
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
+
+DELAY_S = 25.0
 
 
 def main(env: Mapping[str, str]) -> int:
@@ -15,7 +18,10 @@ def main(env: Mapping[str, str]) -> int:
     if env["IN_PERSIST"] != "false":
         sys.stdout.write("::error::the kit never leaves a token in a checkout\n")
         return 1
-    if env.get("MEGTRIM_STAND_IN_FAULT") == f"{env['GITHUB_JOB']} checkout {env['IN_PATH']}":
+    this = f"{env['GITHUB_JOB']} checkout {env['IN_PATH']}"
+    if env.get("MEGTRIM_STAND_IN_DELAY") == this:
+        time.sleep(DELAY_S)
+    if env.get("MEGTRIM_STAND_IN_FAULT") == this:
         sys.stdout.write("::error::The runner has received a shutdown signal\n")
         return 1
     workspace = Path(env["GITHUB_WORKSPACE"]).resolve()
