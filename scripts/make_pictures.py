@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Write docs/images/comment.png: the comment of a real run, as GitHub's own renderer sets it.
+
+    MEGTRIM_COMMENTS=FOLDER pytest tests/act/test_story.py
+    python scripts/make_pictures.py FOLDER/trapped.md
+
+Needs chromium, chromedriver, a font with emoji (fonts-noto-color-emoji) and the requirements of
+the tests. Fonts and browser differ from machine to machine, so the picture is looked at before
+it is committed, and no test compares it.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import cmarkgfm
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+
+ROOT = Path(__file__).resolve().parent.parent
+PICTURE = ROOT / "docs" / "images" / "comment.png"
+
+_PAGE = """<!doctype html><meta charset="utf-8"><style>
+body {{ margin: 0; padding: 16px; background: #fff; width: 900px; color: #1f2328;
+  font: 14px/1.5 "Noto Sans", "DejaVu Sans", sans-serif; }}
+article {{ border: 1px solid #d1d9e0; border-radius: 6px; overflow: hidden; }}
+header {{ background: #f6f8fa; border-bottom: 1px solid #d1d9e0; padding: 8px 16px; }}
+main {{ padding: 0 16px 12px; }}
+h2 {{ font-size: 1.5em; border-bottom: 1px solid #d1d9e0; padding-bottom: .3em; }}
+h3 {{ font-size: 1.15em; }}
+table {{ border-collapse: collapse; }}
+th, td {{ border: 1px solid #d1d9e0; padding: 4px 10px; }}
+code {{ background: #eff1f3; border-radius: 6px; padding: .15em .4em;
+  font: 85% "DejaVu Sans Mono", monospace; }}
+pre {{ background: #f6f8fa; border-radius: 6px; padding: 12px; overflow: hidden; }}
+pre code {{ background: none; padding: 0; }}
+details {{ margin: 8px 0; }}
+</style><article><header><b>github-actions</b> <small>bot</small></header>
+<main>{}</main></article>"""
+
+
+def main(comment: Path) -> int:
+    """Render the comment, open its first folded part, take the picture."""
+    body = cmarkgfm.github_flavored_markdown_to_html(
+        comment.read_text(encoding="utf-8"), options=cmarkgfm.cmark.Options.CMARK_OPT_UNSAFE
+    )
+    options = webdriver.ChromeOptions()
+    for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars", "--disable-gpu"):
+        options.add_argument(argument)
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder, "comment.html")
+        page.write_text(_PAGE.format(body.replace("<details>", "<details open>", 1)), "utf-8")
+        driver = webdriver.Chrome(options=options)
+        try:
+            driver.set_window_size(960, 2400)
+            driver.get(page.as_uri())
+            driver.find_element(By.TAG_NAME, "body").screenshot(str(PICTURE))
+        finally:
+            driver.quit()
+    sys.stdout.write(f"wrote {PICTURE.relative_to(ROOT)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
