@@ -127,9 +127,11 @@ def libraries(lock: Path, root: Path) -> Path:
     Two jobs at once: the second waits for the first, and finds what it made.
     """
     base = os.path.realpath(sys.executable)
-    key = hashlib.sha256(b"\0".join((lock.read_bytes(), sys.version.encode(), base.encode())))
-    folder = root / key.hexdigest()[:20]
     root.mkdir(parents=True, exist_ok=True)
+    root = root.resolve()  # programs of an environment name its folder: a link may lead elsewhere
+    bound = (sys.version, base, str(root))
+    key = hashlib.sha256(b"\0".join((lock.read_bytes(), *(text.encode() for text in bound))))
+    folder = root / key.hexdigest()[:20]
     with _locked(root / f"{folder.name}.lock"):
         python = folder / "bin" / "python"
         if not (folder / READY).exists() or not _starts(python):

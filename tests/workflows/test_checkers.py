@@ -13,6 +13,7 @@ from workflows.documents import ROOT
 
 ZIZMOR = (
     *("zizmor", "--offline", "--persona=auditor", "--strict-collection", "--no-progress"),
+    "--color=never",
     "--no-exit-codes",
 )
 CALLERS = Callers(

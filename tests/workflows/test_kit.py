@@ -87,6 +87,28 @@ def test_libraries_are_installed_by_hash_and_once(
     ]
 
 
+def test_a_link_to_the_cache_may_go_away(installer: Installer, lock: Path, tmp_path: Path) -> None:
+    """Programs of an environment name its folder, so it is made where the link leads."""
+    (tmp_path / "kept").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "kept")
+    found = kit.libraries(lock, link)
+    link.unlink()
+
+    assert found.exists()
+    assert kit.libraries(lock, tmp_path / "kept") == found
+    assert len(installer.calls) == 2
+
+
+def test_another_place_has_libraries_of_its_own(
+    installer: Installer, lock: Path, tmp_path: Path
+) -> None:
+    """An environment that was moved would start programs by its old folder."""
+    before = kit.libraries(lock, tmp_path / "here")
+
+    assert kit.libraries(lock, tmp_path / "there").parents[1].name != before.parents[1].name
+
+
 def test_another_lock_has_other_libraries(installer: Installer, lock: Path, tmp_path: Path) -> None:
     """A folder never changes what it holds."""
     before = kit.libraries(lock, tmp_path)

@@ -52,8 +52,11 @@ def execute(order: Order, *, quiet: bool) -> int:
         msg = f"device {asked.name} is of kind {asked.kind}: the bundle's programs would run here"
         hint = f"if this machine may run them, set {HOST_VARIABLE}=yes in the runner's environment"
         raise InputError(msg, hint=hint)
-    _prepare(order.to)
     scenarios = order.shard.of(sorted(bundle.of_class(order.cpu_class), key=lambda each: each.id))
+    if len(scenarios) > bounds.MOST_RESULTS:
+        msg = f"--shard {order.shard}: found {len(scenarios)} scenarios in this part"
+        raise InputError(msg, hint=f"make more parts: a job runs at most {bounds.MOST_RESULTS}")
+    _prepare(order.to)
     _describe(console, bundle, asked, len(scenarios))
     quiet_processes = Processes(
         {name: value for name, value in processes.env.items() if name in _PASSED_ON}

@@ -11,7 +11,15 @@ import click
 from megtrim.cli import device_job, final
 from megtrim.cli.known import proofs_option, read_proofs
 from megtrim.cli.output import show
-from megtrim.cli.setup import Options, common, describe, open_context, open_processes
+from megtrim.cli.setup import (
+    Options,
+    committed_option,
+    common,
+    describe,
+    open_context,
+    open_processes,
+    today_option,
+)
 from megtrim.errors import EXIT_PASS, InputError, worst
 from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, Purpose
 from megtrim.evidence.told import Pending
@@ -24,12 +32,7 @@ from megtrim.store import sha256_file
 _PATH = click.Path(path_type=Path)
 _RESTS_ON = {Purpose.VERIFY: (PLAIN, REDUCED), Purpose.TRACE: (PLAIN, PROFILE)}
 
-_today = click.option(
-    "--today",
-    type=click.DateTime(["%Y-%m-%d"]),
-    callback=lambda _context, _option, value: value.date() if value else None,
-    help="The day of the evidence, against which proofs are judged; else the clock's.",
-)
+_today = today_option("The day of the evidence, against which proofs are judged; else the clock's.")
 
 
 @click.group()
@@ -45,7 +48,7 @@ Examples:
 """
 )
 @common
-@click.option("--committed", is_flag=True, help="Use the committed keep set; trace nothing.")
+@committed_option
 @click.option("--traces", is_flag=True, help="Ask for traces, of all scenarios.")
 @proofs_option
 @click.option("--to", type=_PATH, required=True, metavar="DIR", help="A new or empty folder.")

@@ -17,7 +17,7 @@ from megtrim.cli.known import read_proofs
 from megtrim.cli.output import show
 from megtrim.cli.page import COMMENT_FILE, read_page
 from megtrim.cli.setup import open_console
-from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError
+from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
 from megtrim.evidence import bounds
 from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, read_bundle
 from megtrim.evidence.ending import ENDING_FILE, EarlyEnding, dump_ending, parse_ending
@@ -71,12 +71,34 @@ def links(env: Mapping[str, str], run_url: str, artifact: str) -> Links:
 
 
 def execute(order: Order, where: Links) -> int:
-    """Write the report; the exit status says whether that could be done."""
+    """Write the report; the exit status says whether that could be done.
+
+    What keeps it from being written is left in its place, for the gate and the comment.
+    """
     path = order.verdict / VERDICT_FILE if order.verdict.is_dir() else order.verdict
+    _expect_apart(order, path.parent)
     _clear(order.to)
-    if not path.is_file():
-        _write_ending(order.to, path.parent / ENDING_FILE, where)
-        return EXIT_PASS
+    try:
+        if path.is_file():
+            _join(order, path, where)
+        else:
+            _write_ending(order.to, _ended(path.parent / ENDING_FILE), where)
+    except MegtrimError as error:
+        ending = EarlyEnding(exit=error.exit_code, message=error.message, hint=error.hint)
+        _write_ending(order.to, ending, where)
+        raise
+    return EXIT_PASS
+
+
+def _expect_apart(order: Order, results: Path) -> None:
+    """Refuse a report in the folder of what it is made from: it is cleared first."""
+    given = [results, *order.folders, *([order.proofs.parent] if order.proofs else [])]
+    if order.to.resolve() in [each.resolve() for each in given]:
+        msg = f"--to {order.to}: found what the report is to be made from, expected another folder"
+        raise InputError(msg, hint="name a new folder with --to")
+
+
+def _join(order: Order, path: Path, where: Links) -> None:
     verdict = parse_verdict(bounds.read_text(path, hint=_HINT), source=str(path))
     evidence, problems = _read_all(order.folders)
     joined = join(
@@ -92,7 +114,6 @@ def execute(order: Order, where: Links) -> int:
     )
     _write(joined, order.to, path.parent / SIZES_FILE, where)
     show(f"{joined.verdict.verdict}: {bounds.clean_line(joined.verdict.headline)}")
-    return EXIT_PASS
 
 
 def _bundle(folder: Path | None) -> Bundle | None:
@@ -138,16 +159,19 @@ def _write(joined: Joined, to: Path, sizes: Path, where: Links) -> None:
     write_atomically(to / VERDICT_FILE, to_json(joined.verdict))
 
 
-def _write_ending(to: Path, left: Path, where: Links) -> None:
-    """Write what is known of a build without a verdict: why it ended, or that it left nothing."""
+def _ended(left: Path) -> EarlyEnding:
+    """Return why a build has no verdict, as far as it left word."""
     if left.is_file():
-        ending = parse_ending(bounds.read_text(left, hint=_HINT), source=str(left))
-    else:
-        ending = EarlyEnding(
-            exit=InfrastructureFailure.exit_code,
-            message=NOTHING_LEFT,
-            hint="look at the build job, and run it again",
-        )
+        return parse_ending(bounds.read_text(left, hint=_HINT), source=str(left))
+    return EarlyEnding(
+        exit=InfrastructureFailure.exit_code,
+        message=NOTHING_LEFT,
+        hint="look at the build job, and run it again",
+    )
+
+
+def _write_ending(to: Path, ending: EarlyEnding, where: Links) -> None:
+    """Write the report of a run without a verdict."""
     write_atomically(to / ENDING_FILE, dump_ending(ending))
     text = read_page(to, config="", links=where).text
     write_atomically(to / COMMENT_FILE, text)

@@ -14,6 +14,7 @@ from megtrim.cli.matrix import show_matrix
 from megtrim.cli.output import show
 from megtrim.cli.setup import Options, describe, open_context, trimming
 from megtrim.errors import EXIT_PASS
+from megtrim.evidence.bounds import MOST_RESULTS
 from megtrim.plan.graph import tasks
 from megtrim.plan.matrix import PER_JOB
 from megtrim.plan.why import State, Step
@@ -35,7 +36,7 @@ Examples:
 @proofs_option
 @click.option(
     "--per-job",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MOST_RESULTS),
     default=PER_JOB,
     show_default=True,
     help="Scenarios that one device job runs.",

@@ -27,7 +27,7 @@ from megtrim.evidence.given import read_traces
 from megtrim.loadrun.arguments import check_arguments
 from megtrim.process import Processes
 from megtrim.recipe import Toolchain
-from megtrim.stages import header
+from megtrim.stages import bundling, header
 from megtrim.stages.context import Context
 from megtrim.store import Store
 
@@ -54,6 +54,21 @@ class Options:
         return self.out.resolve()
 
 
+def today_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return ``--today``, a day instead of the clock's."""
+    return click.option(
+        "--today",
+        type=click.DateTime(["%Y-%m-%d"]),
+        callback=lambda _context, _option, value: value.date() if value else None,
+        help=help_text,
+    )
+
+
+committed_option = click.option(
+    "--committed", is_flag=True, help="Use the committed keep set; trace nothing."
+)
+
+
 def common(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that are the same everywhere."""
     path = click.Path(path_type=Path)
@@ -76,12 +91,7 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--engine", type=path, help="Engine checkout, instead of engine.source."),
             click.option("--jobs", "-j", type=click.IntRange(1, 1024), help="Parallel compilers."),
             click.option("--quiet", "-q", is_flag=True, help="Only warnings and results."),
-            click.option(
-                "--today",
-                type=click.DateTime(["%Y-%m-%d"]),
-                callback=lambda _context, _option, value: value.date() if value else None,
-                help="The day that waivers and proofs are judged against; else the clock's.",
-            ),
+            today_option("The day that waivers and proofs are judged against; else the clock's."),
         )
     ):
         command = option(command)
@@ -90,16 +100,13 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def trimming(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add :func:`common` options and those that say what a trim rests on."""
-    committed = click.option(
-        "--committed", is_flag=True, help="Use the committed keep set; trace nothing."
-    )
     baseline = click.option(
         "--baseline",
         type=click.Path(path_type=Path),
         metavar="FILE",
         help="A sizes.json that growth is held against, instead of `baseline`.",
     )
-    return common(committed(baseline(command)))
+    return common(committed_option(baseline(command)))
 
 
 def open_console(*, quiet: bool) -> Console:
@@ -133,7 +140,7 @@ def open_context(options: Options, *, accept: bool = False) -> Context:
     toolchain = toolchains.find(loaded.config.toolchain.kind, processes, emulated=emulated)
     out = options.results
     jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
-    return Context(
+    context = Context(
         loaded=loaded,
         engine=engine,
         toolchain=toolchain,
@@ -147,6 +154,8 @@ def open_context(options: Options, *, accept: bool = False) -> Context:
         baseline=options.baseline,
         traced=read_traces(options.traces) if options.traces else {},
     )
+    bundling.expect_packable(context)
+    return context
 
 
 def open_engine(loaded: LoadedConfig, processes: Processes) -> Engine:

@@ -107,8 +107,10 @@ def check_day(where: str, value: str) -> None:
 
 
 def clean_line(text: str) -> str:
-    """Return a text as one line that :func:`check_line` takes."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", " ".join(text.splitlines()))[:LONGEST_LINE]
+    """Return a text as one line that :func:`check_line` takes, and that a log can show."""
+    line = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", " ".join(text.splitlines()))
+    # A runner takes what follows this for a command to itself, wherever in a line it stands.
+    return line.replace("##[", "# #[")[:LONGEST_LINE]
 
 
 def clean_log(text: str) -> str:

@@ -25,7 +25,7 @@ LARGEST_CACHE = 16 * 1024 * 1024
 MOST_FOLDERS = 1000
 
 _HINT = "run the device job again; megtrim evidence run writes it"
-_MOST_FACTS = 100
+MOST_FACTS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class Evidence:
         bounds.check_name("class", self.cpu_class)
         bounds.check_name("device: name", self.device.name)
         bounds.check_name("device: kind", self.device.kind)
-        bounds.check_count("device: facts", tuple(self.device.facts), _MOST_FACTS)
+        bounds.check_count("device: facts", tuple(self.device.facts), MOST_FACTS)
         for label, value in self.device.facts.items():
             bounds.check_line("device: facts", label)
             bounds.check_line(f"device: facts: {label}", value)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
+from megtrim.errors import InputError
 from megtrim.evidence.bundle import Bundle
 from megtrim.evidence.evidence import Evidence, EvidenceSet
 from megtrim.evidence.told import Devices, Pending, Told
@@ -43,7 +44,10 @@ class Joined:
 
 
 def join(verdict: Verdict, seen: Seen) -> Joined:
-    """Return the verdict on the build and its devices; checks are ordered by kind, then id."""
+    """Return the verdict on the build and its devices; checks are ordered by kind, then id.
+
+    Raises InputError for a verdict that devices had their word in already.
+    """
     proofs = seen.proofs
     if seen.bundle is None:
         added = [_no_bundle(verdict)]
@@ -55,7 +59,10 @@ def join(verdict: Verdict, seen: Seen) -> Joined:
         proofs = said.proofs()
     order = list(CheckKind)
     checks = tuple(
-        sorted((*verdict.checks, *added), key=lambda check: (order.index(check.kind), check.id))
+        sorted(
+            (*_of_build(verdict, added), *added),
+            key=lambda check: (order.index(check.kind), check.id),
+        )
     )
     final = replace(
         verdict,
@@ -66,6 +73,19 @@ def join(verdict: Verdict, seen: Seen) -> Joined:
         warnings=(*verdict.warnings, *seen.problems),
     )
     return Joined(verdict=final, proofs=proofs)
+
+
+def _of_build(verdict: Verdict, added: Sequence[Check]) -> list[Check]:
+    """Return the build's own checks.
+
+    Where its stand-in for a device failed, the device itself is who knows: its word replaces that.
+    """
+    replaced = {check.id for check in added}
+    for check in verdict.checks:
+        if check.kind is CheckKind.DEVICE and check.status is not CheckStatus.INFRASTRUCTURE:
+            msg = f"the verdict holds {check.id} already: it is a joined one"
+            raise InputError(msg, hint="give the verdict that the build left, in OUT/final")
+    return [check for check in verdict.checks if check.id not in replaced]
 
 
 def _checks(verdict: Verdict, bundle: Bundle, said: Devices) -> list[Check]:

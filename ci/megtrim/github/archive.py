@@ -114,7 +114,8 @@ def _name_problem(info: zipfile.ZipInfo) -> str:
         return "a name that leads elsewhere"
     if len(name) > _LONGEST_NAME or any(len(part.encode()) > _LONGEST_PART for part in parts):
         return "a name that is too long"
-    return ""
+    # What is written is ``filename``, and an extra field may have changed that on the way.
+    return "" if info.filename == name else "two names"
 
 
 def _kind_problem(info: zipfile.ZipInfo) -> str:

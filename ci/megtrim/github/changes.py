@@ -12,7 +12,7 @@ from itertools import accumulate
 
 from megtrim.midout.keepset import KeepSet, ScenarioRecord, shrunken
 from megtrim.midout.region import Region, order
-from megtrim.report.markup import code, fold, prose, table
+from megtrim.report.markup import code, code_in_title, fold, prose, table
 from megtrim.report.signs import VERDICT_SIGNS
 from megtrim.verdict.model import Verdict
 
@@ -148,7 +148,7 @@ def _lists(found: tuple[ScenarioChange, ...]) -> Iterator[str]:
     for change in found:
         lines = [*_names("added", change.added), *_names("lost", change.lost)]
         if lines:
-            folded.append(fold(f"{code(change.id)}: regions", "\n".join(lines)))
+            folded.append(fold(f"{code_in_title(change.id)}: regions", "\n".join(lines)))
     shown = _fitting(folded, _ROOM["regions"])
     yield from shown
     if len(folded) > len(shown):

@@ -118,11 +118,6 @@ def pull_request_of(answer: Any) -> PullRequest:
         raise InfrastructureFailure(error.message, hint=hint) from None
 
 
-def is_repository(text: str) -> bool:
-    """Tell whether a text is OWNER/NAME and safe as a part of a path."""
-    return _REPOSITORY.fullmatch(text) is not None
-
-
 class _Node:
     """An object of the event file, and the way to it."""
 

@@ -113,7 +113,7 @@ def _opening(verdict: Verdict) -> str:
         (
             f"## {sign} megtrim: {verdict.verdict} for {project}",
             sizes.glance(verdict),
-            f"{prose(verdict.headline)}.{meaning}",
+            f"{prose(f'{verdict.headline}.')}{meaning}",
         )
     )
 

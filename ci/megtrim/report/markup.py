@@ -38,6 +38,15 @@ def code(text: str) -> str:
         return ""
     if _PLAIN_IN_CODE.fullmatch(line):
         return f"`{line}`"
+    return _code_in_html(line)
+
+
+def code_in_title(text: str) -> str:
+    """Return ``text`` as one line of code in the title of a fold, which is HTML and no Markdown."""
+    return _code_in_html(one_line(text, limit=_LONGEST_CODE))
+
+
+def _code_in_html(line: str) -> str:
     # The tag is HTML, so what looks for addresses of people still looks inside it.
     inert = re.sub(r"[!-/:-@\[-`{-~]", lambda found: _entity(found.group()), line)
     return f"<code>{inert.replace('&#64;', '&#64;' + _BREAK)}</code>"
@@ -73,7 +82,7 @@ def block(text: str, *, limit: int = _LONGEST_PROSE) -> str:
 
 
 def fold(title: str, body: str) -> str:
-    """Return ``body`` folded under ``title``, both Markdown of our own making."""
+    """Return ``body``, our own Markdown, folded under ``title``, which is our own HTML."""
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
 
 

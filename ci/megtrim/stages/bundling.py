@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +37,8 @@ from megtrim.stages.scenarios import cache_of
 from megtrim.store import cannot_write, sha256_file
 
 _PROGRAMS = {PLAIN: Variant.PLAIN, PROFILE: Variant.PROFILE, REDUCED: Variant.REDUCED}
+_NOTHING_ELSE = "change it in the configuration: devices on runners take nothing else"
+_ANY_DIGEST = "0" * 64
 _NEEDED = {Purpose.VERIFY: (PLAIN, HEADER, REDUCED), Purpose.TRACE: (PLAIN, PROFILE)}
 
 
@@ -89,6 +91,24 @@ def select(context: Context, purpose: Purpose, proofs: EvidenceSet) -> Selection
     return Selection(asked=tuple(asked), proven=tuple(proven))
 
 
+def expect_packable(context: Context) -> None:
+    """Refuse scenarios for devices on runners that no bundle takes.
+
+    Found only when it is packed, after the verdict, that would leave the devices out without
+    anybody being told to stop. Raises InputError naming the line.
+    """
+    purpose = Purpose.VERIFY if context.committed else Purpose.TRACE
+    runners = runner_classes(context)
+    for each in all_scenarios(context.loaded.config):
+        if each.cpu_class.name not in runners:
+            continue
+        try:
+            _scenario(each, _ANY_DIGEST, context, purpose, lambda _path: _ANY_DIGEST)
+        except ValueError as error:
+            msg = f"{context.loaded.path}:{context.loaded.line(*each.path)}: {error}"
+            raise InputError(msg, hint=_NOTHING_ELSE) from None
+
+
 def pack(context: Context, purpose: Purpose, proofs: EvidenceSet, to: Path) -> Bundle:
     """Write the bundle to ``to``, a new or empty folder, and return it.
 
@@ -128,7 +148,7 @@ def pack(context: Context, purpose: Purpose, proofs: EvidenceSet, to: Path) -> B
         )
     except ValueError as error:
         msg = f"{context.loaded.path}: {error}"
-        raise InputError(msg, hint="device jobs take nothing else") from None
+        raise InputError(msg, hint=_NOTHING_ELSE) from None
     try:
         (to / BUNDLE_FILE).write_text(dump_bundle(bundle), encoding="utf-8")
     except OSError as error:
@@ -158,7 +178,11 @@ def _devices(context: Context, purpose: Purpose) -> Iterator[BundleDevice]:
 
 
 def _scenario(
-    scenario: Scenario, bound_to: str, context: Context, purpose: Purpose, put: _Files
+    scenario: Scenario,
+    bound_to: str,
+    context: Context,
+    purpose: Purpose,
+    put: Callable[[Path], str],
 ) -> BundleScenario:
     settings = scenario.settings
     searches = purpose is Purpose.TRACE and scenario.searches

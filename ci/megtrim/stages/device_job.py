@@ -18,7 +18,13 @@ from megtrim.devices import Device
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.evidence import bounds
 from megtrim.evidence.bundle import Bundle, BundleDevice, BundleScenario, Purpose
-from megtrim.evidence.evidence import LARGEST_CACHE, LARGEST_TRACE, Evidence, EvidenceResult
+from megtrim.evidence.evidence import (
+    LARGEST_CACHE,
+    LARGEST_TRACE,
+    MOST_FACTS,
+    Evidence,
+    EvidenceResult,
+)
 from megtrim.loadrun.outcome import ProgramRun
 from megtrim.midout.keepset import read_keep_set
 from megtrim.midout.trace import TraceFailure, TraceProblem
@@ -26,6 +32,7 @@ from megtrim.recipe import Variant
 from megtrim.stages import tracing
 from megtrim.stages.proving import Trial, prove
 from megtrim.stages.runs import RunOrder, RunResult
+from megtrim.store import cannot_write
 from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
 
 _CHUNK_BYTES = 1024 * 1024
@@ -146,9 +153,7 @@ class _Worker:
             if scenario.search:
                 cache, ran = tracing.search(scenario.id, order, self.device, self._note)
                 cache_digest = self._keep(cache, LARGEST_CACHE, "algorithm cache")
-                path = self.job.work / f"{cache_digest}.cache"
-                path.write_bytes(cache)
-                order = order.with_cache(path)
+                order = order.with_cache(self._put(cache, f"{cache_digest}.cache"))
                 time_s += ran.wall_s
             order = order.with_program(profile)
             trace, data, ran = tracing.trace(scenario.id, order, self.device, self._note)
@@ -188,6 +193,15 @@ class _Worker:
         digest = hashlib.sha256(data).hexdigest()
         self.files[digest] = data
         return digest
+
+    def _put(self, data: bytes, name: str) -> Path:
+        """Write a file that the next run takes along."""
+        path = self.job.work / name
+        try:
+            path.write_bytes(data)
+        except OSError as error:
+            raise cannot_write(path, error) from None
+        return path
 
     def _order(self, scenario: BundleScenario) -> RunOrder:
         return RunOrder(
@@ -267,4 +281,5 @@ def _lost(scenario: BundleScenario, text: str) -> EvidenceResult:
 
 
 def _cleaned(facts: Mapping[str, str]) -> dict[str, str]:
-    return {bounds.clean_line(k): bounds.clean_line(v) for k, v in sorted(facts.items())}
+    shown = sorted(facts.items())[:MOST_FACTS]
+    return {bounds.clean_line(label): bounds.clean_line(value) for label, value in shown}

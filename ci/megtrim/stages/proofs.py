@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from datetime import date
 
 from megtrim.config.scenarios import all_scenarios
+from megtrim.evidence.proofs import DAY_S
 from megtrim.plan.graph import REDUCED, Stage, verify_task
 from megtrim.stages.context import Context, binary_digest
 from megtrim.verdict.model import ScenarioStatus
-
-_DAY_S = 86_400
 
 
 def proof_ages(context: Context) -> dict[str, int | None]:
@@ -32,7 +31,7 @@ def proof_ages(context: Context) -> dict[str, int | None]:
 def expired(ages: Mapping[str, int | None], *, allowed_s: float) -> frozenset[str]:
     """Return the scenarios whose last proof is older than allowed."""
     return frozenset(
-        id_ for id_, days in ages.items() if days is not None and days * _DAY_S > allowed_s
+        id_ for id_, days in ages.items() if days is not None and days * DAY_S > allowed_s
     )
 
 

@@ -7,6 +7,7 @@ the reason.
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,9 @@ def _unverified(
     """Say why a scenario has no result: what failed before it could be verified."""
     failure = next((context.failed[task] for task in _before(each) if task in context.failed), None)
     device = context.devices.get(each.cpu_class.name)
+    status = _status(failure, each, context)
+    # A probe runs the model as it is now: it shows nothing of a trace that does not fit it.
+    by_trace = status is ScenarioStatus.TRACE
     return ScenarioResult(
         id=each.id,
         model=each.model.name,
@@ -165,12 +169,12 @@ def _unverified(
         cpu_class=each.cpu_class.name,
         arguments=each.settings.args,
         device=device.name if device else "",
-        status=_status(failure, each, context),
+        status=status,
         regions=regions,
         time_s=0.0,
-        text=_why(failure, proof_days),
+        text=_why(failure, None if by_trace else proof_days),
         log_tail=str(failure) if failure else "",
-        reproduce=_reproduce(each, context),
+        reproduce=_verify_command(context) if by_trace else _reproduce(each, context),
     )
 
 
@@ -229,14 +233,19 @@ def _seen(task: str, context: Context) -> str:
 
 def _reproduce(each: Scenario, context: Context) -> str:
     """Return the command that shows a scenario's result again."""
-    config, settings = context.loaded.path.name, each.settings
-    if context.committed:
-        config = f"{config} --committed"
+    settings = each.settings
     if settings.fast_run or settings.algo_cache is not None or settings.threads > 1:
-        return f"megtrim verify --config {config} --again"  # a probe has no cache and one thread
-    given = "".join(f" --input {n}={p}" for n, p in sorted(settings.inputs.items()))
-    arguments = " ".join(settings.args)
-    return f"megtrim verify --config {config} --probe {each.model.name}{given} -- {arguments}"
+        return _verify_command(context, "--again")  # a probe has no cache and one thread
+    inputs = (("--input", f"{n}={p}") for n, p in sorted(settings.inputs.items()))
+    given = (word for option in inputs for word in option)
+    return _verify_command(context, "--probe", each.model.name, *given, "--", *settings.args)
+
+
+def _verify_command(context: Context, *words: str) -> str:
+    """Return a command for a shell: its words are a stranger's, and people paste it."""
+    mode = ("--committed",) * context.committed
+    command = ("megtrim", "verify", "--config", context.loaded.path.name, *mode, *words)
+    return shlex.join(command)
 
 
 def _warnings(context: Context) -> tuple[str, ...]:

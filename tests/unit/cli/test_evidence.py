@@ -208,6 +208,25 @@ def test_a_part_of_the_scenarios(job: Job, allowed: None) -> None:
     assert job("--shard", "3/2").status == 2
 
 
+def test_a_part_that_no_evidence_can_hold_is_refused(
+    job: Job, allowed: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything runs: all of it would be lost at the end."""
+    monkeypatch.setattr("megtrim.evidence.bounds.MOST_RESULTS", 1)
+    model = job.put("model")
+    ids = ("m/s@any", "m/t@any")
+    job.write(scenarios=tuple(scenario(id=each, model=model, inputs=()) for each in ids))
+    answer = job()
+
+    assert answer.status == 2
+    assert answer.err == (
+        "megtrim: --shard 1/1: found 2 scenarios in this part\n"
+        "  make more parts: a job runs at most 1\n"
+    )
+    assert not (job.shell.folder / "out").exists()
+    assert job("--shard", "2/2").status == 0
+
+
 def test_evidence_goes_into_a_folder_of_its_own(job: Job, allowed: None) -> None:
     """What is there is not mixed with it."""
     (job.shell.folder / "out").mkdir()
@@ -432,11 +451,32 @@ def test_the_verdict_may_be_named_by_its_folder(final_: Final) -> None:
 
 @pytest.mark.parametrize("text", ["", "{", '{"version": 1}'])
 def test_a_verdict_that_is_none_is_refused(final_: Final, text: str) -> None:
-    """Nothing is left that a gate could take for good."""
+    """What is left says why, and no gate takes it for good."""
     final_.verdict(text)
+    answer = final_()
 
-    assert final_().status == 2
-    assert final_.left() == []
+    assert answer.status == 2
+    assert final_.left() == ["comment.md", "ending.json", "report.md"]
+    assert "verdict.json:1: " in json.loads(final_.read("ending.json"))["message"]
+    assert "verdict.json:1: " in final_.read("comment.md")
+    assert final_.shell("gate", "report").status == 2
+
+
+@pytest.mark.parametrize("left", ["verdict", "proofs", "evidence"])
+def test_a_report_does_not_go_where_its_sources_lie(final_: Final, left: str) -> None:
+    """The folder is cleared first: they would be lost, and the report would know nothing."""
+    final_.verdict(to_json(passing()))
+    final_.bundle()
+    (final_.shell.folder / "report").mkdir()
+    file = final_.shell.folder / "report" / {"verdict": "verdict.json"}.get(left, "evidence.json")
+    file.write_text(to_json(passing()), encoding="utf-8")
+    given = {"proofs": "report/evidence.json", "evidence": "report", "verdict": "report"}[left]
+    more = ("--to", "./report", f"--{left}", given)
+    answer = final_(*more)
+
+    assert answer.status == 2
+    assert answer.err.startswith("megtrim: --to report: found what the report is to be made from")
+    assert file.read_text("utf-8") == to_json(passing())
 
 
 def test_the_run_is_linked_from_its_environment() -> None:

@@ -73,6 +73,17 @@ models:
 """
 
 
+TOO_LONG = """\
+version: 1
+engine: {kind: sample}
+toolchain: {kind: host}
+classes: [{name: any}]
+devices: [{name: board, kind: local, class: any, runner: true}]
+models:
+- {name: m, file: m.mge, scenarios: [{name: s, timeout: 2 days}]}
+"""
+
+
 @pytest.fixture
 def project(shell: Shell) -> Shell:
     """A configuration whose second scenario searches for algorithms."""
@@ -103,6 +114,21 @@ def test_a_recorded_search_can_be_committed(project: Shell) -> None:
 
     assert answer.status == 2
     assert "there is no keep set, which --committed trims by" in answer.err
+
+
+@pytest.mark.parametrize("verb", ["trim", "plan", "build"])
+def test_what_devices_on_runners_do_not_take_is_refused_first(shell: Shell, verb: str) -> None:
+    """Not when it is packed, after a verdict that had to do without them."""
+    (shell.folder / "m.mge").write_bytes(b"model")
+    (shell.folder / "megtrim.yaml").write_text(TOO_LONG, encoding="utf-8")
+
+    answer = shell(verb)
+
+    assert answer.status == 2
+    assert (
+        "megtrim.yaml:7: m/s@any: timeout_s: found 172800.0, expected up to a day of seconds"
+        in answer.err
+    )
 
 
 def test_the_folder_of_results_is_spelled_without_detours(tmp_path: Path) -> None:

@@ -153,6 +153,8 @@ def test_what_a_program_said_is_cleaned_before_it_is_evidence() -> None:
 
     assert bounds.clean_line(text)[:38] == "::error::\ufffd[31mred second third\ufffdxxxxxxx"
     assert len(bounds.clean_line(text)) == bounds.LONGEST_LINE
+    # A runner takes a command of this kind from the middle of a line, too.
+    assert bounds.clean_line("pass ##[add-mask]a") == "pass # #[add-mask]a"
     log = bounds.clean_log("a\x1bb\n\tc\r\n")
     assert log == "a\ufffdb\n\tc\ufffd\n"
     assert len(bounds.clean_log(text)) == bounds.LONGEST_LOG

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
 import pytest
 
+from megtrim.errors import InputError
 from megtrim.evidence.bundle import Bundle
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
 from megtrim.evidence.join import Seen, join
 from megtrim.evidence.told import Pending
+from megtrim.verdict.join import join as join_facts
 from megtrim.verdict.kinds import CheckKind, CheckStatus, ScenarioStatus, VerdictKind
-from megtrim.verdict.model import Check, DeviceIdentity, OutputResult, parse_verdict, to_json
+from megtrim.verdict.model import (
+    Check,
+    DeviceIdentity,
+    OutputResult,
+    Verdict,
+    parse_verdict,
+    to_json,
+)
 from unit.evidence.support import (
     BINDING,
     DAY,
@@ -26,7 +36,7 @@ from unit.evidence.support import (
     result,
     scenario,
 )
-from unit.verdict.examples import MOBILENET, RESNET, failing, passing
+from unit.verdict.examples import MOBILENET, RESNET, facts, failing, passing
 
 HINT = "nothing is known about the product on this device: look at the device job"
 EXPIRED = "bring a device of this class back, and run the check again"
@@ -104,6 +114,42 @@ def test_a_trap_on_a_device_fails() -> None:
     ]
     assert check.reproduce == passing().scenarios[1].reproduce
     assert joined.verdict is VerdictKind.FAIL
+
+
+def stood_in_for(status: ScenarioStatus) -> Verdict:
+    """Return a build's verdict whose own run of the scenario ended so."""
+    mine = replace(passing().scenarios[1], status=status, text="qemu is gone")
+    others = (each for each in facts().scenarios if each.id != RESNET)
+    return join_facts(facts(scenarios=(*others, mine)))
+
+
+def test_a_stand_in_that_failed_gives_way_to_the_device() -> None:
+    """The device itself is who knows; where it says nothing, that is what is told."""
+    build = stood_in_for(ScenarioStatus.INFRASTRUCTURE)
+    assert [check.id for check in build.checks if check.kind is CheckKind.DEVICE] == [
+        f"device:{RESNET}"
+    ]
+
+    proven_ = join(build, seen(ran(result()))).verdict
+    (check,) = (check for check in proven_.checks if check.id == f"device:{RESNET}")
+    assert (check.status, check.text[:8]) == (CheckStatus.PASS, "pixel-6:")
+
+    silent = join(build, seen()).verdict
+    (check,) = (check for check in silent.checks if check.id == f"device:{RESNET}")
+    assert check.status is CheckStatus.UNVERIFIED
+    assert silent.verdict is VerdictKind.UNVERIFIED
+
+    nothing = join(build, seen(bundle=None)).verdict
+    assert {"device:bundle", f"device:{RESNET}"} <= {check.id for check in nothing.checks}
+
+
+def test_a_joined_verdict_is_not_joined_again() -> None:
+    """A trap that a device saw would else give way to silence."""
+    joined = join(passing(), seen(ran(TRAP))).verdict
+
+    with pytest.raises(InputError, match=r"holds device:.* already: it is a joined one") as caught:
+        join(joined, seen())
+    assert caught.value.hint == "give the verdict that the build left, in OUT/final"
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,21 @@ def test_files_and_folders_are_written(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
 
 
+def test_the_name_that_is_written_is_the_name_that_was_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Later Pythons take another name from an extra field, after the first one was read."""
+
+    def decode(info: zipfile.ZipInfo, *_: object) -> None:
+        info.filename = "../../sizes.json"
+
+    monkeypatch.setattr(zipfile.ZipInfo, "_decodeExtra", decode)
+
+    said = refusal(zipped({"sizes.json": "{}"}), tmp_path / "a" / "new")
+
+    assert said == "the archive: 'sizes.json': two names"
+
+
 def test_an_empty_archive_is_an_empty_folder(tmp_path: Path) -> None:
     """A job that had nothing to store is no damage."""
     assert unpack(zipped({}), tmp_path / "new", source="the archive") == ()

@@ -102,7 +102,7 @@ def test_the_description() -> None:
         "\n"
         "Operators lost: `Pooling`.\n"
         "\n"
-        "<details><summary>`m/s@any`: regions</summary>\n"
+        "<details><summary><code>m&#47;s&#64;<!-- -->any</code>: regions</summary>\n"
         "\n"
         "- added `c<>`\n"
         "- lost `b<float>`\n"
@@ -139,7 +139,16 @@ def test_names_mention_nobody() -> None:
     """A scenario ends with @class: outside of code that would call a person."""
     said = text(None, keep(record("m/s@torvalds", Region("x", ("a<b>",)))))
 
-    assert said.count("@torvalds") == said.count("`m/s@torvalds`") == 2
+    assert said.count("@torvalds") == said.count("`m/s@torvalds`") == 1
+    assert "<summary><code>m&#47;s&#64;<!-- -->torvalds</code>: regions</summary>" in said
+
+
+def test_a_title_of_a_fold_holds_no_markup() -> None:
+    """It is HTML, where backticks protect nothing, and a keep set may name its scenarios so."""
+    said = text(None, keep(record("</summary><img src=x>@torvalds", A)))
+
+    assert said.count("<img") == said.count("`</summary><img src=x>@torvalds`") == 1
+    assert "<summary><code>&#60;&#47;summary&#62;&#60;img src&#61;x" in said
 
 
 def test_forty_regions_are_all_listed() -> None:

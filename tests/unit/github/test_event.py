@@ -10,7 +10,7 @@ import pytest
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.github import event as module
-from megtrim.github.event import Event, PullRequest, is_repository, pull_request_of, read_event
+from megtrim.github.event import Event, PullRequest, pull_request_of, read_event
 from unit.github.events import BASE, HEAD, MERGE, environment, payload, pull_request
 
 NUMBER, OBJECT = "a positive whole number", "an object"
@@ -307,7 +307,12 @@ def test_a_pull_request_of_the_api_has_the_same_shape() -> None:
     assert raised.value.hint == "is GITHUB_API_URL right?"
 
 
-def test_is_repository() -> None:
-    """OWNER/NAME, and nothing that a path could be led astray by."""
-    assert is_repository("acme/phone.js_2-x")
-    assert not any(map(is_repository, ("acme", "a/b/c", "a/..", "a/.", "../b", "a b/c", "a/b\n")))
+@pytest.mark.parametrize("name", ["acme", "a/b/c", "a/..", "a/.", "../b", "a b/c", "a/b\n"])
+def test_a_repository_leads_no_path_astray(tmp_path: Path, name: str) -> None:
+    """It is OWNER/NAME, of few characters."""
+    env = environment(tmp_path, "push")
+
+    assert read_event({**env, "GITHUB_REPOSITORY": "acme/phone.js_2-x"}).repository == (
+        "acme/phone.js_2-x"
+    )
+    assert refusal({**env, "GITHUB_REPOSITORY": name}).endswith("expected OWNER/NAME")

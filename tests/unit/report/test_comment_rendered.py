@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import cmarkgfm
@@ -85,6 +86,13 @@ def test_hostile_names_are_shown_as_they_are() -> None:
     name = "@admin see #1 <script>alert(1)</script> | `x` ]]> \ufffdred \ufffd \ufffd"
     assert name in shown.code
     assert name in "".join(shown.prose)
+
+
+def test_a_headline_that_is_a_number_begins_no_list() -> None:
+    """The full stop that ends the sentence would make it one."""
+    verdict = replace(COMMENTS["within-budget"], headline="7")
+
+    assert "7." in inert(render(verdict, links=LINKS)).prose
 
 
 FRAGMENTS = st.lists(

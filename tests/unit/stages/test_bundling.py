@@ -23,7 +23,7 @@ from megtrim.evidence.bundle import (
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.plan.graph import HEADER, PLAIN, PROFILE, REDUCED
 from megtrim.stages import profile, verify
-from megtrim.stages.bundling import pack, runner_classes, select
+from megtrim.stages.bundling import expect_packable, pack, runner_classes, select
 from megtrim.stages.context import Context
 from unit.evidence.support import evidence, result
 from unit.stages.built import CONFIG, KEEP, PROGRAMS, built
@@ -45,6 +45,30 @@ def proof(context: Context, id_: str = ANY, *, day: str = "2027-01-31", **change
     bound = {each.id: text for each, text in select(context, Purpose.VERIFY, NONE).asked}
     given = {"scenario": id_, "binding": bound[id_]} | changes
     return EvidenceSet(entries=(evidence(result(**given), day=day),))
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_what_no_bundle_takes_is_refused_before_anything_is_built(
+    tmp_path: Path, committed: bool
+) -> None:
+    """Only for devices on runners: without a bundle the verdict would do without them."""
+    for name in ("good", "long", "elsewhere"):
+        (tmp_path / name).mkdir()
+    expect_packable(built(tmp_path / "good", committed=committed))
+    long = CONFIG.replace("timeout: 90 s", "timeout: 2 days")
+    context = built(tmp_path / "long", config=long, committed=committed)
+    with pytest.raises(InputError) as caught:
+        expect_packable(context)
+
+    assert caught.value.message == (
+        f"{tmp_path}/long/megtrim.yaml:12: m/s@any: timeout_s: "
+        "found 172800.0, expected up to a day of seconds"
+    )
+    assert caught.value.hint == (
+        "change it in the configuration: devices on runners take nothing else"
+    )
+    elsewhere = long.replace(", runner: true", "")
+    expect_packable(built(tmp_path / "elsewhere", config=elsewhere, committed=committed))
 
 
 def test_to_verify_classes_with_a_runner_are_asked(tmp_path: Path) -> None:

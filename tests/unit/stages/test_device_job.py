@@ -157,6 +157,35 @@ def test_a_search_comes_first_and_its_cache_is_brought_back(place: Place) -> Non
     assert result.time_s == 1.0
 
 
+def test_a_full_disk_under_a_found_cache_is_evidence(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is known of the product then, and what other scenarios brought is kept."""
+    write = Path.write_bytes
+
+    def full(path: Path, data: bytes) -> int:
+        if path.suffix == ".cache":
+            raise OSError(28, "No space left on device")
+        return write(path, data)
+
+    searching = place.scenario(search=True)
+    asked = place.bundle(searching, plain="cache found\n", profile=PROFILE)
+    monkeypatch.setattr(Path, "write_bytes", full)
+    (result,) = place.run(asked).evidence.results
+
+    assert result.status is ScenarioStatus.INFRASTRUCTURE
+    assert "No space left on device" in result.text
+
+
+def test_a_device_with_very_many_facts_tells_the_first_hundred(place: Place) -> None:
+    """Evidence takes no more."""
+    facts = {f"fact {n:03}": "yes" for n in range(150)}
+    place.device.told = facts
+    found = place.run(place.bundle(plain=GOOD, reduced=GOOD))
+
+    assert found.evidence.device.facts == dict(list(facts.items())[:100])
+
+
 @pytest.mark.parametrize(
     ("profile", "status", "said"),
     [

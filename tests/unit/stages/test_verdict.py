@@ -80,6 +80,42 @@ def test_the_command_to_see_it_again_keeps_the_mode(now: Context) -> None:
     )
 
 
+def test_the_command_to_see_it_again_runs_nothing_else(now: Context) -> None:
+    """Its words are a stranger's, and people paste it into a shell."""
+    scenario = only(now)
+    settings = scenario.settings.model_copy(
+        update={
+            "args": ("--cpu", "--verbose=$(id)", "a b"),
+            "inputs": {"data": Path("in puts/$x.npy")},
+        }
+    )
+
+    assert verdict._reproduce(replace(scenario, settings=settings), now) == (
+        "megtrim verify --config megtrim.yaml --committed --probe m "
+        "--input 'data=in puts/$x.npy' -- --cpu '--verbose=$(id)' 'a b'"
+    )
+
+
+def test_a_stale_trace_is_seen_again_by_verifying(now: Context) -> None:
+    """A probe would run the model as it is now, and pass; nor does an old proof say anything."""
+    now.failed[verify_task(only(now))] = STALE
+
+    result = verdict._scenario(only(now), now, 7, 3)
+
+    assert result.reproduce == "megtrim verify --config megtrim.yaml --committed"
+    assert result.text == "m/s@any: the model changed (stale trace)"
+
+
+def test_a_dead_device_is_told_with_the_last_proof(now: Context) -> None:
+    """Its age says how much is known all the same."""
+    now.failed[verify_task(only(now))] = InfrastructureFailure("no phone")
+
+    result = verdict._scenario(only(now), now, 7, 3)
+
+    assert result.text == "no phone; last proof 3 days old"
+    assert "--probe m" in result.reproduce
+
+
 def test_regions_of_a_scenario_come_from_its_trace_or_the_committed_file(now: Context) -> None:
     """Whichever of them was used."""
     assert kept.traced_regions(now) == {}
