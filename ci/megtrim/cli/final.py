@@ -34,7 +34,7 @@ from megtrim.report import comment, html, junit
 from megtrim.report.comment import Links
 from megtrim.stages.files import SIZES_FILE, VERDICT_FILE
 from megtrim.store import cannot_write, write_atomically
-from megtrim.verdict.model import parse_verdict, to_json
+from megtrim.verdict.model import Verdict, VerdictKind, parse_verdict, to_json
 
 _REPORT_FILE = "report.md"
 _JUNIT_FILE = "junit.xml"
@@ -104,7 +104,7 @@ def _join(order: Order, path: Path, where: Links) -> None:
     joined = join(
         verdict,
         Seen(
-            bundle=_bundle(order.bundle),
+            bundle=_bundle(order.bundle, verdict),
             evidence=evidence,
             proofs=read_proofs(order.proofs, open_console(quiet=False)),
             pending=order.pending,
@@ -116,10 +116,19 @@ def _join(order: Order, path: Path, where: Links) -> None:
     show(f"{joined.verdict.verdict}: {bounds.clean_line(joined.verdict.headline)}")
 
 
-def _bundle(folder: Path | None) -> Bundle | None:
-    if folder is None or not (folder / BUNDLE_FILE).exists():
+def _bundle(folder: Path | None, verdict: Verdict) -> Bundle | None:
+    """Return the bundle; without it nobody knows which devices had to be asked.
+
+    A build that failed says enough; one that passed must not pass for a lost bundle.
+    """
+    if folder is None:
         return None
-    return read_bundle(folder)
+    if (folder / BUNDLE_FILE).exists():
+        return read_bundle(folder)
+    if verdict.verdict is VerdictKind.FAIL:
+        return None
+    msg = f"the build job left no bundle in {folder}, so no device could be asked"
+    raise InfrastructureFailure(msg, hint="run the build job again")
 
 
 def _read_all(folders: Sequence[Path]) -> tuple[tuple[Evidence, ...], tuple[str, ...]]:

@@ -25,7 +25,7 @@ class Seen:
     """What is known beside the build's verdict."""
 
     bundle: Bundle | None
-    """None: the build job left none."""
+    """None: there is none, so no device is asked about."""
     evidence: tuple[Evidence, ...]
     proofs: EvidenceSet
     pending: Pending | None
@@ -49,9 +49,8 @@ def join(verdict: Verdict, seen: Seen) -> Joined:
     Raises InputError for a verdict that devices had their word in already.
     """
     proofs = seen.proofs
-    if seen.bundle is None:
-        added = [_no_bundle(verdict)]
-    else:
+    added: list[Check] = []
+    if seen.bundle is not None:
         said = Devices(
             seen.bundle, seen.evidence, seen.proofs, pending=seen.pending, today=seen.today
         )
@@ -111,18 +110,6 @@ def _check(scenario: ScenarioResult, told: Told, *, file: str, line: int) -> Che
         file=file,
         line=line,
         reproduce=scenario.reproduce if told.detail else "",
-    )
-
-
-def _no_bundle(verdict: Verdict) -> Check:
-    return Check(
-        id=f"{CheckKind.DEVICE}:bundle",
-        kind=CheckKind.DEVICE,
-        subject="bundle",
-        status=CheckStatus.INFRASTRUCTURE,
-        text="the build job left no bundle, so no device could run anything",
-        hint="look at the build job",
-        file=verdict.config,
     )
 
 

@@ -14,8 +14,8 @@ from enum import StrEnum
 from megtrim.evidence.bundle import Bundle, Purpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
 from megtrim.evidence.proofs import DAY_S, Proof, as_set, newest
-from megtrim.verdict.checks import detail
-from megtrim.verdict.kinds import CheckStatus, ScenarioStatus
+from megtrim.verdict.checks import HINTS, detail
+from megtrim.verdict.kinds import CheckKind, CheckStatus, ScenarioStatus
 from megtrim.verdict.model import ScenarioResult
 
 
@@ -40,7 +40,12 @@ _OTHER_PROGRAM = "what the device job brought is of another build"
 _NO_PROOF = "the proof that it was left out for is not to be had"
 _OLD_PROOF = "it was left out for a proof"
 
-_FAIL_HINT = "reproduce it on the device, or run the device job again"
+_FAILED_AT = {
+    ScenarioStatus.TRAP: CheckKind.TRAP,
+    ScenarioStatus.PARITY: CheckKind.PARITY,
+    ScenarioStatus.ENGINE_ERROR: CheckKind.ENGINE,
+    ScenarioStatus.TRACE: CheckKind.TRACE,
+}
 _PENDING_HINT = "nothing is known about the product on this device: look at the device job"
 _EXPIRED_HINT = "bring a device of this class back, and run the check again"
 
@@ -154,7 +159,7 @@ class Devices:
         return Told(
             status=CheckStatus.FAIL,
             text=text,
-            hint=_FAIL_HINT,
+            hint=HINTS[_FAILED_AT[result.status]],
             detail=detail(shown),
             time_s=result.time_s,
         )

@@ -19,8 +19,9 @@ from megtrim.verdict.model import (
 _NO_TRAP = "ran to its end, no trap"
 _NOT_REACHED = "not reached, see {kind}"
 
-_HINTS = {
-    CheckKind.TRAP: "if this must run, add it as a scenario and trace it again: megtrim trim",
+HINTS = {
+    CheckKind.TRAP: "if it is meant to run these, trace it again: "
+    "megtrim trim, or the trace-refresh workflow",
     CheckKind.PARITY: "compare the same scenario on plain and profile; "
     "verify.tolerance allows a difference that you accept",
     CheckKind.ENGINE: "no region is missing, so trimming is not at fault: "
@@ -50,7 +51,7 @@ def scenario_checks(
             status=status,
             text=text,
             detail=detail(scenario) if ended_here else "",
-            hint=_HINTS[kind] if ended_here else "",
+            hint=HINTS[kind] if ended_here else "",
             time_s=scenario.time_s if timed else 0.0,
             file=file,
             line=line,

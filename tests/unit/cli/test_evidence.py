@@ -403,12 +403,24 @@ def test_evidence_that_cannot_be_used_is_a_warning(final_: Final) -> None:
     assert final_.checks()[f"device:{SCENARIO}"].startswith("pixel-6: outputs equal")
 
 
-def test_a_build_without_a_bundle_is_told(final_: Final) -> None:
-    """Its verdict is there all the same."""
+def test_a_lost_bundle_is_no_pass(final_: Final) -> None:
+    """Nobody knows which devices had to be asked; the gate says so as well."""
     final_.verdict(to_json(passing()))
+    answer = final_()
+
+    assert answer.status == 3
+    assert "the build job left no bundle in bundle" in answer.err
+    assert "the build job left no bundle" in final_.read("comment.md")
+    assert final_.shell("gate", "report").status == 3
+
+
+def test_a_failed_build_fails_without_a_bundle(final_: Final) -> None:
+    """What it found is told, and is enough."""
+    final_.verdict(to_json(failing()))
 
     assert final_().status == 0
-    assert list(final_.checks()) == ["device:bundle"]
+    assert final_.checks() == {}
+    assert final_.shell("gate", "report").status == 1
 
 
 def test_a_build_that_ended_early_is_told(final_: Final) -> None:

@@ -37,7 +37,8 @@ def test_a_failure_is_an_error_where_it_is_configured() -> None:
         title="megtrim fail: trap:resnet18-s/tuned@armv82-dotprod",
         message=(
             "trapped: 2 regions that it needs were not kept. "
-            "What to do: if this must run, add it as a scenario and trace it again: megtrim trim. "
+            "What to do: if it is meant to run these, trace it again: "
+            "megtrim trim, or the trace-refresh workflow. "
             "To see it again: megtrim verify --config megtrim.yaml --probe resnet18-s "
             "-- --enable-nchw44"
         ),

@@ -227,7 +227,8 @@ def test_a_trap_says_what_to_do_how_to_see_it_again_and_what_is_missing() -> Non
     assert (
         "### ❌ fail: `trap:resnet18-s/tuned@armv82-dotprod`\n\n"
         "trapped: 2 regions that it needs were not kept\n\n"
-        "What to do: if this must run, add it as a scenario and trace it again: megtrim trim\n\n"
+        "What to do: if it is meant to run these, trace it again: "
+        "megtrim trim, or the trace-refresh workflow\n\n"
         "To see it again:\n\n"
         "```text\n"
         "megtrim verify --config megtrim.yaml --probe resnet18-s -- --enable-nchw44\n"
@@ -407,7 +408,7 @@ def test_what_does_not_fit_is_left_out_whole_and_named(monkeypatch: pytest.Monke
         f"[This run]({LINKS.run}) keeps the whole report as its artifact `megtrim-report`.\n"
     )
     assert text.count("<details>") == text.count("</details>") == 3
-    monkeypatch.setattr(comment, "LIMIT", 2_000)
+    monkeypatch.setattr(comment, "LIMIT", 2_100)
     assert "*Left out, because a comment is bounded: check (2), scenarios, what" in render(
         failing()
     )

@@ -123,7 +123,7 @@ def test_a_failure_says_everything_that_is_known() -> None:
     lines = failure.text.splitlines()
     assert lines[0] == "trapped: 2 regions that it needs were not kept"
     assert "  megdnn_gi_conv_f32<7, megdnn::ConvBiasForward>" in lines
-    assert lines[-2].startswith("what to do: if this must run, add it as a scenario")
+    assert lines[-2].startswith("what to do: if it is meant to run these, trace it again")
     assert lines[-1] == f"to see it again: {trapped().reproduce}"
 
 

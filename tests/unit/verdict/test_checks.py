@@ -86,7 +86,7 @@ def test_a_trap_names_model_arguments_regions_and_how_to_see_it_again() -> None:
     assert check.id == "trap:resnet18-s/tuned@armv82-dotprod"
     assert (check.file, check.line, check.time_s) == ("megtrim.yaml", 21, 1.25)
     assert check.reproduce == trapped().reproduce
-    assert check.hint.startswith("if this must run, add it as a scenario")
+    assert check.hint.startswith("if it is meant to run these, trace it again")
 
 
 def test_a_parity_break_names_the_outputs_that_differ_alone() -> None:
