@@ -14,14 +14,15 @@ from megtrim.cli.output import show
 from megtrim.cli.setup import open_console, open_processes
 from megtrim.console import Console
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, Interrupted, MegtrimError
+from megtrim.evidence.told import Pending
 from megtrim.github.answers import one_line
-from megtrim.github.changes import Proposal, body
 from megtrim.github.event import Event
-from megtrim.github.jobs import Patience, Pending, Waited
+from megtrim.github.jobs import Patience, Waited
 from megtrim.github.jobs import wait as wait_for_jobs
 from megtrim.github.proposal import Change, Outcome, Proposed, Proposer
 from megtrim.github.runner import write_output
 from megtrim.midout.keepset import KeepSet, dump_keep_set, parse_keep_set, read_keep_set
+from megtrim.report.changes import Proposal, body
 from megtrim.report.markup import code
 from megtrim.stages.files import VERDICT_FILE
 from megtrim.verdict.document import LARGEST_DOCUMENT

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from megtrim.errors import InfrastructureFailure
+from megtrim.evidence.told import Pending
 from megtrim.github.api import Api
 from megtrim.github.event import Event
 
@@ -20,14 +20,6 @@ LONGEST_PAUSE_S = 30.0
 _MOST_JOBS = 2000
 _COMPLETED = "completed"
 _RUNNING = "in_progress"
-
-
-class Pending(StrEnum):
-    """Why not all jobs have ended; empty where they have."""
-
-    NOTHING = ""
-    NO_RUNNER = "no-runner"
-    LATE = "late"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +40,8 @@ class Patience:
 class Waited:
     """How the waiting ended; ``text`` says it in one line, ``failure`` is why nothing is known."""
 
-    pending: Pending
+    pending: Pending | None
+    """None: all jobs have ended."""
     text: str
     failure: InfrastructureFailure | None = None
 
@@ -83,7 +76,7 @@ def wait(
             say(f"waiting for device jobs: {told}")
         pause(min(between_s, watch.left_s()))
         between_s = min(LONGEST_PAUSE_S, between_s * 1.5)
-    return Waited(pending=Pending.NOTHING, text="there are no device jobs")
+    return Waited(pending=None, text="there are no device jobs")
 
 
 class _Watch:
@@ -112,7 +105,7 @@ class _Watch:
             f"{len(waiting) + unseen} wait for a runner"
         )
         if not running and not waiting and not unseen:
-            return Waited(pending=Pending.NOTHING, text=self.text)
+            return Waited(pending=None, text=self.text)
         over = now - self._began >= self._patience.run_s
         alone = [name for name in waiting if self._is_alone(name, now)]
         given_up = len(alone) + unseen * (now - self._began >= self._patience.pickup_s)

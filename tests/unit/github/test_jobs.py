@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from megtrim.evidence.told import Pending
 from megtrim.github.event import Event
-from megtrim.github.jobs import Patience, Pending, Waited, wait
+from megtrim.github.jobs import Patience, Waited, wait
 from support.github_double import GithubDouble
 from unit.github.support import asking
 
@@ -85,7 +86,7 @@ def test_jobs_that_have_ended_are_not_waited_for(waiting: Waiting) -> None:
     """One question, no pause."""
     ended = waiting([pixel("completed", "1/2"), pixel("completed", "2/2")], jobs=2)
 
-    assert ended == Waited(pending=Pending.NOTHING, text="2 of 2 ended, 0 run, 0 wait for a runner")
+    assert ended == Waited(pending=None, text="2 of 2 ended, 0 run, 0 wait for a runner")
     assert [str(call) for call in waiting.github.journal] == [PATH]
     assert waiting.pauses == []
 
@@ -94,7 +95,7 @@ def test_no_jobs_need_no_question(waiting: Waiting) -> None:
     """A change that touches nothing has none."""
     ended = waiting([], jobs=0)
 
-    assert ended == Waited(pending=Pending.NOTHING, text="there are no device jobs")
+    assert ended == Waited(pending=None, text="there are no device jobs")
     assert waiting.github.journal == []
 
 
@@ -107,7 +108,7 @@ def test_it_waits_until_the_last_has_ended(waiting: Waiting) -> None:
         [pixel("completed")],
     )
 
-    assert ended.pending is Pending.NOTHING
+    assert ended.pending is None
     assert waiting.said == [
         "waiting for device jobs: 0 of 1 ended, 0 run, 1 wait for a runner",
         "waiting for device jobs: 0 of 1 ended, 1 run, 0 wait for a runner",
@@ -129,14 +130,14 @@ def test_other_jobs_do_not_count(waiting: Waiting) -> None:
         ]
     )
 
-    assert ended.pending is Pending.NOTHING
+    assert ended.pending is None
 
 
 def test_the_prefix_can_be_another(waiting: Waiting) -> None:
     """A team may have named its jobs otherwise."""
     ended = waiting([job("phone a 1/1", "completed"), pixel("queued")], prefix="phone")
 
-    assert ended.pending is Pending.NOTHING
+    assert ended.pending is None
 
 
 @pytest.mark.parametrize("status", ["queued", "waiting", "pending", "requested"])
@@ -180,7 +181,7 @@ def test_a_job_behind_a_busy_runner_is_not_given_up(waiting: Waiting) -> None:
 
     ended = waiting(*[first] * 40, *[between] * 5, *[second] * 10, both, jobs=2)
 
-    assert ended.pending is Pending.NOTHING
+    assert ended.pending is None
     assert waiting.waited_s > 1500
 
 
@@ -221,7 +222,7 @@ def test_cancelled_and_failed_jobs_have_ended(waiting: Waiting) -> None:
         jobs=2,
     )
 
-    assert ended.pending is Pending.NOTHING
+    assert ended.pending is None
 
 
 def test_two_callers_in_one_run_are_told_apart(waiting: Waiting) -> None:
@@ -231,7 +232,7 @@ def test_two_callers_in_one_run_are_told_apart(waiting: Waiting) -> None:
         [job("a / device any 1/1", "completed"), job("b / device any 1/1", "completed")],
     )
 
-    assert ended.pending is Pending.NOTHING
+    assert ended.pending is None
     assert waiting.pauses == [5]
 
 
@@ -256,7 +257,7 @@ def test_more_jobs_than_a_page_are_seen(waiting: Waiting) -> None:
     """A matrix has up to 256."""
     jobs = [pixel("completed", f"{number}/256") for number in range(1, 257)]
 
-    assert waiting(jobs, jobs=256).pending is Pending.NOTHING
+    assert waiting(jobs, jobs=256).pending is None
 
 
 @pytest.mark.parametrize("status", [403, 404, 500])
@@ -279,11 +280,11 @@ def test_a_hiccup_is_no_end(waiting: Waiting) -> None:
     waiting.github.fail("GET", "/jobs", status=403, headers={"Retry-After": "3"})
     waiting.github.fail("GET", "/jobs", status=0)
 
-    assert waiting([pixel("in_progress")], [pixel("completed")]).pending is Pending.NOTHING
+    assert waiting([pixel("in_progress")], [pixel("completed")]).pending is None
 
 
 def test_a_job_without_a_name_is_no_device_job(waiting: Waiting) -> None:
     """One strange entry does not end the waiting."""
     strange = [{"id": 1, "name": None, "status": 7}, pixel("completed")]
 
-    assert waiting(strange).pending is Pending.NOTHING
+    assert waiting(strange).pending is None

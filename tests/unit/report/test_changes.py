@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from megtrim.github.changes import LONGEST_BODY, Proposal, ScenarioChange, body, changes
 from megtrim.midout.keepset import KeepSet, ScenarioRecord, build_keep_set
 from megtrim.midout.region import Region
 from megtrim.models.operators import OperatorNeeds
+from megtrim.report.changes import LONGEST_BODY, Proposal, ScenarioChange, body, changes
 from unit.verdict import examples
 
 A, B, C = Region("a", (1,)), Region("b", ("float",)), Region("c", ())
