@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Write docs/images/comment.png: the comment of a real run, as GitHub's own renderer sets it.
+"""Take the picture of a comment that a real run wrote, as GitHub's own renderer sets it.
 
     MEGTRIM_COMMENTS=FOLDER pytest tests/act/test_story.py
-    python scripts/make_pictures.py FOLDER/trapped.md
+    python scripts/make_pictures.py FOLDER/trapped.md docs/images/comment.png
 
 Needs chromium, chromedriver, a font with emoji (fonts-noto-color-emoji) and the requirements of
 the tests. Fonts and browser differ from machine to machine, so the picture is looked at before
@@ -18,9 +18,6 @@ from pathlib import Path
 import cmarkgfm
 from selenium import webdriver
 from selenium.webdriver.common.by import By
-
-ROOT = Path(__file__).resolve().parent.parent
-PICTURE = ROOT / "docs" / "images" / "comment.png"
 
 _PAGE = """<!doctype html><meta charset="utf-8"><style>
 body {{ margin: 0; padding: 16px; background: #fff; width: 900px; color: #1f2328;
@@ -41,7 +38,7 @@ details {{ margin: 8px 0; }}
 <main>{}</main></article>"""
 
 
-def main(comment: Path) -> int:
+def main(comment: Path, picture: Path) -> int:
     """Render the comment, open its first folded part, take the picture."""
     body = cmarkgfm.github_flavored_markdown_to_html(
         comment.read_text(encoding="utf-8"), options=cmarkgfm.cmark.Options.CMARK_OPT_UNSAFE
@@ -56,12 +53,12 @@ def main(comment: Path) -> int:
         try:
             driver.set_window_size(960, 2400)
             driver.get(page.as_uri())
-            driver.find_element(By.TAG_NAME, "body").screenshot(str(PICTURE))
+            driver.find_element(By.TAG_NAME, "body").screenshot(str(picture))
         finally:
             driver.quit()
-    sys.stdout.write(f"wrote {PICTURE.relative_to(ROOT)}\n")
+    sys.stdout.write(f"wrote {picture}\n")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))

@@ -97,7 +97,7 @@ def wait(jobs: int, pickup: float, run_minutes: float, name_prefix: str) -> int:
     ended = _wait(env, patience, console)
     if ended.failure is not None:
         console.warn(one_line(str(ended.failure), most=1000))
-    write_output(env, "pending", ended.pending)
+    write_output(env, "pending", ended.pending or "")
     show(f"device jobs: {ended.text}" + (f" ({ended.pending})" if ended.pending else ""))
     return EXIT_PASS
 
