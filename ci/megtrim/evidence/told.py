@@ -31,7 +31,7 @@ _PENDING = {
     Pending.FORK: "a pull request from a fork runs no device job; "
     "a maintainer can push the branch to this repository",
     Pending.NO_RUNNER: "no runner with the labels self-hosted, megtrim, {cpu_class} took the job "
-    "within the time that was given",
+    "within the time that was given, or nobody approved it",
     Pending.LATE: "the device job had not ended in time",
 }
 _NO_RESULT = "the device job brought no result of it"

@@ -185,7 +185,7 @@ def test_a_dead_device_is_no_failure_of_the_product(status: ScenarioStatus) -> N
             Pending.NO_RUNNER,
             (
                 "no runner with the labels self-hosted, megtrim, any took the job "
-                "within the time that was given"
+                "within the time that was given, or nobody approved it"
             ),
         ),
         (Pending.LATE, "the device job had not ended in time"),
