@@ -48,14 +48,14 @@ REFRESH = [
         "propose",
         (
             f"{KIT} github propose --report report --project proposal"
-            " --keep-set proposal/$KEEP_SET --workflow $SIZE_CHECK"
+            " --keep-set proposal/$KEEP_SET --branch $BRANCH --workflow $SIZE_CHECK"
         ),
     ),
     (
         "propose",
         (
             f"{KIT} github propose --report report --project proposal"
-            " --keep-set proposal/$KEEP_SET --token-starts-checks"
+            " --keep-set proposal/$KEEP_SET --branch $BRANCH --token-starts-checks"
         ),
     ),
     ("propose", f"{KIT} gate report"),
@@ -126,6 +126,7 @@ def test_every_variable_is_set_where_it_is_used() -> None:
 
     assert sources == {
         "BASELINE": {"${{ inputs.baseline }}"},
+        "BRANCH": {"${{ inputs.branch }}"},
         "CLASS": {"${{ inputs.class }}"},
         "CONFIG": {"${{ inputs.config }}"},
         "JOBS": {"${{ needs.build.outputs.device-jobs }}"},
@@ -170,8 +171,12 @@ def test_what_may_fail() -> None:
     )
     own = [step for _, step in action("conclude").steps() if "continue-on-error" in step]
 
-    assert {name for _, name in found} == {*names, "Download the results", "Publish"}
-    assert [step["name"] for step in own] == ["Download the results", "Publish"]
+    concluding = [
+        *("Download the results", "Publish", "Upload the report", "Keep the baseline"),
+    ]
+
+    assert {name for _, name in found} == {*names, *concluding}
+    assert [step["name"] for step in own] == concluding
 
 
 def test_which_commits_are_checked_out() -> None:

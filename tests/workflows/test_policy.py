@@ -126,7 +126,75 @@ def test_late_devices_bring_the_comment_up_to_date() -> None:
     late = workflow("size-check").jobs["late"]
 
     assert late["if"] == "always() && needs.device.result != 'skipped'"
-    assert late["needs"] == ["build", "device"]
+    assert late["needs"] == ["build", "device", "verdict"]
+
+
+def test_the_comment_and_the_report_have_one_writer_at_a_time() -> None:
+    """Whoever concludes waits for the one before: two at once would make two comments."""
+    jobs = workflow("size-check").jobs
+    concluding = [
+        job_id for job_id, job in jobs.items() if "actions/conclude" in _text(job["steps"])
+    ]
+
+    assert concluding == ["verdict", "late"]
+    assert "verdict" in jobs["late"]["needs"]
+
+
+def test_results_of_an_earlier_attempt_are_nobodys() -> None:
+    """They lie there by their name when a second attempt's build dies before it has its own."""
+    jobs = workflow("size-check").jobs
+    steps = jobs["build"]["steps"]
+    keep = next(step for step in steps if step["name"] == "Keep the results")
+    take = next(s for _, s in action("conclude").steps() if s["name"] == "Download the results")
+
+    assert keep["id"] == "results"
+    assert jobs["build"]["outputs"]["results"] == "${{ steps.results.outputs.artifact-id }}"
+    for job_id in ("verdict", "late"):
+        given = jobs[job_id]["steps"][-1]["with"]
+        assert given["results"] == "${{ needs.build.outputs.results }}"
+    assert take["if"] == "inputs.results != ''"
+
+
+def test_a_download_that_failed_is_told() -> None:
+    """The job fails by it, and the report says all the same what is known."""
+    steps = [step for _, step in action("conclude").steps()]
+    conditions = {step["name"]: step.get("if") for step in steps}
+
+    assert {conditions[name] for name in ("Join", "Publish", "Upload the report")} == {
+        "${{ !cancelled() }}"
+    }
+
+
+def test_refreshes_of_two_branches_do_not_meet() -> None:
+    """One by hand on a branch must not end the weekly one; a proposal's branch has one writer."""
+    jobs = workflow("trace-refresh").jobs
+    groups = {job_id: job["concurrency"]["group"] for job_id, job in jobs.items()}
+
+    assert groups.pop("propose") == "megtrim-refresh-propose-${{ inputs.branch }}"
+    for group in groups.values():
+        assert group.endswith("-${{ inputs.config }}-${{ github.ref }}")
+
+
+def test_a_keep_set_in_a_hidden_folder_is_proposed() -> None:
+    """Uploads leave out what begins with a dot; nothing else is uploaded with it."""
+    steps = [
+        step
+        for document in (*workflows(), *actions())
+        for _, step in document.steps()
+        if "include-hidden-files" in step.get("with", {})
+    ]
+
+    assert [step["with"]["name"] for step in steps] == ["megtrim-proposal"]
+    assert steps[0]["with"]["include-hidden-files"] == "true"
+
+
+@pytest.mark.parametrize("name", ["size-check", "trace-refresh"])
+def test_a_build_that_ran_out_of_time_keeps_what_it_compiled(name: str) -> None:
+    """Or the next one begins at nothing, and runs out of time as well."""
+    last = workflow(name).jobs["build"]["steps"][-1]
+
+    assert (last["uses"], last["with"]["save"]) == ("./kit/.github/actions/compiler-cache", "true")
+    assert last["if"] == "always()"
 
 
 @pytest.mark.parametrize("job_id", ["verdict", "late"])
