@@ -202,7 +202,15 @@ class _Search:
         if not isinstance(home, dict) or home.get("id") != self._event.repository_id:
             return False
         by_hand = stored.branch == self._event.default_branch
-        return run.get("event") in ("push", *(("schedule", "workflow_dispatch") * by_hand))
+        if run.get("event") not in ("push", *(("schedule", "workflow_dispatch") * by_hand)):
+            return False
+        return self._is_on_branch(stored)
+
+    def _is_on_branch(self, stored: _Stored) -> bool:
+        """Ask where the commit lies: a run for a tag is listed as one of a branch of its name."""
+        span = f"{stored.sha}...{quote(stored.branch)}"
+        answer = self._api.get(f"{self._root}/compare/{span}", {"per_page": 1})
+        return text_at(answer, "merge_base_commit", "sha") == stored.sha
 
     def _content(self, stored: _Stored, scratch: Path) -> tuple[Sizes, EvidenceSet]:
         path = f"{self._root}/actions/artifacts/{stored.id}/zip"

@@ -208,8 +208,7 @@ def rebuild(job: Job) -> Answer:
 
 def test_a_rebuilt_baseline_says_so(job: Job) -> None:
     """Its sizes are those of the merge base itself."""
-    store(job, sha=job.repository.commit({"b": "1"}, parents=[], branch="main"))
-    job.repository.set_head("main", job.base)
+    store(job, sha=job.repository.commit({"b": "1"}, parents=[job.base], branch="main"))
     find(job)
     assert job.outputs() == {"how": "last-known", "rebuild": job.base}
     asked: list[Any] = []

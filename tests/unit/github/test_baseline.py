@@ -101,10 +101,11 @@ def test_what_the_merge_base_stored_is_the_baseline(team: Team) -> None:
     )
     assert team.find().rebuild == ""
     assert team.github.journal[0].query == {"per_page": "1"}
-    assert [str(call) for call in team.github.journal[:5]] == [
+    assert [str(call) for call in team.github.journal[:6]] == [
         f"GET /repos/acme/phone/compare/{team.later}...{team.head}",
         "GET /repos/acme/phone/actions/artifacts",
         "GET /repos/acme/phone/actions/runs/1001",
+        f"GET /repos/acme/phone/compare/{team.base}...main",
         "GET /repos/acme/phone/actions/artifacts/1002/zip",
         "GET /storage/acme/phone/1002",
     ]
@@ -211,6 +212,15 @@ def test_the_run_itself_is_asked(team: Team, run: dict[str, Any], claims: dict[s
 
     assert team.find().how is How.NONE
     assert len(team.github.calls("GET", "/actions/runs/")) == 1
+    assert team.github.calls("GET", "/zip") == []
+
+
+def test_a_commit_that_is_not_on_the_branch_is_not_trusted(team: Team) -> None:
+    """A tag that is called like the branch: its run is listed as one of the branch."""
+    team.repository.artifact(team.repository.run(team.head, branch="main"), archive())
+    push = replace(team.event, pull_request=None, ref="refs/heads/main", before=team.base)
+
+    assert team.find(push).how is How.NONE
     assert team.github.calls("GET", "/zip") == []
 
 
@@ -455,6 +465,7 @@ def test_a_run_that_is_started_again_is_not_held_against_itself(team: Team) -> N
 
 def test_a_push_to_another_branch_looks_on_that_branch(team: Team) -> None:
     """A branch of releases has its own sizes."""
+    team.repository.set_head("release/1.0", team.base)
     team.repository.artifact(team.repository.run(team.base), archive())
     team.repository.artifact(team.repository.run(team.base, branch="release/1.0"), archive(OTHER))
     event = other(team, "push", ref="refs/heads/release/1.0", before=team.base)
