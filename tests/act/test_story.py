@@ -21,6 +21,7 @@ from support.megtrim_cli import SAMPLE
 pytestmark = pytest.mark.xdist_group("act-story")
 
 PROPOSAL = "megtrim/keepset"
+PROPOSAL_ON_BRANCH = "megtrim/keepset-columns"
 REFRESH_JOBS = dict.fromkeys(("build", DEVICE_JOB, "keep set", "propose"), "success")
 
 
@@ -73,8 +74,8 @@ def retraced(world: World, trapped: Chapter) -> Run:
 @pytest.fixture(scope="module")
 def fixed(world: World, trapped: Chapter, retraced: Run) -> Chapter:
     """The same pull request, with the keep set that the refresh proposed to it."""
-    world.forge.mirror(PROPOSAL)
-    world.forge.merge(world.open_pulls()[PROPOSAL])
+    world.forge.mirror(PROPOSAL_ON_BRANCH)
+    world.forge.merge(world.open_pulls()[PROPOSAL_ON_BRANCH])
     return world.run_pull(trapped.number)
 
 
@@ -186,7 +187,7 @@ def test_a_refresh_proposes_what_lacks(world: World, retraced: Run, trapped: Cha
     assert retraced.conclusions == REFRESH_JOBS
     assert retraced.rc == 0
     pull = world.forge.api.pulls[trapped.number + 1]
-    assert (pull["head"]["ref"], pull["base"]["ref"]) == (PROPOSAL, "columns")
+    assert (pull["head"]["ref"], pull["base"]["ref"]) == (PROPOSAL_ON_BRANCH, "columns")
     assert sorted(retraced.artifacts) == [
         "megtrim-bundle",
         "megtrim-proposal",

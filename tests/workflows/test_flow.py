@@ -196,10 +196,34 @@ def test_which_commits_are_checked_out() -> None:
     }
 
 
+def _asked(inputs: dict[str, str]) -> str:
+    return next(inputs[key] for key in ("name", "pattern", "artifact-ids") if key in inputs)
+
+
+@pytest.mark.parametrize("name", ["results", "proofs", "bundle"])
+def test_a_verdict_is_made_from_what_this_build_kept(name: str) -> None:
+    """By id: a device job may store an artifact of the same name in its place."""
+    size_check = workflow("size-check")
+    (kept,) = (step for step in size_check.jobs["build"]["steps"] if step.get("id") == name)
+    (taken,) = (
+        step
+        for _, step in action("conclude").steps()
+        if step.get("with", {}).get("artifact-ids") == f"${{{{ inputs.{name} }}}}"
+    )
+
+    assert kept["with"]["name"] == f"megtrim-{name}"
+    told = size_check.jobs["build"]["outputs"][name]
+    assert told == f"${{{{ steps.{name}.outputs.artifact-id }}}}"
+    assert taken["if"] == f"inputs.{name} != ''"
+    for job in ("verdict", "late"):
+        given = size_check.jobs[job]["steps"][-1]["with"][name]
+        assert given == f"${{{{ needs.build.outputs.{name} }}}}"
+
+
 def test_where_artifacts_come_from_and_go_to() -> None:
-    """Folders of the runner, by name."""
+    """Folders of the runner, by name, by pattern or by id."""
     found = {
-        (step["with"].get("name") or step["with"]["pattern"], step["with"]["path"].strip())
+        (_asked(step["with"]), step["with"]["path"].strip())
         for document in (*workflows(), *actions())
         for _, step in document.steps()
         if "-artifact@" in step.get("uses", "")
@@ -207,10 +231,11 @@ def test_where_artifacts_come_from_and_go_to() -> None:
 
     assert found == {
         ("megtrim-results", "out/final"),
-        ("megtrim-results", "results"),
+        ("${{ inputs.results }}", "results"),
         ("megtrim-proofs", "out/baseline/evidence.json"),
-        ("megtrim-proofs", "proofs"),
+        ("${{ inputs.proofs }}", "proofs"),
         ("megtrim-bundle", "bundle"),
+        ("${{ inputs.bundle }}", "bundle"),
         ("megtrim-evidence-*", "evidence"),
         ("megtrim-traces-*", "traces"),
         ("megtrim-report", "report"),

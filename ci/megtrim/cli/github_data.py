@@ -150,7 +150,10 @@ checks.
     help="The checkout that the keep set lies in.",
 )
 @click.option(
-    "--branch", default="megtrim/keepset", show_default=True, help="The branch to propose it on."
+    "--branch",
+    default="megtrim/keepset",
+    show_default=True,
+    help="The branch to propose it on; for another base than the default branch, -BASE is added.",
 )
 @click.option("--base", default="", help="The branch to propose it to; else this run's.")
 @click.option("--workflow", default="", metavar="FILE.yml", help="The size check to start on it.")
@@ -179,6 +182,8 @@ def propose(
     path = _inside(keep_set, project)
     keep, verdict = read_keep_set(keep_set), _verdict(report)
     base = base or _base(event)
+    if event.default_branch not in ("", base):
+        branch = f"{branch}-{base}"  # each base has a proposal of its own
     if branch == base:
         msg = f"branch {branch} cannot be proposed to itself"
         raise InputError(msg, hint="name another branch with --branch")

@@ -21,7 +21,7 @@ _GRAMMAR = {
     "branch": (r"[A-Za-z0-9_][A-Za-z0-9._/-]*", "the name of a branch, without spaces"),
     "config": (r"[A-Za-z0-9._][A-Za-z0-9._/-]*", "a path without spaces and quotes"),
     "keep_set": (r"[A-Za-z0-9._][A-Za-z0-9._/-]*", "a path without spaces and quotes"),
-    "packages": (r"[a-z0-9.+ -]*", "names of Debian packages"),
+    "packages": (r"|[a-z0-9][a-z0-9.+ -]*", "names of Debian packages"),
 }
 
 _SIZE_CHECK = """\
@@ -31,7 +31,7 @@ _SIZE_CHECK = """\
 name: megtrim
 on:
   pull_request:
-  push: {{branches: [{branch}]}}
+  push: {{branches: ["{branch}"]}}
   merge_group:
   workflow_dispatch: {{inputs: {{pull-request: {{type: string, description: Its number}}}}}}
 permissions: {{}}

@@ -498,13 +498,15 @@ def test_a_first_or_broken_keep_set_is_replaced(refresh: Job, committed: str | N
 def test_it_is_proposed_to_the_branch_that_was_traced(
     refresh: Job, ref: str, arguments: tuple[str, ...], base: str
 ) -> None:
-    """Unless another one is named."""
+    """Unless another one is named. Each base has a proposal of its own."""
     refresh.repository.set_head("release", refresh.repository.heads["main"])
     content = {"repository": refresh.repository.brief()}
     refresh.event("workflow_dispatch", content, REF=ref)
 
     assert propose(refresh, *arguments).status == 0
-    assert refresh.repository.pulls[1]["base"]["ref"] == base
+    (pull,) = refresh.repository.pulls.values()
+    branch = "megtrim/keepset" if base == "main" else f"megtrim/keepset-{base}"
+    assert (pull["base"]["ref"], pull["head"]["ref"]) == (base, branch)
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_callers_for_a_configuration_that_is_there(team: Shell) -> None:
     }
     assert given(team.folder, WRITTEN[1])["keep-set"] == "trim/megtrim/keepset.json"
     check = (team.folder / WRITTEN[0]).read_text(encoding="utf-8")
-    assert "branches: [trunk]" in check
+    assert 'branches: ["trunk"]' in check
 
 
 def test_a_caller_that_was_edited_stays(team: Shell) -> None:

@@ -35,7 +35,7 @@ def test_what_a_caller_says() -> None:
     uses = "    uses: megtrim/kit.v2/.github/workflows/"
     assert f"{uses}size-check.yml@{SHA} # v1.20.3\n" in check
     assert f"{uses}trace-refresh.yml@{SHA} # v1.20.3\n" in refresh
-    assert "  push: {branches: [release/1]}\n" in check
+    assert '  push: {branches: ["release/1"]}\n' in check
     assert yaml.safe_load(check)["jobs"]["size"]["with"] == {
         "config": "trim/megtrim.yaml",
         "pull-request": "${{ inputs.pull-request }}",

@@ -1,7 +1,7 @@
-"""Stand-in for actions/download-artifact: one artifact by name, or all that fit a pattern.
+"""Stand-in for actions/download-artifact: one by name, some by id, or all that fit a pattern.
 
-One artifact by name is unpacked into the folder; those of a pattern into folders of their names,
-unless they are to be merged. A name that is not there fails; a pattern that fits nothing does not.
+A single artifact is unpacked into the folder, several into folders of their names, unless they
+are to be merged. A name or an id that is not there fails; a pattern that fits nothing does not.
 """
 
 from __future__ import annotations
@@ -24,15 +24,13 @@ SERVICE = "twirp/github.actions.results.api.v1.ArtifactService"
 def main(env: Mapping[str, str]) -> int:
     """Download and unpack."""
     target = Path(env["IN_PATH"]).absolute()
-    listed = [each["name"] for each in _call(env, "ListArtifacts").get("artifacts", [])]
-    if env["IN_NAME"]:
-        wanted = [name for name in listed if name == env["IN_NAME"]]
-        if not wanted:
-            sys.stdout.write(f"::error::Artifact not found for name: {env['IN_NAME']}\n")
-            return 1
-    else:
-        wanted = sorted(fnmatch.filter(listed, env["IN_PATTERN"] or "*"))
-    flat = bool(env["IN_NAME"]) or env["IN_MERGE"] == "true"
+    stored = _call(env, "ListArtifacts").get("artifacts", [])
+    wanted = chosen({each["name"]: str(each["databaseId"]) for each in stored}, env)
+    if not wanted and (env["IN_NAME"] or env["IN_IDS"]):
+        asked = env["IN_NAME"] or env["IN_IDS"]
+        sys.stdout.write(f"::error::Artifact not found: {asked}\n")
+        return 1
+    flat = len(wanted) == 1 or env["IN_MERGE"] == "true"
     for name in wanted:
         folder = target if flat else target / name
         folder.mkdir(parents=True, exist_ok=True)
@@ -42,6 +40,16 @@ def main(env: Mapping[str, str]) -> int:
     with Path(env["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as output:
         output.write(f"download-path={target}\n")
     return 0
+
+
+def chosen(listed: Mapping[str, str], env: Mapping[str, str]) -> list[str]:
+    """Return the names of the artifacts (name to id) that are asked for."""
+    if env["IN_NAME"]:
+        return [name for name in listed if name == env["IN_NAME"]]
+    if env["IN_IDS"]:
+        ids = {each.strip() for each in env["IN_IDS"].split(",")}
+        return sorted(name for name, number in listed.items() if number in ids)
+    return sorted(fnmatch.filter(listed, env["IN_PATTERN"] or "*"))
 
 
 def _bytes_of(env: Mapping[str, str], name: str) -> bytes:
