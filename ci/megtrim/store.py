@@ -132,6 +132,7 @@ class Store:
             if found is not None:
                 return found, False
             path = self.root / stage / key
+            self._hide_from_git()
             self._clear(path)
             result = _produced(produce, path)
             self._finish(path, stage, name, key, inputs, result)
@@ -165,6 +166,12 @@ class Store:
             yield
         finally:
             lock.release()
+
+    def _hide_from_git(self) -> None:
+        """Keep results out of commits, and out of an engine's checkout that they may lie in."""
+        path = self.root / ".gitignore"
+        if not path.exists():
+            write_atomically(path, "*\n")
 
     def _clear(self, path: Path) -> None:
         try:

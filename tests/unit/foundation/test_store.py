@@ -88,6 +88,16 @@ def test_equal_inputs_are_produced_once(tmp_path: Path) -> None:
     assert expected.file("sub/file.txt").read_text(encoding="utf-8") == "result\n"
 
 
+def test_results_stay_out_of_git(tmp_path: Path) -> None:
+    """They may lie in a team's repository, or in the engine's; what a team wrote there stays."""
+    Store(tmp_path / "out").ensure("build", "plain", INPUTS, Producer())
+    assert (tmp_path / "out" / ".gitignore").read_text(encoding="utf-8") == "*\n"
+
+    (tmp_path / "out" / ".gitignore").write_text("*.log\n", encoding="utf-8")
+    Store(tmp_path / "out").ensure("build", "profile", INPUTS, Producer())
+    assert (tmp_path / "out" / ".gitignore").read_text(encoding="utf-8") == "*.log\n"
+
+
 def test_other_inputs_are_another_folder(tmp_path: Path) -> None:
     """And the former result stays."""
     store = Store(tmp_path)
