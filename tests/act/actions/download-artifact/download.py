@@ -27,8 +27,8 @@ def main(env: Mapping[str, str]) -> int:
     stored = _call(env, "ListArtifacts").get("artifacts", [])
     wanted = chosen({each["name"]: str(each["databaseId"]) for each in stored}, env)
     if not wanted and (env["IN_NAME"] or env["IN_IDS"]):
-        asked = env["IN_NAME"] or env["IN_IDS"]
-        sys.stdout.write(f"::error::Artifact not found: {asked}\n")
+        asked = f"name: {env['IN_NAME']}" if env["IN_NAME"] else f"id: {env['IN_IDS']}"
+        sys.stdout.write(f"::error::Artifact not found for {asked}\n")
         return 1
     flat = len(wanted) == 1 or env["IN_MERGE"] == "true"
     for name in wanted:
