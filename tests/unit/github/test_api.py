@@ -499,16 +499,23 @@ def test_what_is_no_http_is_a_failure() -> None:
     assert failed.message == f"GET {PATH}: the connection broke"
 
 
+@pytest.fixture
+def slow_server() -> Iterator[HTTPServer]:
+    """A server of the test's own: what still waits there when it ends reaches no other test."""
+    with HTTPServer(threaded=True) as server:
+        yield server
+
+
 @pytest.mark.parametrize(("method", "tries"), [("GET", 5), ("POST", 1)])
-def test_a_silent_server_is_given_up(httpserver: HTTPServer, method: str, tries: int) -> None:
+def test_a_silent_server_is_given_up(slow_server: HTTPServer, method: str, tries: int) -> None:
     """A call has an end; a POST may have been done, so it is not asked again."""
 
     def sleep(_request: Request) -> Response:
         time.sleep(0.5)
         return said(1)
 
-    httpserver.expect_request(PATH).respond_with_handler(sleep)
-    asked = asking(url(httpserver), limits=QUICK)
+    slow_server.expect_request(PATH).respond_with_handler(sleep)
+    asked = asking(url(slow_server), limits=QUICK)
 
     failed = failure_of(asked.api, method)
 
@@ -516,7 +523,7 @@ def test_a_silent_server_is_given_up(httpserver: HTTPServer, method: str, tries:
     assert len(asked.pauses) == tries - 1
 
 
-def test_an_answer_that_trickles_is_given_up(httpserver: HTTPServer) -> None:
+def test_an_answer_that_trickles_is_given_up(slow_server: HTTPServer) -> None:
     """Always a byte before the silence is too long: the whole answer has an end, too."""
 
     def trickle() -> Iterator[bytes]:
@@ -524,10 +531,10 @@ def test_an_answer_that_trickles_is_given_up(httpserver: HTTPServer) -> None:
             time.sleep(0.02)
             yield b" " * 100
 
-    httpserver.expect_request(PATH).respond_with_handler(lambda _: Response(trickle()))
+    slow_server.expect_request(PATH).respond_with_handler(lambda _: Response(trickle()))
     ticks = iter(range(10_000))
     api = Api(
-        url(httpserver),
+        url(slow_server),
         TOKEN,
         user_agent="megtrim",
         pause=lambda _: None,
