@@ -45,9 +45,16 @@ class ProductFailure(MegtrimError):
 
 
 class InfrastructureFailure(MegtrimError):
-    """Nothing is known about the product, because something around it failed."""
+    """Nothing is known about the product, because something around it failed.
+
+    ``attempts`` tells of each machine that was tried, in order; the last one is this failure's.
+    """
 
     exit_code = 3
+
+    def __init__(self, message: str, *, hint: str = "", attempts: tuple[str, ...] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.attempts = attempts
 
 
 class Interrupted(MegtrimError):

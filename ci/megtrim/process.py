@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import shlex
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 from megtrim.errors import InfrastructureFailure, InputError, Interrupted
 
@@ -30,6 +33,7 @@ GRACE_S = 3.0
 """How long a program may take to obey each step of the escalation."""
 
 _LINE_LIMIT_BYTES = 65536
+_ABORT_LOOK_S = 0.1
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
@@ -45,6 +49,12 @@ class Command:
     merge_stderr: bool = False
     log: Path | None = None
     on_line: Callable[[str], None] | None = None
+    abort: threading.Event | None = None
+    """Set by another thread: end the program now."""
+    stdin: Path | None = None
+    """File that it reads; else it has nothing to read."""
+    stdout_to: Path | None = None
+    """File that takes what it prints, byte by byte, in place of :attr:`Outcome.stdout`."""
 
     def __str__(self) -> str:
         return shlex.join(self.argv)
@@ -60,10 +70,11 @@ class Outcome:
     stderr: str
     wall_s: float
     timed_out: bool
+    aborted: bool = False
 
     @property
     def ok(self) -> bool:
-        return self.rc == 0 and not self.timed_out
+        return self.rc == 0 and not self.timed_out and not self.aborted
 
 
 class Processes:
@@ -79,7 +90,7 @@ class Processes:
         streams: list[_Stream] = []
         try:
             streams += (_Stream(child.stdout, command), _Stream(child.stderr))
-            timed_out = _wait(child, command.timeout_s)
+            end = _wait(child, command)
         except KeyboardInterrupt:
             _end(child, first=signal.SIGINT)
             msg = f"interrupted while running {command.argv[0]}"
@@ -95,8 +106,22 @@ class Processes:
             stdout=streams[0].text(),
             stderr=streams[1].text(),
             wall_s=time.monotonic() - started,
-            timed_out=timed_out,
+            timed_out=end is _End.TIMED_OUT,
+            aborted=end is _End.ABORTED,
         )
+
+    @contextmanager
+    def background(self, command: Command) -> Iterator[Background]:
+        """Run beside us until the block is left; ``timeout_s`` bounds nothing here.
+
+        What it prints goes to ``command.log``, or nowhere.
+        """
+        with _opened(command.log, "ab") as log:
+            child = _start(command, {**self.env, **command.env}, log=log or subprocess.DEVNULL)
+        try:
+            yield Background(child)
+        finally:
+            _end(child, first=signal.SIGTERM)
 
     def capture(self, *argv: str, cwd: Path | None = None, timeout_s: float = 60.0) -> str:
         """Return what a small tool prints, or raise: these tools are ours to rely on."""
@@ -111,15 +136,62 @@ class Processes:
         return outcome.stdout
 
 
-def _start(command: Command, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+class Background:
+    """A program that runs beside us."""
+
+    def __init__(self, child: subprocess.Popen[bytes]) -> None:
+        self._child = child
+        self.pid = child.pid
+
+    def alive(self) -> bool:
+        """Tell whether it still runs."""
+        return self._child.poll() is None
+
+
+@contextmanager
+def _opened(path: Path | None, mode: Literal["rb", "wb", "ab"]) -> Iterator[IO[bytes] | None]:
+    if path is None:
+        yield None
+        return
+    try:
+        opened = path.open(mode, buffering=0)
+    except OSError as error:
+        what = "read" if mode == "rb" else "written"
+        msg = f"{path} cannot be {what}: {error.strerror}"
+        raise InfrastructureFailure(msg) from None
+    with opened:
+        yield opened
+
+
+def _start(
+    command: Command, env: Mapping[str, str], *, log: IO[bytes] | int | None = None
+) -> subprocess.Popen[bytes]:
+    with _opened(command.stdin, "rb") as stdin, _opened(command.stdout_to, "wb") as stdout:
+        return _popen(
+            command,
+            env,
+            stdin=stdin or subprocess.DEVNULL,
+            stdout=log or stdout or subprocess.PIPE,
+            stderr=subprocess.STDOUT if command.merge_stderr or log else subprocess.PIPE,
+        )
+
+
+def _popen(
+    command: Command,
+    env: Mapping[str, str],
+    *,
+    stdin: IO[bytes] | int,
+    stdout: IO[bytes] | int,
+    stderr: int,
+) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             command.argv,
             cwd=command.cwd,
             env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if command.merge_stderr else subprocess.PIPE,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
             start_new_session=True,
             preexec_fn=_die_with_parent,  # noqa: PLW1509 - one prctl call, nothing that locks
         )
@@ -140,15 +212,56 @@ def _die_with_parent() -> None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _wait(child: subprocess.Popen[bytes], timeout_s: float) -> bool:
-    try:
-        child.wait(timeout_s)
-    except subprocess.TimeoutExpired:
-        _end(child, first=signal.SIGINT)
+class _End(Enum):
+    ITSELF = "itself"
+    TIMED_OUT = "timed out"
+    ABORTED = "aborted"
+
+
+def _wait(child: subprocess.Popen[bytes], command: Command) -> _End:
+    deadline = time.monotonic() + command.timeout_s
+    with _exit_watch(child) as ended_within:
+        while (left := deadline - time.monotonic()) > 0:
+            if ended_within(left if command.abort is None else min(left, _ABORT_LOOK_S)):
+                # What it left in the background would write into folders the next one uses.
+                _signal_group(child, signal.SIGKILL)
+                return _End.ITSELF
+            if command.abort is not None and command.abort.is_set():
+                _end(child, first=signal.SIGINT)
+                return _End.ABORTED
+    _end(child, first=signal.SIGINT)
+    return _End.TIMED_OUT
+
+
+@contextmanager
+def _exit_watch(child: subprocess.Popen[bytes]) -> Iterator[Callable[[float], bool]]:
+    """Give a function that waits for the child's end, and returns at that very moment."""
+    # Popen.wait with a timeout sleeps in steps of up to 50 ms: more than a call to a phone takes.
+    if not hasattr(os, "pidfd_open"):
+        yield partial(_ended_within, child)
+        return
+    descriptor = os.pidfd_open(child.pid)
+    poller = select.poll()
+    poller.register(descriptor, select.POLLIN)
+
+    def ended_within(seconds: float) -> bool:
+        if not poller.poll(max(1.0, seconds * 1000)):
+            return False
+        child.wait()
         return True
-    # What it left in the background would write into folders that the next one uses.
-    _signal_group(child, signal.SIGKILL)
-    return False
+
+    try:
+        yield ended_within
+    finally:
+        os.close(descriptor)
+
+
+def _ended_within(child: subprocess.Popen[bytes], seconds: float) -> bool:
+    try:
+        child.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def _end(child: subprocess.Popen[bytes], *, first: signal.Signals) -> None:

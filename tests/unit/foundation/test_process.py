@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -315,3 +316,90 @@ def test_capture_gives_up_on_a_tool_that_hangs(processes: Processes) -> None:
 def test_a_command_is_shown_as_a_shell_takes_it() -> None:
     """Ready to be pasted."""
     assert str(Command(argv=("a", "b c", "$d"), timeout_s=1)) == "a 'b c' '$d'"
+
+
+def test_another_thread_can_abort_a_program(processes: Processes) -> None:
+    """It is told apart from a program that ended, and from one that was late."""
+    abort = threading.Event()
+    threading.Timer(0.2, abort.set).start()
+    outcome = processes.run(Command(argv=("sleep", "60"), timeout_s=60, abort=abort))
+
+    assert (outcome.aborted, outcome.timed_out, outcome.ok) == (True, False, False)
+    assert outcome.wall_s < 10
+
+
+def test_a_program_that_ended_by_itself_was_not_aborted(processes: Processes) -> None:
+    """However long it might have taken."""
+    outcome = processes.run(Command(argv=("true",), timeout_s=60, abort=threading.Event()))
+
+    assert (outcome.aborted, outcome.ok) == (False, True)
+
+
+def test_programs_are_waited_for_on_any_system(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a process has no descriptor to wait on."""
+    monkeypatch.delattr(os, "pidfd_open", raising=False)
+
+    assert processes.run(sh("exit 3")).rc == 3
+    assert processes.run(sh("sleep 60", timeout_s=0.2)).timed_out
+
+
+def test_a_program_beside_us_ends_with_the_block(processes: Processes, tmp_path: Path) -> None:
+    """What it printed is in its log."""
+    log = tmp_path / "log"
+    pid_file = tmp_path / "pid"
+    script = f"echo $$ > {pid_file}; echo out; echo err >&2; exec sleep 60"
+    with processes.background(Command(argv=("sh", "-c", script), timeout_s=1, log=log)) as beside:
+        pid = written_pid(pid_file)
+        until(lambda: log.read_text("utf-8") == "out\nerr\n", "the log")
+        assert (beside.pid, beside.alive()) == (pid, True)
+
+    assert not beside.alive()
+    assert not alive(pid)
+
+
+def test_a_program_beside_us_may_end_before_the_block(processes: Processes) -> None:
+    """Leaving it is no error then."""
+    with processes.background(sh("exit 1")) as beside:
+        until(lambda: not beside.alive(), "its end")
+
+
+def test_a_log_that_cannot_be_written_is_told(processes: Processes, tmp_path: Path) -> None:
+    """Before anything is started."""
+    command = Command(argv=("true",), timeout_s=1, log=tmp_path / "gone" / "log")
+    with (
+        pytest.raises(InfrastructureFailure, match="cannot be written: No such file"),
+        processes.background(command),
+    ):
+        pass
+
+
+def test_a_program_reads_and_writes_files_as_they_are(processes: Processes, tmp_path: Path) -> None:
+    """Bytes that are no text, and more of them than is kept of an output."""
+    data = bytes(range(256)) * 100_000
+    (tmp_path / "in").write_bytes(data)
+    outcome = processes.run(
+        Command(
+            argv=("sh", "-c", "cat; echo told >&2"),
+            timeout_s=10,
+            stdin=tmp_path / "in",
+            stdout_to=tmp_path / "out",
+        )
+    )
+
+    assert (outcome.rc, outcome.stdout, outcome.stderr) == (0, "", "told\n")
+    assert (tmp_path / "out").read_bytes() == data
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [({"stdin": "gone"}, "gone cannot be read"), ({"stdout_to": "gone/x"}, "x cannot be written")],
+)
+def test_a_file_that_cannot_be_opened_is_told(
+    processes: Processes, tmp_path: Path, files: dict[str, str], said: str
+) -> None:
+    """Before anything is started."""
+    paths: Any = {name: tmp_path / value for name, value in files.items()}
+    with pytest.raises(InfrastructureFailure, match=said):
+        processes.run(Command(argv=("true",), timeout_s=1, **paths))

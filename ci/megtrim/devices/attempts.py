@@ -1,0 +1,43 @@
+"""Work on a device, tried again where the machine failed and not the program.
+
+A pool may give out another machine the next time; what went wrong on each is kept, so that
+nobody has to guess what a job went through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from megtrim.devices.device import Device, Seat
+from megtrim.devices.member import NothingFits
+from megtrim.errors import InfrastructureFailure
+
+T = TypeVar("T")
+
+
+def deliver(device: Device, work: Callable[[Seat], T], *, say: Callable[[str], None]) -> T:
+    """Return what ``work`` returns on a seat of the device.
+
+    ``work`` may be done more than once, so it must begin anew each time. Raises the last
+    InfrastructureFailure with all attempts: after ``device.retries`` of them, or where no
+    machine is left to try. Everything else passes through at once.
+    """
+    attempts: list[str] = []
+    while True:
+        where = device.name
+        try:
+            with device.reserve() as seat:
+                where = seat.name
+                return work(seat)
+        except InfrastructureFailure as failure:
+            attempts.append(f"{where}: {failure.message}")
+            if isinstance(failure, NothingFits) or len(attempts) > device.retries:
+                raise _ended(failure, attempts) from failure
+            say(f"  again {where} failed ({failure.message}); attempt {len(attempts) + 1}")
+
+
+def _ended(failure: InfrastructureFailure, attempts: list[str]) -> InfrastructureFailure:
+    count = len(attempts)
+    message = failure.message if count == 1 else f"{failure.message} (attempt {count} of {count})"
+    return InfrastructureFailure(message, hint=failure.hint, attempts=tuple(attempts))
