@@ -25,15 +25,13 @@ from pathlib import Path
 from typing import IO, Literal
 
 from megtrim.errors import InfrastructureFailure, InputError, Interrupted
-
-CAPTURE_LIMIT_BYTES = 16 * 1024 * 1024
-"""What is kept of each stream; a program that prints more loses its middle, never our memory."""
+from megtrim.streams import Stream
 
 GRACE_S = 3.0
 """How long a program may take to obey each step of the escalation."""
 
-_LINE_LIMIT_BYTES = 65536
 _ABORT_LOOK_S = 0.1
+_LEFT_BEHIND_S = 0.3
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
@@ -49,6 +47,7 @@ class Command:
     merge_stderr: bool = False
     log: Path | None = None
     on_line: Callable[[str], None] | None = None
+    """Told each line of either stream as it comes, from a thread of its own."""
     abort: threading.Event | None = None
     """Set by another thread: end the program now."""
     stdin: Path | None = None
@@ -87,19 +86,26 @@ class Processes:
         """Run to the end. Raises for a program that is missing or cannot start, not for its rc."""
         started = time.monotonic()
         child = _start(command, {**self.env, **command.env})
-        streams: list[_Stream] = []
+        streams: list[Stream] = []
+        end = _End.ABORTED
         try:
-            streams += (_Stream(child.stdout, command), _Stream(child.stderr))
+            streams += (
+                Stream(pipe, log=command.log, on_line=command.on_line)
+                for pipe in (child.stdout, child.stderr)
+            )
             end = _wait(child, command)
         except KeyboardInterrupt:
             _end(child, first=signal.SIGINT)
             msg = f"interrupted while running {command.argv[0]}"
             raise Interrupted(msg) from None
         finally:
+            # One that was ended may have left its pipes to a daemon: nothing more is to come.
+            left = GRACE_S if end is _End.ITSELF else _LEFT_BEHIND_S
             for stream in streams:
-                stream.close()
-        if streams[0].failure is not None:
-            raise streams[0].failure
+                stream.wait(left)
+        for stream in streams:
+            if stream.failure is not None:
+                raise stream.failure
         return Outcome(
             argv=command.argv,
             rc=child.returncode if child.returncode >= 0 else 128 - child.returncode,
@@ -281,66 +287,3 @@ def _signal_group(child: subprocess.Popen[bytes], number: signal.Signals) -> Non
         os.killpg(child.pid, number)
     except ProcessLookupError:
         return
-
-
-class _Stream:
-    """Reads one pipe to its end in a thread, keeping the head and the tail of what came."""
-
-    def __init__(self, pipe: IO[bytes] | None, command: Command | None = None) -> None:
-        self._pipe = pipe
-        self._on_line = command.on_line if command else None
-        self._log_path = command.log if command else None
-        self._log: IO[bytes] | None = None
-        self.failure: Exception | None = None
-        self._head = bytearray()
-        self._tail = bytearray()
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def _read(self) -> None:
-        if self._pipe is None:
-            return
-        for line in iter(partial(self._pipe.readline, _LINE_LIMIT_BYTES), b""):
-            self._keep(line)
-            # A full disk must not stop the reading: the program would wait on its pipe for ever.
-            if self.failure is None:
-                self._tell(line)
-
-    def _tell(self, line: bytes) -> None:
-        try:
-            self._write_log(line)
-            if self._on_line:
-                self._on_line(line.decode("utf-8", "replace").rstrip("\n"))
-        except Exception as error:
-            self.failure = error
-
-    def _write_log(self, line: bytes) -> None:
-        if self._log_path is None:
-            return
-        try:
-            self._log = self._log or self._log_path.open("ab", buffering=0)
-            self._log.write(line)
-        except OSError as error:
-            msg = f"{self._log_path} cannot be written: {error.strerror}"
-            hint = "free some space, or choose another folder with --out"
-            raise InfrastructureFailure(msg, hint=hint) from None
-
-    def _keep(self, line: bytes) -> None:
-        half = CAPTURE_LIMIT_BYTES // 2
-        if len(self._head) < half:
-            self._head += line
-            return
-        self._tail += line
-        if len(self._tail) > 2 * half:
-            del self._tail[:-half]
-
-    def close(self) -> None:
-        # A grandchild may hold the pipe open after the program ended: do not wait for it.
-        self._thread.join(GRACE_S)
-        if self._log and not self._thread.is_alive():
-            self._log.close()
-        if self._pipe is not None and not self._thread.is_alive():
-            self._pipe.close()
-
-    def text(self) -> str:
-        return (bytes(self._head) + bytes(self._tail)).decode("utf-8", "replace")

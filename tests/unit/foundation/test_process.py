@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from megtrim import process
+from megtrim import process, streams
 from megtrim.errors import InfrastructureFailure, InputError, Interrupted
 from megtrim.process import Command, Outcome, Processes
 from unit.foundation.waiting import alive, until, written_pid
@@ -168,7 +168,7 @@ def test_long_output_loses_its_middle(
     processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The head says what was run, the tail how it ended; memory stays bounded."""
-    monkeypatch.setattr(process, "CAPTURE_LIMIT_BYTES", 10_000)
+    monkeypatch.setattr(streams, "CAPTURE_LIMIT_BYTES", 10_000)
 
     outcome = processes.run(sh("echo first; seq 100000; echo last; seq 9 >&2"))
 
@@ -182,7 +182,7 @@ def test_output_up_to_the_limit_is_whole(
     processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is lost before it must be."""
-    monkeypatch.setattr(process, "CAPTURE_LIMIT_BYTES", 10_000)
+    monkeypatch.setattr(streams, "CAPTURE_LIMIT_BYTES", 10_000)
     expected = "".join(f"{number}\n" for number in range(1000, 2800))  # 9,000 bytes
 
     assert processes.run(sh("seq 1000 2799")).stdout == expected
@@ -204,12 +204,12 @@ def test_bytes_that_are_no_text_are_replaced(processes: Processes) -> None:
 
 
 def test_lines_are_told_as_they_come_and_logged(processes: Processes, tmp_path: Path) -> None:
-    """A log that is there is continued; only standard output goes there."""
+    """Of both streams, each in its order; a log that is there is continued."""
     log = tmp_path / "build.log"
     log.write_text("$ before\n", encoding="utf-8")
     lines: list[str] = []
     command = Command(
-        argv=("sh", "-c", "echo 1; echo hidden >&2; echo 2"),
+        argv=("sh", "-c", "echo 1; echo 3 >&2; echo 2"),
         timeout_s=10,
         log=log,
         on_line=lines.append,
@@ -217,8 +217,9 @@ def test_lines_are_told_as_they_come_and_logged(processes: Processes, tmp_path: 
 
     processes.run(command)
 
-    assert lines == ["1", "2"]
-    assert log.read_text(encoding="utf-8") == "$ before\n1\n2\n"
+    assert [line for line in lines if line != "3"] == ["1", "2"]
+    assert sorted(lines) == ["1", "2", "3"]
+    assert sorted(log.read_text(encoding="utf-8").splitlines()) == ["$ before", "1", "2", "3"]
 
 
 def test_a_full_disk_fails_the_run_and_does_not_hang_it(processes: Processes) -> None:

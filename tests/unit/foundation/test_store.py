@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -240,6 +241,30 @@ def test_discard_drops_one_stage(tmp_path: Path) -> None:
     assert store.find("build", built.key) is None
     assert store.find("size", weighed.key) == weighed
     assert store.ensure("build", "plain", INPUTS, Producer()) == (built, True)
+
+
+def test_what_is_discarded_is_the_previous_until_it_is_made_anew(tmp_path: Path) -> None:
+    """A proof outlives an attempt that comes to nothing, however often that happens."""
+    store = Store(tmp_path)
+    built, _ = store.ensure("build", "plain", INPUTS, Producer())
+
+    def fail(folder: Path) -> dict[str, Any]:
+        msg = "no phone"
+        raise InfrastructureFailure(msg)
+
+    for _ in range(2):
+        store.discard("build")
+        with pytest.raises(InfrastructureFailure):
+            store.ensure("build", "plain", INPUTS, fail)
+        previous = store.previous("build", "plain")
+        assert previous is not None
+        assert (previous.key, previous.files) == (built.key, built.files)
+        assert store.find("build", built.key) is None
+
+    store.ensure("build", "plain", INPUTS, Producer())
+
+    assert store.previous("build", "plain") == built
+    assert [path.name for path in (tmp_path / "build").iterdir()] == [built.key]
 
 
 def test_a_lock_is_waited_for_and_the_wait_is_announced(tmp_path: Path) -> None:
