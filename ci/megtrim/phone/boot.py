@@ -1,0 +1,90 @@
+"""A program: one boot of a phone. It ends with its adbd, and its adbd with it.
+
+Started by the keeper, inside the phone's namespaces. Its child is the first process of a
+process namespace of its own: when that ends, so does everything that was started on the phone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from megtrim.phone import kernel
+from megtrim.phone.programs import own_program
+
+_ADBD = "/usr/lib/android-sdk/platform-tools/adbd"
+_SHELL_UID = 2000
+_ENVIRONMENT = {
+    "PATH": "/system/bin",
+    "HOME": "/data/local/tmp",
+    "TMPDIR": "/data/local/tmp",
+    "ANDROID_ROOT": "/system",
+    "ANDROID_DATA": "/data",
+    "SHELL": "/system/bin/sh",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boot:
+    """What to boot."""
+
+    top: str
+    """The phone's files, its / to be."""
+    cpu: str
+    rooted: bool
+
+    def argv(self) -> tuple[str, ...]:
+        """Return how this program is started for it."""
+        return own_program("megtrim.phone.boot", json.dumps(asdict(self)), bare=True)
+
+
+def main() -> NoReturn:
+    """Boot, wait, and end as the phone ended."""
+    boot = Boot(**json.loads(sys.argv[1]))
+    kernel.unshare(kernel.CLONE_NEWPID | kernel.CLONE_NEWNS)
+    alive, held = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(held)
+        _be_first(boot, alive)
+    # Gone with all that it started, before we are: what follows finds its ports and files free.
+    signal.signal(signal.SIGTERM, lambda _number, _frame: os.kill(child, signal.SIGKILL))
+    _, status = os.waitpid(child, 0)
+    sys.exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def _be_first(boot: Boot, alive: int) -> NoReturn:
+    kernel.die_with_parent(signal.SIGKILL)
+    if select.select([alive], [], [], 0)[0]:
+        os._exit(1)  # the parent was gone before we asked for word of it
+    os.close(alive)
+    top = Path(boot.top)
+    kernel.mount("proc", top / "proc")
+    kernel.bind(top / "phone" / "cpuinfo", top / "proc" / "cpuinfo")
+    kernel.bind(top / "phone" / "boot_id", top / "proc/sys/kernel/random/boot_id")
+    kernel.move_into(top)
+    adbd = os.fork()
+    if adbd == 0:
+        _be_adbd(boot)
+    while True:
+        ended, status = os.wait()
+        if ended == adbd:
+            os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def _be_adbd(boot: Boot) -> NoReturn:
+    if not boot.rooted:
+        uid, gid = os.getuid(), os.getgid()
+        kernel.unshare(kernel.CLONE_NEWUSER)
+        kernel.become(_SHELL_UID, _SHELL_UID, outer_uid=uid, outer_gid=gid)
+    os.setsid()
+    # Python ignores this one, and what it ignores stays ignored in every program on the phone.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    os.umask(0o077 if boot.rooted else 0o002)
+    os.execve(_ADBD, ["adbd"], {**_ENVIRONMENT, "QEMU_CPU": boot.cpu})

@@ -1,0 +1,65 @@
+"""Speaking with a phone that runs: one line of JSON to its socket, one line back."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.phone.faults import Order, make_order
+
+SOCKET = "control"
+_ANSWER_BYTES = 1024 * 1024
+_TIMEOUT_S = 20.0
+
+
+class Control:
+    """The other end of a keeper's socket."""
+
+    def __init__(self, folder: Path) -> None:
+        self._socket = folder / SOCKET
+
+    def status(self) -> dict[str, Any]:
+        """Return what the keeper says of its phone.
+
+        ``state`` is running, frozen or dead; ``waiting`` the faults still to come and
+        ``happened`` those that came, in order.
+        """
+        return self._ask({"do": "status"})
+
+    def fault(self, fault: str, value: float | None = None, **more: Any) -> None:
+        """Make something go wrong, or right again; see :func:`~megtrim.phone.faults.make_order`."""
+        self.give(make_order(fault, value=value, **more))
+
+    def give(self, order: Order) -> None:
+        """Pass an order on. For those of now it has happened when this returns."""
+        self._ask({"do": "fault", "order": asdict(order)})
+
+    def set_properties(self, values: Mapping[str, str]) -> None:
+        """Change or add what ``getprop`` says."""
+        self._ask({"do": "properties", "values": dict(values)})
+
+    def log(self, text: str) -> None:
+        """Add lines to what ``logcat`` shows."""
+        self._ask({"do": "log", "text": text})
+
+    def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+                door.settimeout(_TIMEOUT_S)
+                door.connect(str(self._socket))
+                door.sendall(json.dumps(request).encode() + b"\n")
+                with door.makefile("rb") as reader:
+                    answer = json.loads(reader.readline(_ANSWER_BYTES))
+        except (OSError, ValueError) as error:
+            msg = f"the virtual phone at {self._socket.parent} does not answer: {error}"
+            raise InfrastructureFailure(msg, hint="does it still run?") from None
+        if not isinstance(answer, dict) or "error" in answer:
+            told = answer.get("error") if isinstance(answer, dict) else answer
+            msg = f"the virtual phone refused: {told}"
+            raise InputError(msg)
+        return answer

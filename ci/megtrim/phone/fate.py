@@ -1,0 +1,176 @@
+"""What goes wrong with a phone, and when: takes orders, watches for their moments, acts."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from megtrim.phone.body import Body
+from megtrim.phone.faults import UNDONE_BY, Fault, Moment, Order
+from megtrim.phone.handset import Handset
+from megtrim.phone.packets import Seen
+from megtrim.phone.relay import Answer, Relay
+
+_BOOTS = (Fault.REVIVE, Fault.RESET)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    order: Order
+    begun: int = 0
+
+
+class Fate:
+    """Has the handset and its relay in hand."""
+
+    def __init__(self, handset: Handset, *, boot_s: float) -> None:
+        self.handset = handset
+        self.relay = Relay(on_seen=self._seen, on_reboot=self._reboot)
+        self._boot_s = boot_s
+        self._waiting: list[_Waiting] = []
+        self._happened: list[str] = []
+        self._later: set[asyncio.Task[None]] = set()
+        self._rebooting = False
+
+    def status(self) -> dict[str, Any]:
+        """Return the state, what is still to come, and what came."""
+        state = "dead"
+        if self.handset.alive:
+            state = "frozen" if self.handset.frozen else "running"
+        return {
+            "state": state,
+            "answers": self.relay.answer.value,
+            "temperature_c": self.handset.body.temperature_c,
+            "battery": self.handset.body.battery,
+            "waiting": [f"{each.order.fault} at {each.order.moment}" for each in self._waiting],
+            "happened": list(self._happened),
+        }
+
+    async def take(self, order: Order) -> None:
+        """Let it happen now, or at its moment."""
+        if order.moment is not Moment.NOW:
+            self._waiting.append(_Waiting(order))
+            return
+        if order.delay_s:
+            self._start(self._happen_later(order))
+            return
+        self._happen(order)
+        if order.fault in _BOOTS:
+            await self.handset.answering()
+
+    def listen(self) -> None:
+        """Obey what programs of the phone ask for."""
+        pipe = os.open(self.handset.requests, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        asyncio.get_running_loop().add_reader(pipe, self._requested, pipe)
+
+    def _requested(self, pipe: int) -> None:
+        if b"reboot" in os.read(pipe, 4096):
+            self._happen(Order(fault=Fault.REBOOT))
+
+    async def _seen(self, seen: Seen) -> None:
+        for waiting in list(self._waiting):
+            order = waiting.order
+            if order.moment is not seen.moment:
+                continue
+            waiting.begun += seen.begins
+            if waiting.begun < order.nth or seen.bytes_moved < order.after_bytes:
+                continue
+            self._waiting.remove(waiting)
+            if order.delay_s:
+                self._start(self._happen_later(order))
+            else:
+                self._happen(order)
+
+    async def _reboot(self) -> None:
+        self._happen(Order(fault=Fault.REBOOT))
+
+    def _happen(self, order: Order) -> None:
+        self._deeds()[order.fault](order.value or 0.0)
+        if order.fault is not Fault.RESET:
+            self._happened.append(f"{order.fault} at {order.moment}")
+        if order.for_s is not None:
+            undo = Order(fault=UNDONE_BY[order.fault], delay_s=order.for_s)
+            self._start(self._happen_later(undo))
+
+    async def _happen_later(self, order: Order) -> None:
+        await asyncio.sleep(order.delay_s)
+        self._happen(order)
+        if order.fault in _BOOTS:
+            await self.handset.answering()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._later.add(task)
+        task.add_done_callback(self._later.discard)
+
+    def _deeds(self) -> Mapping[Fault, Callable[[float], None]]:
+        """Return what each fault does; most take no notice of the value."""
+        phone = self.handset
+        return {
+            Fault.KILL: lambda _: self._kill(Answer.PHONE),
+            Fault.VANISH: lambda _: self._kill(Answer.NOBODY),
+            Fault.REVIVE: lambda _: phone.boot(),
+            Fault.FREEZE: lambda _: phone.freeze(),
+            Fault.THAW: lambda _: phone.freeze(thaw=True),
+            Fault.UNPLUG: lambda _: self._answer(Answer.NOBODY),
+            Fault.REPLUG: lambda _: self._answer(Answer.PHONE),
+            Fault.UNAUTHORIZED: lambda _: self._answer(Answer.STUB),
+            Fault.AUTHORIZED: lambda _: self._answer(Answer.PHONE),
+            Fault.MUTE: lambda _: phone.mute(True),
+            Fault.UNMUTE: lambda _: phone.mute(False),
+            Fault.DISK_FULL: lambda left_bytes: phone.fill(int(left_bytes)),
+            Fault.DISK_FREE: lambda _: phone.unfill(),
+            Fault.SLOW: lambda bits_per_s: phone.slow(int(bits_per_s)),
+            Fault.FULL_SPEED: lambda _: phone.unslow(),
+            Fault.HOT: self._warm,
+            Fault.COOL: lambda _: self._warm(Body().temperature_c),
+            Fault.BATTERY: lambda left: phone.show(replace(phone.body, battery=int(left))),
+            Fault.REBOOT: lambda _: self._start(self._restart()),
+            Fault.RESET: lambda _: self._reset(),
+        }
+
+    def _kill(self, answer: Answer) -> None:
+        self.handset.end()
+        self.relay.answer = answer
+        self.relay.cut()
+
+    def _warm(self, degrees: float) -> None:
+        self.handset.show(replace(self.handset.body, temperature_c=degrees))
+
+    def _answer(self, answer: Answer) -> None:
+        if self.relay.answer is not answer:
+            self.relay.answer = answer
+            self.relay.cut()
+
+    async def _restart(self) -> None:
+        if self._rebooting:
+            return
+        self._rebooting = True
+        try:
+            self.handset.end()
+            self.relay.cut()
+            await asyncio.sleep(self._boot_s)
+            self.handset.boot()
+            await self.handset.answering()
+        finally:
+            self._rebooting = False
+
+    def _reset(self) -> None:
+        current = asyncio.current_task()
+        for task in self._later:
+            if task is not current:
+                task.cancel()
+        self._waiting.clear()
+        self._happened.clear()
+        phone = self.handset
+        if phone.frozen:
+            phone.freeze(thaw=True)
+        phone.mute(False)
+        phone.unfill()
+        phone.unslow()
+        phone.show(Body())
+        self._answer(Answer.PHONE)
+        phone.boot()

@@ -1,0 +1,208 @@
+"""The phone itself, inside its namespaces: its power, its link, its storage, its state.
+
+Every method is a plain change that has happened when it returns; what goes wrong when is the
+business of ``fate``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.errors import InfrastructureFailure
+from megtrim.phone import body as say
+from megtrim.phone import emulation, kernel
+from megtrim.phone.body import Body
+from megtrim.phone.boot import Boot
+from megtrim.phone.relay import ADBD_PORT
+from megtrim.phone.tree import Tree
+from megtrim.process import Background, Command, Processes
+
+_ANSWER_S = 15.0
+_LOOK_S = 0.01
+_CALL_S = 20.0
+_QUEUE_BYTES = 4 * 1024 * 1024
+_BURST_BYTES = 131072
+"""More than the largest packet of ``lo``, or that packet would never pass."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Make:
+    """What phone it is; none of it changes."""
+
+    name: str
+    root: Path
+    emulator: str
+    cpu: str
+    rooted: bool
+    data_bytes: int
+    properties: Mapping[str, str]
+    log: Path
+
+
+class Handset:
+    """One phone that is switched on while ``on`` lasts."""
+
+    def __init__(self, make: Make, processes: Processes) -> None:
+        self._make = make
+        self._processes = processes
+        self._cpus = os.cpu_count() or 1
+        self._tree = Tree(make.root, cpu=make.cpu, rooted=make.rooted, cpus=self._cpus)
+        self._properties = dict(make.properties)
+        self._power = ExitStack()
+        self._boot: Background | None = None
+        self.frozen = False
+        self._body = Body()
+
+    @contextmanager
+    def on(self) -> Iterator[None]:
+        """Make the files, boot, and end everything at the end."""
+        if self._make.emulator:
+            emulation.ensure(Path(self._make.emulator))
+        self._tree.make(self._applets(), self._make.data_bytes)
+        self.show(self._body)
+        try:
+            self.boot()
+            yield
+        finally:
+            self.end()
+
+    @property
+    def alive(self) -> bool:
+        return self._boot is not None and self._boot.alive()
+
+    @property
+    def requests(self) -> Path:
+        """A pipe into which programs of the phone write what they want of its keeper."""
+        return self._tree.own / "requests"
+
+    def boot(self) -> None:
+        """Start it, if it does not run. It answers a little later."""
+        if self.alive:
+            return
+        self._tree.write(self._tree.own / "boot_id", f"{uuid.uuid4()}\n")
+        self.tell_booted(False)
+        order = Boot(top=str(self._tree.top), cpu=self._make.cpu, rooted=self._make.rooted)
+        command = Command(argv=order.argv(), timeout_s=_CALL_S, log=self._make.log)
+        self._boot = self._power.enter_context(self._processes.background(command))
+        self.frozen = False
+
+    def end(self) -> None:
+        """End all its processes."""
+        self._power.close()
+        self._boot = None
+
+    async def answering(self) -> None:
+        """Wait until its adbd takes connections, and say that it has booted."""
+        deadline = asyncio.get_running_loop().time() + _ANSWER_S
+        while asyncio.get_running_loop().time() < deadline and self.alive:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", ADBD_PORT), 1.0):
+                self.tell_booted(True)
+                return
+            await asyncio.sleep(_LOOK_S)
+        msg = f"virtual phone {self._make.name}: its adbd did not start; see {self._make.log}"
+        raise InfrastructureFailure(msg)
+
+    def freeze(self, *, thaw: bool = False) -> None:
+        """Let all its processes stand still, or go on."""
+        number = signal.SIGCONT if thaw else signal.SIGSTOP
+        told: set[int] = set()
+        # Those that stand still start no others: a round that finds nobody new is the last.
+        while new := self._inhabitants() - told:
+            for pid in new:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            told |= new
+        self.frozen = not thaw
+
+    def fill(self, left_bytes: int) -> None:
+        """Let its storage have so much left."""
+        place = os.statvfs(self._tree.data)
+        used = (place.f_blocks - place.f_bfree) * place.f_frsize
+        # A size of 0 would mean: no bound at all.
+        kernel.resize(self._tree.data, max(used + left_bytes, place.f_frsize))
+
+    def unfill(self) -> None:
+        """Give its storage back its size."""
+        kernel.resize(self._tree.data, self._make.data_bytes)
+
+    def mute(self, silent: bool) -> None:
+        """Cut its network without a word to either side, or join it again."""
+        kernel.set_loopback(up=not silent)
+
+    def slow(self, bits_per_s: int) -> None:
+        """Let its network pass so much."""
+        rate = ("rate", f"{bits_per_s}bit", "burst", str(_BURST_BYTES), "limit", str(_QUEUE_BYTES))
+        self._tc("qdisc", "replace", "dev", "lo", "root", "tbf", *rate)
+
+    def unslow(self) -> None:
+        """Let its network pass everything."""
+        # A queue without a rate; deleting one that is not there would be an error.
+        self._tc("qdisc", "replace", "dev", "lo", "root", "pfifo")
+
+    def show(self, body: Body) -> None:
+        """Let it say this state of itself."""
+        self._body = body
+        self._tree.show(body)
+
+    @property
+    def body(self) -> Body:
+        return self._body
+
+    def tell_booted(self, booted: bool) -> None:
+        """Let ``sys.boot_completed`` say it."""
+        make = self._make
+        values = say.properties(
+            name=make.name,
+            cpu=make.cpu,
+            rooted=make.rooted,
+            more=self._properties,
+            booted=booted,
+        )
+        self._tree.set_properties(values)
+
+    def set_properties(self, values: Mapping[str, str]) -> None:
+        """Add properties or change them."""
+        self._properties |= values
+        self.tell_booted(True)
+
+    def log_lines(self, text: str) -> None:
+        """Add lines to what its logcat shows."""
+        with (self._tree.own / "logcat").open("a", encoding="utf-8") as log:
+            log.write(text.rstrip("\n") + "\n")
+
+    def _tc(self, *words: str) -> None:
+        tool = shutil.which("chroot") or "/usr/sbin/chroot"
+        argv = (tool, str(self._make.root), "/usr/sbin/tc", *words)
+        outcome = self._processes.run(Command(argv=argv, timeout_s=_CALL_S))
+        if not outcome.ok:
+            msg = f"virtual phone {self._make.name}: tc: {outcome.stderr.strip()[-200:]}"
+            raise InfrastructureFailure(msg)
+
+    def _applets(self) -> tuple[str, ...]:
+        tool = shutil.which("chroot") or "/usr/sbin/chroot"
+        argv = (tool, str(self._make.root), "/usr/bin/toybox")
+        return tuple(self._processes.run(Command(argv=argv, timeout_s=_CALL_S)).stdout.split())
+
+    def _inhabitants(self) -> set[int]:
+        """Return the processes of the phone: those of its process namespace."""
+        if self._boot is None:
+            return set()
+        try:
+            home = Path(f"/proc/{self._boot.pid}/ns/pid_for_children").readlink()
+        except OSError:
+            return set()
+        found = set()
+        for entry in Path("/proc").iterdir():
+            with suppress(OSError):
+                if entry.name.isdigit() and (entry / "ns" / "pid").readlink() == home:
+                    found.add(int(entry.name))
+        return found

@@ -1,0 +1,185 @@
+"""A program: one virtual phone. It makes the namespaces, boots, relays, and obeys its socket.
+
+Everything of a phone hangs on this process: when it ends, however it ends, the kernel ends the
+phone's processes and takes its mounts, network and memory away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from megtrim.errors import MegtrimError
+from megtrim.phone import kernel
+from megtrim.phone.control import SOCKET
+from megtrim.phone.fate import Fate
+from megtrim.phone.faults import make_order
+from megtrim.phone.handset import Handset, Make
+from megtrim.phone.programs import own_program
+from megtrim.process import Processes
+
+READY = "phone.json"
+LOCK = "lock"
+LOG = "log"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhoneOrder:
+    """What phone to be. ``emulator`` is empty where programs of the phone need none."""
+
+    name: str
+    folder: str
+    """Its own, for its socket and its log; removed with it."""
+    root: str
+    emulator: str
+    cpu: str = "max"
+    host: str = "127.0.0.1"
+    port: int = 0
+    """On which it can be connected to; 0: any that is free."""
+    rooted: bool = False
+    data_bytes: int = 1024 * 1024 * 1024
+    boot_s: float = 2.0
+    """How long a reboot takes."""
+    properties: dict[str, str] = field(default_factory=dict)
+
+    def argv(self) -> tuple[str, ...]:
+        """Return how this program is started for it."""
+        return own_program("megtrim.phone.keeper", json.dumps(asdict(self)), bare=True)
+
+
+def main() -> None:
+    """Be a phone until told to end."""
+    order = PhoneOrder(**json.loads(sys.argv[1]))
+    folder = Path(order.folder)
+    hold(folder)
+    # Sockets stay in the network in which they were made: these are the doors to the outside.
+    door = socket.create_server((order.host, order.port), backlog=16)
+    control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        control.bind(str(folder / SOCKET))
+        control.listen()
+        enter_namespaces()
+        asyncio.run(_Keeper(order).run(door, control))
+    except (OSError, MegtrimError) as error:
+        # Whoever started us reads it, and removes the folder.
+        print(f"{error}", file=sys.stderr)  # noqa: T201 - this is the program's log
+        sys.exit(1)
+    remove(folder)
+
+
+def hold(folder: Path) -> None:
+    """Lock the folder for as long as this process lives."""
+    new = folder / f"{LOCK}.new"
+    lock = os.open(new, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    # Named only now: nobody shall find it unlocked and take us for dead.
+    new.rename(folder / LOCK)
+
+
+def remove(folder: Path) -> None:
+    """Remove a phone's folder, and that of all phones if this was the last."""
+    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        folder.parent.rmdir()
+
+
+def enter_namespaces() -> None:
+    """Get namespaces of our own, and be root in them."""
+    uid, gid = os.getuid(), os.getgid()
+    kernel.unshare(
+        kernel.CLONE_NEWUSER
+        | kernel.CLONE_NEWNS
+        | kernel.CLONE_NEWNET
+        | kernel.CLONE_NEWUTS
+        | kernel.CLONE_NEWIPC
+    )
+    kernel.become(0, 0, outer_uid=uid, outer_gid=gid)
+    kernel.die_with_parent(signal.SIGTERM)
+    kernel.keep_mounts_private()
+    kernel.set_loopback(up=True)
+    socket.sethostname("localhost")
+
+
+class _Keeper:
+    def __init__(self, order: PhoneOrder) -> None:
+        self._order = order
+        make = Make(
+            name=order.name,
+            root=Path(order.root),
+            emulator=order.emulator,
+            cpu=order.cpu,
+            rooted=order.rooted,
+            data_bytes=order.data_bytes,
+            properties=order.properties,
+            log=Path(order.folder) / LOG,
+        )
+        self._handset = Handset(make, Processes(os.environ))
+        self._fate = Fate(self._handset, boot_s=order.boot_s)
+
+    async def run(self, door: socket.socket, control: socket.socket) -> None:
+        """Serve until a signal comes."""
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, stop.set)
+        with self._handset.on():
+            port = door.getsockname()[1]
+            self._fate.listen()
+            await self._handset.answering()
+            relay = await self._fate.relay.serve(door)
+            commands = await asyncio.start_unix_server(self._answer, sock=control)
+            self._tell(port)
+            await stop.wait()
+            relay.close()
+            commands.close()
+            self._fate.relay.cut()
+
+    def _tell(self, port: int) -> None:
+        """Let those who wait know that it can be connected to."""
+        ready = Path(self._order.folder) / READY
+        told = {"name": self._order.name, "pid": os.getpid(), "port": port, "cpu": self._order.cpu}
+        new = ready.with_suffix(".new")
+        new.write_text(json.dumps(told), encoding="utf-8")
+        new.rename(ready)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            request = json.loads(await reader.readline())
+            answer = await self._do(request)
+        except MegtrimError as error:
+            answer = {"error": str(error)}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        writer.write(json.dumps(answer).encode() + b"\n")
+        try:
+            await writer.drain()
+        except OSError:
+            return
+        finally:
+            writer.close()
+
+    async def _do(self, request: dict[str, Any]) -> dict[str, Any]:
+        match request["do"]:
+            case "status":
+                return self._fate.status()
+            case "fault":
+                asked = request["order"]
+                order = make_order(**asked)
+                await self._fate.take(order)
+            case "properties":
+                self._handset.set_properties(request["values"])
+            case "log":
+                self._handset.log_lines(request["text"])
+            case other:
+                return {"error": f"no such request: {other!r}"}
+        return {}

@@ -1,0 +1,214 @@
+"""Starting a virtual phone from outside, and finding those that run."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.phone.control import Control
+from megtrim.phone.keeper import LOCK, LOG, READY, PhoneOrder, remove
+from megtrim.process import Background, Command, Processes
+
+MACHINE = "aarch64"
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,59}", re.ASCII)
+_START_S = 30.0
+_LOOK_S = 0.01
+_MKDIR_ATTEMPTS = 5
+_HINT_QEMU = "on Debian: apt-get install qemu-user-static"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What phone is asked for."""
+
+    name: str
+    cpu: str = "max"
+    """As qemu names it."""
+    host: str = "127.0.0.1"
+    port: int = 0
+    rooted: bool = False
+    data_bytes: int = 1024 * 1024 * 1024
+    boot_s: float = 2.0
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phone:
+    """A phone that runs. ``serial`` is what ``adb connect`` takes."""
+
+    name: str
+    pid: int
+    port: int
+    folder: Path
+
+    def alive(self) -> bool:
+        """Tell whether its keeper runs; a phone that is dead by a fault has one."""
+        return (self.folder / LOCK).is_file() and not _abandoned(self.folder)
+
+    @property
+    def serial(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def control(self) -> Control:
+        return Control(self.folder)
+
+
+@contextmanager
+def started(processes: Processes, root: Path, wish: Wish) -> Iterator[Phone]:
+    """Run a phone until the block is left. It can be connected to when this yields.
+
+    Raises InputError where this machine cannot run one, InfrastructureFailure where it failed.
+    """
+    folder = _own_folder(processes, wish.name)
+    try:
+        order = PhoneOrder(
+            name=wish.name,
+            folder=str(folder),
+            root=str(root),
+            emulator=emulator(processes),
+            cpu=wish.cpu,
+            host=wish.host,
+            port=wish.port,
+            rooted=wish.rooted,
+            data_bytes=wish.data_bytes,
+            boot_s=wish.boot_s,
+            properties=dict(wish.properties),
+        )
+        log = folder / LOG
+        command = Command(argv=order.argv(), timeout_s=_START_S, log=log)
+        with processes.background(command) as keeper:
+            yield _when_ready(folder, keeper)
+    finally:
+        remove(folder)
+
+
+def running(processes: Processes) -> tuple[Phone, ...]:
+    """Return this user's phones, by name; what dead ones left is removed."""
+    found = []
+    for folder in sorted(_state(processes).glob("*")):
+        if _abandoned(folder):
+            remove(folder)
+        elif (phone := _read(folder)) is not None:
+            found.append(phone)
+    return tuple(found)
+
+
+def find(processes: Processes, name: str) -> Phone:
+    """Return the phone of that name, or raise an input error that names those there are."""
+    phones = {phone.name: phone for phone in running(processes)}
+    if name not in phones:
+        msg = f"no virtual phone named {name!r} runs here"
+        raise InputError(msg, hint=f"those that run: {', '.join(phones) or 'none'}")
+    return phones[name]
+
+
+def _own_folder(processes: Processes, name: str) -> Path:
+    """Make the folder that is the phone's name, too: two of one name cannot be."""
+    if not _NAME.fullmatch(name):
+        msg = f"a virtual phone cannot be named {name[:60]!r}"
+        raise InputError(msg, hint="at most 60 letters, digits, '.', '_' and '-'")
+    running(processes)
+    for _attempt in range(_MKDIR_ATTEMPTS):
+        folder = _state(processes) / name
+        try:
+            folder.mkdir(mode=0o700)
+        except FileExistsError:
+            msg = f"a virtual phone named {name!r} runs already"
+            raise InputError(msg, hint="choose another name, or use that one") from None
+        except FileNotFoundError:
+            continue  # the last phone of this user just ended, and took the folder with it
+        return folder
+    msg = f"the folder of virtual phone {name} cannot be made"
+    raise InfrastructureFailure(msg)
+
+
+def _state(processes: Processes) -> Path:
+    """Return the folder of all phones of this user. Short: a socket's path is bounded."""
+    base = processes.env.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+    folder = Path(base) / f"megtrim-phones-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        owner = folder.lstat()
+    except OSError as error:
+        msg = f"{folder} cannot be made: {error.strerror}"
+        raise InfrastructureFailure(msg) from None
+    if folder.is_symlink() or owner.st_uid != os.getuid():
+        msg = f"{folder} belongs to somebody else"
+        raise InputError(msg, hint="set XDG_RUNTIME_DIR to a folder of your own")
+    return folder
+
+
+def emulator(processes: Processes) -> str:
+    """Return what runs arm64 programs here; empty where the machine itself does.
+
+    Raises InputError where nothing does.
+    """
+    if platform.machine() == MACHINE:
+        return ""
+    path = processes.env.get("PATH")
+    found = shutil.which(f"qemu-{MACHINE}-static", path=path)
+    found = found or shutil.which(f"qemu-{MACHINE}", path=path)
+    if found is None:
+        msg = f"virtual phone: there is no qemu-{MACHINE} here, and the machine is no {MACHINE}"
+        raise InputError(msg, hint=_HINT_QEMU)
+    return str(Path(found).resolve())
+
+
+def _when_ready(folder: Path, keeper: Background) -> Phone:
+    deadline = time.monotonic() + _START_S
+    while time.monotonic() < deadline and keeper.alive():
+        phone = _read(folder)
+        if phone is not None:
+            return phone
+        time.sleep(_LOOK_S)
+    said = ""
+    with suppress(OSError):
+        said = (folder / LOG).read_text(encoding="utf-8", errors="replace").strip()[-500:]
+    msg = f"virtual phone {folder.name} did not start: {said or 'no word why'}"
+    raise InfrastructureFailure(msg, hint=_hint(said))
+
+
+def _hint(said: str) -> str:
+    if "unshare" in said or "uid_map" in said or "Permission denied" in said:
+        return (
+            "it needs user namespaces: a container needs more rights for them, and some "
+            "distributions allow them only to root (docs/how-to/rehearse-without-a-phone.md)"
+        )
+    return ""
+
+
+def _read(folder: Path) -> Phone | None:
+    try:
+        told = json.loads((folder / READY).read_text(encoding="utf-8"))
+        return Phone(name=told["name"], pid=told["pid"], port=told["port"], folder=folder)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _abandoned(folder: Path) -> bool:
+    """Tell whether no keeper holds it any more, or none ever came to hold it."""
+    try:
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        with suppress(OSError):
+            return time.time() - folder.stat().st_mtime > 2 * _START_S
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(lock)
+    return True

@@ -1,0 +1,136 @@
+"""adb's packets, as far as telling what the link is being used for goes. Pure.
+
+A packet is a head of six little-endian words (command, two arguments, length, checksum, magic)
+and its bytes. A stream of service ``sync:`` carries transfers: a request of four letters, then
+data, then a status.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+from megtrim.phone.faults import Moment
+
+HEAD_BYTES = 24
+LARGEST_PAYLOAD = 8 * 1024 * 1024
+_HEAD = struct.Struct("<4s5I")
+_WORD = re.compile(rb"# megtrim:([a-z]+)")
+_WORDS = {
+    b"enter": Moment.ENTER,
+    b"put": Moment.PUT,
+    b"run": Moment.RUN,
+    b"get": Moment.GET,
+    b"probe": Moment.PROBE,
+    b"clean": Moment.CLEANUP,
+}
+_SENDS = (b"SEND", b"SND2")
+_RECEIVES = (b"RECV", b"RCV2")
+_STATUS = (b"OKAY", b"FAIL")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The first bytes of a packet."""
+
+    command: bytes
+    first: int
+    second: int
+    length: int
+
+
+def parse_head(data: bytes) -> Head | None:
+    """Return it, or None for bytes that are no head."""
+    command, first, second, length, _checksum, magic = _HEAD.unpack(data)
+    if magic != int.from_bytes(command, "little") ^ 0xFFFFFFFF or length > LARGEST_PAYLOAD:
+        return None
+    return Head(command, first, second, length)
+
+
+def packet(command: bytes, first: int, second: int, payload: bytes = b"") -> bytes:
+    """Return a whole packet."""
+    magic = int.from_bytes(command, "little") ^ 0xFFFFFFFF
+    head = _HEAD.pack(command, first, second, len(payload), sum(payload) & 0xFFFFFFFF, magic)
+    return head + payload
+
+
+class Step(Enum):
+    """How a seen moment relates to the packet that showed it."""
+
+    BEFORE = "before"
+    """The packet begins it and is still held back."""
+    AFTER = "after"
+    """The packet ended something: it is passed on first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A moment of one stream, with the bytes a transfer has moved so far."""
+
+    moment: Moment
+    begins: bool
+    bytes_moved: int
+    step: Step
+
+
+@dataclass(slots=True)
+class _Stream:
+    moment: Moment | None
+    """What it is doing; None for nothing we care for."""
+    transfers: bool
+    moved: int = 0
+
+
+@dataclass(slots=True)
+class Watcher:
+    """Follows the streams of one connection."""
+
+    _streams: dict[int, _Stream] = field(default_factory=dict)
+
+    def from_host(self, head: Head, payload: bytes) -> Iterator[Seen]:
+        """Tell what a packet means that the host sends. Streams go by the host's number."""
+        stream = self._streams.get(head.first)
+        if head.command == b"OPEN":
+            yield from self._opened(head.first, payload)
+        elif head.command == b"CLSE":
+            yield from self._closed(head.first)
+        elif head.command == b"WRTE" and stream is not None and stream.transfers:
+            yield from self._sent(stream, payload)
+
+    def from_phone(self, head: Head, payload: bytes) -> Iterator[Seen]:
+        """Tell what a packet means that the phone sends."""
+        stream = self._streams.get(head.second)
+        if head.command == b"CLSE":
+            yield from self._closed(head.second)
+        elif head.command == b"WRTE" and stream is not None and stream.transfers:
+            if stream.moment is Moment.PUSH and payload[:4] in _STATUS:
+                stream.moment = None
+                yield Seen(Moment.BETWEEN, True, 0, Step.AFTER)
+            elif stream.moment is Moment.PULL:
+                stream.moved += len(payload)
+                yield Seen(Moment.PULL, False, stream.moved, Step.BEFORE)
+
+    def _opened(self, number: int, payload: bytes) -> Iterator[Seen]:
+        word = _WORD.search(payload)
+        moment = _WORDS.get(word[1]) if word else None
+        self._streams[number] = _Stream(moment, payload.startswith(b"sync:"))
+        if moment is not None:
+            yield Seen(moment, True, 0, Step.BEFORE)
+
+    def _closed(self, number: int) -> Iterator[Seen]:
+        stream = self._streams.pop(number, None)
+        if stream is not None and stream.moment in (Moment.RUN, Moment.PULL):
+            yield Seen(Moment.BETWEEN, True, 0, Step.AFTER)
+
+    def _sent(self, stream: _Stream, payload: bytes) -> Iterator[Seen]:
+        request = payload[:4]
+        if stream.moment is not Moment.PUSH and request in (*_SENDS, *_RECEIVES):
+            stream.moment = Moment.PUSH if request in _SENDS else Moment.PULL
+            stream.moved = 0
+            yield Seen(stream.moment, True, 0, Step.BEFORE)
+        if stream.moment is Moment.PUSH:
+            stream.moved += len(payload)
+            yield Seen(Moment.PUSH, False, stream.moved, Step.BEFORE)

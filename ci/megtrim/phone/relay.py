@@ -1,0 +1,121 @@
+"""Passes adb's packets between the host and the phone's adbd, and sees the moments go by.
+
+The host's side listens outside the phone's network, the other side is inside it: what slows or
+cuts the phone's network acts on every byte.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+
+from megtrim.phone.packets import HEAD_BYTES, Head, Seen, Step, Watcher, parse_head
+from megtrim.phone.unauthorized import refuse
+
+ADBD_PORT = 5555
+_BUFFER_BYTES = 256 * 1024
+"""Small, or a slow link would seem fast until our own buffers are full."""
+_LIMIT_BYTES = 4 * 1024 * 1024
+
+
+class Answer(Enum):
+    """Who answers a host that connects."""
+
+    PHONE = "phone"
+    NOBODY = "nobody"
+    STUB = "stub"
+
+
+@dataclass(slots=True, kw_only=True)
+class Relay:
+    """``on_seen`` is awaited at each moment; ``on_reboot`` when the host asks adbd for one."""
+
+    on_seen: Callable[[Seen], Awaitable[None]]
+    on_reboot: Callable[[], Awaitable[None]]
+    answer: Answer = Answer.PHONE
+    _links: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def serve(self, listening: socket.socket) -> asyncio.Server:
+        """Take connections on a socket that listens already."""
+        return await asyncio.start_server(self._accept, sock=listening, limit=_LIMIT_BYTES)
+
+    def cut(self) -> None:
+        """End all connections."""
+        for link in self._links:
+            link.cancel()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        link = asyncio.current_task()
+        assert link is not None
+        self._links.add(link)
+        try:
+            match self.answer:
+                case Answer.PHONE:
+                    await self._pass_on(reader, writer)
+                case Answer.STUB:
+                    await refuse(reader, writer)
+                case Answer.NOBODY:
+                    pass
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # either side may leave at any time, and cut() ends it from here
+        finally:
+            self._links.discard(link)
+            writer.transport.abort()
+
+    async def _pass_on(self, host: asyncio.StreamReader, to_host: asyncio.StreamWriter) -> None:
+        door = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
+        door.setblocking(False)
+        to_phone: asyncio.StreamWriter | None = None
+        try:
+            loop = asyncio.get_running_loop()
+            await loop.sock_connect(door, ("127.0.0.1", ADBD_PORT))
+            phone, to_phone = await asyncio.open_connection(sock=door, limit=_LIMIT_BYTES)
+            watcher = Watcher()
+            await _first_to_end(
+                self._pump(host, to_phone, partial(watcher.from_host)),
+                self._pump(phone, to_host, partial(watcher.from_phone)),
+            )
+        finally:
+            if to_phone is not None:
+                to_phone.transport.abort()
+            door.close()
+
+    async def _pump(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        watch: Callable[[Head, bytes], object],
+    ) -> None:
+        while True:
+            raw = await reader.readexactly(HEAD_BYTES)
+            head = parse_head(raw)
+            if head is None:
+                return
+            payload = await reader.readexactly(head.length) if head.length else b""
+            if head.command == b"OPEN" and payload.startswith(b"reboot:"):
+                await self.on_reboot()
+                return
+            seen: list[Seen] = list(watch(head, payload))  # type: ignore[call-overload]
+            for each in seen:
+                if each.step is Step.BEFORE:
+                    await self.on_seen(each)
+            writer.write(raw + payload)
+            await writer.drain()
+            for each in seen:
+                if each.step is Step.AFTER:
+                    await self.on_seen(each)
+
+
+async def _first_to_end(*works: Awaitable[None]) -> None:
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

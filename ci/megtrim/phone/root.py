@@ -1,0 +1,179 @@
+"""The files that all virtual phones of a machine share, unpacked from Debian's own packages.
+
+apt gets them, in folders of its own and held to Debian's signatures: nothing is installed. The
+folder is made once, and renamed into place when it is whole.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock
+
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.phone.tree import MOUNT_POINT
+from megtrim.process import Command, Outcome, Processes
+
+SUITE = "trixie"
+PACKAGES = ("adbd", "mksh", "toybox", "iproute2")
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+
+_RECIPE = 1
+"""Raised when a root is made otherwise, so that an older one is made anew."""
+_UPDATE_S = 600.0
+_UNPACK_S = 60.0
+_HINT_DEBIAN = "this needs apt-get and dpkg-deb; elsewhere use the image docker/virtual-phone"
+_HINT_KEYRING = "on Debian and Ubuntu: apt-get install debian-archive-keyring"
+_HINT_MIRROR = "name one with --mirror, such as the one in another Debian's sources"
+
+_SETTINGS = """\
+Dir::State "{folder}/state";
+Dir::State::status "{folder}/status";
+Dir::Cache "{folder}/cache";
+Dir::Etc::sourcelist "{folder}/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+APT::Install-Recommends "false";
+APT::Sandbox::User "";
+APT::Architectures {{ "{architecture}"; }};
+Acquire::Languages "none";
+Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
+Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";
+DPkg::Post-Invoke {{}};
+APT::Update::Post-Invoke {{}};
+APT::Update::Post-Invoke-Success {{}};
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Root:
+    """A folder of unpacked packages."""
+
+    path: Path
+    packages: tuple[str, ...]
+    """File names of the packages it came from, with their versions, sorted."""
+
+
+def cache_folder(processes: Processes) -> Path:
+    """Where roots are kept for this user."""
+    home = processes.env.get("HOME") or "/"
+    base = Path(processes.env.get("XDG_CACHE_HOME") or Path(home) / ".cache")
+    return base / "megtrim" / "virtual-phone"
+
+
+def provide(processes: Processes, *, mirror: str | None = None) -> Root:
+    """Return the root, made now if there is none.
+
+    Raises InputError for a machine that cannot make one, InfrastructureFailure for a mirror
+    that does not deliver.
+    """
+    folder = cache_folder(processes)
+    root = _path(processes)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / ".lock"):
+            if not root.is_dir():
+                _make(processes, root, mirror or own_mirror(processes))
+        listed = (root / "packages").read_text(encoding="utf-8")
+    except OSError as error:
+        msg = f"{folder}: a root for virtual phones cannot be made: {error.strerror}"
+        raise InfrastructureFailure(msg) from None
+    return Root(path=root, packages=tuple(listed.split()))
+
+
+def check(processes: Processes) -> None:
+    """Raise InputError where there is no root and none can be made here."""
+    if not _path(processes).is_dir():
+        _require_keyring()
+        own_mirror(processes)
+
+
+def describe(processes: Processes) -> str:
+    """Say where the root is, or that it will be made."""
+    root = _path(processes)
+    return str(root) if root.is_dir() else f"made on first use from {own_mirror(processes)}"
+
+
+def _path(processes: Processes) -> Path:
+    return cache_folder(processes) / f"{SUITE}-{_architecture(processes)}-{_RECIPE}"
+
+
+def own_mirror(processes: Processes) -> str:
+    """Return the Debian mirror that this machine's own packages come from."""
+    form = "$(LABEL) $(REPO_URI)"
+    listing = _apt(processes, "indextargets", "--format", form, "Created-By: Packages")
+    lines = [line.split() for line in listing.stdout.splitlines()]
+    mirrors = [words[1] for words in lines if len(words) == 2 and words[0] == "Debian"]
+    if not mirrors:
+        msg = "virtual phone: this machine's package sources name no mirror of Debian"
+        raise InputError(msg, hint=_HINT_MIRROR)
+    return mirrors[0].rstrip("/")
+
+
+def _architecture(processes: Processes) -> str:
+    for tool in ("apt-get", "dpkg-deb", "dpkg"):
+        if shutil.which(tool, path=processes.env.get("PATH")) is None:
+            msg = f"virtual phone: there is no {tool} here"
+            raise InputError(msg, hint=_HINT_DEBIAN)
+    return processes.capture("dpkg", "--print-architecture").strip()
+
+
+def _make(processes: Processes, root: Path, mirror: str) -> None:
+    _require_keyring()
+    with tempfile.TemporaryDirectory(dir=root.parent, prefix=".making-") as scratch:
+        packages = _download(processes, Path(scratch), mirror)
+        made = Path(scratch) / "root"
+        for package in packages:
+            argv = ("dpkg-deb", "--extract", str(package), str(made))
+            _demand(processes.run(Command(argv=argv, timeout_s=_UNPACK_S)))
+        _finish(made, sorted(package.name for package in packages))
+        made.rename(root)
+
+
+def _require_keyring() -> None:
+    if not KEYRING.is_file():
+        msg = f"virtual phone: there is no {KEYRING} to check packages with"
+        raise InputError(msg, hint=_HINT_KEYRING)
+
+
+def _download(processes: Processes, folder: Path, mirror: str) -> list[Path]:
+    for name in ("state/lists/partial", "cache/archives/partial"):
+        (folder / name).mkdir(parents=True)
+    (folder / "status").touch()
+    source = f"deb [signed-by={KEYRING}] {mirror} {SUITE} main\n"
+    (folder / "sources.list").write_text(source, encoding="utf-8")
+    settings = folder / "apt.conf"
+    text = _SETTINGS.format(folder=folder, architecture=_architecture(processes))
+    settings.write_text(text, encoding="utf-8")
+    _demand(_apt(processes, "update", settings=settings))
+    _demand(_apt(processes, "install", "--yes", "--download-only", *PACKAGES, settings=settings))
+    return sorted((folder / "cache" / "archives").glob("*.deb"))
+
+
+def _apt(processes: Processes, *words: str, settings: Path | None = None) -> Outcome:
+    env = {"LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
+    if settings is not None:
+        env["APT_CONFIG"] = str(settings)
+    return processes.run(Command(argv=("apt-get", *words), env=env, timeout_s=_UPDATE_S))
+
+
+def _demand(outcome: Outcome) -> None:
+    if outcome.ok:
+        return
+    said = (outcome.stderr or outcome.stdout).strip().splitlines()
+    why = "it took too long" if outcome.timed_out else (said[-1] if said else "no word why")
+    msg = f"virtual phone: {' '.join(outcome.argv[:2])} ended with {outcome.rc}: {why}"
+    raise InfrastructureFailure(msg, hint="is the mirror reachable? another: --mirror")
+
+
+def _finish(made: Path, packages: list[str]) -> None:
+    """Add what Debian's own base would bring, and the list of what it came from."""
+    for name in ("lib", "lib64", "bin", "sbin"):
+        if (made / "usr" / name).is_dir() and not (made / name).exists():
+            (made / name).symlink_to(f"usr/{name}")
+    (made / MOUNT_POINT).mkdir()
+    (made / "packages").write_text("\n".join(packages) + "\n", encoding="utf-8")

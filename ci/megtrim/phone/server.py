@@ -1,0 +1,94 @@
+"""An adb server of our own: on its own port, with its own keys, gone when we leave.
+
+The user's server is never asked for anything and never ended.
+"""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.errors import InfrastructureFailure
+from megtrim.process import Background, Command, Processes
+
+PORT_VARIABLE = "ANDROID_ADB_SERVER_PORT"
+_START_S = 20.0
+_CALL_S = 20.0
+_LOOK_S = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdbServer:
+    """A server that runs. ``env`` leads adb's clients to it."""
+
+    adb: str
+    port: int
+    env: Mapping[str, str]
+
+
+@contextmanager
+def private_server(
+    processes: Processes, adb: str = "adb", *, beside: Path | None = None
+) -> Iterator[AdbServer]:
+    """Run a server of that program until the block is left.
+
+    Its keys and its log are kept in a folder ``beside`` others, for temporary files if left out.
+    """
+    with tempfile.TemporaryDirectory(dir=beside, prefix="megtrim-adb-") as home:
+        port = _free_port()
+        env = {
+            PORT_VARIABLE: str(port),
+            "HOME": home,
+            "TMPDIR": home,
+            # Else it looks for emulators and finds those of other people.
+            "ADB_LOCAL_TRANSPORT_MAX_PORT": "5554",
+            "ADB_MDNS": "0",
+            "ADB_MDNS_AUTO_CONNECT": "0",
+        }
+        argv = (adb, "-P", str(port), "nodaemon", "server")
+        command = Command(argv=argv, env=env, timeout_s=_START_S, log=Path(home) / "server.log")
+        with processes.background(command) as server:
+            _await_port(port, server)
+            yield AdbServer(adb=adb, port=port, env=env)
+
+
+def connect(processes: Processes, server: AdbServer, serial: str) -> None:
+    """Let the server connect to a phone, and wait until it calls it a device."""
+    deadline = time.monotonic() + _CALL_S
+    while True:
+        said = _call(processes, server, "connect", serial)
+        if _call(processes, server, "-s", serial, "get-state").strip() == "device":
+            return
+        if time.monotonic() > deadline:
+            break
+        time.sleep(_LOOK_S)
+    msg = f"adb cannot connect to {serial}: {said.strip()}"
+    raise InfrastructureFailure(msg)
+
+
+def _call(processes: Processes, server: AdbServer, *words: str) -> str:
+    # Under this name of the machine a client never starts a server where it finds none.
+    argv = (server.adb, "-H", "127.0.0.1", "-P", str(server.port), *words)
+    return processes.run(Command(argv=argv, env=server.env, timeout_s=_CALL_S)).stdout
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        return int(door.getsockname()[1])
+
+
+def _await_port(port: int, server: Background) -> None:
+    deadline = time.monotonic() + _START_S
+    while time.monotonic() < deadline and server.alive():
+        try:
+            with socket.create_connection(("127.0.0.1", port), 1.0):
+                return
+        except OSError:
+            time.sleep(_LOOK_S)
+    msg = f"adb's server did not start on port {port}"
+    raise InfrastructureFailure(msg)

@@ -1,0 +1,115 @@
+"""The files of one phone: memory of its own over the shared root, seen by its processes alone.
+
+Made inside the phone's mount namespace, so the kernel removes it with the last process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from megtrim.phone import body as say
+from megtrim.phone import kernel
+from megtrim.phone.body import Body
+
+MOUNT_POINT = "phone"
+"""An empty folder in the root, on which each phone makes its own files in its own namespace."""
+
+SHIMS = Path(__file__).parent / "shims"
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+_NOT_FROM_TOYBOX = frozenset({"[", "reboot", "sh"})
+_LOG_BYTES = 16 * 1024 * 1024
+
+
+class Tree:
+    """Where a phone's files are, as its keeper sees them."""
+
+    def __init__(self, root: Path, *, cpu: str, rooted: bool, cpus: int) -> None:
+        self.top = root / MOUNT_POINT
+        self.data = self.top / "data"
+        self.own = self.top / "phone"
+        self._root = root
+        self._cpu = cpu
+        self._rooted = rooted
+        self._cpus = cpus
+
+    def make(self, applets: tuple[str, ...], data_bytes: int) -> None:
+        """Mount and fill everything but the processes' own /proc."""
+        kernel.mount("tmpfs", self.top, f"mode=0755,size={_LOG_BYTES}")
+        kernel.bind(self._root / "usr", self.top / "usr")
+        for name in ("lib", "lib64"):
+            if (self._root / name).exists():
+                (self.top / name).symlink_to(f"usr/{name}")
+        self._make_system(applets)
+        self._make_devices()
+        self._make_sys()
+        kernel.mount("tmpfs", self.data, f"mode=0771,size={data_bytes}")
+        (self.data / "local" / "tmp").mkdir(parents=True)
+        self.write(self.own / "logcat", "--------- beginning of main\n")
+        self.write(self.own / "cpuinfo", say.cpuinfo(self._cpu, self._cpus))
+        os.mkfifo(self.own / "requests")
+        (self.top / "proc").mkdir()
+
+    def show(self, body: Body) -> None:
+        """Let the phone's files say this state."""
+        for name, text in say.changing_files(body, self._cpus).items():
+            self._write_sys(name, text)
+        self.write(self.own / "battery", say.battery_text(body))
+        self.write(self.own / "thermalservice", say.thermal_text(body))
+
+    def set_properties(self, values: Mapping[str, str]) -> None:
+        """Let ``getprop`` say these."""
+        self.write(self.own / "properties", say.properties_text(values))
+
+    def write(self, path: Path, text: str) -> None:
+        """Replace a file at once: a reader sees the old or the new."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_name(f"{path.name}.new")
+        new.write_text(text, encoding="utf-8")
+        new.rename(path)
+
+    def _make_system(self, applets: tuple[str, ...]) -> None:
+        tools = self.top / "system" / "bin"
+        tools.mkdir(parents=True)
+        (self.top / "bin").symlink_to("system/bin")
+        (tools / "sh").symlink_to("/usr/bin/mksh")
+        (tools / "toybox").symlink_to("/usr/bin/toybox")
+        for shim in sorted(SHIMS.iterdir()):
+            target = tools / shim.name
+            target.write_bytes(shim.read_bytes())
+            target.chmod(0o755)
+        for name in applets:
+            if name not in _NOT_FROM_TOYBOX and not (tools / name).exists():
+                (tools / name).symlink_to("/usr/bin/toybox")
+        self.write(
+            self.top / "etc" / "passwd",
+            "root:x:0:0::/:/system/bin/sh\nshell:x:2000:2000::/data:/system/bin/sh\n",
+        )
+        self.write(self.top / "etc" / "group", "root:x:0:\nshell:x:2000:\n")
+        self.write(self.top / "etc" / "hosts", "127.0.0.1 localhost\n")
+
+    def _make_devices(self) -> None:
+        for name in _DEVICES:
+            kernel.bind(Path("/dev") / name, self.top / "dev" / name)
+        kernel.mount("devpts", self.top / "dev" / "pts", "newinstance,ptmxmode=0666,mode=0620")
+        (self.top / "dev" / "ptmx").symlink_to("pts/ptmx")
+        kernel.mount("tmpfs", self.top / "dev" / "shm", f"size={_LOG_BYTES}")
+        for number, name in enumerate(("stdin", "stdout", "stderr")):
+            (self.top / "dev" / name).symlink_to(f"/proc/self/fd/{number}")
+        (self.top / "dev" / "fd").symlink_to("/proc/self/fd")
+
+    def _make_sys(self) -> None:
+        for name, text in say.still_files(self._cpus).items():
+            self._write_sys(name, text)
+        cores = self.top / "sys" / "devices" / "system" / "cpu"
+        for first, numbers in say.clusters(self._cpus):
+            for number in numbers:
+                (cores / f"cpu{number}").mkdir()
+                (cores / f"cpu{number}" / "cpufreq").symlink_to(f"../cpufreq/policy{first}")
+
+    def _write_sys(self, name: str, text: str) -> None:
+        path = self.top / "sys" / name
+        self.write(path, text)
+        # The user of a phone that is not rooted reads these; the keeper replaces them.
+        path.chmod(0o644 if self._rooted else 0o444)

@@ -1,0 +1,166 @@
+"""A real sshd on this machine: own port, own host key, one user key, and a home of its own.
+
+It plays a board. A session's home is a folder of the test, so that nothing is left in that of
+whoever runs the tests.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.devices.settings import DeviceSettings
+from megtrim.process import Background, Command, Processes
+
+_ROOTS_FOLDER = Path("/run/sshd")
+"""Without it sshd refuses to start as root."""
+_START_S = 20.0
+
+
+@dataclass(slots=True)
+class Sshd:
+    """One that runs."""
+
+    folder: Path
+    port: int
+    listener: Background
+    processes: Processes
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    @property
+    def settings(self) -> DeviceSettings:
+        """Return what a configuration would say of it."""
+        return DeviceSettings(
+            host="127.0.0.1",
+            port=self.port,
+            key=self.folder / "user key",
+            known_hosts=self.folder / "known hosts",
+        )
+
+    def run_directories(self) -> list[str]:
+        """Return what is left of jobs in the home."""
+        runs = self.home / ".cache" / "megtrim-device" / "runs"
+        return sorted(path.name for path in runs.iterdir()) if runs.is_dir() else []
+
+    def sessions(self) -> list[int]:
+        """Return the processes of sshd that serve connections."""
+        return [pid for pid in _below(self.listener.pid) if _name(pid).startswith("sshd")]
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to every connection's process."""
+        for pid in self.sessions():
+            os.kill(pid, number)
+
+    def new_key(self, name: str) -> Path:
+        """Return a key pair that nobody knows."""
+        return new_key(self.processes, self.folder / name)
+
+    def knows(self, key: Path) -> Path:
+        """Return a file of known hosts in which this board has that key."""
+        words = key.with_suffix(".pub").read_text(encoding="utf-8").split()[:2]
+        path = key.with_suffix(".known")
+        path.write_text(f"[127.0.0.1]:{self.port} {' '.join(words)}\n", encoding="utf-8")
+        return path
+
+
+def new_key(processes: Processes, path: Path) -> Path:
+    """Make a key pair without a passphrase."""
+    processes.capture("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path))
+    return path
+
+
+@contextmanager
+def running(processes: Processes, folder: Path, *, greeting: str = "") -> Iterator[Sshd]:
+    """Run sshd until the block is left; ``greeting`` is what sessions print first."""
+    host, user = (new_key(processes, folder / name) for name in ("host key", "user key"))
+    (folder / "home").mkdir()
+    port = _free_port()
+    config = folder / "config"
+    config.write_text(_config(folder, port, host, user, greeting), encoding="utf-8")
+    if os.getuid() == 0:
+        _ROOTS_FOLDER.mkdir(mode=0o755, exist_ok=True)
+    program = shutil.which("sshd", path=f"{processes.env['PATH']}:/usr/sbin:/sbin")
+    argv = (program or "sshd", "-D", "-e", "-f", str(config))
+    command = Command(argv=argv, timeout_s=0, log=folder / "log")
+    with processes.background(command) as listener:
+        sshd = Sshd(folder=folder, port=port, listener=listener, processes=processes)
+        shutil.move(sshd.knows(host), folder / "known hosts")
+        _await(port, listener, folder / "log")
+        try:
+            yield sshd
+        finally:
+            for pid in sshd.sessions():
+                os.kill(pid, signal.SIGKILL)
+
+
+def _config(folder: Path, port: int, host: Path, user: Path, greeting: str) -> str:
+    shutil.copy(user.with_suffix(".pub"), folder / "authorized")
+    home = folder / "home"
+    greet = f"echo {greeting} && " if greeting else ""
+    begin = f"{greet}cd '{home}' && HOME='{home}' && export HOME"
+    return f"""\
+Port {port}
+ListenAddress 127.0.0.1
+HostKey "{host}"
+AuthorizedKeysFile "{folder / "authorized"}"
+StrictModes no
+UsePAM no
+PidFile none
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin yes
+MaxStartups 100
+ForceCommand {begin} && exec sh -c "$SSH_ORIGINAL_COMMAND"
+"""
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def _await(port: int, listener: Background, log: Path) -> None:
+    deadline = time.monotonic() + _START_S
+    while time.monotonic() < deadline:
+        assert listener.alive(), log.read_text(encoding="utf-8")
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    raise AssertionError(log.read_text(encoding="utf-8"))
+
+
+def _below(pid: int) -> list[int]:
+    """Return a process's descendants."""
+    parents: dict[int, list[int]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        parent = int(fields.rpartition(")")[2].split()[1])
+        parents.setdefault(parent, []).append(int(folder.name))
+    found, waiting = list[int](), [pid]
+    while waiting:
+        children = parents.get(waiting.pop(), [])
+        found += children
+        waiting += children
+    return found
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,82 @@
+"""Orders of faults are read strictly, and what goes without saying is filled in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from megtrim.errors import InputError
+from megtrim.phone.faults import ABOUT, UNDONE_BY, Fault, Moment, Order, make_order
+
+
+def test_most_faults_happen_now() -> None:
+    """Nothing but the name is needed."""
+    assert make_order("kill") == Order(fault=Fault.KILL, moment=Moment.NOW)
+
+
+def test_a_moment_may_be_told_exactly() -> None:
+    """Of which push, how far into it, how long after, and for how long."""
+    order = make_order("kill", moment="push", nth=3, after_bytes=500, delay_s=0.5, for_s=2)
+    assert order == Order(
+        fault=Fault.KILL, moment=Moment.PUSH, nth=3, after_bytes=500, delay_s=0.5, for_s=2
+    )
+
+
+def test_vanish_is_in_the_midst_of_a_push() -> None:
+    """Unless another moment is named."""
+    assert make_order("vanish") == Order(fault=Fault.VANISH, moment=Moment.PUSH, after_bytes=65536)
+    assert make_order("vanish", moment="pull").after_bytes == 65536
+    assert make_order("vanish", moment="run").after_bytes == 0
+    assert make_order("vanish", moment="now").after_bytes == 0
+    assert make_order("vanish", after_bytes=9).after_bytes == 9
+
+
+@pytest.mark.parametrize(
+    ("fault", "value", "expected"),
+    [
+        ("hot", None, 90.0),
+        ("hot", 50.0, 50.0),
+        ("disk-full", None, 0.0),
+        ("disk-full", 4096.0, 4096.0),
+        ("battery", 0.0, 0.0),
+        ("slow", 8000.0, 8000.0),
+        ("cool", None, None),
+    ],
+)
+def test_values(fault: str, value: float | None, expected: float | None) -> None:
+    """Some have one by default, some must be told, most have none."""
+    assert make_order(fault, value=value).value == expected
+
+
+@pytest.mark.parametrize(
+    ("fault", "more", "message"),
+    [
+        ("explode", {}, "there is no fault 'explode'"),
+        ("kill", {"moment": "noon"}, "there is no moment 'noon'"),
+        ("kill", {"value": 1.0}, "fault kill: it takes no value"),
+        ("battery", {}, "fault battery: found none as its value, expected 0 to 100"),
+        ("battery", {"value": 101.0}, "fault battery: found 101 as its value, expected 0 to 100"),
+        ("hot", {"value": float("nan")}, "fault hot: found nan as its value, expected -40 to 150"),
+        ("slow", {"value": 7999.0}, None),
+        ("kill", {"moment": "run", "after_bytes": 1}, None),
+        ("reboot", {"for_s": 1.0}, "fault reboot: it cannot be undone after a time"),
+        ("kill", {"nth": 0}, None),
+        ("kill", {"moment": "push", "after_bytes": -1}, None),
+        ("kill", {"delay_s": -0.1}, None),
+        ("kill", {"delay_s": 3600.1}, None),
+        ("kill", {"for_s": 3601.0}, None),
+    ],
+)
+def test_what_cannot_be_is_refused(fault: str, more: dict[str, Any], message: str | None) -> None:
+    """With what was found and what the fault is."""
+    with pytest.raises(InputError) as caught:
+        make_order(fault, **more)
+    assert message is None or caught.value.message == message
+    assert caught.value.hint
+
+
+def test_every_fault_is_explained() -> None:
+    """And what undoes one is no fault that must be undone itself."""
+    assert set(ABOUT) == set(Fault)
+    assert not set(UNDONE_BY.values()) & set(UNDONE_BY)

@@ -1,0 +1,130 @@
+"""The relay knows from adb's packets what a phone is being used for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.phone.faults import Moment
+from megtrim.phone.packets import HEAD_BYTES, Head, Seen, Step, Watcher, packet, parse_head
+
+SHELL, SYNC = 1, 2
+
+
+def host(watcher: Watcher, command: bytes, number: int, payload: bytes = b"") -> list[Seen]:
+    return list(watcher.from_host(Head(command, number, 9, len(payload)), payload))
+
+
+def phone(watcher: Watcher, command: bytes, number: int, payload: bytes = b"") -> list[Seen]:
+    return list(watcher.from_phone(Head(command, 9, number, len(payload)), payload))
+
+
+def test_a_packet_is_read_as_it_was_written() -> None:
+    """The head is six words; the last is the first one's complement."""
+    raw = packet(b"WRTE", 3, 4, b"abc")
+    assert len(raw) == HEAD_BYTES + 3
+    assert parse_head(raw[:HEAD_BYTES]) == Head(b"WRTE", 3, 4, 3)
+    assert raw[16:20] == (ord("a") + ord("b") + ord("c")).to_bytes(4, "little")
+
+
+@given(st.binary(min_size=HEAD_BYTES, max_size=HEAD_BYTES))
+def test_other_bytes_are_no_head(data: bytes) -> None:
+    """What does not hold together is refused, whatever it is."""
+    head = parse_head(data)
+    magic = int.from_bytes(data[20:24], "little") ^ 0xFFFFFFFF
+    assert head is None or magic == int.from_bytes(data[:4], "little")
+
+
+def test_a_huge_payload_is_refused() -> None:
+    """A length that no adb has would only take our memory."""
+    raw = bytearray(packet(b"WRTE", 1, 2))
+    raw[12:16] = (8 * 1024 * 1024 + 1).to_bytes(4, "little")
+    assert parse_head(bytes(raw)) is None
+    raw[12:16] = (8 * 1024 * 1024).to_bytes(4, "little")
+    assert parse_head(bytes(raw)) is not None
+
+
+@pytest.mark.parametrize(
+    ("word", "moment"),
+    [
+        (b"enter", Moment.ENTER),
+        (b"put", Moment.PUT),
+        (b"run", Moment.RUN),
+        (b"get", Moment.GET),
+        (b"probe", Moment.PROBE),
+        (b"clean", Moment.CLEANUP),
+    ],
+)
+def test_a_script_says_what_it_is_for(word: bytes, moment: Moment) -> None:
+    """A comment in what the shell is asked to do begins a moment, before it is passed on."""
+    watcher = Watcher()
+    text = b"shell,v2,raw:# megtrim:" + word + b"\nls\x00"
+    assert host(watcher, b"OPEN", SHELL, text) == [Seen(moment, True, 0, Step.BEFORE)]
+
+
+def test_other_scripts_are_no_moment() -> None:
+    """Neither words that we do not know nor other comments."""
+    watcher = Watcher()
+    assert host(watcher, b"OPEN", SHELL, b"shell:# megtrim:dance\n") == []
+    assert host(watcher, b"OPEN", SHELL, b"shell:echo megtrim:run\n") == []
+    assert phone(watcher, b"CLSE", SHELL) == []
+
+
+@pytest.mark.parametrize("request_word", [b"SEND", b"SND2"])
+def test_a_push_is_followed_to_its_end(request_word: bytes) -> None:
+    """It begins with the request, counts bytes, and has ended when the phone says how it went."""
+    watcher = Watcher()
+    assert host(watcher, b"OPEN", SYNC, b"sync:\x00") == []
+    assert host(watcher, b"WRTE", SYNC, b"STAT\x01\x00\x00\x00/") == []
+    assert phone(watcher, b"WRTE", SYNC, b"STAT") == []
+    assert host(watcher, b"WRTE", SYNC, request_word + bytes(6)) == [
+        Seen(Moment.PUSH, True, 0, Step.BEFORE),
+        Seen(Moment.PUSH, False, 10, Step.BEFORE),
+    ]
+    # Data may begin with anything.
+    assert host(watcher, b"WRTE", SYNC, b"RECV" + bytes(96)) == [
+        Seen(Moment.PUSH, False, 110, Step.BEFORE)
+    ]
+    assert phone(watcher, b"OKAY", SYNC) == []
+    assert phone(watcher, b"WRTE", SYNC, b"OKAY\x00\x00\x00\x00") == [
+        Seen(Moment.BETWEEN, True, 0, Step.AFTER)
+    ]
+    assert host(watcher, b"WRTE", SYNC, b"QUIT\x00\x00\x00\x00") == []
+    assert host(watcher, b"CLSE", SYNC) == []
+
+
+@pytest.mark.parametrize("request_word", [b"RECV", b"RCV2"])
+def test_a_pull_counts_what_the_phone_sends(request_word: bytes) -> None:
+    """Its end is that of its stream."""
+    watcher = Watcher()
+    host(watcher, b"OPEN", SYNC, b"sync:\x00")
+    assert host(watcher, b"WRTE", SYNC, request_word + bytes(5)) == [
+        Seen(Moment.PULL, True, 0, Step.BEFORE)
+    ]
+    assert phone(watcher, b"WRTE", SYNC, b"DATA" + bytes(60)) == [
+        Seen(Moment.PULL, False, 64, Step.BEFORE)
+    ]
+    assert phone(watcher, b"WRTE", SYNC, bytes(36)) == [Seen(Moment.PULL, False, 100, Step.BEFORE)]
+    assert host(watcher, b"CLSE", SYNC) == [Seen(Moment.BETWEEN, True, 0, Step.AFTER)]
+    assert phone(watcher, b"CLSE", SYNC) == []
+
+
+def test_a_run_ends_with_its_stream() -> None:
+    """After it comes the time between two steps; other scripts leave none."""
+    watcher = Watcher()
+    host(watcher, b"OPEN", SHELL, b"shell:# megtrim:run\n./a")
+    assert phone(watcher, b"WRTE", SHELL, b"OKAY, it says") == []
+    assert phone(watcher, b"CLSE", SHELL) == [Seen(Moment.BETWEEN, True, 0, Step.AFTER)]
+    host(watcher, b"OPEN", SHELL, b"shell:# megtrim:probe\necho")
+    assert phone(watcher, b"CLSE", SHELL) == []
+
+
+def test_streams_are_told_apart() -> None:
+    """A transfer beside a run counts its own bytes, not the run's."""
+    watcher = Watcher()
+    host(watcher, b"OPEN", SHELL, b"shell:# megtrim:run\n./a")
+    host(watcher, b"OPEN", SYNC, b"sync:\x00")
+    host(watcher, b"WRTE", SYNC, b"SEND")
+    assert host(watcher, b"WRTE", SHELL, b"SEND input for the program") == []
+    assert host(watcher, b"WRTE", SYNC, b"DATA") == [Seen(Moment.PUSH, False, 8, Step.BEFORE)]
