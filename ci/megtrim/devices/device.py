@@ -36,9 +36,17 @@ class RunDirectory(Protocol):
         """Make an empty folder for what a program writes."""
 
     def run(
-        self, argv: Sequence[str], *, timeout_s: float, env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float,
+        env: Mapping[str, str] | None = None,
+        on_line: Callable[[str], None] | None = None,
     ) -> ProgramRun:
-        """Run a program that was put there, by its name, in this folder."""
+        """Run a program that was put there, by its name, in this folder.
+
+        ``on_line`` is told each line that it prints, as it comes.
+        """
 
     def get(self, name: str) -> bytes | None:
         """Return a file's bytes, or None where there is no such file."""

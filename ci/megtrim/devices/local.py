@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import signal
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+from megtrim.devices import crash
 from megtrim.errors import InfrastructureFailure
 from megtrim.loadrun.outcome import ProgramRun
 from megtrim.process import Command, Processes
@@ -19,6 +22,8 @@ class Local:
     """This machine."""
 
     kind = "local"
+    retries = 0
+    """A disk that is full here is full the next time, too."""
 
     def __init__(
         self, name: str, processes: Processes, scratch: Path, *, launcher: tuple[str, ...] = ()
@@ -35,6 +40,11 @@ class Local:
         return {"machine": platform.machine(), "system": platform.system()}
 
     @contextmanager
+    def reserve(self) -> Iterator[Local]:
+        """Give out this machine, which takes any number of jobs at once."""
+        yield self
+
+    @contextmanager
     def open(self) -> Iterator[Folder]:
         try:
             self._scratch.mkdir(parents=True, exist_ok=True)
@@ -42,7 +52,10 @@ class Local:
             with tempfile.TemporaryDirectory(
                 dir=self._scratch, prefix=f"run-{os.getpid()}-"
             ) as folder:
-                yield Folder(Path(folder), self._processes, self._launcher)
+                try:
+                    yield Folder(Path(folder), self._processes, self._launcher)
+                finally:
+                    _end_strays(Path(folder))
         except OSError as error:
             msg = f"{self._scratch} cannot be used for runs: {error.strerror}"
             raise InfrastructureFailure(msg) from None
@@ -54,6 +67,17 @@ def _remove_abandoned(scratch: Path) -> None:
         holder = folder.name.split("-")[1]
         if holder.isdigit() and not _alive(int(holder)):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_strays(folder: Path) -> None:
+    """Kill what a program left running in its folder, in a session of its own."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            here = (entry / "cwd").readlink()
+            if folder.resolve() in (here, *here.parents):
+                os.kill(int(entry.name), signal.SIGKILL)
+        except OSError:
+            continue  # it ended, or is somebody else's
 
 
 def _alive(pid: int) -> bool:
@@ -76,14 +100,25 @@ class Folder:
 
     def put(self, source: Path, name: str) -> None:
         target = self._path / name
-        shutil.copyfile(source, target)
-        target.chmod(0o755)
+        try:
+            # A program may have left a link in its place, which leads anywhere.
+            target.unlink(missing_ok=True)
+            shutil.copyfile(source, target)
+            target.chmod(0o755)
+        except OSError as error:
+            msg = f"{source} cannot be copied to {target}: {error.strerror}"
+            raise InfrastructureFailure(msg) from None
 
     def make(self, name: str) -> None:
         (self._path / name).mkdir()
 
     def run(
-        self, argv: Sequence[str], *, timeout_s: float, env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float,
+        env: Mapping[str, str] | None = None,
+        on_line: Callable[[str], None] | None = None,
     ) -> ProgramRun:
         program = str(self._path / argv[0])
         command = Command(
@@ -91,9 +126,10 @@ class Folder:
             cwd=self._path,
             env=env or {},
             timeout_s=timeout_s,
+            on_line=on_line,
         )
         outcome = self._processes.run(command)
-        return ProgramRun(
+        run = ProgramRun(
             argv=tuple(argv),
             rc=outcome.rc,
             stdout=outcome.stdout,
@@ -101,6 +137,7 @@ class Folder:
             wall_s=outcome.wall_s,
             timed_out=outcome.timed_out,
         )
+        return replace(run, crash=crash.local_evidence(run, launcher=self._launcher))
 
     def get(self, name: str) -> bytes | None:
         path = self._own(name)

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from megtrim.loadrun.conditions import Conditions
+
 _TRAP_SIGNALS = (4, 5)
 """What ``__builtin_trap`` raises: SIGILL on x86, SIGTRAP (``brk``) on Arm."""
 
@@ -44,6 +46,10 @@ class ProgramRun:
     stderr: str
     wall_s: float
     timed_out: bool
+    conditions: Conditions | None = None
+    """None: the device does not measure them."""
+    crash: str = ""
+    """What the device knows of a run that a signal ended: lines, bounded and without controls."""
 
 
 def ending_signal(run: ProgramRun) -> int | None:

@@ -10,6 +10,7 @@ from megtrim.devices.local import Local
 from megtrim.errors import InfrastructureFailure, Interrupted
 from megtrim.loadrun.outcome import ProgramRun
 from megtrim.process import Processes
+from unit.foundation.waiting import alive, until
 
 
 @pytest.fixture
@@ -138,3 +139,45 @@ def test_it_says_what_it_is(device: Local) -> None:
     assert set(device.identity()) == {"kind", "machine"}
     assert device.identity()["kind"] == "local"
     assert set(device.facts()) == {"machine", "system"}
+
+
+def test_a_file_that_cannot_be_copied_is_named(device: Local, tmp_path: Path) -> None:
+    """Not the folder of runs, which is well."""
+    with device.open() as directory, pytest.raises(InfrastructureFailure) as caught:
+        directory.put(tmp_path / "gone", "model.mge")
+
+    assert caught.value.message.startswith(f"{tmp_path / 'gone'} cannot be copied to ")
+    assert caught.value.message.endswith(": No such file or directory")
+
+
+def test_it_gives_out_itself(device: Local) -> None:
+    """To any number of jobs at once."""
+    with device.reserve() as first, device.reserve() as second:
+        assert (first.name, second.name, device.retries) == ("here", "here", 0)
+
+
+def test_a_link_is_not_written_through(device: Local, tmp_path: Path) -> None:
+    """What a program left under a name gives way to the file that is put there."""
+    outside = tmp_path / "outside"
+    outside.write_text("precious", encoding="utf-8")
+    program = script(tmp_path, f"rm model.mge; ln -s {outside} model.mge")
+
+    with device.open() as directory:
+        directory.put(program, "run")
+        directory.put(program, "model.mge")
+        assert directory.run(("run",), timeout_s=5).rc == 0
+        directory.put(program, "model.mge")
+
+    assert outside.read_text("utf-8") == "precious"
+
+
+def test_a_daemon_does_not_outlive_the_job(device: Local, tmp_path: Path) -> None:
+    """Also one that left the program's session."""
+    program = script(tmp_path, "setsid sh -c 'echo $$ > pid; exec sleep 60' &\nsleep 0.3")
+    with device.open() as directory:
+        directory.put(program, "run")
+        directory.run(("run",), timeout_s=5)
+        pid = int(directory.get("pid") or b"0")
+        assert alive(pid)
+
+    until(lambda: not alive(pid), "the daemon's end")

@@ -1,0 +1,190 @@
+"""``adb``: phones, found by serial or by their properties. One machine per phone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from megtrim.devices.adb_link import AdbLink
+from megtrim.devices.adb_server import Adb, find_adb
+from megtrim.devices.conditions import FACTS_SCRIPT, parse_facts
+from megtrim.devices.link import call, lost, new_nonce
+from megtrim.devices.member import Presence
+from megtrim.devices.patience import Patience
+from megtrim.devices.remote import RemoteDirectory, open_directory, wipe
+from megtrim.devices.settings import PowerPort
+from megtrim.errors import InfrastructureFailure, MegtrimError
+from megtrim.process import Command, Processes
+
+if TYPE_CHECKING:
+    from megtrim.devices.device import DeviceOrder
+
+KIND = "adb"
+ROOT = "/data/local/tmp/megtrim"
+
+READY = "device"
+"""The state of a phone that takes commands, as ``adb devices`` calls it."""
+
+_PRESENCE = {READY: Presence.READY, "unauthorized": Presence.UNAUTHORIZED}
+_PROPERTY = re.compile(r"^\[([^\]\n]{1,200})\]: \[(.*)\]\r?$", re.MULTILINE)
+_NOT_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
+
+BOOTED_SCRIPT = """\
+# megtrim:probe
+booted=$(getprop sys.boot_completed 2>/dev/null)
+[ -n "$booted" ] && [ "$booted" != 1 ] || echo "$1"
+"""
+"""Word, which comes back once Android has booted."""
+
+PROPERTIES_SCRIPT = "# megtrim:probe\ngetprop\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attached:
+    """A phone that adb shows."""
+
+    serial: str
+    state: str
+    """As ``adb devices`` calls it: device, offline, unauthorized, ..."""
+    properties: dict[str, str]
+    """Android's; empty where the phone does not answer."""
+
+
+def attached(
+    processes: Processes,
+    *,
+    patience: Patience = Patience(),  # noqa: B008 - a frozen value
+) -> tuple[Attached, ...]:
+    """Return every phone that adb shows, by serial. Raises where there is no adb or no server."""
+    adb = find_adb(processes)
+    return tuple(
+        Attached(serial=serial, state=state, properties=_properties(adb, serial, state, patience))
+        for serial, state in sorted(adb.states().items())
+    )
+
+
+def _properties(adb: Adb, serial: str, state: str, patience: Patience) -> dict[str, str]:
+    if state != READY:
+        return {}
+    link = AdbLink(adb, serial, f"serial {serial}")
+    try:
+        return dict(_PROPERTY.findall(call(link, PROPERTIES_SCRIPT, timeout_s=patience.call_s)))
+    except InfrastructureFailure:
+        return {}
+
+
+def find(order: DeviceOrder) -> tuple[Phone, ...]:
+    """Return the phones that fit the order's serial or properties, as they are attached now."""
+    settings = order.settings
+    adb = find_adb(order.processes)
+    if settings.serial:
+        return (Phone(adb, settings.serial, order.name, order),)
+    wanted = settings.match
+    serials = [
+        phone.serial
+        for phone in attached(order.processes, patience=order.patience)
+        if all(phone.properties.get(name) == value for name, value in wanted)
+        and (wanted or phone.state == READY)
+    ]
+    if len(serials) == 1:
+        return (Phone(adb, serials[0], order.name, order),)
+    return tuple(Phone(adb, serial, f"{order.name}.{_plain(serial)}", order) for serial in serials)
+
+
+def _plain(serial: str) -> str:
+    return _NOT_IN_NAME.sub("-", serial)
+
+
+class Phone:
+    """One phone: a seat of the pool that its entry of the configuration is."""
+
+    kind = KIND
+
+    def __init__(self, adb: Adb, serial: str, name: str, order: DeviceOrder) -> None:
+        self.name = name
+        self.key = f"adb:{serial}"
+        self.power: PowerPort | None = order.settings.power
+        self.trouble = ""
+        self.link = AdbLink(adb, serial, f"{name} (serial {serial})")
+        self._adb = adb
+        self._serial = serial
+        self._order = order
+
+    def presence(self) -> Presence:
+        """Look how the server sees it, without touching it."""
+        state = self._adb.states().get(self._serial)
+        return Presence.ABSENT if state is None else _PRESENCE.get(state, Presence.OFFLINE)
+
+    def alive(self) -> bool:
+        """Tell whether it gives back a word that it cannot know, and has booted."""
+        word = new_nonce()
+        try:
+            told = call(self.link, BOOTED_SCRIPT, word, timeout_s=self._order.patience.call_s)
+        except InfrastructureFailure as failure:
+            self.trouble = failure.message
+            return False
+        self.trouble = ""
+        return told == f"{word}\n"
+
+    def facts(self) -> dict[str, str]:
+        """Fetch what it says of itself, in one call."""
+        told = call(self.link, FACTS_SCRIPT, timeout_s=self._order.patience.call_s)
+        return {"serial": self._serial, **parse_facts(told)}
+
+    @contextmanager
+    def open(self) -> Iterator[RemoteDirectory]:
+        """Give out a run directory."""
+        order = self._order
+        with open_directory(
+            self.link,
+            root=ROOT,
+            patience=order.patience,
+            sysroot=order.sysroot,
+            settings=order.settings,
+            say=order.say,
+        ) as directory:
+            yield directory
+
+    def clean(self) -> None:
+        """End what still runs there, remove all runs and all files that were brought."""
+        wipe(self.link, root=ROOT, patience=self._order.patience)
+
+    def reconnect(self) -> None:
+        """Have the server make its way to the phone anew."""
+        timeout_s = self._order.patience.call_s
+        if ":" in self._serial:
+            # A way over the network that went dead is only made anew when it was given up.
+            for verb in ("disconnect", "connect"):
+                self._adb.require_server()
+                argv = self._adb.argv(verb, self._serial)
+                self._adb.processes.run(Command(argv=argv, timeout_s=timeout_s))
+        else:
+            self.link.command("reconnect", timeout_s=timeout_s)
+
+    def reboot(self) -> None:
+        """Begin a reboot."""
+        timeout_s = self._order.patience.call_s
+        outcome = self.link.command("reboot", timeout_s=timeout_s)
+        if not outcome.ok:
+            raise lost(self.link.label, "asking for a reboot", outcome.stderr or outcome.stdout)
+
+
+def missing(processes: Processes) -> str:
+    """Say what this machine lacks for phones and how to get it; empty: nothing."""
+    try:
+        find_adb(processes).require_server()
+    except MegtrimError as error:
+        return f"{error.message}; {error.hint}" if error.hint else error.message
+    return ""
+
+
+def found(processes: Processes) -> str:
+    """Say which adb and server are used; only where nothing is missing."""
+    adb = find_adb(processes)
+    count = len(adb.states())
+    phones = "1 phone" if count == 1 else f"{count} phones"
+    return f"{Path(adb.program)} (protocol {adb.version}, server on port {adb.port}, {phones})"

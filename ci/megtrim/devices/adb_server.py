@@ -1,0 +1,123 @@
+"""The adb server: is one there, is it of our version, what does it see?
+
+A client that finds no server starts one, and one that finds another version kills it, with all
+that others are doing. So the server is asked over its own socket before every call, and clients
+are pointed at an address at which they never start one. Nothing here ends or starts a server.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.process import Command, Processes
+
+ADB_VARIABLE = "MEGTRIM_ADB"
+PORT_VARIABLE = "ANDROID_ADB_SERVER_PORT"
+HOST = "127.0.0.1"
+"""A client starts a server only for "localhost", not for this name of the same machine."""
+
+_DEFAULT_PORT = 5037
+_ANSWER_S = 5.0
+_VERSION_S = 10.0
+_CLIENT = re.compile(r"^Android Debug Bridge version \d{1,4}\.\d{1,4}\.(\d{1,6})", re.MULTILINE)
+_MOST_BYTES = 0xFFFF
+_HINT = (
+    "start one outside of jobs, such as `adb start-server` as the user of the jobs, or the "
+    "service that scripts/device-host sets up"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adb:
+    """One adb program, and the server that it is to talk to."""
+
+    program: str
+    version: int
+    """Of the protocol between client and server."""
+    port: int
+    processes: Processes
+
+    def argv(self, *words: str) -> tuple[str, ...]:
+        """Return a command line of this program for this server."""
+        return (self.program, "-H", HOST, "-P", str(self.port), *words)
+
+    def require_server(self) -> None:
+        """Raise InfrastructureFailure unless a server of our version listens."""
+        found = ask(self.port, "host:version")
+        try:
+            version = int(found, 16)
+        except ValueError:
+            raise _odd(self.port) from None
+        if version != self.version:
+            msg = (
+                f"the adb server on port {self.port} is of version {version}, "
+                f"{self.program} of {self.version}: using it would kill the server"
+            )
+            raise InfrastructureFailure(msg, hint=f"name the server's own adb in {ADB_VARIABLE}")
+
+    def states(self) -> dict[str, str]:
+        """Return the state of every phone by its serial, as ``adb devices`` shows it."""
+        self.require_server()
+        lines = ask(self.port, "host:devices").splitlines()
+        pairs = (line.partition("\t") for line in lines)
+        return {serial: state for serial, _, state in pairs if serial and state}
+
+
+def find_adb(processes: Processes) -> Adb:
+    """Return the adb to use; raises InputError where there is none."""
+    env = processes.env
+    wanted = env.get(ADB_VARIABLE) or "adb"
+    program = shutil.which(wanted, path=env.get("PATH", ""))
+    if program is None:
+        msg = f"there is no program {wanted!r}"
+        hint = f"on Debian: apt-get install adb; or name yours in {ADB_VARIABLE}"
+        raise InputError(msg, hint=hint)
+    program = str(Path(program).absolute())
+    port = env.get(PORT_VARIABLE) or str(_DEFAULT_PORT)
+    if not port.isdecimal() or not 0 < int(port) < 65536:
+        msg = f"{PORT_VARIABLE} is {port!r}, expected a port"
+        raise InputError(msg, hint=f"such as {_DEFAULT_PORT}, which is its default")
+    outcome = processes.run(Command(argv=(program, "version"), timeout_s=_VERSION_S))
+    found = _CLIENT.search(outcome.stdout)
+    if found is None:
+        msg = f"{program} does not tell its version as adb does"
+        raise InputError(msg, hint=f"name another adb in {ADB_VARIABLE}")
+    return Adb(program=program, version=int(found[1]), port=int(port), processes=processes)
+
+
+def ask(port: int, question: str) -> str:
+    """Return the server's answer; raises InfrastructureFailure where there is none."""
+    try:
+        with socket.create_connection((HOST, port), timeout=_ANSWER_S) as connection:
+            connection.sendall(f"{len(question):04x}{question}".encode())
+            if _read(connection, 4) != b"OKAY":
+                raise _odd(port)
+            size = int(_read(connection, 4), 16)
+            return _read(connection, size).decode("utf-8", "replace")
+    except ConnectionRefusedError:
+        msg = f"no adb server listens on {HOST}:{port}"
+        raise InfrastructureFailure(msg, hint=_HINT) from None
+    except (OSError, ValueError) as error:
+        msg = f"the adb server on port {port} does not answer: {error}"
+        raise InfrastructureFailure(msg, hint=_HINT) from None
+
+
+def _read(connection: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < min(size, _MOST_BYTES):
+        part = connection.recv(size - len(data))
+        if not part:
+            msg = "it hung up"
+            raise ValueError(msg)
+        data += part
+    return data
+
+
+def _odd(port: int) -> InfrastructureFailure:
+    msg = f"what listens on {HOST}:{port} does not answer as an adb server"
+    return InfrastructureFailure(msg, hint=_HINT)

@@ -1,0 +1,286 @@
+"""Which loader and libraries a dynamic program needs that a device does not bring.
+
+They are read from the program itself and from a sysroot, never by running a loader: the
+program is of another architecture. Programs and libraries are untrusted; nothing is executed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import IO, Any
+
+from elftools.common.exceptions import ELFError
+from elftools.common.utils import struct_parse
+from elftools.construct import ConstructError
+from elftools.elf.elffile import ELFFile
+
+from megtrim.errors import InputError
+
+_MAGIC = b"\x7fELF"
+_MOST_SEGMENTS = 256
+_MOST_ENTRIES = 4096
+_MOST_LIBRARIES = 256
+_MOST_LINKS = 40
+_LONGEST_NAME_BYTES = 255
+_NAME = re.compile(r"(?!-)(?!\.\.?$)[A-Za-z0-9._+@-]+")
+_LOADER = re.compile(r"(/[A-Za-z0-9._+@-]+)+")
+_FOLDERS = ("lib", "lib64", "usr/lib", "usr/lib64")
+_TRIPLETS = {
+    "EM_386": ("i386-linux-gnu", "i686-linux-android"),
+    "EM_AARCH64": ("aarch64-linux-gnu", "aarch64-linux-android", "aarch64-linux-musl"),
+    "EM_ARM": ("arm-linux-gnueabihf", "arm-linux-androideabi"),
+    "EM_X86_64": ("x86_64-linux-gnu", "x86_64-linux-android", "x86_64-linux-musl"),
+}
+_ANDROID_LOADERS = "/system/bin/"
+_MUSL_LOADER = "ld-musl-"
+_MUSL_ITSELF = ("libc.so", "libc.musl-")
+_NONE: Mapping[str, Path] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What must lie beside a program where the device has no loader of its own for it."""
+
+    loader: str = ""
+    """As the program names it, such as ``/lib/ld-linux-aarch64.so.1``; empty: it needs none."""
+    files: tuple[tuple[str, Path], ...] = ()
+    """Name beside the program, and file: the loader by its last name, and all libraries."""
+
+    @property
+    def loader_name(self) -> str:
+        """Return the loader's name beside the program."""
+        return PurePosixPath(self.loader).name
+
+    @property
+    def of_android(self) -> bool:
+        """Tell whether the loader is Android's, which every phone has and nobody may bring."""
+        return self.loader.startswith(_ANDROID_LOADERS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Links:
+    machine: str
+    bits: int
+    loader: str
+    needed: tuple[str, ...]
+
+
+def read_loader(program: Path) -> str:
+    """Return the loader that a program names; empty for a static program, or for no ELF file.
+
+    Raises InputError for a damaged program, and for one that cannot be read.
+    """
+    links = _read(program)
+    return "" if links is None else links.loader
+
+
+def read_needs(program: Path, sysroot: Path | None, beside: Mapping[str, Path] = _NONE) -> Needs:
+    """Return a program's loader and all libraries, those of its libraries included.
+
+    ``beside`` are files that already lie beside the program, by their names there. Raises
+    InputError that names the library which is in neither. On Android, what the sysroot lacks
+    is the phone's own.
+    """
+    links = _read(program)
+    if links is None or not links.loader:
+        return Needs()
+    search = _Search(program=program, links=links, sysroot=sysroot, beside=beside)
+    found = dict(search.closure())
+    needs = Needs(loader=links.loader, files=tuple(sorted(found.items())))
+    if needs.of_android:
+        return needs
+    if sysroot is None:
+        raise _no_sysroot(program, links.loader)
+    loader = search.find(needs.loader_name, (PurePosixPath(links.loader.lstrip("/")).parent,))
+    if loader is None:
+        raise _missing(program, needs.loader_name, "", sysroot)
+    found[needs.loader_name] = loader
+    return Needs(loader=links.loader, files=tuple(sorted(found.items())))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Search:
+    program: Path
+    links: _Links
+    sysroot: Path | None
+    beside: Mapping[str, Path]
+
+    def closure(self) -> Iterator[tuple[str, Path]]:
+        """Give every library that must be brought, each once."""
+        waiting = [(name, "") for name in self.links.needed]
+        seen: set[str] = set()
+        while waiting:
+            name, by = waiting.pop(0)
+            if name in seen or self._is_loader(name):
+                continue
+            seen.add(name)
+            if len(seen) > _MOST_LIBRARIES:
+                msg = f"{self.program}: needs more than {_MOST_LIBRARIES} libraries"
+                raise InputError(msg, hint="is it a whole program?")
+            file = self.beside.get(name) or self.find(name)
+            if file is None:
+                if self.links.loader.startswith(_ANDROID_LOADERS):
+                    continue
+                if self.sysroot is None:
+                    raise _no_sysroot(self.program, self.links.loader)
+                raise _missing(self.program, name, by, self.sysroot)
+            if name not in self.beside:
+                yield name, file
+            own = _read(file)
+            waiting += ((each, name) for each in (own.needed if own else ()))
+
+    def find(self, name: str, first: tuple[PurePosixPath, ...] = ()) -> Path | None:
+        """Return the library of that name and of the program's machine in the sysroot."""
+        if self.sysroot is None:
+            return None
+        triplets = _TRIPLETS.get(self.links.machine, ())
+        named = (f"{folder}/{triplet}" for folder in _FOLDERS for triplet in ("", *triplets))
+        for folder in (*first, *map(PurePosixPath, named)):
+            file = _inside(self.sysroot, folder / name)
+            if file is not None and self._fits(file):
+                return file
+        return None
+
+    def _fits(self, file: Path) -> bool:
+        # A loader passes over a library of another machine, and over a linker's script.
+        links = _read(file)
+        return links is not None and (links.machine, links.bits) == (
+            self.links.machine,
+            self.links.bits,
+        )
+
+    def _is_loader(self, name: str) -> bool:
+        loader = PurePosixPath(self.links.loader).name
+        # musl's loader is its C library, whatever name that goes by.
+        return name == loader or (loader.startswith(_MUSL_LOADER) and name.startswith(_MUSL_ITSELF))
+
+
+def _inside(sysroot: Path, wanted: PurePosixPath) -> Path | None:
+    """Return the plain file behind a path of the sysroot, its links followed within it."""
+    # Links of a system's files are absolute as the device sees them, not as this machine does.
+    path, waiting, links = sysroot, list(wanted.parts), 0
+    while waiting:
+        part = waiting.pop(0)
+        if part in {"/", "."}:
+            path = sysroot if part == "/" else path
+        elif part == "..":
+            path = path if path == sysroot else path.parent
+        elif (path / part).is_symlink():
+            links += 1
+            if links > _MOST_LINKS:
+                return None
+            waiting = [*PurePosixPath((path / part).readlink()).parts, *waiting]
+        else:
+            path /= part
+    return path if path.is_file() else None
+
+
+def _read(path: Path) -> _Links | None:
+    """Return what a file says of its loader and libraries; None where it is no ELF file."""
+    with _opened(path) as stream:
+        if stream.read(len(_MAGIC)) != _MAGIC:
+            return None
+        try:
+            return _links(ELFFile(stream))
+        except (
+            *(ELFError, ConstructError, UnicodeError, ValueError, OverflowError),
+            *(AssertionError, AttributeError, LookupError, TypeError, MemoryError),
+        ) as error:
+            # The reader trusts its input: what it trips over depends on what is damaged.
+            why = f": {error}" if type(error) is ValueError else ""
+            msg = f"{path}: a damaged ELF file{why}"
+            raise InputError(msg, hint="build or fetch the file again") from None
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    try:
+        if not path.is_file():
+            msg = f"{path}: found no plain file, expected a program or library"
+            raise InputError(msg, hint="build it, or name another one")
+        with path.open("rb") as stream:
+            yield stream
+    except OSError as error:
+        msg = f"{path}: cannot be read: {error.strerror}"
+        raise InputError(msg, hint="name a built program or library") from None
+
+
+def _links(elf: Any) -> _Links:
+    if elf.num_segments() > _MOST_SEGMENTS:
+        msg = f"it has {elf.num_segments()} segments"
+        raise ValueError(msg)
+    headers = [elf.get_segment(number).header for number in range(elf.num_segments())]
+    loader, needed = "", tuple[str, ...]()
+    for header in headers:
+        if header["p_type"] == "PT_INTERP":
+            loader = _text(elf.stream, header["p_offset"])
+            if not _LOADER.fullmatch(loader):
+                msg = f"it names the loader {loader!r}"
+                raise ValueError(msg)
+        elif header["p_type"] == "PT_DYNAMIC":
+            needed = _needed(elf, header, headers)
+    return _Links(
+        machine=str(elf["e_machine"]), bits=int(elf.elfclass), loader=loader, needed=needed
+    )
+
+
+def _needed(elf: Any, dynamic: Any, headers: list[Any]) -> tuple[str, ...]:
+    """Return the names of the libraries that a dynamic segment asks for."""
+    table, offsets = None, []
+    entry_bytes = elf.structs.Elf_Dyn.sizeof()
+    for number in range(min(_MOST_ENTRIES, dynamic["p_filesz"] // entry_bytes)):
+        place = dynamic["p_offset"] + number * entry_bytes
+        entry = struct_parse(elf.structs.Elf_Dyn, elf.stream, stream_pos=place)
+        if entry["d_tag"] == "DT_NULL":
+            break
+        if entry["d_tag"] == "DT_STRTAB":
+            table = _offset(entry["d_val"], headers)
+        elif entry["d_tag"] == "DT_NEEDED":
+            offsets.append(entry["d_val"])
+    if table is None:
+        if offsets:
+            msg = "it needs libraries and has no table of their names"
+            raise ValueError(msg)
+        return ()
+    names = tuple(_text(elf.stream, table + offset) for offset in offsets)
+    for name in names:
+        if not _NAME.fullmatch(name):
+            msg = f"it needs a library named {name!r}"
+            raise ValueError(msg)
+    return names
+
+
+def _offset(address: int, headers: list[Any]) -> int | None:
+    """Return where in the file an address of the running program lies."""
+    for header in headers:
+        start = header["p_vaddr"]
+        if header["p_type"] == "PT_LOAD" and start <= address < start + header["p_filesz"]:
+            return int(header["p_offset"] + address - start)
+    return None
+
+
+def _text(stream: IO[bytes], offset: int) -> str:
+    stream.seek(offset)
+    text, end, _ = stream.read(_LONGEST_NAME_BYTES + 1).partition(b"\0")
+    if not end:
+        msg = f"a name in it is longer than {_LONGEST_NAME_BYTES} bytes"
+        raise ValueError(msg)
+    return text.decode("ascii", "backslashreplace")
+
+
+def _no_sysroot(program: Path, loader: str) -> InputError:
+    msg = f"{program.name} needs the loader {loader}, which the device does not have"
+    hint = "link it statically, or name the target's system files as `sysroot` of the device"
+    return InputError(msg, hint=hint)
+
+
+def _missing(program: Path, name: str, by: str, sysroot: Path) -> InputError:
+    through = f" (through {by})" if by else ""
+    msg = f"{program.name} needs {name}{through}, which is not in the sysroot {sysroot}"
+    hint = "link it statically, or name a sysroot that holds it as `sysroot` of the device"
+    return InputError(msg, hint=hint)

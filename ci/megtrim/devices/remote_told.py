@@ -1,0 +1,117 @@
+"""What a machine tells in the scripts around a run, read strictly. Pure: text in, values out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+_LINE = re.compile(r"^megtrim (\w+)=(.*)$", re.MULTILINE)
+_SIZE = re.compile(r"^megtrim size=(\d{1,15}) \./(.+)$", re.MULTILINE)
+_DIGEST = re.compile(r"^(\\?)([0-9a-f]{40}|[0-9a-f]{64})  (.+)$", re.MULTILINE)
+_CACHED = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?", re.ASCII)
+_ALGORITHMS = {"sha256sum": "sha256", "sha1sum": "sha1"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What an entry found."""
+
+    root: str
+    program: str
+    """Of the machine, that tells digests."""
+    cached: frozenset[str]
+    free_kb: int
+
+    @property
+    def algorithm(self) -> str:
+        """The same for :mod:`hashlib`."""
+        return _ALGORITHMS[self.program]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A file on the machine."""
+
+    size_bytes: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a program ended on the machine."""
+
+    rc: int
+    late: bool
+    pid: int | None
+    wall_s: float | None
+    made: dict[str, Made]
+    free_kb: int | None
+
+
+def parse_entry(text: str) -> Entry | None:
+    """Return what an entry told, None where something is missing."""
+    told = dict(_LINE.findall(text))
+    root, program, free = told.get("root", ""), told.get("sum", ""), told.get("free", "")
+    if not root.startswith("/") or program not in _ALGORITHMS or not free.isdecimal():
+        return None
+    names = (value for key, value in _LINE.findall(text) if key == "file")
+    cached = frozenset(name for name in names if _CACHED.fullmatch(name))
+    return Entry(root=root, program=program, cached=cached, free_kb=int(free))
+
+
+def parse_digests(text: str) -> dict[str, str]:
+    """Return digests by the names behind them."""
+    found = _DIGEST.findall(text)
+    # Some double every backslash of a name, and say so by one in front of the line.
+    names = (name.replace("\\\\", "\\") if odd else name for odd, _, name in found)
+    return {name.removeprefix("./"): line[1] for name, line in zip(names, found, strict=True)}
+
+
+def parse_made(text: str) -> dict[str, Made] | None:
+    """Return files by name, None where the machine could not tell all of them."""
+    digests = parse_digests(text)
+    sizes = {name: int(size) for size, name in _SIZE.findall(text)}
+    if "megtrim surveyed=yes" not in text.splitlines() or digests.keys() != sizes.keys():
+        return None
+    return {name: Made(size_bytes=sizes[name], digest=digests[name]) for name in sorted(sizes)}
+
+
+def parse_ended(text: str) -> Ended | None:
+    """Return how a run ended, None where something is missing."""
+    told = dict(_LINE.findall(text))
+    made = parse_made(text)
+    rc = told.get("rc", "")
+    if made is None or not rc.isdecimal():
+        return None
+    began, ended = told.get("began", ""), told.get("ended", "")
+    timed = _SECONDS.fullmatch(began) and _SECONDS.fullmatch(ended)
+    free, pid = told.get("free", ""), told.get("pid", "")
+    return Ended(
+        rc=int(rc),
+        late=told.get("late") == "yes",
+        pid=int(pid) if pid.isdecimal() else None,
+        wall_s=max(0.0, float(ended) - float(began)) if timed else None,
+        made=made,
+        free_kb=int(free) if free.isdecimal() else None,
+    )
+
+
+def until(mark: str, tell: Callable[[str], None]) -> Callable[[str], None]:
+    """Return a function that tells lines on, up to the empty one that stands before ``mark``."""
+    held: list[str] = []
+    ended = False
+
+    def line(text: str) -> None:
+        nonlocal ended
+        ended = ended or text == mark
+        if ended:
+            return
+        for each in held:
+            tell(each)
+        held[:] = [""] if text == "" else []
+        if text:
+            tell(text)
+
+    return line

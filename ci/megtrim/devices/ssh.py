@@ -1,0 +1,117 @@
+"""``ssh``: Linux boards, each with a run directory like a phone's, below the user's home."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from shutil import which
+from typing import TYPE_CHECKING
+
+from megtrim.devices import conditions
+from megtrim.devices.link import ALIVE_SCRIPT, LinkLost, call, new_nonce
+from megtrim.devices.member import Presence
+from megtrim.devices.remote import open_directory
+from megtrim.devices.ssh_link import PROGRAM, SshLink
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.process import Command
+
+if TYPE_CHECKING:
+    from megtrim.devices.device import DeviceOrder, RunDirectory
+    from megtrim.process import Processes
+
+ROOT = ".cache/megtrim-device"
+"""Below the home folder, which is where a session begins."""
+
+_FACTS = f"# megtrim:probe\n{conditions.FACTS_SCRIPT}"
+_REBOOT = '# megtrim:probe\nif [ "$(id -u)" = 0 ]; then reboot; else sudo -n reboot; fi\n'
+
+
+class Board:
+    """One board, as a pool gives it out."""
+
+    kind = "ssh"
+
+    def __init__(self, order: DeviceOrder) -> None:
+        settings, patience = order.settings, order.patience
+        if not settings.host:
+            msg = f"device {order.name}: kind ssh needs the host to reach it at"
+            raise InputError(msg, hint="add `host: NAME` or `host: ADDRESS` to the device")
+        _check_file(order.name, "key", settings.key)
+        _check_file(order.name, "known_hosts", settings.known_hosts)
+        self.name = order.name
+        # One board under two users is one board.
+        self.key = f"ssh:{settings.host.lower()}:{settings.port}"
+        self.power = settings.power
+        self.trouble = ""
+        """Why it did not answer when it was last asked."""
+        self._order = order
+        self._link = SshLink(order.name, order.processes, settings, connect_s=patience.call_s)
+
+    def presence(self) -> Presence:
+        """A board counts as there until it fails to answer; without trust, a person must come."""
+        return Presence.UNAUTHORIZED if self._link.distrusted else Presence.READY
+
+    def alive(self) -> bool:
+        word = new_nonce()
+        try:
+            said = call(self._link, ALIVE_SCRIPT, word, timeout_s=self._order.patience.call_s)
+        except InfrastructureFailure as failure:
+            if str(failure) != self.trouble:
+                self.trouble = str(failure)
+                self._order.say(f"  lost  {self.trouble}")
+            return False
+        self.trouble = ""
+        return said == f"{word}\n"
+
+    def facts(self) -> dict[str, str]:
+        said = call(self._link, _FACTS, timeout_s=self._order.patience.call_s)
+        return {"host": self._order.settings.host, **conditions.parse_facts(said)}
+
+    def open(self) -> AbstractContextManager[RunDirectory]:
+        order = self._order
+        return open_directory(
+            self._link,
+            root=ROOT,
+            patience=order.patience,
+            sysroot=order.sysroot,
+            settings=order.settings,
+            say=order.say,
+        )
+
+    def reconnect(self) -> None:
+        self._link.disconnect()
+
+    def reboot(self) -> None:
+        """Ask the board to boot; the connection may break before it can answer."""
+        try:
+            outcome = self._link.shell(_REBOOT, timeout_s=self._order.patience.call_s)
+        except LinkLost:
+            outcome = None
+        self._link.disconnect()
+        if outcome is not None and outcome.rc != 0 and not outcome.timed_out:
+            msg = f"{self._link.label}: cannot be rebooted: {outcome.stderr.strip()}"
+            raise InfrastructureFailure(msg, hint="let the user run `sudo -n reboot` there")
+
+
+def find(order: DeviceOrder) -> tuple[Board, ...]:
+    """Return the one board of an entry. Raises InputError where a file it names is not there."""
+    return (Board(order),)
+
+
+def missing(processes: Processes) -> str:
+    """Return what this machine lacks for boards and how to get it; empty where nothing."""
+    if which(PROGRAM, path=processes.env.get("PATH", "")) is None:
+        return f"there is no {PROGRAM}; on Debian: apt-get install openssh-client"
+    return ""
+
+
+def found(processes: Processes) -> str:
+    """Return ssh and its version, such as ``OpenSSH_9.2p1``."""
+    outcome = processes.run(Command(argv=(PROGRAM, "-V"), timeout_s=10))
+    return outcome.stderr.split(",")[0].strip()
+
+
+def _check_file(name: str, label: str, path: Path | None) -> None:
+    if path is not None and not path.is_file():
+        msg = f"device {name}: {label}: there is no file {path}"
+        raise InputError(msg, hint="name an existing file, or leave the key out for ssh's own")

@@ -1,0 +1,119 @@
+"""``virtual-phone``: a phone that is started for each seat, and is then like any behind adb.
+
+It brings its own adb server, on a port of its own: the user's is never asked for anything.
+Nobody else can have it, so there is no queue; it goes with its seat, so nothing is healed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING
+
+from megtrim.devices import adb, qemu
+from megtrim.devices.adb_server import find_adb
+from megtrim.errors import InputError, MegtrimError
+from megtrim.phone import launch, root
+from megtrim.phone.launch import Wish
+from megtrim.phone.server import connect, private_server
+from megtrim.process import Processes
+
+if TYPE_CHECKING:
+    from megtrim.devices.device import DeviceOrder
+
+KIND = "virtual-phone"
+_RETRIES = 2
+_NAME_LENGTH = 40
+_NUMBERS = count()
+_STORAGE_BYTES = 8 * 1024**3
+"""A bound, not what it takes: files on the phone are this machine's memory."""
+
+
+def find(order: DeviceOrder) -> VirtualPhone:
+    """Return the device; raises InputError where this machine cannot play a phone."""
+    if order.machine != launch.MACHINE:
+        msg = f"device {order.name}: a virtual phone runs {launch.MACHINE}, not {order.machine}"
+        raise InputError(msg, hint="choose a toolchain for arm64, or another device")
+    emulator = qemu.find(
+        order.name,
+        order.processes,
+        order.scratch,
+        machine=launch.MACHINE,
+        cpu=order.qemu_cpu,
+        sysroot=None,
+    )
+    return VirtualPhone(order, emulator.identity())
+
+
+class VirtualPhone:
+    """Any number of phones of one CPU, one for each that reserves."""
+
+    kind = KIND
+    retries = _RETRIES
+
+    def __init__(self, order: DeviceOrder, emulator: dict[str, str]) -> None:
+        self.name = order.name
+        self._order = order
+        self._emulator = emulator
+
+    def identity(self) -> dict[str, str]:
+        return {**self._emulator, "kind": self.kind}
+
+    def facts(self) -> dict[str, str]:
+        return {"cpu": self._emulator["cpu"], "emulator": self._emulator["qemu"]}
+
+    @contextmanager
+    def reserve(self) -> Iterator[Seat]:
+        """Start a phone and a server, connect them, and end both with the block."""
+        order = self._order
+        program = find_adb(order.processes).program
+        files = root.provide(order.processes)
+        wish = Wish(
+            name=f"{self.name[:_NAME_LENGTH]}-{os.getpid()}-{next(_NUMBERS)}",
+            cpu=order.qemu_cpu,
+            # Governors are root's to set.
+            rooted=bool(order.settings.governor),
+            data_bytes=_STORAGE_BYTES,
+        )
+        with (
+            launch.started(order.processes, files.path, wish) as phone,
+            private_server(order.processes, program, beside=phone.folder) as server,
+        ):
+            processes = Processes({**order.processes.env, **server.env})
+            connect(processes, server, phone.serial)
+            behind = replace(order, processes=processes)
+            yield Seat(behind, phone.serial, self.facts())
+
+
+class Seat(adb.Phone):
+    """A phone behind adb that says what plays it."""
+
+    kind = KIND
+
+    def __init__(self, order: DeviceOrder, serial: str, played_by: dict[str, str]) -> None:
+        super().__init__(find_adb(order.processes), serial, order.name, order)
+        self._played_by = played_by
+
+    def facts(self) -> dict[str, str]:
+        """Return what the phone says of itself, and what it really is."""
+        return {**super().facts(), **self._played_by}
+
+
+def missing(processes: Processes) -> str:
+    """Say what this machine lacks to play a phone and how to get it; empty: nothing."""
+    try:
+        find_adb(processes)
+        launch.emulator(processes)
+        root.check(processes)
+    except MegtrimError as error:
+        return f"{error.message}; {error.hint}" if error.hint else error.message
+    return ""
+
+
+def found(processes: Processes) -> str:
+    """Say what plays a phone here; only where nothing is missing."""
+    played_by = launch.emulator(processes) or "this machine's own CPU"
+    return f"{root.describe(processes)}; arm64 programs by {played_by}"

@@ -1,0 +1,207 @@
+"""The conditions that a program ran under: heat, clock rates, battery, measured around the run.
+
+Values alone, and the judgement whether the time of a run counts; how they are read is the
+devices' business. A time that was taken while the machine held itself back is marked, never
+averaged. Temperatures are °C, rates kHz. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+LOW_BATTERY_PERCENT = 15
+"""From here on a phone protects its battery by lower clock rates, also while it is charged."""
+
+FIRMWARE = "firmware:"
+"""Begins the name of what a board's firmware says, among what holds the CPUs back."""
+
+MOST_POLICIES = 64
+MOST_COOLING = 64
+COLDEST_C, HOTTEST_C = -60.0, 200.0
+"""What a sensor says beyond these is no temperature."""
+
+_LIGHT = 1
+_STATUSES = ("none", "light", "moderate", "severe", "critical", "emergency", "shutdown")
+"""Of Android's thermal service, from 0 on."""
+_TEXT = re.compile(r"[\w.:+-]{1,40}", re.ASCII)
+_MOST_KHZ = 100_000_000
+_MOST_UNMET = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """CPUs that share one clock, as the kernel names them (``policy4``)."""
+
+    name: str
+    governor: str
+    current_khz: int | None = None
+    allowed_khz: int | None = None
+    """The most that it may run at now (``scaling_max_freq``)."""
+    capable_khz: int | None = None
+    """The most that the hardware can do (``cpuinfo_max_freq``)."""
+
+    def __post_init__(self) -> None:
+        for text in (self.name, self.governor):
+            _require(_TEXT.fullmatch(text) is not None, "policy", text)
+        for rate in (self.current_khz, self.allowed_khz, self.capable_khz):
+            _require(rate is None or 0 <= rate <= _MOST_KHZ, f"{self.name}: rate", rate)
+
+    @property
+    def capped(self) -> bool:
+        """Whether the machine may not run as fast as it can."""
+        if self.allowed_khz is None or self.capable_khz is None:
+            return False
+        return self.allowed_khz < self.capable_khz
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What was measured at one moment. None and empty: this machine does not say."""
+
+    cpu_c: float | None = None
+    """Of the hottest CPU zone."""
+    battery_c: float | None = None
+    battery_percent: int | None = None
+    charging: bool | None = None
+    thermal_status: int | None = None
+    """Of Android's thermal service: 0 is none, 6 is shutdown."""
+    policies: tuple[Policy, ...] = ()
+    """By name."""
+    cooling: tuple[str, ...] = ()
+    """What holds the CPUs back now: cooling devices, the board's firmware; sorted."""
+
+    def __post_init__(self) -> None:
+        for what, degrees in (("cpu_c", self.cpu_c), ("battery_c", self.battery_c)):
+            fits = degrees is None or COLDEST_C <= degrees <= HOTTEST_C
+            _require(fits, what, degrees)
+        percent, status = self.battery_percent, self.thermal_status
+        _require(percent is None or 0 <= percent <= 100, "battery_percent", percent)
+        _require(status is None or 0 <= status < len(_STATUSES), "thermal_status", status)
+        _require(len(self.policies) <= MOST_POLICIES, "policies", len(self.policies))
+        _require(len(self.cooling) <= MOST_COOLING, "cooling", len(self.cooling))
+        for name in self.cooling:
+            _require(_TEXT.fullmatch(name) is not None, "cooling", name)
+
+    @property
+    def heat(self) -> str:
+        """Say how heat holds the machine back, which ends by waiting; empty where it does not."""
+        if self.thermal_status is not None and self.thermal_status >= _LIGHT:
+            return f"thermal status {self.thermal_status} ({_STATUSES[self.thermal_status]})"
+        # A board's firmware also holds back for a weak supply, which no waiting mends.
+        active = [name for name in self.cooling if not name.startswith(FIRMWARE)]
+        return f"{active[0]} is active" if active else ""
+
+    @property
+    def throttled(self) -> str:
+        """Say what holds the machine back; empty where nothing is known to."""
+        if self.heat or self.cooling:
+            return self.heat or f"{self.cooling[0]} is active"
+        capped = next((policy for policy in self.policies if policy.capped), None)
+        if capped is None:
+            return ""
+        allowed, capable = megahertz(capped.allowed_khz), megahertz(capped.capable_khz)
+        return f"{capped.name} is held to {allowed} of {capable}"
+
+    @property
+    def low_battery(self) -> bool:
+        """Whether the battery is so low that the machine saves power."""
+        return self.battery_percent is not None and self.battery_percent <= LOW_BATTERY_PERCENT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """What was measured before and after one run."""
+
+    before: Reading
+    after: Reading
+    unmet: str = ""
+    """What was asked for and not reached before the run, such as a temperature; or empty."""
+
+    def __post_init__(self) -> None:
+        _require(len(self.unmet) <= _MOST_UNMET and self.unmet.isprintable(), "unmet", self.unmet)
+
+    @property
+    def invalid(self) -> str:
+        """Say why the time of this run does not count; empty where it does."""
+        for when, reading in (("before", self.before), ("after", self.after)):
+            if reading.throttled:
+                return f"throttled {when} the run: {reading.throttled}"
+        changed = self._changed_governor()
+        if changed:
+            return changed
+        for reading in (self.before, self.after):
+            if reading.low_battery:
+                return f"battery at {reading.battery_percent}%"
+        return self.unmet
+
+    @property
+    def note(self) -> str:
+        """Return what a report says beside the time of this run, mostly nothing."""
+        return f"time not valid: {self.invalid}" if self.invalid else ""
+
+    def _changed_governor(self) -> str:
+        later = {policy.name: policy.governor for policy in self.after.policies}
+        for policy in self.before.policies:
+            now = later.get(policy.name, policy.governor)
+            if now != policy.governor:
+                return f"the governor of {policy.name} changed from {policy.governor} to {now}"
+        return ""
+
+    def lines(self) -> tuple[str, ...]:
+        """Return what was measured, one line for each thing that this machine says."""
+        before, after = self.before, self.after
+        found = [
+            ("CPU", _change(_degrees(before.cpu_c), _degrees(after.cpu_c))),
+            ("battery", _change(_battery(before), _battery(after))),
+            ("thermal status", _change(_status(before), _status(after))),
+        ]
+        first = {policy.name: policy for policy in before.policies}
+        later = {policy.name: policy for policy in after.policies}
+        found += [
+            (name, _change(_policy(first.get(name)), _policy(later.get(name))))
+            for name in sorted(first | later)
+        ]
+        held = sorted({*before.cooling, *after.cooling})
+        found.append(("holding back", ", ".join(held)))
+        found.append(("not reached", self.unmet))
+        return tuple(f"{what}: {text}" for what, text in found if text)
+
+
+def megahertz(rate_khz: int | None) -> str:
+    """Return a rate as people read it, empty for none."""
+    return "" if rate_khz is None else f"{rate_khz // 1000} MHz"
+
+
+def _degrees(degrees: float | None) -> str:
+    return "" if degrees is None else f"{degrees:.1f} °C"
+
+
+def _battery(reading: Reading) -> str:
+    percent, charging = reading.battery_percent, reading.charging
+    words = {True: "charging", False: "not charging", None: ""}
+    parts = ("" if percent is None else f"{percent}%", words[charging], _degrees(reading.battery_c))
+    return " ".join(part for part in parts if part)
+
+
+def _status(reading: Reading) -> str:
+    status = reading.thermal_status
+    return "" if status is None else f"{status} ({_STATUSES[status]})"
+
+
+def _policy(policy: Policy | None) -> str:
+    if policy is None:
+        return ""
+    rate = megahertz(policy.current_khz)
+    cap = f", held to {megahertz(policy.allowed_khz)}" if policy.capped else ""
+    return f"{policy.governor} {rate}".rstrip() + cap
+
+
+def _change(before: str, after: str) -> str:
+    return before if before == after or not after else f"{before or 'unknown'} → {after}"
+
+
+def _require(fits: bool, what: str, found: object) -> None:
+    if not fits:
+        msg = f"{what}: found {repr(found)[:60]}, expected what a machine can say of it"
+        raise ValueError(msg)

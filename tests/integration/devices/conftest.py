@@ -1,0 +1,50 @@
+"""Virtual phones of the tests' own, at which no other test of this machine looks."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from megtrim.phone import root, server
+from megtrim.phone.server import AdbServer
+from megtrim.process import Processes
+from support.phones import ConnectedPhone, StartPhone, phone_starter
+
+
+@pytest.fixture(scope="session")
+def phone_root() -> Path:
+    """The files that phones share; made once for this user."""
+    return root.provide(Processes(os.environ)).path
+
+
+@pytest.fixture(scope="session")
+def phone_environment() -> Iterator[dict[str, str]]:
+    """An environment in which these tests' phones are the only ones."""
+    with tempfile.TemporaryDirectory(prefix="mt-", dir="/tmp") as folder:
+        yield {**os.environ, "XDG_RUNTIME_DIR": folder}
+
+
+@pytest.fixture(scope="session")
+def adb_server(phone_environment: dict[str, str]) -> Iterator[AdbServer]:
+    """A server of these tests' own."""
+    with server.private_server(Processes(phone_environment)) as running:
+        yield running
+
+
+@pytest.fixture
+def start_phone(
+    phone_root: Path, phone_environment: dict[str, str], adb_server: AdbServer
+) -> Iterator[StartPhone]:
+    """Return a starter of phones that are connected to."""
+    with phone_starter(phone_root, phone_environment, adb_server) as start:
+        yield start
+
+
+@pytest.fixture
+def phone(start_phone: StartPhone) -> ConnectedPhone:
+    """One phone, as a person would have it: not rooted."""
+    return start_phone()

@@ -1,0 +1,188 @@
+"""The kinds of devices, each set up for the contract suite in the same shape."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from megtrim import devices
+from megtrim.devices import Device, DeviceOrder, RunDirectory
+from megtrim.devices import adb as adb_kind
+from megtrim.devices.settings import DeviceSettings
+from megtrim.phone import launch, server
+from megtrim.phone.server import AdbServer
+from megtrim.process import Command, Processes
+from support import sshd
+
+KINDS = ("local", "qemu", "ssh", "adb", "virtual-phone")
+SYSROOT = Path("/usr/aarch64-linux-gnu")
+
+
+@dataclass(slots=True, kw_only=True)
+class Rig:
+    """A device, programs for it, and a look at what is left on it."""
+
+    kind: str
+    device: Device
+    program: Path
+    """A static program that does what it is told: see deed.c."""
+    dynamic: Path
+    """One that prints a line and needs a C++ library."""
+    left: Callable[[], list[str]]
+    """Names of the run directories on the machine."""
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def remote(self) -> bool:
+        """Tell whether the machine keeps what is brought."""
+        return self.kind not in {"local", "qemu"}
+
+    @contextmanager
+    def open(self) -> Iterator[RunDirectory]:
+        """Give out a run directory with the program in it, as ``deed``."""
+        with self.device.reserve() as seat, seat.open() as directory:
+            directory.put(self.program, "deed")
+            yield directory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Programs:
+    """Both programs for one machine."""
+
+    deed: Path
+    dynamic: Path
+
+
+_DYNAMIC = """\
+#include <iostream>
+#include <string>
+int main() { std::cout << std::string("dynamic") << std::endl; return 5; }
+"""
+
+
+def build(processes: Processes, folder: Path, prefix: str) -> Programs:
+    """Compile the programs with the compiler of that prefix."""
+    source = Path(__file__).parents[2] / "support" / "deed.c"
+    made = Programs(deed=folder / f"{prefix}deed", dynamic=folder / f"{prefix}dynamic")
+    (folder / "dynamic.cpp").write_text(_DYNAMIC, encoding="utf-8")
+    processes.capture(f"{prefix}gcc", "-O1", "-static", str(source), "-o", str(made.deed))
+    argv = (f"{prefix}g++", "-O1", str(folder / "dynamic.cpp"), "-o", str(made.dynamic))
+    processes.capture(*argv)
+    return made
+
+
+class Maker:
+    """Makes a rig of a kind; what it started ends with the stack."""
+
+    def __init__(
+        self,
+        request: pytest.FixtureRequest,
+        programs: Callable[[str], Programs],
+        folder: Path,
+        stack: ExitStack,
+    ) -> None:
+        self._request = request
+        self._programs = programs
+        self._folder = folder
+        self._stack = stack
+
+    def make(self, kind: str) -> Rig:
+        """Return a rig whose state is its own."""
+        # A socket's path must be short: pytest's folders are not.
+        state = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="mt"))
+        env = {**os.environ, "MEGTRIM_STATE": state}
+        env.pop("XDG_RUNTIME_DIR", None)
+        match kind:
+            case "local" | "qemu":
+                return self._here(kind, env)
+            case "ssh":
+                return self._board(env)
+            case "adb":
+                return self._attached(env)
+            case _:
+                return self._played(env)
+
+    def _order(self, kind: str, env: dict[str, str], said: list[str]) -> DeviceOrder:
+        arm = kind not in {"local", "ssh"}
+        return DeviceOrder(
+            name=f"the-{kind}",
+            processes=Processes(env),
+            scratch=self._folder / "scratch",
+            machine="aarch64" if arm else os.uname().machine,
+            qemu_cpu="max",
+            sysroot=SYSROOT if arm else None,
+            say=said.append,
+        )
+
+    def _rig(
+        self, order: DeviceOrder, kind: str, said: list[str], left: Callable[[], list[str]]
+    ) -> Rig:
+        programs = self._programs("aarch64-linux-gnu-" if order.machine == "aarch64" else "")
+        return Rig(
+            kind=kind,
+            device=devices.KINDS[kind](order),
+            program=programs.deed,
+            dynamic=programs.dynamic,
+            left=left,
+            said=said,
+        )
+
+    def _here(self, kind: str, env: dict[str, str]) -> Rig:
+        said = list[str]()
+        order = self._order(kind, env, said)
+        scratch = order.scratch
+
+        def left() -> list[str]:
+            return sorted(path.name for path in scratch.iterdir()) if scratch.is_dir() else []
+
+        return self._rig(order, kind, said, left)
+
+    def _board(self, env: dict[str, str]) -> Rig:
+        said = list[str]()
+        folder = self._folder / "board"
+        folder.mkdir()
+        board = self._stack.enter_context(sshd.running(Processes(env), folder))
+        order = replace(self._order("ssh", env, said), settings=board.settings)
+        return self._rig(order, "ssh", said, board.run_directories)
+
+    def _attached(self, env: dict[str, str]) -> Rig:
+        said = list[str]()
+        running: AdbServer = self._request.getfixturevalue("adb_server")
+        root: Path = self._request.getfixturevalue("phone_root")
+        places: dict[str, str] = self._request.getfixturevalue("phone_environment")
+        processes = Processes({**places, **running.env})
+        phone = self._stack.enter_context(
+            launch.started(processes, root, launch.Wish(name="contract"))
+        )
+        server.connect(processes, running, phone.serial)
+        adb = (running.adb, "-s", phone.serial)
+        self._stack.callback(_quietly, processes, (running.adb, "disconnect", phone.serial))
+
+        def left() -> list[str]:
+            return _quietly(processes, (*adb, "shell", f"ls {adb_kind.ROOT}/runs")).split()
+
+        order = self._order("adb", {**processes.env, **_state(env)}, said)
+        order = replace(order, settings=DeviceSettings(serial=phone.serial))
+        return self._rig(order, "adb", said, left)
+
+    def _played(self, env: dict[str, str]) -> Rig:
+        said = list[str]()
+        places: dict[str, str] = self._request.getfixturevalue("phone_environment")
+        self._request.getfixturevalue("phone_root")
+        order = self._order("virtual-phone", {**places, **_state(env)}, said)
+        # The phone goes with its seat, and all that is on it with the phone.
+        return self._rig(order, "virtual-phone", said, list)
+
+
+def _state(env: dict[str, str]) -> dict[str, str]:
+    return {"MEGTRIM_STATE": env["MEGTRIM_STATE"]}
+
+
+def _quietly(processes: Processes, argv: tuple[str, ...]) -> str:
+    return processes.run(Command(argv=argv, timeout_s=20)).stdout

@@ -1,0 +1,474 @@
+"""One suite for all kinds of devices: whatever runs a program, a job sees the same.
+
+The program under all of it does what its words say: see support/deed.c.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from integration.devices.rigs import KINDS, Maker, Programs, Rig, build
+from megtrim.devices import RunDirectory
+from megtrim.errors import InfrastructureFailure, InputError, MegtrimError
+from megtrim.loadrun.outcome import ProgramRun
+from megtrim.process import Processes
+
+LONG_S = 60.0
+ODD_NAMES = (
+    *("a b", "a  b ", "it's", 'say "hi"', "-rf", "--", "*", "[a-z]", "$HOME", "`id`", "a;b"),
+    *("a&b", "a|b", "(x)", "{y}", "~", "#", "!", "a\\b", "%s", "Ünïcødé", "数据", "😀", "a=b"),
+    *("conv1:W[0]", "x,y", "<in>", "a?b", "...", ".hidden", "megtrim rc=0"),
+)
+ODD_WORDS = (
+    *ODD_NAMES,
+    "",
+    " ",
+    "\t",
+    "a\nb",
+    "\n",
+    "'",
+    '"',
+    "\\",
+    "\\n",
+    "$",
+    "$$",
+    "''",
+    "\x01",
+)
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Programs]:
+    """Programs of a compiler's prefix, made once."""
+    made: dict[str, Programs] = {}
+    processes = Processes(os.environ)
+
+    def of(prefix: str) -> Programs:
+        if prefix not in made:
+            made[prefix] = build(processes, tmp_path_factory.mktemp("programs"), prefix)
+        return made[prefix]
+
+    return of
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def device(
+    request: pytest.FixtureRequest,
+    programs: Callable[[str], Programs],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Rig]:
+    """A device of each kind, for all tests of this file."""
+    with ExitStack() as stack:
+        folder = tmp_path_factory.mktemp(request.param)
+        yield Maker(request, programs, folder, stack).make(request.param)
+
+
+@pytest.fixture
+def rig(device: Rig) -> Iterator[Rig]:
+    """The device, which must hold no run directory when a test ends."""
+    yield device
+    assert device.left() == []
+
+
+def do(
+    directory: RunDirectory,
+    *words: str,
+    timeout_s: float = LONG_S,
+    env: Mapping[str, str] | None = None,
+) -> ProgramRun:
+    """Have the program do something."""
+    return directory.run(("deed", *words), timeout_s=timeout_s, env=env)
+
+
+def decoded(stdout: str) -> list[str]:
+    return [bytes.fromhex(line).decode() for line in stdout.splitlines()]
+
+
+def processes_of(word: str) -> list[int]:
+    """Return the processes anywhere on this machine that were started with that word."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if word.encode() in words and int(folder.name) != os.getpid():
+            found.append(int(folder.name))
+    return found
+
+
+def gone(word: str) -> bool:
+    """Tell whether no such process is left; the kernel may need a moment to end one."""
+    deadline = time.monotonic() + 2
+    while processes_of(word) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not processes_of(word)
+
+
+def test_exit_statuses_are_exact(rig: Rig) -> None:
+    """All of them are the program's own, those that ssh, adb and shells use for themselves too."""
+    statuses = (0, 1, 2, 3, 7, 42, 77, 99, 124, 125, 126, 127, 128, 129, 130, 137, 200, 254, 255)
+    with rig.open() as directory:
+        found = [do(directory, "exit", str(status)) for status in statuses]
+
+    assert tuple(run.rc for run in found) == statuses
+    assert not any(run.timed_out for run in found)
+
+
+def test_signals_are_exact(rig: Rig) -> None:
+    """As a shell tells them: 128 and the signal's number."""
+    signals = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15)
+    with rig.open() as directory:
+        found = [do(directory, "kill", str(number)).rc - 128 for number in signals]
+        trap = do(directory, "trap").rc - 128
+
+    assert tuple(found) == signals
+    assert trap in {4, 5}
+
+
+def test_both_streams_arrive_apart_and_whole(rig: Rig) -> None:
+    """To the last byte, with and without a last line end."""
+    with rig.open() as directory:
+        both = do(directory, "out", "one\n\n two", ",", "err", "three\n")
+        nothing = do(directory, "exit", "0")
+
+    assert (both.stdout, both.stderr) == ("one\n\n two", "three\n")
+    assert (nothing.stdout, nothing.stderr, nothing.rc) == ("", "", 0)
+
+
+def test_output_is_told_while_the_program_runs(rig: Rig) -> None:
+    """Line by line, the program's own alone, long before it ends."""
+    told: list[tuple[str, float]] = []
+    words = ("out", "first\n", ",", "sleep", "1200", ",", "out", "second\n")
+    with rig.open() as directory:
+        run = directory.run(
+            ("deed", *words),
+            timeout_s=LONG_S,
+            on_line=lambda line: told.append((line, time.monotonic())),
+        )
+
+    assert run.stdout == "first\nsecond\n"
+    assert [line for line, _ in told] == ["first", "second"]
+    assert told[1][1] - told[0][1] > 0.8
+
+
+def test_output_that_looks_like_the_devices_own_words(rig: Rig) -> None:
+    """A program cannot pretend to have ended, nor to have ended well."""
+    text = "end-0000000000000000 0\nmegtrim rc=0\nmegtrim size=1 ./x\nmegtrim surveyed=yes\n"
+    with rig.open() as directory:
+        run = do(directory, "out", text, ",", "err", text, ",", "exit", "9")
+
+        assert (run.rc, run.stdout, run.stderr) == (9, text, text)
+        assert directory.get("x") is None
+
+
+def test_much_output(rig: Rig) -> None:
+    """Several MiB on both streams at once."""
+    with rig.open() as directory:
+        run = do(directory, "print", "4000000", "3000000")
+
+    letters = [("a" if i % 64 == 0 else chr(97 + i % 23)) if i % 64 else "\n" for i in range(1, 24)]
+    assert run.rc == 0
+    assert (len(run.stdout), len(run.stderr)) == (4_000_000, 3_000_000)
+    assert run.stdout[:23] == "".join(letters)
+    assert run.stdout[:3_000_000] == run.stderr
+
+
+def test_output_that_is_no_text(rig: Rig) -> None:
+    """Every byte there is: shown as well as can be, and no failure."""
+    with rig.open() as directory:
+        run = do(directory, "bytes")
+
+    assert run.rc == 0
+    assert run.stdout == bytes(range(256)).decode("utf-8", "replace")
+
+
+def test_arguments_arrive_unchanged(rig: Rig) -> None:
+    """No shell on the way takes a word apart or reads anything in it."""
+    with rig.open() as directory:
+        run = do(directory, "hex", *ODD_WORDS)
+
+    assert decoded(run.stdout) == list(ODD_WORDS)
+
+
+def test_many_arguments(rig: Rig) -> None:
+    """Long command lines are usual: one option for each input and flag."""
+    words = [f"--input-{i}=" + "x" * 100 for i in range(300)]
+    with rig.open() as directory:
+        run = do(directory, "hex", *words)
+
+    assert decoded(run.stdout) == words
+
+
+def test_variables_arrive_unchanged(rig: Rig) -> None:
+    """Those that were given, for this run alone."""
+    with rig.open() as directory:
+        for word in ODD_WORDS:
+            run = do(directory, "variable", "MIDOUT_OUTPUT", env={"MIDOUT_OUTPUT": word})
+            assert decoded(run.stdout) == [word]
+        assert decoded(do(directory, "variable", "MIDOUT_OUTPUT").stdout) == ["unset"]
+
+
+def test_files_go_and_come_unchanged(rig: Rig, tmp_path: Path) -> None:
+    """Binary, of all line ends, empty, and 30 MB."""
+    contents = {
+        "bytes": bytes(range(256)) * 5,
+        "lines": b"a\r\nb\nc\r\0\n",
+        "empty": b"",
+        "large": os.urandom(30_000_000),
+    }
+    for name, data in contents.items():
+        (tmp_path / name).write_bytes(data)
+    with rig.open() as directory:
+        for name in contents:
+            directory.put(tmp_path / name, f"{name}.in")
+        copies = [word for name in contents for word in ("copy", f"{name}.in", name, ",")]
+        assert do(directory, *copies).rc == 0
+        digests = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
+        fetched = {name: directory.get(name) for name in contents}
+
+    found = {name: hashlib.sha256(data or b"").hexdigest() for name, data in fetched.items()}
+    assert found == digests
+    assert fetched["empty"] == b""
+
+
+def test_what_was_put_is_there_and_can_be_fetched(rig: Rig, tmp_path: Path) -> None:
+    """In the folder where the program runs, with nothing else in it but folders that were made."""
+    (tmp_path / "m").write_bytes(b"weights")
+    with rig.open() as directory:
+        directory.put(tmp_path / "m", "model.mge")
+        directory.make("dump")
+        run = do(directory, "list", ".")
+
+        assert run.stdout.splitlines() == ["deed", "dump", "model.mge"]
+        assert directory.get("model.mge") == b"weights"
+        assert directory.names("dump") == ()
+
+
+def test_what_is_not_there(rig: Rig) -> None:
+    """No file, no folder, a folder in the place of a file and the other way round."""
+    with rig.open() as directory:
+        directory.make("dump")
+        do(directory, "write", "dump/out", "x")
+
+        assert directory.get("none") is None
+        assert directory.get("dump/none") is None
+        assert directory.get("none/none") is None
+        assert directory.get("dump") is None
+        assert directory.names("none") == ()
+        assert directory.names("deed") == ()
+        assert directory.names("dump") == ("out",)
+
+
+def test_names_that_a_program_chose(rig: Rig) -> None:
+    """They come from a model, so anything may stand in them."""
+    with rig.open() as directory:
+        directory.make("dump")
+        made = [w for n in ODD_NAMES for w in ("write", f"dump/{n}", f"<{n}>", ",")]
+        assert do(directory, *made).rc == 0
+        names = directory.names("dump")
+        fetched = {name: directory.get(f"dump/{name}") for name in names}
+
+    assert names == tuple(sorted(ODD_NAMES))
+    assert fetched == {name: f"<{name}>".encode() for name in ODD_NAMES}
+
+
+@pytest.mark.parametrize("name", ["my model.mge", "it's", "-rf", "数据.npy"])
+def test_names_that_a_person_chose(rig: Rig, tmp_path: Path, name: str) -> None:
+    """They work, or are refused before anything runs, in words that show them."""
+    (tmp_path / "file").write_bytes(b"x")
+    with rig.open() as directory:
+        try:
+            directory.put(tmp_path / "file", name)
+        except InputError as error:
+            assert repr(name) in error.message
+            return
+        assert do(directory, "copy", f"./{name}", "out").rc == 0
+        assert directory.get("out") == b"x"
+
+
+def test_a_source_that_is_not_there(rig: Rig, tmp_path: Path) -> None:
+    """It is named, and it is neither the program's fault nor our bug."""
+    with pytest.raises(InfrastructureFailure, match=r"nowhere cannot be "), rig.open() as directory:
+        directory.put(tmp_path / "nowhere", "model.mge")
+
+
+def test_a_file_without_rights(rig: Rig) -> None:
+    """It is there: it is fetched, or that fails; it is never taken for missing."""
+    with rig.open() as directory:
+        do(directory, "write", "secret", "x", ",", "mode", "0", "secret")
+        try:
+            found = directory.get("secret")
+        except MegtrimError as error:
+            assert "secret" in error.message
+        else:
+            assert found == b"x"
+
+
+def test_links_are_not_followed(rig: Rig) -> None:
+    """Nor pipes, which nobody would write into: not a byte of anything else is fetched."""
+    with rig.open() as directory:
+        directory.make("dump")
+        run = do(
+            directory,
+            *("write", "dump/real", "fine", ","),
+            *("link", "/proc/version", "dump/file", ",", "link", "/proc", "way", ","),
+            *("link", "real", "dump/near", ",", "link", "/", "dump/folder", ","),
+            *("link", "dump", "also", ",", "pipe", "dump/pipe"),
+        )
+        assert run.rc == 0
+
+        assert directory.get("dump/real") == b"fine"
+        for name in ("dump/file", "dump/near", "dump/folder", "dump/pipe", "way/version"):
+            assert directory.get(name) is None, name
+        assert directory.get("also/real") is None
+        assert directory.names("way") == ()
+        held = {name: directory.get(f"dump/{name}") for name in directory.names("dump")}
+        assert {name for name, data in held.items() if data is not None} == {"real"}
+
+
+def test_put_does_not_write_through_a_link(rig: Rig, tmp_path: Path) -> None:
+    """A program that was run may have left one in the place of a file that is put anew."""
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"mine")
+    (tmp_path / "input").write_bytes(b"input")
+    with rig.open() as directory:
+        directory.put(tmp_path / "input", "victim")
+        do(directory, "write", "outside", "outside", ",", "link", "outside", "in")
+        do(directory, "link", str(victim), "far")
+        directory.put(tmp_path / "input", "in")
+        directory.put(tmp_path / "input", "far")
+        do(directory, "copy", "outside", "kept")
+
+        assert directory.get("kept") == b"outside"
+        assert directory.get("in") == b"input"
+    assert victim.read_bytes() == b"mine"
+
+
+def test_a_file_can_be_put_anew(rig: Rig, tmp_path: Path) -> None:
+    """The newest one counts, whatever a program did to the one before."""
+    with rig.open() as directory:
+        for data in (b"one", b"two two", b"one"):
+            (tmp_path / "in").write_bytes(data)
+            directory.put(tmp_path / "in", "in")
+            assert do(directory, "copy", "in", "out", ",", "mode", "0", "in").rc == 0
+            assert directory.get("out") == data
+
+
+def test_a_job_is_not_spoilt_by_the_one_before(rig: Rig, tmp_path: Path) -> None:
+    """Whatever its program overwrote: its own files, and what the device keeps for later."""
+    (tmp_path / "in").write_bytes(b"pure" * 1000)
+    for _ in range(2):
+        with rig.open() as directory:
+            directory.put(tmp_path / "in", "in")
+            assert do(directory, "copy", "in", "out").rc == 0
+            assert directory.get("out") == b"pure" * 1000
+            do(directory, "spoil", ".")
+            if rig.remote:
+                do(directory, "spoil", "../../../files")
+
+
+def test_a_program_reads_nothing(rig: Rig) -> None:
+    """Its standard input is at its end."""
+    with rig.open() as directory:
+        assert do(directory, "read").stdout == "1\n"
+
+
+def test_the_program_is_of_the_machine(rig: Rig) -> None:
+    """It says itself what it runs on."""
+    machine = os.uname().machine if rig.kind in {"local", "ssh"} else "aarch64"
+    with rig.open() as directory:
+        assert do(directory, "machine").stdout == f"{machine} 8\n"
+
+
+def test_a_program_with_libraries(rig: Rig) -> None:
+    """Its loader and libraries are the device's own, or come from the sysroot."""
+    with rig.open() as directory:
+        directory.put(rig.dynamic, "dynamic")
+        run = directory.run(("dynamic",), timeout_s=LONG_S)
+
+    assert (run.rc, run.stdout, run.stderr) == (5, "dynamic\n", "")
+
+
+def test_the_time_of_a_run_is_measured(rig: Rig) -> None:
+    """Of the program, without the way to the device."""
+    with rig.open() as directory:
+        run = do(directory, "sleep", "700")
+
+    assert 0.6 < run.wall_s < 2.5
+
+
+def test_too_slow_is_a_value_and_ends_everything(rig: Rig) -> None:
+    """The program and its child are gone when the run returns; the device can be used on."""
+    word = f"slow-{os.getpid()}-{rig.kind}"
+    with rig.open() as directory:
+        run = do(directory, "out", "begun", ",", "child", word, ",", "nap", timeout_s=1)
+        assert run.timed_out
+        assert run.stdout == "begun"
+        assert run.rc != 0
+        assert gone(word)
+        assert do(directory, "exit", "3").rc == 3
+
+
+def test_nothing_runs_on_after_a_run(rig: Rig) -> None:
+    """A child that outlives its program would write into what is fetched."""
+    word = f"orphan-{os.getpid()}-{rig.kind}"
+    with rig.open() as directory:
+        assert do(directory, "child", word).rc == 0
+        assert gone(word)
+
+
+def test_nothing_runs_on_after_a_job(rig: Rig) -> None:
+    """Not even what took itself out of its program's group."""
+    word = f"daemon-{os.getpid()}-{rig.kind}"
+    with rig.open() as directory:
+        assert do(directory, "daemon", word, ",", "exit", "4").rc == 4
+    assert gone(word)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ZeroDivisionError(), InputError("x")])
+def test_nothing_is_left_after_an_error(rig: Rig, error: BaseException) -> None:
+    """Whatever went wrong, and whatever rights the program took from its files."""
+    with pytest.raises(type(error)), rig.open() as directory:
+        directory.make("dump")
+        do(directory, "write", "dump/x", "x", ",", "mode", "0", "dump", ",", "mode", "0", "deed")
+        raise error
+    assert rig.left() == []
+
+
+def test_two_jobs_at_once_do_not_meet(rig: Rig) -> None:
+    """On one machine one waits for the other, where they are not apart; each has its own files."""
+    seen: dict[str, str] = {}
+
+    def job(name: str) -> None:
+        with rig.open() as directory:
+            do(directory, "write", name, name, ",", "sleep", "300")
+            seen[name] = do(directory, "list", ".").stdout
+
+    threads = [threading.Thread(target=job, args=(f"job{i}",)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG_S)
+
+    assert seen == {f"job{i}": f"deed\njob{i}\n" for i in range(3)}
+
+
+def test_it_says_what_it_is(rig: Rig) -> None:
+    """The same each time, in plain words; the kind is the one that was asked for."""
+    assert rig.device.kind == rig.kind
+    assert rig.device.identity() == rig.device.identity()
+    assert rig.device.identity()["kind"] == rig.kind
+    with rig.device.reserve() as seat:
+        facts = seat.facts()
+    assert seat.kind == rig.kind
+    assert facts
+    assert all("\n" not in key + value for key, value in facts.items())

@@ -1,0 +1,249 @@
+"""``megtrim devices`` on virtual phones behind a real adb server."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from megtrim.process import Background, Command, Outcome, Processes
+from support.phones import ConnectedPhone, StartPhone
+
+ROOT = Path(__file__).parents[3]
+MODELS = ROOT / "tests" / "data" / "models"
+PROGRAM = "#!/system/bin/sh\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """A person in a folder with a configuration, at a host with phones."""
+
+    folder: Path
+    processes: Processes
+
+    def megtrim(self, *words: str, timeout_s: float = 120.0) -> Outcome:
+        return self.processes.run(self._command(*words, timeout_s=timeout_s))
+
+    def beside(self, *words: str, log: str) -> AbstractContextManager[Background]:
+        """Run it in the background."""
+        return self.processes.background(self._command(*words, log=self.folder / log))
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self.megtrim("devices", words[0], "--json", *words[1:]).stdout)
+
+    def state(self, name: str) -> str:
+        rows = {row["name"]: row["state"] for row in self.json("list")["devices"]}
+        return str(rows[name])
+
+    def program(self, text: str) -> Path:
+        path = self.folder / "program"
+        path.write_text(f"{PROGRAM}{text}\n", encoding="utf-8")
+        return path
+
+    def _command(self, *words: str, timeout_s: float = 120.0, log: Path | None = None) -> Command:
+        return Command(
+            argv=(sys.executable, "-m", "megtrim", *words),
+            timeout_s=timeout_s,
+            cwd=self.folder,
+            log=log,
+            env={"PYTHONPATH": str(ROOT / "ci"), "MEGTRIM_STATE": str(self.folder / "state")},
+        )
+
+
+def configured(folder: Path, *devices: str) -> None:
+    """Write a configuration with these entries."""
+    shutil.copy(MODELS / "resnet18-s.mge", folder)
+    entries = "".join(f"  - {{class: any, {entry}}}\n" for entry in devices)
+    text = (
+        "version: 1\nengine: {kind: sample}\nclasses: [{name: any, qemu_cpu: max}]\n"
+        f"devices:\n{entries}"
+        "models: [{name: r, file: resnet18-s.mge, scenarios: [{name: default}]}]\n"
+    )
+    (folder / "megtrim.yaml").write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def desk(phone: ConnectedPhone, tmp_path: Path) -> Desk:
+    """A phone that the configuration calls pixel."""
+    configured(tmp_path, f"name: pixel, kind: adb, serial: '{phone.serial}'")
+    return Desk(tmp_path, phone.processes)
+
+
+def until(true: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+def test_the_listing_names_every_phone_and_how_it_stands(
+    desk: Desk, start_phone: StartPhone
+) -> None:
+    """Those of the configuration, and those that are only attached."""
+    other = start_phone(properties={"ro.product.model": "Lone Wolf"})
+    rows = {row["key"]: row for row in desk.json("list", "--facts")["devices"]}
+
+    mine = next(row for row in rows.values() if row["name"] == "pixel")
+    assert (mine["kind"], mine["class"], mine["state"]) == ("adb", "any", "free")
+    assert (mine["configured"], mine["holder"], mine["quarantine"]) == (True, None, None)
+    assert mine["facts"]["machine"] == "aarch64"
+    loose = rows[f"adb:{other.serial}"]
+    assert (loose["name"], loose["class"]) == (other.serial.replace(":", "-"), "")
+    assert not loose["configured"]
+    plain = desk.megtrim("devices", "list").stdout
+    assert re.search(r"^pixel +adb +any +free$", plain, re.MULTILINE)
+    found = desk.json("list", "--match", "ro.product.model=Lone Wolf")["devices"]
+    assert [row["key"] for row in found] == [f"adb:{other.serial}"]
+
+
+def test_phones_need_no_configuration(desk: Desk, phone: ConnectedPhone) -> None:
+    """A person who just plugged one in can use it by its serial."""
+    (desk.folder / "megtrim.yaml").unlink()
+    program = desk.program("echo hello")
+
+    ran = desk.megtrim("devices", "run", phone.serial, "--", str(program))
+    assert (ran.rc, ran.stdout) == (0, "hello\n")
+
+
+def test_a_run_brings_files_streams_and_ends_as_the_program_does(desk: Desk) -> None:
+    """Its status is told; megtrim's own says whose failure it was."""
+    (desk.folder / "data").write_text("cargo\n", encoding="utf-8")
+    program = desk.program('cat data; echo "$X $*"; exit 7')
+    words = ("devices", "run", "pixel", "--put", "data", "--env", "X=1", "--", str(program))
+
+    ran = desk.megtrim(*words, "a", "--help")
+    assert (ran.rc, ran.stdout) == (1, "cargo\n1 a --help\n")
+    assert "warning: program on pixel: it ended with status 7" in ran.stderr
+    desk.program("kill -SEGV $$")
+    assert "it was ended by signal 11 (SIGSEGV)" in desk.megtrim(*words).stderr
+    desk.program("sleep 60")
+    late = desk.megtrim("devices", "run", "pixel", "--timeout", "1", "--", str(program))
+    assert late.rc == 1
+    assert "it did not end in time and was killed" in late.stderr
+
+
+def test_samples_are_told_with_their_conditions(desk: Desk, phone: ConnectedPhone) -> None:
+    """Those of a hot phone are no part of the median."""
+    program = desk.program("exit 0")
+    found = desk.json("run", "pixel", "--repeat", "3", "--", str(program))
+    assert [each["valid"] for each in found["samples"]] == [True] * 3
+    times = sorted(each["time_s"] for each in found["samples"])
+    assert found["median_s"] == times[1]
+
+    phone.control.fault("hot")
+    ran = desk.megtrim("devices", "run", "pixel", "--repeat", "2", "--", str(program))
+    assert ran.rc == 0
+    assert ran.stdout.count("not valid: throttled") == 2
+    assert "no median: 0 of 2 samples valid on pixel" in ran.stdout
+
+
+def test_a_person_puts_aside_and_restores(desk: Desk) -> None:
+    """A check does not lift it, and no job gets it meanwhile."""
+    put = desk.megtrim("devices", "quarantine", "pixel", "--reason", "battery is swollen")
+    assert (put.rc, put.stdout) == (0, "pixel: quarantined because battery is swollen\n")
+    ran = desk.megtrim("devices", "run", "pixel", "--", str(desk.program("exit 0")))
+    assert ran.rc == 3
+    assert "by a person because battery is swollen" in ran.stderr
+
+    checked = desk.megtrim("devices", "check", "pixel")
+    assert checked.rc == 0
+    assert "stays in quarantine, where a person put it" in checked.stdout
+    assert desk.state("pixel") == "quarantined"
+    restored = desk.megtrim("devices", "restore", "pixel")
+    assert restored.stdout.startswith("pixel: restored after ")
+    assert desk.state("pixel") == "free"
+
+
+def test_a_frozen_phone_is_put_aside_and_a_check_restores_it(
+    desk: Desk, phone: ConnectedPhone
+) -> None:
+    """When it thaws nobody has to say so: a passed check is enough."""
+    phone.control.fault("freeze")
+    failed = desk.megtrim("devices", "check", "pixel")
+    assert failed.rc == 3
+    assert "failed  pixel: it is attached and does not answer" in failed.stdout
+
+    desk.megtrim("devices", "quarantine", "pixel", "--reason", "x")
+    desk.megtrim("devices", "restore", "pixel")
+    phone.control.fault("thaw")
+    until(lambda: desk.megtrim("devices", "check", "pixel").rc == 0, "a passed check")
+    assert desk.state("pixel") == "free"
+
+
+def test_a_killed_phone_comes_back_by_healing(desk: Desk, phone: ConnectedPhone) -> None:
+    """Its daemon was restarted; the way to it is made anew."""
+    phone.control.fault("kill")
+    until(lambda: desk.state("pixel") in ("offline", "not found"), "the phone is away")
+    phone.control.fault("revive")
+
+    healed = desk.megtrim("devices", "heal", "pixel", timeout_s=400)
+    assert healed.rc == 0, healed.stdout + healed.stderr
+    assert healed.stdout.startswith("ok  pixel: ")
+    assert desk.state("pixel") == "free"
+
+
+def test_a_holder_that_is_killed_frees_the_phone(desk: Desk, phone: ConnectedPhone) -> None:
+    """Within a second, and the next job finds nothing of it on the phone."""
+    program = desk.program("echo started; sleep 100")
+    with desk.beside("devices", "run", "pixel", "--", str(program), log="holder.log") as holder:
+        until(lambda: "started" in (desk.folder / "holder.log").read_text(), "the program")
+        row = desk.json("list")["devices"][0]
+        assert (row["state"], row["holder"]["pid"]) == ("held", holder.pid)
+        (desk.folder / "next").write_text(f"{PROGRAM}echo next\n", encoding="utf-8")
+        words = ("devices", "run", "pixel", "--", "next")
+        with desk.beside(*words, log="next.log") as waiting:
+            told = "waiting for pixel: 1 before you (held by pid"
+            until(lambda: told in (desk.folder / "next.log").read_text(), "the wait")
+            os.kill(holder.pid, signal.SIGKILL)
+            killed_s = time.monotonic()
+            until(lambda: desk_holder(desk) != holder.pid, "the lock")
+            assert time.monotonic() - killed_s <= 1.0
+            until(lambda: not waiting.alive(), "the next job")
+
+    assert (desk.folder / "next.log").read_text().endswith("next\n")
+    left = phone.shell("ls /data/local/tmp/megtrim/runs; ps -A -o args | grep '[s]leep 100'")
+    assert left.stdout.strip() == ""
+
+
+def desk_holder(desk: Desk) -> int | None:
+    """Read who holds the phone as quickly as it can be done: without a new process."""
+    from megtrim.devices.device import utc_now
+    from megtrim.devices.queue import Queue
+
+    key = json.loads(next((desk.folder / "state/queue/machines").iterdir()).read_text())["key"]
+    holder = Queue(desk.folder / "state", utc_now).holder(key)
+    return None if holder is None else holder.pid
+
+
+def test_a_pool_with_a_dead_phone_still_delivers(
+    desk: Desk, phone: ConnectedPhone, start_phone: StartPhone
+) -> None:
+    """The dead one is put aside with the reason."""
+    other = start_phone()
+    configured(
+        desk.folder,
+        f"name: a, kind: adb, serial: '{phone.serial}'",
+        f"name: b, kind: adb, serial: '{other.serial}'",
+    )
+    phone.control.fault("freeze")
+    program = desk.program("echo done")
+
+    ran = desk.megtrim("devices", "run", "--class", "any", "--", str(program), timeout_s=400)
+    assert (ran.rc, ran.stdout) == (0, "done\n"), ran.stderr
+    row = next(row for row in desk.json("list")["devices"] if row["name"] == "a")
+    assert row["state"] == "quarantined"
+    assert row["quarantine"]["by"] == "megtrim"
+    phone.control.fault("thaw")
+    until(lambda: desk.megtrim("devices", "check", "a").rc == 0, "a passed check")
+    assert desk.state("a") == "free"

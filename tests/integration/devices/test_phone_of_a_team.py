@@ -1,0 +1,82 @@
+"""A team's phone from its configuration to the verdict: there, gone, and gone for too long."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from integration.conftest import MakeProject
+from support.megtrim_cli import Project
+from support.phones import ConnectedPhone
+
+MODEL = "tiny-mobile"
+SCENARIO = f"{MODEL}/default@phone"
+GONE = "NOBODY-HAS-THIS"
+
+
+@pytest.fixture
+def team(make_project: MakeProject, phone: ConnectedPhone, tmp_path: Path) -> Project:
+    """A project whose only device is a phone behind adb."""
+    project = make_project(MODEL, toolchain="zig")
+    config = project.read()
+    config["classes"] = [{"name": "phone"}]
+    project.write(config)
+    _has(project, phone.serial)
+    server = {name: phone.server.env[name] for name in phone.server.env}
+    project.env = {**server, "MEGTRIM_STATE": str(tmp_path / "state")}
+    return project
+
+
+def _has(project: Project, serial: str) -> None:
+    config = project.read()
+    phone = {"name": "pixel", "kind": "adb", "class": "phone", "serial": serial}
+    project.write(config | {"devices": [phone]})
+
+
+def _verdict(project: Project) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads((project.out / "final" / "verdict.json").read_text("utf-8"))
+    return told
+
+
+def test_a_phone_that_is_gone_blocks_nobody_until_its_proof_is_too_old(
+    team: Project, phone: ConnectedPhone
+) -> None:
+    """Proven by the phone; then unverified, with the proof's age; then a failure."""
+    proven = team.run("trim", "--today", "2027-01-01")
+    assert proven.rc == 0, proven.stderr
+    verdict = _verdict(team)
+    assert verdict["verdict"] == "pass"
+    assert [each["name"] for each in verdict["devices"]] == ["pixel"]
+    assert verdict["devices"][0]["kind"] == "adb"
+    assert verdict["devices"][0]["facts"]["machine"] == "aarch64"
+    assert phone.shell("ls /data/local/tmp/megtrim/runs").stdout.split() == []
+
+    _has(team, GONE)
+    ended = team.run("verify", "--committed", "--again", "--today", "2027-01-04")
+    assert ended.rc == 3, ended.stderr
+
+    ended = team.run("trim", "--committed", "--today", "2027-01-04")
+    assert ended.rc == 3, ended.stderr
+    verdict = _verdict(team)
+    assert verdict["verdict"] == "unverified"
+    [scenario] = verdict["scenarios"]
+    assert (scenario["id"], scenario["status"]) == (SCENARIO, "infrastructure")
+    assert scenario["text"].startswith("unverified, last proof 3 days old: ")
+    [attempt] = scenario["attempts"]
+    assert attempt.startswith("pixel: ")
+    junit = ET.fromstring((team.out / "final" / "junit.xml").read_text("utf-8"))
+    [error] = junit.findall(f".//testcase[@name='device:{SCENARIO}']/error")
+    assert attempt in (error.text or "")
+    assert junit.find(".//failure") is None
+
+    warned = team.run("verdict", "--committed", "--today", "2027-01-15")
+    assert warned.rc == 0, warned.stderr
+    assert "unverified, last proof 14 days old" in warned.stdout
+
+    late = team.run("verdict", "--committed", "--today", "2027-01-16")
+    assert late.rc == 1, late.stderr
+    assert "last proof 15 days old, allowed are 14 days" in late.stdout

@@ -1,0 +1,220 @@
+"""Boards behind a real sshd: what goes wrong on the way to them, and how soon it is known."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from megtrim import devices
+from megtrim.devices import DeviceOrder, ssh
+from megtrim.devices.link import LinkLost
+from megtrim.devices.member import NothingFits, Presence
+from megtrim.devices.patience import Patience
+from megtrim.devices.ssh import Board
+from megtrim.errors import InfrastructureFailure
+from megtrim.process import Processes
+from support import sshd
+from support.sshd import Sshd
+
+HASTE = Patience().scaled(0.15)
+LONG_S = 30.0
+Order = Callable[..., DeviceOrder]
+
+
+@pytest.fixture
+def board(processes: Processes, tmp_path: Path) -> Iterator[Sshd]:
+    """A board that is there."""
+    with sshd.running(processes, tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def order(board: Sshd) -> Iterator[Order]:
+    """Return a maker of orders for the board; its arguments replace settings."""
+    with tempfile.TemporaryDirectory(prefix="mt") as state:
+        env = {**os.environ, "MEGTRIM_STATE": state}
+        env.pop("XDG_RUNTIME_DIR", None)
+
+        def make(patience: Patience = Patience(), **settings: object) -> DeviceOrder:  # noqa: B008
+            return DeviceOrder(
+                name="rock-5",
+                processes=Processes(env),
+                scratch=board.folder,
+                machine=os.uname().machine,
+                qemu_cpu="",
+                sysroot=None,
+                settings=replace(board.settings, **settings),  # type: ignore[arg-type]
+                patience=patience,
+            )
+
+        yield make
+        ssh.find(make())[0].reconnect()
+
+
+def script(folder: Path, text: str) -> Path:
+    path = folder / "program"
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    return path
+
+
+def only(order: DeviceOrder) -> Board:
+    (board,) = ssh.find(order)
+    return board
+
+
+def failure_of(board: Board) -> InfrastructureFailure:
+    """Return the failure of using the board at all, which must come soon."""
+    began = time.monotonic()
+    with pytest.raises(InfrastructureFailure) as failed, board.open():
+        pass
+    assert time.monotonic() - began < 5
+    return failed.value
+
+
+def test_a_board_says_what_it_is(order: Order) -> None:
+    """In one call; two users of one board are one machine."""
+    one, other = only(order()), only(order(user="somebody"))
+
+    assert one.alive()
+    assert one.facts()["host"] == "127.0.0.1"
+    assert len(one.facts()) > 2
+    assert one.key == other.key
+    assert one.presence() is Presence.READY
+
+
+def test_calls_share_one_connection(order: Order, board: Sshd) -> None:
+    """And leave it when they are told to."""
+    one = only(order())
+    assert one.alive()
+    first = set(board.sessions())
+    for _ in range(5):
+        assert one.alive()
+    assert first
+    assert set(board.sessions()) == first
+
+    one.reconnect()
+    assert one.alive()
+    assert not set(board.sessions()) & first
+
+
+def test_a_board_whose_key_is_not_known(order: Order, tmp_path: Path) -> None:
+    """Nobody is asked, nothing is learnt; the words say how to compare and where to put it."""
+    known = tmp_path / "nothing known"
+    known.touch()
+    one = only(order(known_hosts=known))
+
+    failure = failure_of(one)
+    assert "Host key verification failed" in failure.message
+    assert failure.hint.startswith("this board's key is not known here: compare `ssh-keyscan -p")
+    assert failure.hint.endswith(f"then add the line to {known}")
+    assert known.read_bytes() == b""
+    assert not one.alive()
+    assert one.presence() is Presence.UNAUTHORIZED
+    assert failure.hint in one.trouble
+
+
+def test_a_board_with_another_key(order: Order, board: Sshd) -> None:
+    """It may be another machine: it is not used."""
+    known = board.knows(board.new_key("other key"))
+    failure = failure_of(only(order(known_hosts=known)))
+
+    assert failure.message.startswith(f"rock-5 (127.0.0.1:{board.port}): ")
+    assert failure.hint.startswith("another machine answers, or the board was set up anew")
+    assert str(known) in failure.hint
+
+
+def test_a_board_that_refuses_our_key(order: Order, board: Sshd) -> None:
+    """No password is asked for."""
+    key = board.new_key("refused key")
+    failure = failure_of(only(order(key=key)))
+
+    assert "Permission denied (publickey)" in failure.message
+    assert failure.hint.startswith(f"the board refuses {key}: add its public half to")
+
+
+def test_another_key_does_not_use_the_connection_of_the_first(order: Order, board: Sshd) -> None:
+    """A connection proves one set of settings only."""
+    assert only(order()).alive()
+    assert not only(order(key=board.new_key("refused key"))).alive()
+
+
+def test_a_board_that_is_not_there(order: Order) -> None:
+    """Refused, or a name that nobody knows."""
+    for settings in ({"port": 1}, {"host": "no-such-board.invalid"}):
+        one = only(order(**settings))
+        assert failure_of(one).hint.startswith("is the board on, is `host` right")
+        assert one.presence() is Presence.READY
+
+
+def test_a_shell_that_greets(processes: Processes, order: Order, tmp_path: Path) -> None:
+    """Its words would stand in every file that is fetched."""
+    (tmp_path / "loud").mkdir()
+    with sshd.running(processes, tmp_path / "loud", greeting="Welcome aboard") as loud:
+        failure = failure_of(only(replace(order(), settings=loud.settings)))
+
+    assert "its login shell prints 'Welcome aboard' before every command" in failure.message
+    assert "~/.bashrc" in failure.hint
+
+
+def test_a_connection_that_breaks_under_a_run(order: Order, board: Sshd, tmp_path: Path) -> None:
+    """It is no end of the program. The next job finds a clean board and works."""
+    device = devices.KINDS["ssh"](order())
+    program = script(tmp_path, "echo begun > mark; sleep 60")
+    with ExitStack() as stack:
+        seat = stack.enter_context(device.reserve())
+        directory = stack.enter_context(seat.open())
+        directory.put(program, "program")
+        threading.Timer(1.5, board.signal, (signal.SIGKILL,)).start()
+        began = time.monotonic()
+        with pytest.raises(LinkLost, match="the link was lost while running"):
+            directory.run(("program",), timeout_s=LONG_S)
+        assert time.monotonic() - began < 8
+
+    with device.reserve() as seat, seat.open() as directory:
+        assert len(board.run_directories()) == 1
+        directory.put(script(tmp_path, "exit 6"), "program")
+        assert directory.run(("program",), timeout_s=LONG_S).rc == 6
+    assert board.run_directories() == []
+
+
+def test_a_board_that_freezes_under_a_run(order: Order, board: Sshd, tmp_path: Path) -> None:
+    """It is noticed in a few heart-beats, long before the program's own time is up."""
+    one = only(order(HASTE))
+    with ExitStack() as stack:
+        directory = stack.enter_context(one.open())
+        directory.put(script(tmp_path, "sleep 60"), "program")
+        threading.Timer(1.0, board.signal, (signal.SIGSTOP,)).start()
+        began = time.monotonic()
+        with pytest.raises(LinkLost, match=r"no sign of life for .* while running program"):
+            directory.run(("program",), timeout_s=LONG_S)
+        assert time.monotonic() - began < 15
+        board.signal(signal.SIGCONT)
+
+
+def test_a_board_that_freezes_is_reached_anew(order: Order, board: Sshd) -> None:
+    """Its old connection is given up, not waited for."""
+    one = only(order(HASTE))
+    assert one.alive()
+    board.signal(signal.SIGSTOP)
+    assert not one.alive()
+    one.reconnect()
+    assert one.alive()
+    board.signal(signal.SIGCONT)
+
+
+def test_a_pool_of_a_board_that_refuses_us(order: Order, board: Sshd) -> None:
+    """It is put aside at once, with what to do about it."""
+    device = devices.KINDS["ssh"](order(HASTE, key=board.new_key("refused key")))
+    began = time.monotonic()
+    with pytest.raises(NothingFits, match="authorized_keys"), device.reserve():
+        pass
+    assert time.monotonic() - began < 5

@@ -1,0 +1,91 @@
+"""A link whose machine is a folder of this one: real scripts in a real shell, faults on order."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from megtrim.devices.link import LinkLost, ended, frame, new_nonce
+from megtrim.process import Command, Outcome, Processes
+
+
+def nothing(_what: str) -> None:
+    """No fault."""
+
+
+@dataclass(slots=True)
+class FolderLink:
+    """``before`` is called with the marker of a script, ``push`` or ``pull``, and may raise."""
+
+    processes: Processes
+    label: str = "board (test)"
+    calls: list[str] = field(default_factory=list)
+    """Markers of what was done, in order."""
+    before: Callable[[str], None] = nothing
+    cut: str = ""
+    """Marker of the script whose answer loses its end."""
+    damage: int = 0
+    """How many files still arrive damaged."""
+    program: str = "sh"
+    """The machine's shell."""
+    path: str = "/usr/sbin:/usr/bin:/sbin:/bin"
+
+    def shell(
+        self,
+        script: str,
+        *args: str,
+        timeout_s: float,
+        on_line: Callable[[str], None] | None = None,
+        abort: threading.Event | None = None,
+    ) -> Outcome:
+        marker = script.partition("# megtrim:")[2].partition("\n")[0]
+        if marker not in ("", "probe"):
+            self.calls.append(marker)
+        self.before(marker)
+        nonce = new_nonce()
+        outcome = self.processes.run(
+            Command(
+                argv=(self.program, "-c", frame(script, args, nonce)),
+                timeout_s=timeout_s,
+                env={"PATH": self.path},
+                on_line=on_line,
+                abort=abort,
+            )
+        )
+        if self.cut and marker == self.cut:
+            outcome = replace(outcome, stdout=outcome.stdout[:-2])
+        return ended(outcome, nonce, label=self.label, script=script)
+
+    def push(
+        self, source: Path, target: str, *, timeout_s: float, abort: threading.Event | None = None
+    ) -> None:
+        self.calls.append(f"push {source.name}")
+        self.before("push")
+        shutil.copyfile(source, target)
+        if self.damage:
+            self.damage -= 1
+            Path(target).write_bytes(b"damaged")
+
+    def pull(
+        self, source: str, target: Path, *, timeout_s: float, abort: threading.Event | None = None
+    ) -> None:
+        self.calls.append(f"pull {Path(source).name}")
+        self.before("pull")
+        shutil.copyfile(source, target)
+        if self.damage:
+            self.damage -= 1
+            target.write_bytes(b"damaged")
+
+
+def losing(at: str) -> Callable[[str], None]:
+    """Return a fault: the link is lost when ``at`` is to be done."""
+
+    def lose(marker: str) -> None:
+        if marker == at:
+            msg = f"board (test): the link was lost at {at}"
+            raise LinkLost(msg)
+
+    return lose

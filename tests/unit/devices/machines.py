@@ -1,0 +1,111 @@
+"""Machines that do what a test says, and pools of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from megtrim.devices.device import DeviceOrder
+from megtrim.devices.local import Folder, Local
+from megtrim.devices.member import Presence
+from megtrim.devices.patience import Patience
+from megtrim.devices.settings import PowerPort
+from megtrim.errors import InfrastructureFailure
+from megtrim.process import Processes
+
+QUICK = Patience().scaled(0.002)
+NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Clock:
+    """The time of day, which passes when a test says so."""
+
+    time: datetime = NOON
+
+    def __call__(self) -> datetime:
+        return self.time
+
+    def pass_(self, **units: float) -> None:
+        """Let time pass, as timedelta counts it."""
+        self.time += timedelta(**units)
+
+
+@dataclass(eq=False)
+class FakeMachine:
+    """Answers as told; ``cured_by`` names the call after which it answers again."""
+
+    name: str
+    scratch: Path
+    answers: bool = True
+    attached: Presence = Presence.READY
+    cured_by: str = ""
+    broken: frozenset[str] = frozenset()
+    """Calls that cannot be tried."""
+    power: PowerPort | None = None
+    kind: str = "fake"
+    key: str = ""
+    trouble: str = ""
+    calls: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.key = self.key or f"fake:{self.name}"
+
+    def presence(self) -> Presence:
+        return self.attached
+
+    def alive(self) -> bool:
+        self.calls.append("alive")
+        return self.answers and self.attached is Presence.READY
+
+    def facts(self) -> dict[str, str]:
+        return {"fingerprint": f"fake/{self.name}"}
+
+    @contextmanager
+    def open(self) -> Iterator[Folder]:
+        with Local(self.name, Processes({"PATH": "/usr/bin:/bin"}), self.scratch).open() as folder:
+            yield folder
+
+    def reconnect(self) -> None:
+        self._act("reconnect")
+
+    def reboot(self) -> None:
+        self._act("reboot")
+
+    def clean(self) -> None:
+        self._act("clean")
+
+    def _act(self, call: str) -> None:
+        self.calls.append(call)
+        if call in self.broken:
+            msg = f"no way to {call}"
+            raise InfrastructureFailure(msg)
+        if call == self.cured_by:
+            self.answers, self.attached = True, Presence.READY
+
+
+def order(
+    tmp_path: Path,
+    *,
+    name: str = "phones",
+    now: Callable[[], datetime] = lambda: NOON,
+    patience: Patience = QUICK,
+    said: list[str] | None = None,
+    path: str = "/usr/bin:/bin",
+) -> DeviceOrder:
+    """Return an order whose state is remembered below ``tmp_path``."""
+    return DeviceOrder(
+        name=name,
+        processes=Processes({"MEGTRIM_STATE": str(tmp_path / "state"), "PATH": path}),
+        scratch=tmp_path / "runs",
+        machine="x86_64",
+        qemu_cpu="max",
+        sysroot=None,
+        cpu_class="armv82",
+        patience=patience,
+        now=now,
+        say=(said if said is not None else []).append,
+    )

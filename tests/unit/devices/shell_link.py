@@ -1,0 +1,89 @@
+"""A link whose machine is this one, with its own /sys, /proc and /data, and programs in front.
+
+The scripts that phones and boards run are run for real; only where they look is moved.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from megtrim.devices.link import LinkLost
+from megtrim.process import Command, Outcome, Processes
+
+_PLACES = re.compile(r"(?<![\w}/])/(sys|proc|data|etc)/")
+
+
+@dataclass(slots=True)
+class ShellLink:
+    """``tree`` is the root of what scripts see; its ``bin`` stands first in PATH."""
+
+    processes: Processes
+    tree: Path
+    label: str = "test-phone"
+    scripts: list[str] = field(default_factory=list)
+    """What was run, in order."""
+    before: Callable[[str], None] = lambda _script: None
+    """Called with a script before it runs."""
+    lost: bool = False
+    shell_program: tuple[str, ...] = ("sh",)
+
+    def shell(
+        self,
+        script: str,
+        *args: str,
+        timeout_s: float,
+        on_line: Callable[[str], None] | None = None,
+        abort: threading.Event | None = None,
+    ) -> Outcome:
+        self.scripts.append(script)
+        self.before(script)
+        if self.lost:
+            msg = f"{self.label}: the link was lost"
+            raise LinkLost(msg)
+        moved = _PLACES.sub(rf"{self.tree}/\1/", script)
+        return self.processes.run(
+            Command(
+                argv=(*self.shell_program, "-c", moved, "sh", *args),
+                timeout_s=timeout_s,
+                env={"PATH": f"{self.tree}/bin:/usr/bin:/bin:/usr/sbin:/sbin"},
+            )
+        )
+
+    def push(
+        self, source: Path, target: str, *, timeout_s: float, abort: threading.Event | None = None
+    ) -> None:
+        raise NotImplementedError
+
+    def pull(
+        self, source: str, target: Path, *, timeout_s: float, abort: threading.Event | None = None
+    ) -> None:
+        raise NotImplementedError
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a file that scripts see, such as ``sys/class/…``."""
+        path = self.tree / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def program(self, name: str, text: str) -> None:
+        """Put a program in front of all others."""
+        self.write(f"bin/{name}", f"#!/bin/sh\n{text}\n").chmod(0o755)
+
+    def policy(self, name: str, governor: str, rates: tuple[int, int, int] = (1, 2, 2)) -> Path:
+        """Give the machine CPUs with a clock; return the file of its governor."""
+        folder = f"sys/devices/system/cpu/cpufreq/{name}"
+        for file, rate in zip(
+            ("scaling_cur_freq", "scaling_max_freq", "cpuinfo_max_freq"), rates, strict=True
+        ):
+            self.write(f"{folder}/{file}", f"{rate}\n")
+        return self.write(f"{folder}/scaling_governor", f"{governor}\n")
+
+    def zone(self, number: int, kind: str, temp: str) -> None:
+        """Give the machine a temperature."""
+        self.write(f"sys/class/thermal/thermal_zone{number}/type", f"{kind}\n")
+        self.write(f"sys/class/thermal/thermal_zone{number}/temp", f"{temp}\n")
