@@ -1,0 +1,61 @@
+"""The units and rules before systemd's own judges."""
+
+from __future__ import annotations
+
+import pytest
+
+from device_host.conftest import Host
+
+pytestmark = pytest.mark.xdist_group("docker")
+
+UNITS = ("megtrim-adb.service", "megtrim-jit@1.service", "megtrim-runner@1.service")
+ADB = 'ENV{ID_USB_INTERFACES}=="*:ff4201:*"'
+OPEN = 'GROUP="megtrim-adb", MODE="0660"'
+MOST_EXPOSURE = "20"
+"""Of 100; systemd calls anything below 50 fine."""
+
+
+@pytest.fixture(scope="module")
+def host(image: Host) -> Host:
+    """A machine that was set up."""
+    image.give_token()
+    done = image.set_up()
+    assert done.rc == 0, done.stderr
+    return image
+
+
+def test_units_are_valid(host: Host) -> None:
+    """No unknown key, no program that is not there."""
+    told = host.run("systemd-analyze", "verify", *(f"/etc/systemd/system/{u}" for u in UNITS))
+
+    assert (told.rc, told.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_units_are_hardened(host: Host, unit: str) -> None:
+    """What a unit may touch stays below a limit."""
+    judge = ("systemd-analyze", "security", "--offline=yes", f"--threshold={MOST_EXPOSURE}")
+    told = host.run(*judge, unit)
+
+    assert told.rc == 0, told.stdout[-300:]
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ((), f"{ADB}, {OPEN}"),
+        (
+            ("--usb-vendor", "18d1", "--usb-vendor", "04e8"),
+            f'{ADB}, ATTR{{idVendor}}=="04e8|18d1", {OPEN}',
+        ),
+    ],
+    ids=["any vendor", "two vendors"],
+)
+def test_rules_are_valid(host: Host, options: tuple[str, ...], rule: str) -> None:
+    """The rules are udev's language, and they say which phones the adb server may open."""
+    assert host.set_up(*options).rc == 0
+
+    rules = "/etc/udev/rules.d/60-megtrim-phones.rules"
+    told = host.run("udevadm", "verify", rules)
+    assert told.rc == 0, told.stdout + told.stderr
+    assert rule in host.text("cat", rules).splitlines()

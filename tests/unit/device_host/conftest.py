@@ -1,0 +1,11 @@
+"""The set-up's modules lie beside their script, in no package: they run before there is one."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+SCRIPTS = Path(__file__).parents[3] / "scripts" / "device-host"
+
+if str(SCRIPTS) not in sys.path:
+    sys.path.append(str(SCRIPTS))
