@@ -22,26 +22,38 @@ nox.options.reuse_existing_virtualenvs = True
 
 VERBS = (
     *("trim", "init", "doctor", "plan", "build", "profile", "header", "reduce", "verify"),
-    *("size", "verdict", "report", "explain", "model"),
+    *("size", "verdict", "report", "explain", "model", "devices", "virtual-phone"),
 )
 SAMPLE = "examples/sample-engine/megtrim.yaml"
 DEMO_PACKAGES = ("qemu-user-static",)
+DEMO_PROGRAMS = ("qemu-aarch64-static",)
+VIRTUAL_PHONE = "virtual-phone"
+PHONE_PACKAGES = (*DEMO_PACKAGES, "adb", "iproute2", "debian-archive-keyring")
+PHONE_PROGRAMS = (*DEMO_PROGRAMS, "adb", "ip", "tc")
+FAULT_PACKAGES = (*PHONE_PACKAGES, "g++-aarch64-linux-gnu")
+FAULT_PROGRAMS = (*PHONE_PROGRAMS, "aarch64-linux-gnu-g++")
 TEST_PACKAGES = (
-    *DEMO_PACKAGES,
-    *("git", "g++", "clang-14", "lld-14", "llvm-14", "g++-aarch64-linux-gnu", "ccache"),
-    *("chromium", "chromium-driver"),
+    *FAULT_PACKAGES,
+    *("git", "g++", "clang-14", "lld-14", "llvm-14", "ccache", "openssh-server"),
+    *("chromium", "chromium-driver", "docker.io", "mmdebstrap", "systemd", "udev"),
 )
 TEST_PROGRAMS = (
-    *("qemu-aarch64-static", "git", "g++", "clang++-14", "ld.lld-14", "llvm-strip-14"),
-    *("aarch64-linux-gnu-g++", "ccache", "chromium", "chromedriver"),
+    *FAULT_PROGRAMS,
+    *("git", "g++", "clang++-14", "ld.lld-14", "llvm-strip-14", "ccache", "ssh", "sshd"),
+    *("chromium", "chromedriver", "docker", "mmdebstrap", "systemd-analyze", "udevadm"),
 )
+ADMIN_FOLDERS = ("/usr/sbin", "/sbin")
+"""Where Debian has programs that are on the path of root alone, and that others may run, too."""
 
 
 @nox.session
 def demo(session: nox.Session) -> None:
-    """Trim the sample engine to its models: the shortest way to see what megtrim does."""
+    """Trim the sample engine to its models; `-- --device virtual-phone` proves it on a phone."""
     _install(session, "demo")
-    _system_packages(session, DEMO_PACKAGES, "qemu-aarch64-static")
+    if any(VIRTUAL_PHONE in argument for argument in session.posargs):
+        _system_packages(session, PHONE_PACKAGES, *PHONE_PROGRAMS)
+    else:
+        _system_packages(session, DEMO_PACKAGES, *DEMO_PROGRAMS)
     session.run("megtrim", "trim", "--config", SAMPLE, "--out", "out/demo", *session.posargs)
 
 
@@ -57,6 +69,14 @@ def tests(session: nox.Session) -> None:
     session.run(*argv, env={"PATH": path})
     # The test runner's own summary is the last word; nox would add a line of its own.
     logging.getLogger("nox").setLevel(logging.ERROR)
+
+
+@nox.session(default=False)
+def faults(session: nox.Session) -> None:
+    """Let virtual phones fail in every way at every moment, and count wrong verdicts."""
+    _install(session, "tests")
+    _system_packages(session, FAULT_PACKAGES, *FAULT_PROGRAMS)
+    session.run("python", "-m", "faults", *session.posargs, env={"PYTHONPATH": "tests"})
 
 
 @nox.session
@@ -144,7 +164,7 @@ def _workflow_tools(session: nox.Session) -> tuple[str, ...]:
 
 def _system_packages(session: nox.Session, packages: tuple[str, ...], *programs: str) -> None:
     """Install Debian packages as root; without root the session does with what is there."""
-    lacking = [program for program in programs if shutil.which(program) is None]
+    lacking = [program for program in programs if not _is_here(program)]
     if not lacking:
         return
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
@@ -161,6 +181,11 @@ def _system_packages(session: nox.Session, packages: tuple[str, ...], *programs:
                 stderr=output,
                 success_codes=range(256),  # what is missing afterwards is said below
             )
-    missing = [program for program in programs if shutil.which(program) is None]
+    missing = [program for program in programs if not _is_here(program)]
     if missing:
         session.warn(f"apt-get did not bring {', '.join(missing)}; its log is {log}")
+
+
+def _is_here(program: str) -> bool:
+    path = os.pathsep.join((os.environ.get("PATH", ""), *ADMIN_FOLDERS))
+    return shutil.which(program, path=path) is not None

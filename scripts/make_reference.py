@@ -100,7 +100,9 @@ def _sections(
 
 
 def _target(value: dict[str, Any], known: dict[str, Any]) -> dict[str, Any] | None:
-    reference = value.get("$ref") or value.get("items", {}).get("$ref")
+    # A section that may be left out is one of two things: it, or nothing.
+    within = (value, value.get("items", {}), *value.get("anyOf", ()))
+    reference = next((each["$ref"] for each in within if "$ref" in each), None)
     return known[reference.rpartition("/")[2]] if reference else None
 
 
@@ -145,7 +147,7 @@ def _kind(value: dict[str, Any]) -> str:
         case "integer" if "minimum" in value:
             return f"whole number from {value['minimum']} to {value['maximum']}"
         case "number":
-            return f"number, at least {value['minimum']:g}"
+            return _number(value)
         case str() as word:
             return _WORDS[word]
         case list() as words:
@@ -153,6 +155,12 @@ def _kind(value: dict[str, Any]) -> str:
         case other:
             msg = f"a key of megtrim.yaml takes {other!r}, and no words are known for that"
             raise TypeError(msg)
+
+
+def _number(value: dict[str, Any]) -> str:
+    if "maximum" in value:
+        return f"number from {value['minimum']:g} to {value['maximum']:g}"
+    return f"number, at least {value['minimum']:g}"
 
 
 def _default(value: dict[str, Any]) -> str:

@@ -16,6 +16,7 @@ import pytest
 
 from megtrim.process import Processes
 
+_PHONE = ("adb", "ip", "tc", "qemu-aarch64-static", "aarch64-linux-gnu-g++")
 LANES: dict[str, tuple[str, ...]] = {
     "unit": (),
     "walls": (),
@@ -23,7 +24,10 @@ LANES: dict[str, tuple[str, ...]] = {
     "clang": ("qemu-aarch64-static", "clang++-14", "ld.lld-14", "aarch64-linux-gnu-g++"),
     "browser": ("chromium", "chromedriver"),
     "workflows": ("zizmor", "actionlint"),
-    "act": ("act", "git", "g++"),
+    "act": ("act", "git", "g++", "adb", "ip", "qemu-aarch64-static"),
+    "devices": (*_PHONE, "ssh", "sshd"),
+    "faults": _PHONE,
+    "device_host": ("docker", "mmdebstrap", "systemd-analyze", "udevadm"),
     "engine": (),
 }
 """Programs that each lane needs. ``engine`` needs a checkout, named by MEGTRIM_ENGINE."""
@@ -36,8 +40,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put every test into a lane: by its own marker, or by its folder."""
     for item in items:
         if not any(item.get_closest_marker(lane) for lane in LANES):
-            folder = Path(str(item.path)).relative_to(Path(__file__).parent).parts[0]
-            item.add_marker(folder if folder in LANES else "unit")
+            folders = Path(str(item.path)).relative_to(Path(__file__).parent).parts
+            item.add_marker(next((folder for folder in folders if folder in LANES), "unit"))
 
 
 def _lane(item: pytest.Item) -> str:
@@ -45,7 +49,9 @@ def _lane(item: pytest.Item) -> str:
 
 
 def _lacking(lane: str) -> list[str]:
-    lacking = [program for program in LANES[lane] if shutil.which(program) is None]
+    # Debian has some programs where only root's path leads; others may run them, too.
+    path = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
+    lacking = [name for name in LANES[lane] if shutil.which(name, path=path) is None]
     if lane == "engine" and not os.environ.get(ENGINE_VARIABLE):
         lacking.append(f"a checkout named by {ENGINE_VARIABLE}")
     return lacking
@@ -87,7 +93,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for lane in LANES:
         lacking = ", ".join(_lacking(lane))
         missing = f"  (not run: needs {lacking})" if lacking else ""
-        line = f"{lane:<8}{counts[lane]:>6} tests{seconds[lane] / 60:>7.1f} min{missing}"
+        line = f"{lane:<11}{counts[lane]:>6} tests{seconds[lane] / 60:>7.1f} min{missing}"
         terminalreporter.write_line(line)
 
 

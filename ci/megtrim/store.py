@@ -25,6 +25,8 @@ from megtrim.errors import InfrastructureFailure, InputError
 MANIFEST = "manifest.json"
 _LAYOUT = 1
 _LOCK_POLL_S = 0.2
+_ASIDE = ".before"
+"""Ends the folder of a result that is being made anew."""
 _DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG})
 
 
@@ -136,6 +138,7 @@ class Store:
             self._clear(path)
             result = _produced(produce, path)
             self._finish(path, stage, name, key, inputs, result)
+            shutil.rmtree(path.with_name(f"{key}{_ASIDE}"), ignore_errors=True)
         folder = self.find(stage, key)
         if folder is None:
             msg = f"{path / MANIFEST} was written and cannot be read back"
@@ -143,10 +146,27 @@ class Store:
         return folder, True
 
     def discard(self, stage: str) -> None:
-        """Drop every result of a stage, so that it is made anew."""
-        for manifest in (self.root / stage).glob(f"*/{MANIFEST}"):
-            with self.lock(f"{stage}-{manifest.parent.name}"):
-                manifest.unlink(missing_ok=True)
+        """Set every result of a stage aside, so that it is made anew.
+
+        It is still the previous one, until its successor is there: a proof outlives an attempt
+        that a dead device brings to nothing.
+        """
+        for manifest in sorted((self.root / stage).glob(f"*/{MANIFEST}")):
+            path = manifest.parent
+            if path.name.endswith(_ASIDE):
+                continue
+            with self.lock(f"{stage}-{path.name}"):
+                self._set_aside(path)
+
+    def _set_aside(self, path: Path) -> None:
+        aside = path.with_name(f"{path.name}{_ASIDE}")
+        try:
+            shutil.rmtree(aside, ignore_errors=True)
+            path.rename(aside)
+        except FileNotFoundError:
+            return  # another process discarded it just now
+        except OSError as error:
+            raise cannot_write(path, error) from None
 
     @contextmanager
     def lock(self, name: str) -> Iterator[None]:

@@ -48,9 +48,9 @@ def before() -> dict[str, bytes]:
     return files
 
 
-def adopt(work: Path, kit_sha: str) -> None:
+def adopt(work: Path, kit_sha: str, config: str) -> None:
     """Do what the docs tell a team: write the configuration and the callers, trim, commit."""
-    (work / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
+    (work / "megtrim.yaml").write_text(config, encoding="utf-8")
     version = ("--kit-sha", kit_sha, "--kit-version", "v0.1.0")
     _megtrim(work, "init", "--github", "--kit", KIT, *version)
     for caller in sorted((work / ".github" / "workflows").glob("*.yml")):

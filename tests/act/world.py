@@ -37,6 +37,7 @@ class World:
     """What happens to the stranger's repository, step by step."""
 
     forge: Forge
+    config: str = stranger.CONFIG
     adopted: int = field(default=0, init=False)
 
     def begin(self) -> None:
@@ -45,7 +46,7 @@ class World:
         forge.push(stranger.before(), branch="main", message="The app")
         forge.api.workflows = {"megtrim.yml": {"pull-request"}, "megtrim-refresh.yml": set()}
         forge.code.git("checkout", "--quiet", "-b", "adopt")
-        stranger.adopt(forge.code.work, forge.kit_sha)
+        stranger.adopt(forge.code.work, forge.kit_sha, self.config)
         sha = forge.code.save(message="Adopt megtrim", branch="adopt")
         forge.know(sha)
         forge.api.set_head("adopt", sha)

@@ -9,14 +9,16 @@ from datetime import date
 from pathlib import Path
 
 from megtrim import devices
+from megtrim.cli.device_orders import POOLED, Around, bundle_orders, make
 from megtrim.cli.output import show
 from megtrim.cli.setup import open_console, open_processes
 from megtrim.console import Console
-from megtrim.devices import Device, DeviceOrder
+from megtrim.devices import Device
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.evidence import bounds
-from megtrim.evidence.bundle import Bundle, BundleDevice, read_bundle
-from megtrim.evidence.evidence import EVIDENCE_FILE, dump_evidence
+from megtrim.evidence.bundle import Bundle, read_bundle
+from megtrim.evidence.device import BundleDevice
+from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
 from megtrim.plan.matrix import Shard
 from megtrim.process import Processes
 from megtrim.stages.device_job import DeviceJob, JobResult, run
@@ -24,8 +26,15 @@ from megtrim.store import cannot_write, write_atomically
 
 HOST_VARIABLE = "MEGTRIM_HOST_RUNS_PROGRAMS"
 _ON_THE_HOST = ("auto", "local", "qemu")
+_RUNS_HERE = (*_ON_THE_HOST, "virtual-phone")
+"""Kinds whose programs are processes of this machine, walled off or not."""
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR")
 """All of the environment that programs under test see: a job's has tokens in it."""
+_FOR_THE_WAY = (
+    *("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "SSH_AUTH_SOCK", "ANDROID_ADB_SERVER_PORT"),
+    *("MEGTRIM_ADB", "MEGTRIM_STATE"),
+)
+"""What the way to another machine needs beside that; the programs run there, without it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +55,10 @@ def execute(order: Order, *, quiet: bool) -> int:
     console = open_console(quiet=quiet)
     processes = open_processes()
     bundle = read_bundle(order.bundle, sha256=order.sha256)
-    asked = _device(bundle, order)
+    standing = _standing(bundle, order)
+    asked = standing[0]
     allowed = order.emulated or processes.env.get(HOST_VARIABLE) == "yes"
-    if asked.kind in _ON_THE_HOST and not allowed:
+    if asked.kind in _RUNS_HERE and not allowed:
         msg = f"device {asked.name} is of kind {asked.kind}: the bundle's programs would run here"
         hint = f"if this machine may run them, set {HOST_VARIABLE}=yes in the runner's environment"
         raise InputError(msg, hint=hint)
@@ -57,10 +67,7 @@ def execute(order: Order, *, quiet: bool) -> int:
         msg = f"--shard {order.shard}: found {len(scenarios)} scenarios in this part"
         raise InputError(msg, hint=f"make more parts: a job runs at most {bounds.MOST_RESULTS}")
     _prepare(order.to)
-    _describe(console, bundle, asked, len(scenarios))
-    quiet_processes = Processes(
-        {name: value for name, value in processes.env.items() if name in _PASSED_ON}
-    )
+    _describe(console, bundle, standing, len(scenarios))
     # Beside the evidence: a folder for temporary files may refuse to run programs.
     with tempfile.TemporaryDirectory(dir=order.to, prefix=".work-") as work:
         job = DeviceJob(
@@ -73,7 +80,7 @@ def execute(order: Order, *, quiet: bool) -> int:
         )
 
         def open_device() -> Device:
-            return _open(job, quiet_processes)
+            return _open(job, standing, processes, console)
 
         result = run(job, open_device, console)
     _write(result, order.to)
@@ -84,25 +91,29 @@ def execute(order: Order, *, quiet: bool) -> int:
     return EXIT_PASS
 
 
-def _device(bundle: Bundle, order: Order) -> BundleDevice:
-    """Return the device that stands for the class here."""
+def _standing(bundle: Bundle, order: Order) -> tuple[BundleDevice, ...]:
+    """Return the devices that stand for the class here, of one kind: the first one's."""
     of_class = [each for each in bundle.devices if each.cpu_class == order.cpu_class]
     if order.emulated:
         if not of_class:
             msg = f"--class: the bundle knows no class {order.cpu_class[:60]!r}"
             raise InputError(msg, hint=_known(bundle))
-        return BundleDevice(
+        emulated = BundleDevice(
             name=f"emulated-{order.cpu_class}",
             kind="auto",
             cpu_class=order.cpu_class,
             qemu_cpu=of_class[0].qemu_cpu,
             runner=False,
         )
+        return (emulated,)
     on_runners = [each for each in of_class if each.runner]
     if not on_runners:
         msg = f"--class: no device of class {order.cpu_class[:60]!r} hangs on a runner"
         raise InputError(msg, hint=f"{_known(bundle)}; --emulated runs on this machine")
-    return on_runners[0]
+    first = on_runners[0]
+    if first.kind not in POOLED:
+        return (first,)
+    return tuple(each for each in on_runners if each.kind == first.kind)
 
 
 def _known(bundle: Bundle) -> str:
@@ -110,20 +121,24 @@ def _known(bundle: Bundle) -> str:
     return f"its classes: {', '.join(names) or 'none'}"
 
 
-def _open(job: DeviceJob, processes: Processes) -> Device:
-    bundle = job.bundle
-    order = DeviceOrder(
-        name=job.asked.name,
-        processes=processes,
+def _open(
+    job: DeviceJob, standing: tuple[BundleDevice, ...], processes: Processes, console: Console
+) -> Device:
+    bundle, kind = job.bundle, job.asked.kind
+    if kind not in (*_ON_THE_HOST, *devices.KINDS):
+        msg = f"device {job.asked.name}: this megtrim knows no kind {kind!r}"
+        raise InputError(msg, hint="is the kit on the runner that of the build job?")
+    passed_on = _PASSED_ON if kind in _ON_THE_HOST else (*_PASSED_ON, *_FOR_THE_WAY)
+    around = Around(
+        processes=Processes(
+            {name: value for name, value in processes.env.items() if name in passed_on}
+        ),
         scratch=job.work / "runs",
         machine=bundle.machine,
-        qemu_cpu=job.asked.qemu_cpu,
         sysroot=Path(bundle.sysroot) if bundle.sysroot else None,
+        say=console.say,
     )
-    if job.asked.kind not in (*_ON_THE_HOST, *devices.KINDS):
-        msg = f"device {job.asked.name}: this megtrim knows no kind {job.asked.kind!r}"
-        raise InputError(msg, hint="is the kit on the runner that of the build job?")
-    return devices.make(job.asked.kind, order, native=platform.machine())
+    return make(kind, bundle_orders(around, standing), native=platform.machine())
 
 
 def _prepare(to: Path) -> None:
@@ -145,9 +160,12 @@ def _write(result: JobResult, to: Path) -> None:
             path.write_bytes(data)
     except OSError as error:
         raise cannot_write(to, error) from None
-    write_atomically(to / EVIDENCE_FILE, dump_evidence(result.evidence))
+    write_atomically(to / EVIDENCE_FILE, dump_set(result.evidence))
 
 
-def _describe(console: Console, bundle: Bundle, asked: BundleDevice, count: int) -> None:
-    console.say(f"device     {asked.name} ({asked.kind}) for class {asked.cpu_class}")
+def _describe(
+    console: Console, bundle: Bundle, standing: tuple[BundleDevice, ...], count: int
+) -> None:
+    for each in standing:
+        console.say(f"device     {each.name} ({each.kind}) for class {each.cpu_class}")
     console.say(f"bundle     to {bundle.purpose}, {count} of {len(bundle.scenarios)} scenarios")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
+from typing import Protocol
 
 import click
 
 from megtrim import toolchains
 from megtrim.cli.output import show
 from megtrim.cli.setup import open_processes
-from megtrim.devices import qemu
+from megtrim.devices import adb, qemu, ssh, virtual_phone
 from megtrim.engines import cmake
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError
 from megtrim.process import Processes
@@ -28,6 +29,19 @@ class Finding:
     there: bool
     text: str
     """Version or path; where it is not there, how to get it."""
+
+
+class Remote(Protocol):
+    """What a kind of device says of this machine."""
+
+    def missing(self, processes: Processes) -> str:
+        """Say what lacks and how to get it; empty: nothing."""
+
+    def found(self, processes: Processes) -> str:
+        """Say what is used, where nothing lacks."""
+
+
+_REMOTE: Mapping[str, Remote] = {"adb": adb, "ssh": ssh, "virtual-phone": virtual_phone}
 
 
 @click.command(
@@ -66,6 +80,10 @@ def _findings(processes: Processes) -> Iterator[Finding]:
         or "on Debian: apt-get install qemu-user-static; without it only programs "
         "of this machine's own architecture run",
     )
+    for kind, room in _REMOTE.items():
+        lacking = room.missing(processes)
+        text = lacking or room.found(processes)
+        yield Finding(what=f"device {kind}", there=not lacking, text=text)
     for name, why in (("git", "commit and changes of an engine"), ("ccache", "quicker rebuilds")):
         found = tools.which(processes, name)
         text = found or f"optional, for {why}; on Debian: apt-get install {name}"

@@ -133,10 +133,11 @@ def _bundle(folder: Path | None, verdict: Verdict) -> Bundle | None:
 
 def _read_all(folders: Sequence[Path]) -> tuple[tuple[Evidence, ...], tuple[str, ...]]:
     """Return the evidence that can be used, and a line for each that cannot."""
-    found, problems = [], []
+    found: list[Evidence] = []
+    problems = []
     for folder in read_folders(folders):
         try:
-            found.append(read_evidence(folder))
+            found += read_evidence(folder)
         except InputError as error:
             problems.append(bounds.clean_line(f"evidence that cannot be used: {error.message}"))
     return tuple(found), tuple(problems)

@@ -12,7 +12,20 @@ from types import FrameType
 
 import click
 
-from megtrim.cli import doctor, evidence, explain, gate, github, init, model, plan, stages, trim
+from megtrim.cli import (
+    devices,
+    doctor,
+    evidence,
+    explain,
+    gate,
+    github,
+    init,
+    model,
+    plan,
+    stages,
+    trim,
+    virtual_phone,
+)
 from megtrim.errors import EXIT_BUG, InputError, Interrupted, MegtrimError
 
 _CRASH_FILE = Path("megtrim-crash.md")
@@ -58,6 +71,8 @@ for command in (
     evidence.evidence,
     gate.gate,
     github.github,
+    devices.devices,
+    virtual_phone.virtual_phone,
     doctor.doctor,
 ):
     main.add_command(command)

@@ -10,7 +10,7 @@ from pathlib import Path
 from megtrim.cli.output import show
 from megtrim.cli.setup import Options, describe, open_context
 from megtrim.config.scenarios import all_scenarios
-from megtrim.devices import Device
+from megtrim.devices.attempts import deliver
 from megtrim.errors import EXIT_PASS, InputError, ProductFailure, worst
 from megtrim.loadrun.arguments import check_arguments
 from megtrim.loadrun.outcome import Ending, ProgramRun, ending
@@ -22,7 +22,7 @@ from megtrim.stages import chain
 from megtrim.stages.context import Context, binary
 from megtrim.stages.diagnosis import Diagnosis, explain, unexplained
 from megtrim.stages.files import KEEP_SET_FILE
-from megtrim.stages.runs import RunOrder, run_on
+from megtrim.stages.runs import RunOrder, RunResult, run_on
 
 _TIMEOUT_S = 600.0
 
@@ -63,25 +63,28 @@ def execute(options: Options, wanted: Request, *, as_json: bool) -> int:
     _, codes = chain.run(through(Stage.REDUCE, every), context)
     if REDUCED not in context.done:
         return worst(codes)
-    device = next(iter(context.devices.values()))
-    program = binary(context.done[REDUCED], context.target())
-    reduced = run_on(device, order.with_program(program))
+    reduced = _run(order.with_program(binary(context.done[REDUCED], context.target())), context)
     if ending(reduced.run) is Ending.PASSED:
         show(_told(wanted, None, as_json=as_json))
         return EXIT_PASS
-    found = _explained(reduced.run, order, device, context)
+    found = _explained(reduced.run, order, context)
     show(_told(wanted, found, as_json=as_json))
     return ProductFailure.exit_code
 
 
-def _explained(reduced: ProgramRun, order: RunOrder, device: Device, context: Context) -> Diagnosis:
+def _run(order: RunOrder, context: Context) -> RunResult:
+    device = next(iter(context.devices.values()))
+    return deliver(device, lambda seat: run_on(seat, order), say=context.console.say)
+
+
+def _explained(reduced: ProgramRun, order: RunOrder, context: Context) -> Diagnosis:
     profile = chain.obtain(PROFILE, context)  # with --committed, made only now
     if profile is None:
         return unexplained(reduced)
     keep = read_keep_set(context.done[HEADER].file(KEEP_SET_FILE))
     return explain(
         reduced,
-        run_on(device, order.with_program(binary(profile, context.target()))),
+        _run(order.with_program(binary(profile, context.target())), context),
         keep,
         lacking_operators=_lacking_operators(order.model, keep),
     )

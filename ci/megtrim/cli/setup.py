@@ -13,12 +13,12 @@ from typing import Any
 
 import click
 
-from megtrim import devices, engines, toolchains
+from megtrim import engines, toolchains
+from megtrim.cli.device_orders import Around, device_orders, make, standing_for
 from megtrim.config.load import LoadedConfig, load_config
-from megtrim.config.model import DeviceConfig
 from megtrim.config.scenarios import all_scenarios
 from megtrim.console import Console
-from megtrim.devices import Device, DeviceOrder, qemu
+from megtrim.devices import Device, qemu
 from megtrim.engines import Engine
 from megtrim.engines.builder import Builder
 from megtrim.engines.sample import embedded
@@ -47,6 +47,8 @@ class Options:
     committed: bool = False
     baseline: Path | None = None
     traces: tuple[Path, ...] = ()
+    device: str | None = None
+    """Name or kind of the device to use, in place of what stands for a class."""
 
     @property
     def results(self) -> Path:
@@ -106,7 +108,12 @@ def trimming(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="FILE",
         help="A sizes.json that growth is held against, instead of `baseline`.",
     )
-    return common(committed_option(baseline(command)))
+    device = click.option(
+        "--device",
+        metavar="NAME|KIND",
+        help="Run on this device, or on those of this kind, such as virtual-phone or qemu.",
+    )
+    return common(committed_option(baseline(device(command))))
 
 
 def open_console(*, quiet: bool) -> Console:
@@ -145,13 +152,14 @@ def open_context(options: Options, *, accept: bool = False) -> Context:
         engine=engine,
         toolchain=toolchain,
         builder=Builder(engine.checkout, toolchain, processes, jobs=jobs),
-        devices=_devices(loaded, toolchain, processes, out),
+        devices=_devices(loaded, toolchain, processes, options, console),
         store=Store(out, say=console.say),
         console=console,
         today=options.today or date.today(),
         accept=accept,
         committed=options.committed,
         baseline=options.baseline,
+        asked_device=options.device or "",
         traced=read_traces(options.traces) if options.traces else {},
     )
     bundling.expect_packable(context)
@@ -202,34 +210,22 @@ def _check_committed(loaded: LoadedConfig) -> None:
 
 
 def _devices(
-    loaded: LoadedConfig, toolchain: Toolchain, processes: Processes, out: Path
+    loaded: LoadedConfig,
+    toolchain: Toolchain,
+    processes: Processes,
+    options: Options,
+    console: Console,
 ) -> dict[str, Device]:
-    """Return the first device of each CPU class that is no runner's.
-
-    A class that only runners stand for has an automatic one here: theirs hang elsewhere.
-    """
-    made: dict[str, Device] = {}
-    cpus = {each.name: each.qemu_cpu or "max" for each in loaded.config.classes}
-    configured = loaded.config.devices
-    here = (each for each in configured if not each.runner)
-    automatic = (
-        DeviceConfig.model_validate({"name": f"auto-{each.class_}", "class": each.class_})
-        for each in configured
-        if each.runner
+    """Return what stands for each CPU class here."""
+    around = Around(
+        processes=processes,
+        scratch=options.results / "runs",
+        machine=toolchain.machine,
+        sysroot=toolchain.sysroot,
+        say=console.say,
     )
-    for device in (*here, *automatic):
-        if device.class_ not in made:
-            order = DeviceOrder(
-                name=device.name,
-                processes=processes,
-                scratch=out / "runs",
-                machine=toolchain.machine,
-                qemu_cpu=cpus[device.class_],
-                sysroot=_sysroot(device, loaded, toolchain),
-            )
-            made[device.class_] = devices.make(device.kind, order, native=platform.machine())
+    made: dict[str, Device] = {}
+    for name, entries in standing_for(loaded, options.device).items():
+        orders = [order for _, order in device_orders(loaded, around, entries)]
+        made[name] = make(entries[0].kind, orders, native=platform.machine())
     return made
-
-
-def _sysroot(device: DeviceConfig, loaded: LoadedConfig, toolchain: Toolchain) -> Path | None:
-    return loaded.resolve(device.sysroot) if device.sysroot else toolchain.sysroot

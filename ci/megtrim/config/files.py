@@ -11,7 +11,7 @@ from typing import Literal
 
 from megtrim.config.document import Document
 from megtrim.config.problems import KeyPath, Problem, show
-from megtrim.config.references import Placed, items, sections
+from megtrim.config.sections import Placed, items, sections
 
 
 def load_file_problems(document: Document, folder: Path) -> Iterator[Problem]:

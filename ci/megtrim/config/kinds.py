@@ -36,6 +36,23 @@ _OPTION_EXPECTED = "text, true, false or a whole number (quotes make text of 1.0
 _TIMEOUT_EXPECTED = f"more than no time: {DURATION_EXPECTED}"
 _DATE_EXPECTED = "a date such as 2027-01-31"
 _LONGEST_TEXT = 4096
+_LONGEST_SHORT = 200
+
+HOST_PATTERN = r"^[A-Za-z0-9:][A-Za-z0-9.:_-]*$"
+USER_PATTERN = r"^[A-Za-z_][A-Za-z0-9_.-]*$"
+SERIAL_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9.:_-]*$"
+PROPERTY_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9._-]*$"
+HUB_PATTERN = r"^[0-9]{1,3}(-[0-9]{1,3}(\.[0-9]{1,3})*)?$"
+GOVERNOR_PATTERN = r"^[a-z][a-z0-9_]*$"
+CPUS_PATTERN = r"^[0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?)*$"
+HOST_EXPECTED = "a host's name or address, such as board-1.lab"
+USER_EXPECTED = "the name of a user"
+SERIAL_EXPECTED = "a serial as `adb devices` shows it (in quotes where it is a number)"
+PROPERTY_EXPECTED = "the name of an Android property, such as ro.product.model"
+VALUE_EXPECTED = "the property's whole value as text (in quotes where it looks like something else)"
+HUB_EXPECTED = "a hub as uhubctl names it, such as 1-1.4 (in quotes where it is a number)"
+GOVERNOR_EXPECTED = "a governor, such as performance"
+CPUS_EXPECTED = "numbers of CPUs, such as 4-7 or 0,2"
 
 
 def expected(what: str) -> PydanticCustomError:
@@ -53,7 +70,7 @@ def _matching(pattern: str, what: str) -> Callable[[str], str]:
     compiled = re.compile(pattern)
 
     def check(value: str) -> str:
-        if len(value) > 200 or compiled.fullmatch(value) is None:
+        if len(value) > _LONGEST_SHORT or compiled.fullmatch(value) is None:
             raise expected(what)
         return value
 
@@ -76,6 +93,18 @@ def _argument(value: object) -> str:
     if not isinstance(value, str) or "\n" in value or len(value) > _LONGEST_TEXT:
         raise expected(_ARGUMENT_EXPECTED)
     return value
+
+
+def _property_value(value: object) -> str:
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(text, str) or not text or "\n" in text or len(text) > _LONGEST_SHORT:
+        raise expected(VALUE_EXPECTED)
+    return text
+
+
+def _number_as_text(value: object) -> object:
+    """Let one CPU's number stand for a list of one."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _option_value(value: object) -> str | bool | int:
@@ -170,3 +199,37 @@ SizeBytes = Annotated[int, PlainValidator(_size), _schema_text(BYTES_EXPECTED)]
 DurationS = Annotated[float, PlainValidator(_duration), _schema_text(DURATION_EXPECTED)]
 TimeoutS = Annotated[DurationS, AfterValidator(_timeout)]
 Day = Annotated[date, PlainValidator(_date), WithJsonSchema({"type": "string", "format": "date"})]
+
+HostName = Annotated[
+    StrictStr, AfterValidator(_matching(HOST_PATTERN, HOST_EXPECTED)), _schema_pattern(HOST_PATTERN)
+]
+UserName = Annotated[
+    StrictStr, AfterValidator(_matching(USER_PATTERN, USER_EXPECTED)), _schema_pattern(USER_PATTERN)
+]
+Serial = Annotated[
+    StrictStr,
+    AfterValidator(_matching(SERIAL_PATTERN, SERIAL_EXPECTED)),
+    _schema_pattern(SERIAL_PATTERN),
+]
+PropertyName = Annotated[
+    StrictStr,
+    AfterValidator(_matching(PROPERTY_PATTERN, PROPERTY_EXPECTED)),
+    _schema_pattern(PROPERTY_PATTERN),
+]
+PropertyValue = Annotated[
+    str, PlainValidator(_property_value), WithJsonSchema({"type": ["string", "integer"]})
+]
+Hub = Annotated[
+    StrictStr, AfterValidator(_matching(HUB_PATTERN, HUB_EXPECTED)), _schema_pattern(HUB_PATTERN)
+]
+Governor = Annotated[
+    StrictStr,
+    AfterValidator(_matching(GOVERNOR_PATTERN, GOVERNOR_EXPECTED)),
+    _schema_pattern(GOVERNOR_PATTERN),
+]
+CpuList = Annotated[
+    StrictStr,
+    AfterValidator(_matching(CPUS_PATTERN, CPUS_EXPECTED)),
+    BeforeValidator(_number_as_text),
+    WithJsonSchema({"type": ["string", "integer"], "pattern": CPUS_PATTERN}),
+]

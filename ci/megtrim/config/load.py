@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from megtrim.config.device_keys import device_problems
 from megtrim.config.document import (
     LARGEST_FILE_BYTES,
     Document,
@@ -62,7 +63,8 @@ def load_config(path: Path, *, engine_source: Path | None = None) -> LoadedConfi
     if engine_source is not None:
         document = _with_source(document, engine_source.absolute())
     folder = path.absolute().parent
-    problems += [*reference_problems(document), *load_file_problems(document, folder)]
+    problems += [*reference_problems(document), *device_problems(document)]
+    problems += load_file_problems(document, folder)
     try:
         config = Config.model_validate(document.data)
     except ValidationError as error:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, model_validator
+from pydantic import Field, StrictBool, StrictInt, model_validator
 
+from megtrim.config.device import DeviceConfig
 from megtrim.config.kinds import (
     Argument,
     Day,
@@ -25,26 +26,14 @@ from megtrim.config.kinds import (
     Text,
     TimeoutS,
 )
+from megtrim.config.section import Section
 from megtrim.recipe import Variant
 
 DAY_S = 86_400.0
 DEFAULT_TARGET = "load_and_run"
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _leave_out_empty(cls, data: object) -> object:
-        """Take a known key without a value (its entries commented out, say) as left out."""
-        if not isinstance(data, dict):
-            return data
-        known = {field.alias or name for name, field in cls.model_fields.items()}
-        return {key: value for key, value in data.items() if value is not None or key not in known}
-
-
-class EngineConfig(_Section):
+class EngineConfig(Section):
     """The engine that is trimmed."""
 
     kind: Literal["megengine", "sample"]
@@ -53,11 +42,11 @@ class EngineConfig(_Section):
     """Folder of the engine's source. Needed for megengine; the sample engine brings its own."""
     target: Name = DEFAULT_TARGET
     """Program that is built, trimmed, and run with the models."""
-    cmake: dict[OptionName, OptionValue] = {}
+    cmake: dict[OptionName, OptionValue] = Field(default={})
     """Further CMake options: NAME: value; true and false become ON and OFF."""
 
 
-class ToolchainConfig(_Section):
+class ToolchainConfig(Section):
     """The compiler that builds the engine."""
 
     kind: Literal["auto", "zig", "clang-linux-arm64", "host"] = "auto"
@@ -66,7 +55,7 @@ class ToolchainConfig(_Section):
     """Compilers that run at the same time; left out: one for each core."""
 
 
-class TrimConfig(_Section):
+class TrimConfig(Section):
     """How far the engine is trimmed."""
 
     level: Literal["region"] = "region"
@@ -79,7 +68,7 @@ class TrimConfig(_Section):
     """none: the documented recipe's compiler flags, nothing beyond."""
 
 
-class CpuClass(_Section):
+class CpuClass(Section):
     """A class of CPUs that choose the same kernels."""
 
     name: Name
@@ -90,27 +79,13 @@ class CpuClass(_Section):
 ANY_CLASS = CpuClass(name="any", qemu_cpu="max")
 
 
-class DeviceConfig(_Section):
-    """Something that runs the engine."""
-
-    name: Name
-    kind: Literal["auto", "local", "qemu"] = "auto"
-    """local: this machine. qemu: emulated arm64. auto: local where it can run the build."""
-    class_: Name = Field(alias="class")
-    """CPU class that this device stands for."""
-    sysroot: FilePath | None = None
-    """Where the emulator finds the loader and the libraries of the build."""
-    runner: StrictBool = False
-    """It hangs on a self-hosted runner with the labels self-hosted, megtrim and its class."""
-
-
-class ScenarioConfig(_Section):
+class ScenarioConfig(Section):
     """One way a model is run that must work on the reduced build."""
 
     name: Name
     args: tuple[Argument, ...] = ("--cpu",)
     """Arguments for the program, without the model and what other keys here say."""
-    inputs: dict[InputName, FilePath] = {}
+    inputs: dict[InputName, FilePath] = Field(default={})
     """Input name: file with its tensor, used alike for trace and verification."""
     classes: Annotated[tuple[Name, ...], Field(min_length=1)] = ()
     """CPU classes to trace and verify for; left out: all."""
@@ -124,7 +99,7 @@ class ScenarioConfig(_Section):
     """Longest that one run may take, such as 10 minutes."""
 
 
-class ModelConfig(_Section):
+class ModelConfig(Section):
     """A model, and the ways it is run."""
 
     name: Name
@@ -136,7 +111,7 @@ class ModelConfig(_Section):
     """The ways this model is run, at least one."""
 
 
-class VerifyConfig(_Section):
+class VerifyConfig(Section):
     """When a reduced build counts as proven."""
 
     tolerance: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] = 0.0
@@ -145,7 +120,7 @@ class VerifyConfig(_Section):
     """How old a proof may be, such as 14 days."""
 
 
-class Budget(_Section):
+class Budget(Section):
     """What an artifact may weigh, stripped."""
 
     artifact: Name
@@ -164,7 +139,7 @@ class Budget(_Section):
         return f"{self.artifact}/{self.variant}"
 
 
-class Waiver(_Section):
+class Waiver(Section):
     """Leave to exceed a budget, for a reason and a time."""
 
     budget: Text
@@ -178,7 +153,7 @@ class Waiver(_Section):
     """Last day that it counts, such as 2027-01-31."""
 
 
-class Config(_Section):
+class Config(Section):
     """megtrim.yaml: what to trim, for which models, and what the result must hold to."""
 
     version: Literal[1]

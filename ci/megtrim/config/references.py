@@ -11,10 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from megtrim.config.document import Document, nearest_line
 from megtrim.config.model import ANY_CLASS, DEFAULT_TARGET
 from megtrim.config.problems import KeyPath, Problem, closest, listing, show
+from megtrim.config.sections import Placed, Section, items, sections
 from megtrim.recipe import Variant
-
-Section = Mapping[str, object]
-Placed = tuple[KeyPath, object]
 
 _OWN_ARGUMENTS: Mapping[str, str] = {
     "--input": "the key inputs in its place",
@@ -32,7 +30,8 @@ def reference_problems(document: Document) -> Iterator[Problem]:
         yield from _repeated(document, _at(sections(data, key), "name"))
     classes = _texts(_at(sections(data, "classes"), "name")) or [ANY_CLASS.name]
     yield from _unknown(document, _at(sections(data, "devices"), "class"), classes)
-    yield from _emulated(document)
+    serials = _at(sections(data, "devices"), "serial")
+    yield from _repeated(document, serials, expected="each phone once")
     for path, model in sections(data, "models"):
         scenarios = list(sections(model, "scenarios", path))
         yield from _repeated(document, _at(scenarios, "name"))
@@ -44,20 +43,6 @@ def reference_problems(document: Document) -> Iterator[Problem]:
     yield from _budgets(document)
 
 
-def items(data: Section, key: str, path: KeyPath = ()) -> Iterator[Placed]:
-    """Yield what the list at ``key`` holds, each with its path; nothing where it is no list."""
-    value = data.get(key)
-    for index, item in enumerate(value if isinstance(value, list) else []):
-        yield (*path, key, index), item
-
-
-def sections(data: Section, key: str, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Section]]:
-    """Yield the mappings among :func:`items`."""
-    for item_path, item in items(data, key, path):
-        if isinstance(item, dict):
-            yield item_path, item
-
-
 def _at(entries: Iterable[tuple[KeyPath, Section]], key: str) -> list[Placed]:
     return [((*path, key), entry.get(key)) for path, entry in entries]
 
@@ -66,14 +51,16 @@ def _texts(values: Iterable[Placed]) -> list[str]:
     return [value for _, value in values if isinstance(value, str)]
 
 
-def _repeated(document: Document, values: Iterable[Placed]) -> Iterator[Problem]:
+def _repeated(
+    document: Document, values: Iterable[Placed], expected: str = "each name once"
+) -> Iterator[Problem]:
     first: dict[str, int] = {}
     for path, value in values:
         if not isinstance(value, str):
             continue
         if value in first:
             found = f"{show(value)} a second time (the first is on line {first[value]})"
-            yield document.problem(path, found, "each name once")
+            yield document.problem(path, found, expected)
         first.setdefault(value, nearest_line(document.lines, path))
 
 
@@ -85,20 +72,6 @@ def _unknown(
         if isinstance(value, str) and value not in choices:
             expected = listing(choices) if choices else "a budget that is written above"
             yield document.problem(path, show(value), expected, closest(value, choices))
-
-
-def _emulated(document: Document) -> Iterator[Problem]:
-    """A trace under the wrong CPU chooses kernels that the class does not run."""
-    unplayable = [
-        entry.get("name")
-        for _, entry in sections(document.data, "classes")
-        if entry.get("qemu_cpu") is None
-    ]
-    for path, device in sections(document.data, "devices"):
-        name = device.get("class")
-        if device.get("kind") == "qemu" and isinstance(name, str) and name in unplayable:
-            found = f"{show(name)}, a class without qemu_cpu, on a device of kind qemu"
-            yield document.problem((*path, "class"), found, "a class that says qemu_cpu")
 
 
 def _own_arguments(document: Document, arguments: Iterable[Placed]) -> Iterator[Problem]:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from megtrim.errors import InputError
 from megtrim.evidence import bounds
+from megtrim.evidence.device import BundleDevice
 from megtrim.loadrun.arguments import check_arguments
 from megtrim.midout.keepset import GENERATIONS
 from megtrim.recipe import Variant
@@ -30,7 +31,6 @@ DEVICE_LABEL = "device "
 
 _HINT = "take the bundle of the build job again; megtrim evidence pack writes it"
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}|")
-_CPU = re.compile(r"[A-Za-z0-9][A-Za-z0-9._,=-]{0,199}")
 _LONGEST_RUN_S = 86_400.0
 _MOST_THREADS = 256
 
@@ -40,26 +40,6 @@ class Purpose(StrEnum):
 
     VERIFY = "verify"
     TRACE = "trace"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BundleDevice:
-    """A device of the configuration that stands for a CPU class."""
-
-    name: str
-    kind: str
-    cpu_class: str
-    qemu_cpu: str
-    """CPU that an emulator plays for the class."""
-    runner: bool
-    """Whether it hangs on a self-hosted runner."""
-
-    def __post_init__(self) -> None:
-        bounds.check_name("device", self.name)
-        bounds.check_name(f"device {self.name}: kind", self.kind)
-        bounds.check_name(f"device {self.name}: class", self.cpu_class)
-        fits = _CPU.fullmatch(self.qemu_cpu) is not None
-        bounds.require(fits, f"device {self.name}: qemu_cpu", self.qemu_cpu, "a CPU's name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """Evidence: what a device job brings back, and the set of proofs that a report hands on.
 
+Both have one form: a set with an entry for each machine that ran something.
 ``evidence.json`` beside ``files/<sha256>`` for traces and algorithm caches. It comes from another
 machine where a pull request's program ran, so every text in it is held to a shape and a size.
 Pure: text in, values out.
@@ -14,6 +15,7 @@ from pathlib import Path
 from megtrim.errors import InputError
 from megtrim.evidence import bounds
 from megtrim.evidence.bundle import Purpose
+from megtrim.loadrun.conditions import Conditions
 from megtrim.midout.region import Region
 from megtrim.verdict.document import dump, load
 from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
@@ -42,10 +44,16 @@ class EvidenceResult:
     outputs: tuple[OutputResult, ...] = ()
     missing_regions: tuple[str, ...] = ()
     log_tail: str = ""
+    conditions: Conditions | None = None
+    """What its time was taken under; None: the device does not measure that."""
+    crash: str = ""
+    """What the device knows of a run that a signal ended: lines, or empty."""
     trace: str | None = None
     """The sha256 of the trace."""
     cache: str | None = None
     """The sha256 of the algorithm cache that a search left."""
+    attempts: tuple[str, ...] = ()
+    """One line for each machine that failed, where nothing is known in the end."""
 
     def __post_init__(self) -> None:
         where = self.scenario[:60]
@@ -58,6 +66,10 @@ class EvidenceResult:
         for name in self.missing_regions:
             _check_region(f"{where}: missing_regions", name)
         bounds.check_log(f"{where}: log_tail", self.log_tail)
+        bounds.check_log(f"{where}: crash", self.crash)
+        bounds.check_count(f"{where}: attempts", self.attempts, bounds.MOST_ITEMS)
+        for attempt in self.attempts:
+            bounds.check_line(f"{where}: attempts", attempt)
         for label, digest in (("trace", self.trace), ("cache", self.cache)):
             if digest is not None:
                 bounds.check_digest(f"{where}: {label}", digest)
@@ -65,7 +77,7 @@ class EvidenceResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What one device job saw, on one device, on one day."""
+    """What one device job saw, on one machine, on one day."""
 
     version: int = VERSION
     purpose: Purpose
@@ -94,7 +106,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceSet:
-    """Evidence of several jobs: the proofs that lie beside a baseline."""
+    """Evidence of a job, or of several: the proofs that lie beside a baseline."""
 
     version: int = VERSION
     entries: tuple[Evidence, ...]
@@ -112,24 +124,15 @@ def _check_region(where: str, name: str) -> None:
         raise bounds.wrong(where, name, "a region in its canonical spelling")
 
 
-def dump_evidence(evidence: Evidence) -> str:
-    """Write evidence.json of a device job."""
-    return dump(evidence)
-
-
-def parse_evidence(text: str, *, source: str) -> Evidence:
-    """Read evidence.json of a device job; anything else is an InputError naming ``source``."""
-    return load(Evidence, text, source=source, version=VERSION, hint=_HINT)
-
-
 def dump_set(entries: EvidenceSet) -> str:
-    """Write evidence.json of a report."""
+    """Write evidence.json."""
     return dump(entries)
 
 
-def parse_set(text: str, *, source: str) -> EvidenceSet:
-    """Read evidence.json of a report; anything else is an InputError naming ``source``."""
-    hint = "remove the file: devices then prove everything anew"
+def parse_set(
+    text: str, *, source: str, hint: str = "remove the file: devices then prove everything anew"
+) -> EvidenceSet:
+    """Read evidence.json; anything else is an InputError naming ``source``."""
     return load(EvidenceSet, text, source=source, version=VERSION, hint=hint)
 
 
@@ -139,10 +142,11 @@ def read_set(path: Path) -> EvidenceSet:
     return parse_set(bounds.read_text(path, hint=hint), source=str(path))
 
 
-def read_evidence(folder: Path) -> Evidence:
+def read_evidence(folder: Path) -> tuple[Evidence, ...]:
     """Read the evidence of a device job's folder; its files are looked at when they are used."""
     path = folder / EVIDENCE_FILE
-    return parse_evidence(bounds.read_text(path, hint=_HINT), source=str(path))
+    text = bounds.read_text(path, hint=_HINT)
+    return parse_set(text, source=str(path), hint=_HINT).entries
 
 
 def load_file(folder: Path, digest: str, *, most: int) -> bytes:

@@ -6,7 +6,7 @@ by the stage that uses it, by its binding.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,17 +82,21 @@ def read_traces(folders: Sequence[Path]) -> dict[str, TracedElsewhere]:
         msg = f"--traces {named}: found no evidence.json there or one folder below"
         raise InputError(msg, hint=_HINT)
     for folder in places:
-        evidence = read_evidence(folder)
-        if evidence.purpose is not Purpose.TRACE:
-            msg = f"{folder}: found evidence of a verification, expected traces"
-            raise InputError(msg, hint=_HINT)
-        for result in evidence.results:
-            given = _given(evidence, result, folder)
+        for given in _in_folder(folder):
             before = found.setdefault(given.scenario, given)
             if _said(before) != _said(given):
                 msg = f"{given.scenario}: {before.folder} and {folder} bring different traces of it"
                 raise InputError(msg, hint=_HINT)
     return dict(sorted(found.items()))
+
+
+def _in_folder(folder: Path) -> Iterator[TracedElsewhere]:
+    for evidence in read_evidence(folder):
+        if evidence.purpose is not Purpose.TRACE:
+            msg = f"{folder}: found evidence of a verification, expected traces"
+            raise InputError(msg, hint=_HINT)
+        for result in evidence.results:
+            yield _given(evidence, result, folder)
 
 
 def _given(evidence: Evidence, result: EvidenceResult, folder: Path) -> TracedElsewhere:

@@ -109,7 +109,7 @@ def _check(scenario: ScenarioResult, told: Told, *, file: str, line: int) -> Che
         time_s=told.time_s,
         file=file,
         line=line,
-        reproduce=scenario.reproduce if told.detail else "",
+        reproduce=scenario.reproduce if told.detail and told.status is CheckStatus.FAIL else "",
     )
 
 

@@ -67,7 +67,7 @@ def as_set(proofs: Iterable[Proof]) -> EvidenceSet:
     entries = []
     for _, group in sorted(jobs.items()):
         results = sorted((proof.result for proof in group), key=lambda result: result.scenario)
-        kept = tuple(replace(result, log_tail="") for result in results)
+        kept = tuple(replace(result, log_tail="", crash="") for result in results)
         entries.append(replace(group[0].evidence, results=kept))
     return EvidenceSet(entries=tuple(entries))
 

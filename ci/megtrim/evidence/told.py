@@ -12,9 +12,10 @@ from datetime import date
 from enum import StrEnum
 
 from megtrim.evidence.bundle import Bundle, Purpose
+from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
 from megtrim.evidence.proofs import DAY_S, Proof, as_set, newest
-from megtrim.verdict.checks import HINTS, detail
+from megtrim.verdict.checks import HINTS, detail, with_note
 from megtrim.verdict.kinds import CheckKind, CheckStatus, ScenarioStatus
 from megtrim.verdict.model import ScenarioResult
 
@@ -143,19 +144,25 @@ class Devices:
         evidence, result = found
         text = f"{evidence.device.name}: {result.text}"
         if result.status is ScenarioStatus.PASS:
+            text = with_note(text, result.conditions)
             return Told(status=CheckStatus.PASS, text=text, time_s=result.time_s)
-        if _severity(found) > 0:
-            told = self._silent(text, proof, same=same)
-            if told.status is CheckStatus.FAIL:
-                return replace(told, time_s=result.time_s)
-            return replace(told, status=CheckStatus.INFRASTRUCTURE, time_s=result.time_s)
         shown = replace(
             scenario,
             device=evidence.device.name,
             outputs=result.outputs,
             missing_regions=result.missing_regions,
             log_tail=result.log_tail,
+            conditions=result.conditions,
+            crash=result.crash,
+            attempts=result.attempts,
         )
+        if _severity(found) > 0:
+            told = replace(
+                self._silent(text, proof, same=same), time_s=result.time_s, detail=detail(shown)
+            )
+            if told.status is CheckStatus.FAIL:
+                return told
+            return replace(told, status=CheckStatus.INFRASTRUCTURE)
         return Told(
             status=CheckStatus.FAIL,
             text=text,
@@ -181,13 +188,20 @@ class Devices:
 
 def _by_scenario(bundle: Bundle, evidence: tuple[Evidence, ...]) -> dict[str, list[Found]]:
     """Return what the bundle's devices on runners said; an emulated run is no device's."""
-    runners = {(each.name, each.cpu_class) for each in bundle.devices if each.runner}
+    runners = [each for each in bundle.devices if each.runner]
     found: dict[str, list[Found]] = defaultdict(list)
     for each in evidence:
-        if each.purpose is Purpose.VERIFY and (each.device.name, each.cpu_class) in runners:
+        if each.purpose is Purpose.VERIFY and any(_is_of(each, runner) for runner in runners):
             for result in each.results:
                 found[result.scenario].append((each, result))
     return found
+
+
+def _is_of(evidence: Evidence, runner: BundleDevice) -> bool:
+    """Tell whether a machine is that device, or one of several that its entry fits."""
+    name = evidence.device.name
+    named = name == runner.name or name.startswith(f"{runner.name}.")
+    return named and evidence.cpu_class == runner.cpu_class
 
 
 def _severity(found: Found) -> int:

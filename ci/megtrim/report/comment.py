@@ -19,7 +19,7 @@ from megtrim.report.signs import CHECK_SIGNS, VERDICT_SIGNS
 from megtrim.report.text import one_line
 from megtrim.report.words import MEANINGS, grouped, to_look_at
 from megtrim.verdict.kinds import CheckKind, CheckStatus, VerdictKind
-from megtrim.verdict.model import Check, Verdict
+from megtrim.verdict.model import Check, ScenarioResult, Verdict
 
 T = TypeVar("T")
 
@@ -125,22 +125,23 @@ def _check(check: Check, verdict: Verdict) -> str:
     if check.reproduce:
         command = " ".join(check.reproduce.split())
         lines.append(f"To see it again:\n\n{block(command, limit=_MOST_DETAIL)}")
-    missing, log = _missing(check, verdict)
-    if missing:
-        lines.append(_missing_fold(missing))
-        if log.strip():
-            lines.append(fold("End of the log", block(log, limit=_MOST_DETAIL)))
+    trapped = _trapped(check, verdict)
+    if trapped is not None:
+        lines.append(_missing_fold(trapped.missing_regions))
+        for title, text in (("Crash", trapped.crash), ("End of the log", trapped.log_tail)):
+            if text.strip():
+                lines.append(fold(title, block(text, limit=_MOST_DETAIL)))
     elif check.detail:
         lines.append(fold("Details", block(check.detail, limit=_MOST_DETAIL)))
     return "\n\n".join(lines)
 
 
-def _missing(check: Check, verdict: Verdict) -> tuple[tuple[str, ...], str]:
-    """Return the regions that a trapped scenario lacked, and its log; they are its details too."""
+def _trapped(check: Check, verdict: Verdict) -> ScenarioResult | None:
+    """Return the scenario whose missing regions, crash and log are the details of its check."""
     if check.kind is not CheckKind.TRAP:
-        return (), ""
-    mine = (scenario for scenario in verdict.scenarios if scenario.id == check.subject)
-    return next(((s.missing_regions, s.log_tail) for s in mine), ((), ""))
+        return None
+    mine = (s for s in verdict.scenarios if s.id == check.subject and s.missing_regions)
+    return next(mine, None)
 
 
 def _missing_fold(missing: Sequence[str]) -> str:

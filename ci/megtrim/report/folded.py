@@ -9,6 +9,7 @@ from __future__ import annotations
 from megtrim.report.markup import MOST_ROWS, bounded_table, code, fold, prose
 from megtrim.report.signs import CHECK_SIGNS
 from megtrim.report.words import SCENARIO_STATUSES, grouped, kept_of_held, seconds
+from megtrim.verdict.checks import with_note
 from megtrim.verdict.kinds import ScenarioStatus
 from megtrim.verdict.model import (
     DeviceIdentity,
@@ -32,7 +33,7 @@ def _scenario(scenario: ScenarioResult) -> tuple[str, ...]:
     return (
         code(scenario.id),
         CHECK_SIGNS[SCENARIO_STATUSES[scenario.status]],
-        prose(scenario.text),
+        prose(with_note(scenario.text, scenario.conditions)),
         code(scenario.device),
         grouped(scenario.regions),
         seconds(scenario.time_s),

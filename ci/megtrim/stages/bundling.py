@@ -12,19 +12,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from megtrim.config.device import DeviceConfig
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.errors import InputError
 from megtrim.evidence import bounds
 from megtrim.evidence.bundle import (
     BUNDLE_FILE,
     Bundle,
-    BundleDevice,
     BundleInput,
     BundleScenario,
     ProvenScenario,
     Purpose,
     binding,
     dump_bundle,
+)
+from megtrim.evidence.device import (
+    BundleCoolDown,
+    BundleDevice,
+    BundlePower,
+    BundleSettings,
 )
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.evidence.proofs import newest
@@ -168,6 +174,7 @@ def _devices(context: Context, purpose: Purpose) -> Iterator[BundleDevice]:
                 cpu_class=each.class_,
                 qemu_cpu=cpus[each.class_],
                 runner=True,
+                settings=_settings(each),
             )
     if purpose is Purpose.VERIFY:
         return
@@ -175,6 +182,27 @@ def _devices(context: Context, purpose: Purpose) -> Iterator[BundleDevice]:
         yield BundleDevice(
             name=f"auto-{name}", kind="auto", cpu_class=name, qemu_cpu=cpus[name], runner=False
         )
+
+
+def _settings(device: DeviceConfig) -> BundleSettings:
+    """Return what a runner must know of its device; paths are those of the runner."""
+    power, cool_down = device.power, device.cool_down
+    return BundleSettings(
+        sysroot=str(device.sysroot or ""),
+        serial=device.serial or "",
+        match=tuple(sorted(device.match.items())),
+        host=device.host or "",
+        port=device.port,
+        user=device.user or "",
+        key=str(device.key or ""),
+        known_hosts=str(device.known_hosts or ""),
+        power=None if power is None else BundlePower(hub=power.hub, port=power.port),
+        cool_down=None
+        if cool_down is None
+        else BundleCoolDown(below_c=cool_down.below_c, within_s=cool_down.within_s),
+        governor=device.governor or "",
+        cpus=device.cpus or "",
+    )
 
 
 def _scenario(

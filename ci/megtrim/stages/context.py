@@ -44,6 +44,8 @@ class Context:
     """The keep set is the file that the team committed, and nothing is traced."""
     baseline: Path | None = None
     """Sizes that growth is held against, in place of those that the configuration names."""
+    asked_device: str = ""
+    """What was asked to stand for a class in place of the configured device, or empty."""
     traced: Mapping[str, TracedElsewhere] = field(default_factory=dict)
     """By scenario: traces that were taken elsewhere and are used as they are."""
     make: Callable[[str], Folder | None] | None = None

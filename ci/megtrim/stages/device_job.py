@@ -14,17 +14,21 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.console import Console
-from megtrim.devices import Device
+from megtrim.devices import Device, Seat
+from megtrim.devices.attempts import deliver
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.evidence import bounds
-from megtrim.evidence.bundle import Bundle, BundleDevice, BundleScenario, Purpose
+from megtrim.evidence.bundle import Bundle, BundleScenario, Purpose
+from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import (
     LARGEST_CACHE,
     LARGEST_TRACE,
     MOST_FACTS,
     Evidence,
     EvidenceResult,
+    EvidenceSet,
 )
+from megtrim.loadrun.conditions import Conditions
 from megtrim.loadrun.outcome import ProgramRun
 from megtrim.midout.keepset import read_keep_set
 from megtrim.midout.trace import TraceFailure, TraceProblem
@@ -32,14 +36,14 @@ from megtrim.recipe import Variant
 from megtrim.stages import tracing
 from megtrim.stages.proving import Trial, prove
 from megtrim.stages.runs import RunOrder, RunResult
+from megtrim.stages.taken import take
 from megtrim.store import cannot_write
+from megtrim.verdict.codec import decode
 from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
 
-_CHUNK_BYTES = 1024 * 1024
 _TAIL_LINES = 30
 _GIVEN_UP_AFTER = 2
 """Failures of the device in a row, after which the rest of the job is not tried."""
-_HINT = "the bundle was changed or cut off on its way: run the build job again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +64,8 @@ class DeviceJob:
 class JobResult:
     """What a job brings back."""
 
-    evidence: Evidence
+    evidence: EvidenceSet
+    """One entry for each machine that ran something."""
     files: Mapping[str, bytes]
     """Traces and caches by sha256."""
     lost: int
@@ -72,91 +77,113 @@ def run(job: DeviceJob, open_device: Callable[[], Device], console: Console) -> 
 
     Raises InputError for a bundle that is not whole; everything else is in the evidence.
     """
-    files: dict[str, bytes] = {}
+    worker = _Worker(job=job, console=console)
     try:
         device = open_device()
-        facts = device.facts()
-        identity = DeviceIdentity(name=device.name, kind=device.kind, facts=_cleaned(facts))
     except InfrastructureFailure as failure:
         console.warn(f"{job.asked.name}: {bounds.clean_line(failure.message)}")
-        identity = DeviceIdentity(name=job.asked.name, kind=job.asked.kind, facts={})
-        results = tuple(_lost(each, failure.message) for each in job.scenarios)
+        for scenario in job.scenarios:
+            worker.lose(scenario, failure.message)
     else:
-        worker = _Worker(job=job, device=device, console=console, files=files)
-        results = tuple(worker.results())
-    evidence = Evidence(
-        purpose=job.bundle.purpose,
-        cpu_class=job.asked.cpu_class,
-        device=identity,
-        day=job.today.isoformat(),
-        results=results,
+        worker.work(device)
+    entries = tuple(
+        Evidence(
+            purpose=job.bundle.purpose,
+            cpu_class=job.asked.cpu_class,
+            device=worker.machines[name],
+            day=job.today.isoformat(),
+            results=tuple(results),
+        )
+        for name, results in sorted(worker.found.items())
     )
-    lost = sum(result.status is ScenarioStatus.INFRASTRUCTURE for result in results)
-    return JobResult(evidence=evidence, files=files, lost=lost)
+    return JobResult(evidence=EvidenceSet(entries=entries), files=worker.files, lost=worker.lost)
 
 
 @dataclass(slots=True, kw_only=True)
 class _Worker:
     job: DeviceJob
-    device: Device
     console: Console
-    files: dict[str, bytes]
-    log: str = field(default="", init=False)
+    files: dict[str, bytes] = field(default_factory=dict)
+    machines: dict[str, DeviceIdentity] = field(default_factory=dict)
+    """By name: those that ran something, and the one asked for where none did."""
+    found: dict[str, list[EvidenceResult]] = field(default_factory=dict)
+    """By machine."""
+    lost: int = 0
+    log: str = ""
     """Standard error of the last run."""
+    crash: str = ""
+    """What is known of its crash."""
 
-    def results(self) -> list[EvidenceResult]:
+    def work(self, device: Device) -> None:
         """Run all scenarios; a device that failed twice in a row is not asked again."""
-        found: list[EvidenceResult] = []
         failed = 0
         for scenario in self.job.scenarios:
             if failed >= _GIVEN_UP_AFTER:
-                text = f"not tried: the device failed {failed} times in a row"
-                found.append(_lost(scenario, text))
+                self.lose(scenario, f"not tried: the device failed {failed} times in a row")
                 continue
             self.console.say(f"  run   {scenario.id}")
-            result = self._result(scenario)
-            self.console.say(f"  {result.status}  {scenario.id}: {result.text}")
-            failed = failed + 1 if result.status is ScenarioStatus.INFRASTRUCTURE else 0
-            found.append(result)
-        return found
+            failed = 0 if self._deliver(scenario, device) else failed + 1
 
-    def _result(self, scenario: BundleScenario) -> EvidenceResult:
-        self.log = ""
+    def lose(self, scenario: BundleScenario, why: str, attempts: tuple[str, ...] = ()) -> None:
+        """Note that nothing is known of a scenario."""
+        asked = self.job.asked
+        self.lost += 1
+        self.machines.setdefault(
+            asked.name, DeviceIdentity(name=asked.name, kind=asked.kind, facts={})
+        )
+        self.found.setdefault(asked.name, []).append(_lost(scenario, why, attempts))
+
+    def _deliver(self, scenario: BundleScenario, device: Device) -> bool:
         try:
-            order = self._order(scenario)
-            if self.job.bundle.purpose is Purpose.TRACE:
-                return self._trace(scenario, order)
-            return self._verify(scenario, order)
+            result = deliver(
+                device, lambda seat: self._result(scenario, seat), say=self.console.say
+            )
         except InfrastructureFailure as failure:
             self.console.warn(f"{scenario.id}: {bounds.clean_line(failure.message)}")
-            return _lost(scenario, failure.message)
+            self.lose(scenario, failure.message, failure.attempts)
+            return False
+        self.console.say(f"  {result.status}  {scenario.id}: {result.text}")
+        return True
 
-    def _verify(self, scenario: BundleScenario, order: RunOrder) -> EvidenceResult:
+    def _result(self, scenario: BundleScenario, seat: Seat) -> EvidenceResult:
+        """Run a scenario on one machine, and note what came under that machine's name."""
+        self.log = self.crash = ""
+        if seat.name not in self.machines or not self.machines[seat.name].facts:
+            facts = _cleaned(seat.facts())
+            self.machines[seat.name] = DeviceIdentity(name=seat.name, kind=seat.kind, facts=facts)
+        order = self._order(scenario)
+        traces = self.job.bundle.purpose is Purpose.TRACE
+        run_one = self._trace if traces else self._verify
+        result = run_one(scenario, order, seat)
+        self.found.setdefault(seat.name, []).append(result)
+        return result
+
+    def _verify(self, scenario: BundleScenario, order: RunOrder, seat: Seat) -> EvidenceResult:
         bundle = self.job.bundle
         explained = bundle.program(Variant.PROFILE) is not None
         keep = read_keep_set(self._take(bundle.keep_set or "", "keepset.json"))
         trial = Trial(
             order=order,
             reduced=self._program(Variant.REDUCED),
-            profile=lambda: self._program(Variant.PROFILE) if explained else None,
+            profile=self._program(Variant.PROFILE) if explained else None,
             keep=keep,
             tolerance=bundle.tolerance,
         )
-        ended = prove(trial, self.device, lambda _variant, _seen: None)
+        ended = prove(trial, seat, lambda _variant, _seen: None)
         return _verified(scenario, ended)
 
-    def _trace(self, scenario: BundleScenario, order: RunOrder) -> EvidenceResult:
+    def _trace(self, scenario: BundleScenario, order: RunOrder, seat: Seat) -> EvidenceResult:
         """Search if that is asked for, trace, and keep the files that came."""
         profile = self._program(Variant.PROFILE)
         cache_digest, time_s = None, 0.0
         try:
             if scenario.search:
-                cache, ran = tracing.search(scenario.id, order, self.device, self._note)
+                cache, ran = tracing.search(scenario.id, order, seat, self._note)
                 cache_digest = self._keep(cache, LARGEST_CACHE, "algorithm cache")
                 order = order.with_cache(self._put(cache, f"{cache_digest}.cache"))
                 time_s += ran.wall_s
             order = order.with_program(profile)
-            trace, data, ran = tracing.trace(scenario.id, order, self.device, self._note)
+            trace, data, ran = tracing.trace(scenario.id, order, seat, self._note)
             digest = self._keep(data, LARGEST_TRACE, "trace")
         except (ProductFailure, InputError) as failure:
             # What a program wrote as its trace and is none is the program's fault, too.
@@ -180,11 +207,12 @@ class _Worker:
             text=bounds.clean_line(failure.message),
             time_s=0.0,
             log_tail=bounds.clean_log("\n".join(self.log.splitlines()[-_TAIL_LINES:])),
+            crash=bounds.clean_log(self.crash),
         )
 
     def _note(self, seen: RunResult) -> None:
         run: ProgramRun = seen.run
-        self.log = run.stderr
+        self.log, self.crash = run.stderr, run.crash
 
     def _keep(self, data: bytes, most: int, what: str) -> str:
         if len(data) > most:
@@ -226,35 +254,6 @@ class _Worker:
         return take(self.job.folder, digest, self.job.work / digest / name)
 
 
-def take(folder: Path, digest: str, target: Path) -> Path:
-    """Copy the bundle's file of that sha256 to ``target``; what is there is that file already.
-
-    What is run is the copy, so nothing can change between the check and the use. Raises
-    InputError where the file is none, is a link, or has another digest.
-    """
-    if target.exists():
-        return target
-    source = folder / bounds.FILES / digest
-    if (folder / bounds.FILES).is_symlink() or source.is_symlink() or not source.is_file():
-        msg = f"{source}: found no plain file, expected one of the bundle's"
-        raise InputError(msg, hint=_HINT)
-    partial = target.with_name(f"{target.name}.partial")
-    hasher = hashlib.sha256()
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with source.open("rb") as read, partial.open("xb") as write:
-            while chunk := read.read(_CHUNK_BYTES):
-                hasher.update(chunk)
-                write.write(chunk)
-    except OSError as error:
-        msg = f"{source} cannot be copied: {error.strerror}"
-        raise InfrastructureFailure(msg) from None
-    if hasher.hexdigest() != digest:
-        msg = f"{source}: its sha256 is {hasher.hexdigest()}, expected that of its name"
-        raise InputError(msg, hint=_HINT)
-    return partial.rename(target)
-
-
 def _verified(scenario: BundleScenario, ended: Mapping[str, Any]) -> EvidenceResult:
     rows = ended["outputs"][: bounds.MOST_ITEMS]
     outputs = (OutputResult(**row | {"name": bounds.clean_line(row["name"])}) for row in rows)
@@ -267,16 +266,19 @@ def _verified(scenario: BundleScenario, ended: Mapping[str, Any]) -> EvidenceRes
         outputs=tuple(outputs),
         missing_regions=tuple(ended["missing regions"][: bounds.MOST_ITEMS]),
         log_tail=bounds.clean_log(ended["log tail"]),
+        conditions=decode(Conditions | None, ended["conditions"], "conditions"),
+        crash=bounds.clean_log(ended["crash"]),
     )
 
 
-def _lost(scenario: BundleScenario, text: str) -> EvidenceResult:
+def _lost(scenario: BundleScenario, text: str, attempts: tuple[str, ...] = ()) -> EvidenceResult:
     return EvidenceResult(
         scenario=scenario.id,
         binding=scenario.binding,
         status=ScenarioStatus.INFRASTRUCTURE,
         text=bounds.clean_line(text),
         time_s=0.0,
+        attempts=tuple(bounds.clean_line(each) for each in attempts),
     )
 
 

@@ -25,6 +25,8 @@ class Diagnosis:
     log: str
     missing: tuple[str, ...] = ()
     """Regions, in canonical spelling."""
+    unexplained: bool = False
+    """No profile build was at hand to say more."""
     lacking_operators: tuple[str, ...] = ()
 
 
@@ -65,7 +67,7 @@ def unexplained(reduced: ProgramRun) -> Diagnosis:
     trapped = ending(reduced) is Ending.TRAP
     text = f"{_how(reduced)}; no profile build is at hand to name what it needs: {_HOW_TO_NAME}"
     status = "trap" if trapped else "engine-error"
-    return Diagnosis(status=status, text=text, log=reduced.stderr)
+    return Diagnosis(status=status, text=text, log=reduced.stderr, unexplained=True)
 
 
 def _count(things: Sequence[object], noun: str) -> str:

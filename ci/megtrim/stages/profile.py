@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.config.scenarios import Scenario
+from megtrim.devices import Seat
+from megtrim.devices.attempts import deliver
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.evidence.bundle import DEVICE_LABEL, binding
 from megtrim.evidence.given import TracedElsewhere
@@ -114,8 +116,11 @@ def _take_trace(given: TracedElsewhere, folder: Path) -> dict[str, Any]:
 def _search(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]:
     program = binary(context.done[PLAIN], context.target())
     order = order_for(scenario, context, program, cache=None, search=True)
-    device = context.device(scenario)
-    cache, run = tracing.search(scenario.id, order, device, lambda seen: _write_log(folder, seen))
+
+    def attempt(seat: Seat) -> tuple[bytes, ProgramRun]:
+        return tracing.search(scenario.id, order, seat, lambda seen: _write_log(folder, seen))
+
+    cache, run = deliver(context.device(scenario), attempt, say=context.console.say)
     (folder / CACHE_FILE).write_bytes(cache)
     return {"time_s": run.wall_s}
 
@@ -123,13 +128,16 @@ def _search(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
 def _trace(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]:
     program = binary(context.done[PROFILE], context.target())
     order = order_for(scenario, context, program, cache=cache_of(scenario, context))
-    device = context.device(scenario)
-    trace, data, run = tracing.trace(
-        scenario.id, order, device, lambda seen: _write_log(folder, seen)
-    )
-    (folder / TRACE_FILE).write_bytes(data)
-    told = {"name": device.name, "facts": device.facts()}
-    return _traced(len(trace.regions), trace.sha256, told, run.wall_s)
+
+    def attempt(seat: Seat) -> dict[str, Any]:
+        told = {"name": seat.name, "facts": seat.facts()}
+        trace, data, run = tracing.trace(
+            scenario.id, order, seat, lambda seen: _write_log(folder, seen)
+        )
+        (folder / TRACE_FILE).write_bytes(data)
+        return _traced(len(trace.regions), trace.sha256, told, run.wall_s)
+
+    return deliver(context.device(scenario), attempt, say=context.console.say)
 
 
 def _traced(regions: int, sha256: str, device: dict[str, Any], time_s: float) -> dict[str, Any]:

@@ -1,8 +1,9 @@
-"""The age of a scenario's last proof: a passed verification of the same reduced program."""
+"""A scenario's last proof: when it was last verified, and whether that was the same program."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 
 from megtrim.config.scenarios import all_scenarios
@@ -12,33 +13,56 @@ from megtrim.stages.context import Context, binary_digest
 from megtrim.verdict.model import ScenarioStatus
 
 
-def proof_ages(context: Context) -> dict[str, int | None]:
-    """Return, for each scenario without a result, how many days ago this build passed it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastProof:
+    """The newest verification of a scenario, which passed."""
 
-    None: it never did. Every result of a stage is looked at, so ask once.
+    days: int
+    same: bool
+    """Of this very program, not of an earlier one."""
+
+    def is_expired(self, allowed_s: float) -> bool:
+        """Tell whether it is older than allowed."""
+        return self.days * DAY_S > allowed_s
+
+    def told(self, allowed_s: float) -> str:
+        """Say how old it is: ``last proof 3 days old``."""
+        text = f"last proof {_days(self.days)} old"
+        text += "" if self.same else ", of another program"
+        expired = f", allowed are {_days(int(allowed_s // DAY_S))}"
+        return text + expired * self.is_expired(allowed_s)
+
+
+def last_proofs(context: Context) -> dict[str, LastProof | None]:
+    """Return the last proof of each scenario without a result; None: its last word is none.
+
+    An earlier program's counts as well: code that changes every day would else never be held to
+    a device again. Every result of a stage is looked at, so ask once.
     """
     reduced = context.done.get(REDUCED)
-    if reduced is None:
-        return {}
-    program = binary_digest(reduced, context.target())
+    program = binary_digest(reduced, context.target()) if reduced else ""
     return {
-        each.id: _age(context, each.id, program)
+        each.id: _last(context, each.id, program)
         for each in all_scenarios(context.loaded.config)
         if verify_task(each) not in context.done
     }
 
 
-def expired(ages: Mapping[str, int | None], *, allowed_s: float) -> frozenset[str]:
+def expired(proofs: Mapping[str, LastProof | None], *, allowed_s: float) -> frozenset[str]:
     """Return the scenarios whose last proof is older than allowed."""
     return frozenset(
-        id_ for id_, days in ages.items() if days is not None and days * DAY_S > allowed_s
+        id_ for id_, proof in proofs.items() if proof is not None and proof.is_expired(allowed_s)
     )
 
 
-def _age(context: Context, scenario_id: str, program: str) -> int | None:
+def _last(context: Context, scenario_id: str, program: str) -> LastProof | None:
     last = context.store.previous(Stage.VERIFY, scenario_id)
-    if last is None or last.inputs.get("reduced") != program:
+    if last is None or last.result["status"] != ScenarioStatus.PASS:
         return None
-    if last.result["status"] != ScenarioStatus.PASS:
-        return None
-    return (context.today - date.fromisoformat(last.result["day"])).days
+    days = (context.today - date.fromisoformat(last.result["day"])).days
+    # One of tomorrow, by another clock, is of today.
+    return LastProof(days=max(0, days), same=last.inputs.get("reduced") == program)
+
+
+def _days(days: int) -> str:
+    return "1 day" if days == 1 else f"{days} days"

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from megtrim.devices import Device
+from megtrim.devices import Seat
 from megtrim.errors import InputError
 from megtrim.loadrun.dump import Comparison, compare, parse_dump, refusal
-from megtrim.loadrun.outcome import Ending, ending
+from megtrim.loadrun.outcome import Ending, ProgramRun, ending
 from megtrim.midout.keepset import KeepSet
 from megtrim.recipe import Variant
 from megtrim.stages.diagnosis import Diagnosis, explain, unexplained
 from megtrim.stages.runs import RunOrder, RunResult, run_on
+from megtrim.verdict.codec import encode
 
 _TAIL_LINES = 30
 
@@ -34,52 +35,58 @@ class Trial:
     order: RunOrder
     """Of the plain program."""
     reduced: Path
-    profile: Callable[[], Path | None]
-    """Gives the profile program, which is needed only after a bad end; None: not to be had."""
+    profile: Path | None
+    """Explains a bad end; None: it is not at hand."""
     keep: KeepSet
     tolerance: float
 
 
-def prove(trial: Trial, device: Device, note: Note) -> dict[str, Any]:
-    """Return how it ended: status, text, outputs, missing regions, the end of the log.
+def prove(trial: Trial, seat: Seat, note: Note) -> dict[str, Any]:
+    """Return how it ended: status, text, outputs, missing regions, the end of the log, its crash.
 
     A product failure is a result. Raises what the device raises.
     """
-    plain = run_on(device, trial.order)
+    plain = run_on(seat, trial.order)
     note(Variant.PLAIN, plain)
     if ending(plain.run) is not Ending.PASSED:
         text = f"the plain build ended with {plain.run.rc} ({ending(plain.run)})"
         found = Diagnosis(status="engine-error", text=text, log=plain.run.stderr)
         return _failed(found, plain)
-    reduced = run_on(device, trial.order.with_program(trial.reduced))
+    reduced = run_on(seat, trial.order.with_program(trial.reduced))
     note(Variant.REDUCED, reduced)
     if ending(reduced.run) is not Ending.PASSED:
-        return _failed(_diagnose(trial, device, reduced, note), reduced)
+        return _failed(_diagnose(trial, seat, reduced, note), reduced)
     return {
-        "time_s": reduced.run.wall_s,
+        **_around(reduced.run),
         "missing regions": [],
+        "unexplained": False,
         "log tail": "",
         **compared(plain, reduced, trial.tolerance),
     }
 
 
-def _diagnose(trial: Trial, device: Device, reduced: RunResult, note: Note) -> Diagnosis:
-    program = trial.profile()
-    if program is None:
+def _diagnose(trial: Trial, seat: Seat, reduced: RunResult, note: Note) -> Diagnosis:
+    if trial.profile is None:
         return unexplained(reduced.run)
-    profile = run_on(device, trial.order.with_program(program))
+    profile = run_on(seat, trial.order.with_program(trial.profile))
     note(Variant.PROFILE, profile)
     return explain(reduced.run, profile, trial.keep)
+
+
+def _around(run: ProgramRun) -> dict[str, Any]:
+    """Return a run's time, what it was taken under, and what is known of its crash."""
+    return {"time_s": run.wall_s, "conditions": encode(run.conditions), "crash": run.crash}
 
 
 def _failed(diagnosis: Diagnosis, last: RunResult) -> dict[str, Any]:
     tail = "\n".join(diagnosis.log.splitlines()[-_TAIL_LINES:])
     return {
-        "time_s": last.run.wall_s,
+        **_around(last.run),
         "outputs": [],
         "status": diagnosis.status,
         "text": diagnosis.text,
         "missing regions": list(diagnosis.missing),
+        "unexplained": diagnosis.unexplained,
         "log tail": tail,
         "exit code": 1,
     }

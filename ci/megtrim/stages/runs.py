@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from megtrim.devices import Device
+from megtrim.devices import Seat
 from megtrim.loadrun.arguments import Invocation, compose
 from megtrim.loadrun.outcome import ProgramRun
 
@@ -54,9 +54,9 @@ class RunResult:
     """Dumped output files, by name."""
 
 
-def run_on(device: Device, order: RunOrder) -> RunResult:
-    """Run it in a fresh directory of the device."""
-    with device.open() as directory:
+def run_on(seat: Seat, order: RunOrder) -> RunResult:
+    """Run it in a fresh directory of the machine."""
+    with seat.open() as directory:
         program = order.program.name
         directory.put(order.program, program)
         directory.put(order.model, MODEL)

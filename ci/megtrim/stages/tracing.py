@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from megtrim.devices import Device
+from megtrim.devices import Seat
 from megtrim.errors import ProductFailure
 from megtrim.loadrun.logs import error_message
 from megtrim.loadrun.outcome import Ending, ProgramRun, ending
@@ -21,12 +21,12 @@ Note = Callable[[RunResult], None]
 """Called with each run that was made, before it is judged."""
 
 
-def search(scenario: str, order: RunOrder, device: Device, note: Note) -> tuple[bytes, ProgramRun]:
+def search(scenario: str, order: RunOrder, seat: Seat, note: Note) -> tuple[bytes, ProgramRun]:
     """Return the algorithm cache that the plain build's search left.
 
     Raises ProductFailure where the run fails or leaves none.
     """
-    found = runs.run_on(device, order)
+    found = runs.run_on(seat, order)
     note(found)
     _expect_success(scenario, found.run, Variant.PLAIN)
     if not found.cache:
@@ -36,13 +36,13 @@ def search(scenario: str, order: RunOrder, device: Device, note: Note) -> tuple[
 
 
 def trace(
-    scenario: str, order: RunOrder, device: Device, note: Note
+    scenario: str, order: RunOrder, seat: Seat, note: Note
 ) -> tuple[Trace, bytes, ProgramRun]:
     """Return the trace of a run of the profile build, parsed and as it was written.
 
     Raises ProductFailure where the run fails, TraceFailure where the trace cannot be used.
     """
-    found = runs.run_on(device, order)
+    found = runs.run_on(seat, order)
     note(found)
     _expect_success(scenario, found.run, Variant.PROFILE)
     promised = promised_items(found.run.stderr)

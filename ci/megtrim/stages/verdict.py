@@ -14,6 +14,7 @@ from typing import Any
 
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.errors import InfrastructureFailure, MegtrimError
+from megtrim.loadrun.conditions import Conditions
 from megtrim.midout.trace import TraceFailure
 from megtrim.plan.graph import (
     HEADER,
@@ -28,8 +29,9 @@ from megtrim.plan.graph import (
 from megtrim.stages.context import Context
 from megtrim.stages.files import VERDICT_FILE
 from megtrim.stages.kept import operators_use, regions_use, traced_regions
-from megtrim.stages.proofs import expired, proof_ages
+from megtrim.stages.proofs import LastProof, expired, last_proofs
 from megtrim.stages.weighed import artifact_sizes, baseline_text, budget_rows
+from megtrim.verdict.codec import decode
 from megtrim.verdict.join import Facts, exit_code, join
 from megtrim.verdict.model import (
     Check,
@@ -62,16 +64,19 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
         "commit": identity.commit,
         "dirty": " ".join(identity.dirty),
         "keep set": "committed" if context.committed else "traced",
+        "device asked for": context.asked_device,
     }
     for wanted in task.wants:
         if wanted in context.done:
             named[wanted] = context.done[wanted].key
         elif wanted in context.failed:
             failure = context.failed[wanted]
-            named[wanted] = hashlib.sha256(f"{failure.exit_code} {failure}".encode()).hexdigest()
+            attempts = getattr(failure, "attempts", ())
+            told = "\n".join((f"{failure.exit_code} {failure}", *attempts))
+            named[wanted] = hashlib.sha256(told.encode()).hexdigest()
         else:
             named[wanted] = "not reached"
-    if any(days is not None for days in proof_ages(context).values()):
+    if any(proof is not None for proof in last_proofs(context).values()):
         named["today"] = context.today.isoformat()  # the age of a proof enters
     return named
 
@@ -80,7 +85,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     """Join, write ``verdict.json``, say what the exit status is."""
     config = context.loaded.config
     identity, toolchain = context.engine.identity(), context.toolchain
-    proofs = proof_ages(context)
+    proofs = last_proofs(context)
     traced = traced_regions(context)
     scenarios = tuple(
         _scenario(each, context, traced.get(each.id, 0), proofs.get(each.id))
@@ -103,10 +108,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
             toolchain=ToolchainIdentity(
                 kind=toolchain.kind, target=toolchain.target, version=toolchain.version
             ),
-            devices=tuple(
-                DeviceIdentity(name=device.name, kind=device.kind, facts=device.facts())
-                for _, device in sorted(context.devices.items())
-            ),
+            devices=_devices(context),
             trim=TrimChoice(
                 level=config.trim.level,
                 layout=config.trim.layout,
@@ -128,12 +130,28 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     return {"verdict": verdict.verdict, "exit code": exit_code(verdict)}
 
 
+def _devices(context: Context) -> tuple[DeviceIdentity, ...]:
+    """Return the machines that ran something, and for a class without any what stands for it."""
+    found: dict[str, DeviceIdentity] = {}
+    for each in all_scenarios(context.loaded.config):
+        device = context.devices.get(each.cpu_class.name)
+        done = context.done.get(verify_task(each))
+        if done is not None:
+            told = DeviceIdentity(**done.result["device"])
+        elif device is not None:
+            told = DeviceIdentity(name=device.name, kind=device.kind, facts=device.facts())
+        else:
+            continue
+        found.setdefault(told.name, told)
+    return tuple(found[name] for name in sorted(found))
+
+
 def _scenario(
-    each: Scenario, context: Context, regions: int, proof_days: int | None
+    each: Scenario, context: Context, regions: int, proof: LastProof | None
 ) -> ScenarioResult:
     task = verify_task(each)
     if task not in context.done:
-        return _unverified(each, context, regions, proof_days)
+        return _unverified(each, context, regions, proof)
     result = context.done[task].result
     return ScenarioResult(
         id=each.id,
@@ -149,12 +167,14 @@ def _scenario(
         outputs=tuple(OutputResult(**row) for row in result["outputs"]),
         missing_regions=tuple(result["missing regions"]),
         log_tail=result["log tail"],
+        conditions=decode(Conditions | None, result["conditions"], "conditions"),
+        crash=result["crash"],
         reproduce=_reproduce(each, context),
     )
 
 
 def _unverified(
-    each: Scenario, context: Context, regions: int, proof_days: int | None
+    each: Scenario, context: Context, regions: int, proof: LastProof | None
 ) -> ScenarioResult:
     """Say why a scenario has no result: what failed before it could be verified."""
     failure = next((context.failed[task] for task in _before(each) if task in context.failed), None)
@@ -162,6 +182,7 @@ def _unverified(
     status = _status(failure, each, context)
     # A probe runs the model as it is now: it shows nothing of a trace that does not fit it.
     by_trace = status is ScenarioStatus.TRACE
+    unknown = status in (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED)
     return ScenarioResult(
         id=each.id,
         model=each.model.name,
@@ -172,16 +193,18 @@ def _unverified(
         status=status,
         regions=regions,
         time_s=0.0,
-        text=_why(failure, None if by_trace else proof_days),
+        text=_why(failure, proof if unknown else None, context),
         log_tail=str(failure) if failure else "",
+        attempts=failure.attempts if isinstance(failure, InfrastructureFailure) else (),
         reproduce=_verify_command(context) if by_trace else _reproduce(each, context),
     )
 
 
-def _why(failure: MegtrimError | None, proof_days: int | None) -> str:
+def _why(failure: MegtrimError | None, proof: LastProof | None, context: Context) -> str:
     why = failure.message.splitlines()[0] if failure else "a stage before it did not succeed"
-    age = f"; last proof {proof_days} days old" if proof_days is not None else ""
-    return f"{why}{age}"
+    if proof is None:
+        return why
+    return f"unverified, {proof.told(context.loaded.config.verify.max_age_s)}: {why}"
 
 
 def _before(each: Scenario) -> tuple[str, ...]:
@@ -244,7 +267,8 @@ def _reproduce(each: Scenario, context: Context) -> str:
 def _verify_command(context: Context, *words: str) -> str:
     """Return a command for a shell: its words are a stranger's, and people paste it."""
     mode = ("--committed",) * context.committed
-    command = ("megtrim", "verify", "--config", context.loaded.path.name, *mode, *words)
+    device = ("--device", context.asked_device) if context.asked_device else ()
+    command = ("megtrim", "verify", "--config", context.loaded.path.name, *mode, *device, *words)
     return shlex.join(command)
 
 

@@ -8,10 +8,14 @@ is missing it is no trimming fault but an engine error, told in the profile buil
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from megtrim.config.scenarios import Scenario
+from megtrim.devices import Seat
+from megtrim.devices.attempts import deliver
 from megtrim.evidence.bundle import binding
 from megtrim.midout.keepset import read_keep_set
 from megtrim.plan.graph import HEADER, PLAIN, PROFILE, REDUCED, Task, search_task
@@ -21,6 +25,11 @@ from megtrim.stages.files import CACHE_FILE, KEEP_SET_FILE
 from megtrim.stages.proving import Trial, prove
 from megtrim.stages.runs import RunResult
 from megtrim.stages.scenarios import cache_of, expect_as_traced, order_for, scenario_of
+from megtrim.store import Folder
+
+
+_FORM = "2"
+"""Changes with what a result says, so that one of another form is made anew."""
 
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
@@ -28,7 +37,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
 
     The profile build is none of them: it explains a bad end, it does not change one.
     """
-    return named_inputs(scenario_of(task), context)
+    return named_inputs(scenario_of(task), context) | {"form of the result": _FORM}
 
 
 def named_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
@@ -50,12 +59,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     scenario = scenario_of(task)
     keep = read_keep_set(context.done[HEADER].file(KEEP_SET_FILE))
     expect_as_traced(scenario, context, keep)
-    device = context.device(scenario)
     target = context.target()
-
-    def profile() -> Path | None:
-        made = context.obtain(PROFILE)
-        return binary(made, target) if made else None
 
     def note(variant: Variant, seen: RunResult) -> None:
         _keep(folder, variant, seen)
@@ -68,24 +72,39 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
             cache=cache_of(scenario, context),
         ),
         reduced=binary(context.done[REDUCED], target),
-        profile=profile,
+        profile=_profile(context.done.get(PROFILE), context),
         keep=keep,
         tolerance=context.loaded.config.verify.tolerance,
     )
-    ended = prove(trial, device, note)
+
+    def tried(trial: Trial) -> dict[str, Any]:
+        def attempt(seat: Seat) -> dict[str, Any]:
+            told = {"name": seat.name, "kind": seat.kind, "facts": seat.facts()}
+            return {"device": told, **prove(trial, seat, note)}
+
+        return deliver(context.device(scenario), attempt, say=context.console.say)
+
+    ended = tried(trial)
+    if ended["unexplained"] and (profile := _profile(context.obtain(PROFILE), context)):
+        # Made while no phone waits for a compiler; then all of it is run anew on one machine.
+        ended = tried(replace(trial, profile=profile))
     return {
         "scenario": scenario.id,
-        "binding": binding(inputs(task, context)),
-        "device": {"name": device.name, "kind": device.kind, "facts": device.facts()},
+        "binding": binding(named_inputs(scenario, context)),
         "day": context.today.isoformat(),
         **ended,
     }
+
+
+def _profile(made: Folder | None, context: Context) -> Path | None:
+    return binary(made, context.target()) if made else None
 
 
 def _keep(folder: Path, variant: Variant, seen: RunResult) -> None:
     log = f"{seen.run.stdout}{seen.run.stderr}exit status {seen.run.rc}\n"
     (folder / f"{variant}.log").write_text(log, encoding="utf-8")
     outputs = folder / variant
+    shutil.rmtree(outputs, ignore_errors=True)  # of an attempt whose machine failed
     outputs.mkdir()
     for output, data in seen.outputs.items():
         (outputs / output).write_bytes(data)

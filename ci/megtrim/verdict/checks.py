@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal, assert_never
 
 from megtrim.config.units import format_bytes, format_growth
+from megtrim.loadrun.conditions import Conditions
 from megtrim.verdict.kinds import BudgetStatus, CheckKind, CheckStatus, ScenarioStatus
 from megtrim.verdict.model import (
     BudgetRow,
@@ -60,7 +61,7 @@ def scenario_checks(
 
     if scenario.status is ScenarioStatus.PASS:
         return (
-            check(CheckKind.TRAP, CheckStatus.PASS, _NO_TRAP),
+            check(CheckKind.TRAP, CheckStatus.PASS, with_note(_NO_TRAP, scenario.conditions)),
             check(CheckKind.PARITY, CheckStatus.PASS, scenario.text),
         )
     kind, status = _ending(scenario.status, expired=expired)
@@ -104,10 +105,18 @@ def _ending(
             assert_never(status)
 
 
+def with_note(text: str, conditions: Conditions | None) -> str:
+    """Return what was seen of a run, and why its time does not count where it does not."""
+    note = conditions.note if conditions else ""
+    return f"{text}; {note}" if note else text
+
+
 def detail(scenario: ScenarioResult) -> str:
     """Return all that is known of how a scenario ended, in lines."""
     arguments = " ".join(scenario.arguments) or "none"
     lines = [f"model: {scenario.model}", f"arguments: {arguments}", f"device: {scenario.device}"]
+    if scenario.attempts:
+        lines += ["attempts:", *(f"  {attempt}" for attempt in scenario.attempts)]
     if scenario.missing_regions:
         lines.append(f"regions that are needed and were not kept: {len(scenario.missing_regions)}")
         lines += [f"  {region}" for region in scenario.missing_regions]
@@ -116,6 +125,11 @@ def detail(scenario: ScenarioResult) -> str:
         largest = output.largest_difference
         shown = "not comparable" if largest is None else f"largest difference {largest:g}"
         lines.append(f"output {output.name}: {output.size_bytes} bytes, {shown}")
+    if scenario.conditions is not None:
+        measured = (*scenario.conditions.lines(), scenario.conditions.note)
+        lines += ["measured before and after:", *(f"  {line}" for line in measured if line)]
+    if scenario.crash.strip():
+        lines += ["crash:", *(f"  {line}" for line in scenario.crash.splitlines())]
     if scenario.log_tail.strip():
         lines += ["end of the log:", scenario.log_tail.rstrip("\n")]
     return "\n".join(lines)

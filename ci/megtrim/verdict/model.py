@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from megtrim.loadrun.conditions import Conditions
 from megtrim.verdict.document import dump, load
 from megtrim.verdict.kinds import (
     BudgetStatus,
@@ -213,6 +214,12 @@ class ScenarioResult:
     outputs: tuple[OutputResult, ...] = ()
     missing_regions: tuple[str, ...] = ()
     log_tail: str = ""
+    conditions: Conditions | None = None
+    """What its time was taken under; None: the device does not measure that."""
+    crash: str = ""
+    """What the device knows of a run that a signal ended: lines, or empty."""
+    attempts: tuple[str, ...] = ()
+    """One line for each machine that failed, where nothing is known in the end."""
     reproduce: str = ""
 
 

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+import os
 import platform
 import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from megtrim.cli import final
+from megtrim.devices import DeviceOrder
+from megtrim.devices.local import Local
 from megtrim.errors import InfrastructureFailure
 from megtrim.evidence.bundle import Bundle, Purpose, dump_bundle
+from megtrim.evidence.device import BundleDevice, BundleSettings
 from megtrim.evidence.ending import EarlyEnding, dump_ending
 from megtrim.evidence.evidence import (
     Evidence,
     EvidenceSet,
-    dump_evidence,
     dump_set,
-    parse_evidence,
     parse_set,
 )
 from megtrim.midout.keepset import dump_keep_set
+from megtrim.process import Processes
 from megtrim.report.comment import Links
 from megtrim.verdict.model import ScenarioStatus, parse_verdict, to_json
 from unit.cli.support import Shell
@@ -36,6 +42,7 @@ from unit.evidence.support import (
     result,
     scenario,
     write_evidence,
+    written,
 )
 from unit.stages.support import keep_set
 from unit.verdict.examples import failing, passing, unverified
@@ -84,7 +91,8 @@ class Job:
 
     def evidence(self) -> Evidence:
         text = (self.shell.folder / "out" / "evidence.json").read_text("utf-8")
-        return parse_evidence(text, source="x")
+        (entry,) = parse_set(text, source="x").entries
+        return entry
 
 
 @pytest.fixture
@@ -114,7 +122,7 @@ def test_a_job_runs_what_the_owner_of_the_host_allows(job: Job, allowed: None) -
     assert sorted(path.name for path in (job.shell.folder / "out").iterdir()) == ["evidence.json"]
 
 
-@pytest.mark.parametrize("kind", ["local", "qemu", "auto"])
+@pytest.mark.parametrize("kind", ["local", "qemu", "auto", "virtual-phone"])
 @pytest.mark.parametrize("value", ["", "no", "1", "YES"])
 def test_a_host_runs_nothing_unless_it_is_allowed(
     job: Job, monkeypatch: pytest.MonkeyPatch, kind: str, value: str
@@ -195,6 +203,102 @@ def test_a_kind_that_nobody_knows_is_refused(job: Job) -> None:
 
     assert answer.status == 2
     assert "this megtrim knows no kind 'telepathy'" in answer.err
+
+
+class Pool:
+    """Machines that are given out in turn; those named ``dead`` fail."""
+
+    kind = "adb"
+    retries = 2
+
+    def __init__(self, orders: Sequence[DeviceOrder]) -> None:
+        self.name = orders[0].name
+        self.orders = orders
+        self._turn = itertools.cycle(orders)
+
+    @contextmanager
+    def reserve(self) -> Iterator[Local]:
+        order = next(self._turn)
+        if order.name.startswith("dead"):
+            msg = "link lost while pushing model.mge"
+            raise InfrastructureFailure(msg)
+        yield Local(order.name, Processes({"PATH": os.environ["PATH"]}), order.scratch)
+
+
+@pytest.fixture
+def pools(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Pool]]:
+    """Take every pool that a job makes, by its kind."""
+    made: list[tuple[str, Pool]] = []
+
+    def make(kind: str, orders: Sequence[DeviceOrder], *, native: str) -> Pool:
+        made.append((kind, Pool(orders)))
+        return made[-1][1]
+
+    monkeypatch.setattr("megtrim.cli.device_job.make", make)
+    return made
+
+
+def phone(name: str, **changes: Any) -> BundleDevice:
+    settings = BundleSettings(serial=name)
+    return device(**{"name": name, "kind": "adb", "settings": settings, **changes})
+
+
+def test_phones_of_a_class_are_a_pool(job: Job, pools: list[tuple[str, Pool]]) -> None:
+    """A dead phone's job goes to another, and the evidence bears the one that ran it."""
+    job.write(devices=(phone("dead-1"), phone("pixel-7"), phone("away", runner=False)))
+
+    answer = job()
+
+    assert answer.status == 0
+    [(kind, pool)] = pools
+    assert kind == "adb"
+    assert [(order.name, order.settings.serial) for order in pool.orders] == [
+        ("dead-1", "dead-1"),
+        ("pixel-7", "pixel-7"),
+    ]
+    assert job.evidence().device.name == "pixel-7"
+    assert job.evidence().results[0].text == "the plain build ended with 133 (trap)"
+    assert "device     dead-1 (adb) for class any\n" in answer.err
+    assert "device     pixel-7 (adb) for class any\n" in answer.err
+
+
+def test_a_pool_is_of_one_kind(job: Job, pools: list[tuple[str, Pool]]) -> None:
+    """That of the first device of the class."""
+    board = device(name="board", kind="ssh", settings=BundleSettings(host="b"))
+    job.write(devices=(phone("a", cpu_class="other"), board, phone("pixel-7")))
+    job()
+
+    [(kind, pool)] = pools
+    assert (kind, [order.name for order in pool.orders]) == ("ssh", ["board"])
+
+
+def test_what_every_phone_failed_at_is_told(job: Job, pools: list[tuple[str, Pool]]) -> None:
+    """All attempts, under the name of the first."""
+    job.write(devices=(phone("dead-1"), phone("dead-2")))
+    answer = job()
+
+    assert answer.status == 0
+    assert job.evidence().device.name == "dead-1"
+    (found,) = job.evidence().results
+    assert found.status is ScenarioStatus.INFRASTRUCTURE
+    assert len(found.attempts) == 3
+    assert all("link lost while pushing model.mge" in attempt for attempt in found.attempts)
+
+
+def test_the_way_to_a_phone_has_its_own_environment(
+    job: Job, pools: list[tuple[str, Pool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Adb and ssh need a home; no token of the job is among what is passed on."""
+    monkeypatch.setenv(SECRET, "ghp_x")
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("MEGTRIM_ADB", "/opt/adb")
+    job.write(devices=(phone("pixel-7"),))
+    job()
+
+    [(_, pool)] = pools
+    env = pool.orders[0].processes.env
+    assert (env["HOME"], env["MEGTRIM_ADB"]) == ("/home/me", "/opt/adb")
+    assert SECRET not in env
 
 
 def test_a_part_of_the_scenarios(job: Job, allowed: None) -> None:
@@ -327,7 +431,7 @@ def test_a_report_has_all_its_forms(final_: Final) -> None:
     final_.verdict(to_json(passing()))
     final_.bundle()
     (final_.results / "sizes.json").write_text("sizes", encoding="utf-8")
-    write_evidence(final_.shell.folder / "evidence" / "a", dump_evidence(evidence()))
+    write_evidence(final_.shell.folder / "evidence" / "a", written(evidence()))
     answer = final_("--evidence", "evidence", "--run-url", "https://ci.example/1")
 
     assert answer.status == 0
@@ -398,7 +502,7 @@ def test_evidence_that_cannot_be_used_is_a_warning(final_: Final) -> None:
         "evidence that cannot be used: evidence/a/evidence.json:1: found no JSON here"
     )
     assert verdict.verdict == "unverified"
-    write_evidence(final_.shell.folder / "evidence" / "b", dump_evidence(evidence()))
+    write_evidence(final_.shell.folder / "evidence" / "b", written(evidence()))
     final_("--evidence", "evidence")
     assert final_.checks()[f"device:{SCENARIO}"].startswith("pixel-6: outputs equal")
 
@@ -554,7 +658,7 @@ def test_a_trace_job_is_no_verification(final_: Final) -> None:
     final_.verdict(to_json(passing()))
     final_.bundle()
     traced = evidence(result(trace="a" * 64), purpose=Purpose.TRACE)
-    write_evidence(final_.shell.folder / "evidence" / "a", dump_evidence(traced))
+    write_evidence(final_.shell.folder / "evidence" / "a", written(traced))
     final_("--evidence", "evidence")
 
     assert final_.checks()[f"device:{SCENARIO}"].endswith("brought no result of it")

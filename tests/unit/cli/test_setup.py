@@ -1,64 +1,13 @@
-"""From options to a context: which device stands for a class, and what committed mode refuses."""
+"""From options to a context: what committed mode refuses, and what devices do not take."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 
-from megtrim import devices
 from megtrim.cli import setup
-from megtrim.config.load import load_config
-from megtrim.devices import DeviceOrder
-from megtrim.process import Processes
 from unit.cli.support import Shell
-
-RUNNERS = """\
-version: 1
-engine: {kind: sample}
-classes:
-- {name: a53, qemu_cpu: cortex-a53}
-- {name: a76, qemu_cpu: cortex-a76}
-- {name: none, qemu_cpu: max}
-devices:
-- {name: phone, kind: local, class: a53, runner: true}
-- {name: other, kind: local, class: a53, runner: true, sysroot: roots}
-- {name: tablet, kind: local, class: a76, runner: true}
-- {name: desk, kind: qemu, class: a76, sysroot: roots}
-- {name: second, kind: qemu, class: a76}
-models:
-- {name: m, file: m.mge, scenarios: [{name: s}]}
-"""
-
-
-def test_what_hangs_on_a_runner_is_never_used_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A class of runners has an automatic device; one with another device has that."""
-    made: dict[str, tuple[str, DeviceOrder]] = {}
-
-    def make(kind: str, order: DeviceOrder, *, native: str) -> str:
-        made[order.name] = kind, order
-        return order.name
-
-    monkeypatch.setattr(devices, "make", make)
-    (tmp_path / "m.mge").write_bytes(b"model")
-    (tmp_path / "megtrim.yaml").write_text(RUNNERS, encoding="utf-8")
-    loaded = load_config(tmp_path / "megtrim.yaml")
-    toolchain = cast(Any, SimpleNamespace(machine="aarch64", sysroot=Path("/its/own")))
-
-    found: Any = setup._devices(loaded, toolchain, Processes(os.environ), tmp_path / "out")
-
-    assert dict(found) == {"a76": "desk", "a53": "auto-a53"}
-    assert set(made) == {"auto-a53", "desk"}
-    kind, order = made["auto-a53"]
-    assert (kind, order.qemu_cpu, order.sysroot) == ("auto", "cortex-a53", Path("/its/own"))
-    kind, order = made["desk"]
-    assert (kind, order.qemu_cpu, order.sysroot) == ("qemu", "cortex-a76", tmp_path / "roots")
-
 
 CONFIG = """\
 version: 1

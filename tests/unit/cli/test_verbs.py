@@ -32,7 +32,8 @@ def test_doctor_says_what_is_there(shell: Shell) -> None:
     findings = json.loads(data.out)
     assert [each["what"] for each in findings] == [
         *("python", "cmake", "ninja", "toolchain zig", "toolchain clang-linux-arm64"),
-        *("toolchain host", "device qemu", "git", "ccache"),
+        *("toolchain host", "device qemu", "device adb", "device ssh", "device virtual-phone"),
+        *("git", "ccache"),
     ]
     assert text.out.splitlines() == [
         f"{'ok     ' if each['there'] else 'missing'} {each['what']}: {each['text']}"
@@ -56,6 +57,9 @@ def test_doctor_says_how_to_get_what_is_missing(
         "missing toolchain clang-linux-arm64": "apt-get install clang-14",
         "missing toolchain host": "apt-get install g++",
         "missing device qemu": "apt-get install qemu-user-static",
+        "missing device adb": "apt-get install adb",
+        "missing device ssh": "apt-get install openssh-client",
+        "missing device virtual-phone": "apt-get install",
         "missing git": "apt-get install git",
         "missing ccache": "apt-get install ccache",
     }

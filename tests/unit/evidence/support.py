@@ -9,13 +9,13 @@ from typing import Any
 
 from megtrim.evidence.bundle import (
     Bundle,
-    BundleDevice,
     BundleInput,
     BundleScenario,
     ProvenScenario,
     Purpose,
 )
-from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
+from megtrim.evidence.device import BundleDevice
+from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet, dump_set
 from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 
 SCENARIO = "resnet18-s/default@any"
@@ -96,6 +96,11 @@ def evidence(*results: EvidenceResult, **changes: Any) -> Evidence:
 
 def proofs(*entries: Evidence) -> EvidenceSet:
     return EvidenceSet(entries=entries)
+
+
+def written(*entries: Evidence) -> str:
+    """Return the evidence.json of a job."""
+    return dump_set(proofs(*entries))
 
 
 def changed(text: str, change: Change) -> str:

@@ -13,15 +13,14 @@ from megtrim.evidence import bounds
 from megtrim.evidence.bundle import Purpose
 from megtrim.evidence.evidence import (
     EvidenceSet,
-    dump_evidence,
     dump_set,
     load_file,
-    parse_evidence,
     parse_set,
     read_evidence,
     read_folders,
     read_set,
 )
+from megtrim.loadrun.conditions import Conditions, Reading
 from megtrim.verdict.model import OutputResult, ScenarioStatus
 from unit.evidence.support import (
     HOSTILE_DIGESTS,
@@ -32,6 +31,7 @@ from unit.evidence.support import (
     put,
     result,
     write_evidence,
+    written,
 )
 
 FULL = evidence(
@@ -40,25 +40,29 @@ FULL = evidence(
         outputs=(OutputResult(name="o", size_bytes=4, equal=False, largest_difference=None),),
         missing_regions=("kern<1>",),
         log_tail="Trace/breakpoint trap\n\tcore dumped",
+        conditions=Conditions(before=Reading(cpu_c=-3.5), after=Reading(thermal_status=1)),
+        crash="ended by signal 5 (SIGTRAP)\n\t#00 pc 0",
     )
 )
-TEXT = dump_evidence(FULL)
-RESULT = ("results", 0)
+TEXT = written(FULL)
+HINT = "run the device job again; megtrim evidence run writes it"
+ENTRY = ("entries", 0)
+RESULT = (*ENTRY, "results", 0)
+AFTER = (*RESULT, "conditions", "after")
 
 
 def refused(text: str) -> str:
     """Return what is said of a text that is no evidence."""
     with pytest.raises(InputError) as caught:
-        parse_evidence(text, source="evidence.json")
-    assert caught.value.hint == "run the device job again; megtrim evidence run writes it"
+        parse_set(text, source="evidence.json", hint=HINT)
+    assert caught.value.hint == HINT
     return caught.value.message
 
 
 def test_evidence_comes_back_as_it_went() -> None:
-    """Of one job, and as the set that lies beside a baseline."""
+    """That of a job, and the set that lies beside a baseline."""
     several = EvidenceSet(entries=(FULL, evidence()))
 
-    assert parse_evidence(TEXT, source="x") == FULL
     assert parse_set(dump_set(several), source="x") == several
     assert parse_set(dump_set(EvidenceSet(entries=())), source="x").entries == ()
     assert dump_set(EvidenceSet(entries=())) == '{\n "version": 1,\n "entries": []\n}\n'
@@ -68,7 +72,7 @@ def test_evidence_comes_back_as_it_went() -> None:
 @pytest.mark.parametrize("path", [("class",), ("device", "name"), ("device", "kind")])
 def test_names_are_names(path: tuple[str, ...], name: str) -> None:
     """They are shown, and compared with the bundle's."""
-    said = refused(changed(TEXT, put(*path, value=name)))
+    said = refused(changed(TEXT, put(*ENTRY, *path, value=name)))
 
     assert said.endswith("expected a name of letters, digits, '.', '_' and '-'")
 
@@ -90,9 +94,10 @@ def test_a_line_is_a_line(path: tuple[str | int, ...], text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a\x1b[31m", "a\x00", "a\rb", "x" * 65_537])
-def test_a_log_has_no_escape_sequences(text: str) -> None:
+@pytest.mark.parametrize("key", ["log_tail", "crash"])
+def test_a_log_has_no_escape_sequences(key: str, text: str) -> None:
     """Line ends and tabs may stand in it."""
-    said = refused(changed(TEXT, put(*RESULT, "log_tail", value=text)))
+    said = refused(changed(TEXT, put(*RESULT, key, value=text)))
 
     assert said.endswith("expected at most 65536 characters, none a control character")
 
@@ -100,10 +105,13 @@ def test_a_log_has_no_escape_sequences(text: str) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (put("day", value="31.1.2027"), "found '31.1.2027', expected a date such as 2027-01-31"),
-        (put("day", value="20270131"), "expected a date such as 2027-01-31"),
-        (put("day", value="2027-02-30"), "expected a date such as 2027-01-31"),
-        (put("purpose", value="x"), "expected one of verify, trace"),
+        (
+            put(*ENTRY, "day", value="31.1.2027"),
+            "found '31.1.2027', expected a date",
+        ),
+        (put(*ENTRY, "day", value="20270131"), "expected a date such as 2027-01-31"),
+        (put(*ENTRY, "day", value="2027-02-30"), "expected a date such as 2027-01-31"),
+        (put(*ENTRY, "purpose", value="x"), "expected one of verify, trace"),
         (put(*RESULT, "status", value="good"), "expected one of pass, trap"),
         (put(*RESULT, "scenario", value="m/s@big"), "expected MODEL/SCENARIO@any"),
         (put(*RESULT, "scenario", value="../s@any"), "expected MODEL/SCENARIO@any"),
@@ -111,10 +119,19 @@ def test_a_log_has_no_escape_sequences(text: str) -> None:
         (put(*RESULT, "missing_regions", 0, value="kern< 1 >"), "in its canonical spelling"),
         (put(*RESULT, "missing_regions", 0, value='"; system("id");'), "canonical spelling"),
         (put(*RESULT, "missing_regions", value=["kern<1>"] * 10_001), "10001, expected at most"),
-        (put("device", "facts", value={"a": "\x1b"}), "device: facts: a: found"),
-        (put("device", "facts", value={"\x1b": "a"}), "device: facts: found"),
-        (put("device", "facts", value={str(n): "" for n in range(101)}), "101, expected at most"),
-        (put("results", value=[{}] * 2), "results[0]: found no key"),
+        (put(*ENTRY, "device", "facts", value={"a": "\x1b"}), "device: facts: a: found"),
+        (put(*ENTRY, "device", "facts", value={"\x1b": "a"}), "device: facts: found"),
+        (
+            put(*ENTRY, "device", "facts", value={str(n): "" for n in range(101)}),
+            "101, expected",
+        ),
+        (put(*ENTRY, "results", value=[{}] * 2), "results[0]: found no key"),
+        (
+            put(*AFTER, "thermal_status", value=7),
+            "thermal_status: found 7, expected what",
+        ),
+        (put(*AFTER, "cooling", value=["\x1b[31m"]), "cooling: found '\\x1b[31m', expected what"),
+        (put(*RESULT, "conditions", "unmet", value="a\nb"), "unmet: found 'a\\nb', expected what"),
         (put("version", value=3), "version: found 3, expected 1"),
     ],
 )
@@ -158,7 +175,9 @@ def test_what_a_program_said_is_cleaned_before_it_is_evidence() -> None:
     log = bounds.clean_log("a\x1bb\n\tc\r\n")
     assert log == "a\ufffdb\n\tc\ufffd\n"
     assert len(bounds.clean_log(text)) == bounds.LONGEST_LOG
-    result(text=bounds.clean_line(text), log_tail=bounds.clean_log(text))
+    result(
+        text=bounds.clean_line(text), log_tail=bounds.clean_log(text), crash=bounds.clean_log(text)
+    )
 
 
 def test_a_file_of_evidence_is_held_to_its_digest(tmp_path: Path) -> None:
@@ -201,7 +220,7 @@ def test_folders_are_found_directly_or_one_below(tmp_path: Path) -> None:
     assert read_folders(asked) == (
         *(tmp_path / "one", tmp_path / "many" / "a", tmp_path / "many" / "b"),
     )
-    assert read_evidence(tmp_path / "one") == FULL
+    assert read_evidence(tmp_path / "one") == (FULL,)
 
 
 def test_folders_are_bounded(tmp_path: Path) -> None:

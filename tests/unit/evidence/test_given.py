@@ -11,10 +11,9 @@ import pytest
 
 from megtrim.errors import InputError
 from megtrim.evidence.bundle import Purpose
-from megtrim.evidence.evidence import dump_evidence
 from megtrim.evidence.given import TracedElsewhere, read_traces
 from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
-from unit.evidence.support import BINDING, SCENARIO, evidence, result, write_evidence
+from unit.evidence.support import BINDING, SCENARIO, evidence, result, write_evidence, written
 
 TRACE = b"midout_trace v1\n"
 DIGEST = hashlib.sha256(TRACE).hexdigest()
@@ -25,7 +24,7 @@ CACHE_DIGEST = hashlib.sha256(CACHE).hexdigest()
 def traced(**changes: Any) -> str:
     """Return the document of a job that traced the scenario."""
     values = {"text": "traced: 3 regions", "trace": DIGEST, "cache": CACHE_DIGEST} | changes
-    return dump_evidence(evidence(result(**values), purpose=Purpose.TRACE))
+    return written(evidence(result(**values), purpose=Purpose.TRACE))
 
 
 def folder(path: Path, **changes: Any) -> Path:
@@ -106,7 +105,7 @@ def test_two_different_traces_are_refused(tmp_path: Path, change: dict[str, Any]
 
 def test_evidence_of_a_verification_is_no_trace(tmp_path: Path) -> None:
     """Its folder is named."""
-    write_evidence(tmp_path / "a", dump_evidence(evidence()))
+    write_evidence(tmp_path / "a", written(evidence()))
 
     with pytest.raises(InputError) as caught:
         read_traces((tmp_path,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -13,6 +14,8 @@ from megtrim.evidence.bundle import Bundle
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
 from megtrim.evidence.join import Seen, join
 from megtrim.evidence.told import Pending
+from megtrim.loadrun.conditions import Conditions, Reading
+from megtrim.report import junit
 from megtrim.verdict.checks import HINTS
 from megtrim.verdict.join import join as join_facts
 from megtrim.verdict.kinds import CheckKind, CheckStatus, ScenarioStatus, VerdictKind
@@ -47,6 +50,8 @@ TRAP = result(
     missing_regions=("kern<7>",),
     outputs=(OutputResult(name="o", size_bytes=4, equal=False, largest_difference=0.5),),
     log_tail="Trace/breakpoint trap",
+    conditions=Conditions(before=Reading(cpu_c=40.5), after=Reading(cpu_c=40.5)),
+    crash="ended by signal 5 (SIGTRAP)",
 )
 
 
@@ -97,6 +102,18 @@ def test_a_proof_of_now_passes() -> None:
     )
 
 
+def test_a_time_that_does_not_count_is_said_of_a_proof() -> None:
+    """It proves what it proves all the same."""
+    hot = Conditions(before=Reading(), after=Reading(thermal_status=1))
+    check = only(seen(ran(result(conditions=hot))))
+
+    assert check.status is CheckStatus.PASS
+    assert check.text == (
+        "pixel-6: outputs equal to the last bit (1 tensor, 40 bytes); "
+        "time not valid: throttled after the run: thermal status 1 (light)"
+    )
+
+
 def test_a_trap_on_a_device_fails() -> None:
     """Regions, differences and the log are in the detail; the command is the scenario's."""
     joined = join(failing(), seen(ran(TRAP))).verdict
@@ -110,6 +127,10 @@ def test_a_trap_on_a_device_fails() -> None:
         "regions that are needed and were not kept: 1",
         "  kern<7>",
         "output o: 4 bytes, largest difference 0.5",
+        "measured before and after:",
+        "  CPU: 40.5 °C",
+        "crash:",
+        "  ended by signal 5 (SIGTRAP)",
         "end of the log:",
         "Trace/breakpoint trap",
     ]
@@ -169,6 +190,47 @@ def test_a_dead_device_is_no_failure_of_the_product(status: ScenarioStatus) -> N
     assert only(what).text == "device verification pending: pixel-6: the phone is gone"
     assert only(what).hint == HINT
     assert join(passing(), what).verdict.verdict is VerdictKind.UNVERIFIED
+
+
+def test_all_attempts_are_told() -> None:
+    """So that nobody has to guess what a job went through."""
+    attempts = ("pixel-6: link lost while pushing", "pixel-7: it did not boot")
+    died = ran(
+        result(
+            status=ScenarioStatus.INFRASTRUCTURE,
+            text="it did not boot (attempt 2 of 2)",
+            attempts=attempts,
+        )
+    )
+
+    check = only(seen(died))
+
+    assert check.status is CheckStatus.INFRASTRUCTURE
+    assert check.detail.splitlines()[-3:] == ["attempts:", *(f"  {each}" for each in attempts)]
+    assert check.reproduce == ""
+    [case] = ET.fromstring(junit.render(join(passing(), seen(died)).verdict)).findall(
+        f".//testcase[@name='{check.id}']"
+    )
+    [error] = case.findall("error")
+    assert error.attrib["message"] == check.text
+    assert all(attempt in (error.text or "") for attempt in attempts)
+    assert case.find("failure") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("pixel-6", CheckStatus.PASS),
+        ("pixel-6.1A2B", CheckStatus.PASS),
+        ("pixel-60", CheckStatus.UNVERIFIED),
+        ("emulated-any", CheckStatus.UNVERIFIED),
+    ],
+)
+def test_any_machine_that_an_entry_fits_is_that_device(name: str, status: CheckStatus) -> None:
+    """Several phones may have the properties that it names; other machines are not it."""
+    machine = DeviceIdentity(name=name, kind="adb", facts={})
+
+    assert only(seen(replace(ran(result()), device=machine))).status is status
 
 
 @pytest.mark.parametrize(

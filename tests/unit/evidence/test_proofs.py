@@ -66,7 +66,8 @@ def test_a_proof_is_of_today_at_the_latest() -> None:
 
 def test_a_set_is_ordered_by_class_device_and_day() -> None:
     """Results of one job stay together, sorted; logs are left out."""
-    first = evidence(result(scenario="z/s@any"), result(scenario="a/s@any", log_tail="log"))
+    logged = result(scenario="a/s@any", log_tail="log", crash="pc")
+    first = evidence(result(scenario="z/s@any"), logged)
     other = evidence(result(scenario="b/s@any"), device=DEVICE)
     older = evidence(result(scenario="c/s@any"), day="2026-12-31")
     proofs = newest([first, other, older])

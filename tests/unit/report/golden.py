@@ -22,6 +22,7 @@ from unit.verdict.examples import (
     TUNED,
     budget,
     build_check,
+    crashed,
     facts,
     hostile,
     regions,
@@ -101,6 +102,13 @@ def _trap() -> Verdict:
     return join(pull_request(0, scenarios=(scenario(RESNET), scenario(MOBILENET), trapped())))
 
 
+def _crash() -> Verdict:
+    hot = replace(
+        scenario(MOBILENET), device="pixel-6", conditions=crashed().conditions, regions=132
+    )
+    return join(pull_request(0, scenarios=(scenario(RESNET), hot, crashed())))
+
+
 def _on_devices(*checks: Check) -> Verdict:
     return join(pull_request(checks=(*pull_request().checks, *checks)))
 
@@ -121,6 +129,7 @@ COMMENTS: Mapping[str, Verdict] = {
     "within-budget": join(pull_request()),
     "growth-over-budget": _growth(),
     "trap": _trap(),
+    "crash-on-a-hot-phone": _crash(),
     "unverified-device": _on_devices(
         on_device(CheckStatus.PASS, "pixel-6: outputs equal to the last bit", RESNET),
         on_device(CheckStatus.UNVERIFIED, PENDING),

@@ -38,10 +38,12 @@ from unit.verdict.examples import (
     TUNED,
     big,
     budget,
+    crashed,
     facts,
     failing,
     hostile,
     passing,
+    scenario,
     trapped,
     unverified,
 )
@@ -249,6 +251,29 @@ def test_a_trap_says_what_to_do_how_to_see_it_again_and_what_is_missing() -> Non
         "- the engine's checkout has changes that are not committed: 2 files\n\n" in text
     )
     assert "### ❌" not in render(passing())
+
+
+def test_a_trap_on_a_device_shows_its_crash() -> None:
+    """In a fold of its own before the log, where the details are folds; backticks do not end it."""
+    known = replace(trapped(), crash="signal 5\n```\n<b>\n", conditions=crashed().conditions)
+    text = render(join(facts(scenarios=(known,))))
+
+    assert (
+        "</details>\n\n<details><summary>Crash</summary>\n\n"
+        "````text\nsignal 5\n```\n<b>\n````\n\n</details>\n\n"
+        "<details><summary>End of the log</summary>\n\n"
+    ) in text
+    assert "<summary>Crash</summary>" not in render(failing())
+
+
+def test_a_crash_and_a_time_that_does_not_count_are_told() -> None:
+    """In the details of the check, and in the row of the scenario."""
+    text = render(join(facts(scenarios=(crashed(), scenario(RESNET)))))
+    note = "time not valid: throttled after the run: policy4 is held to 1800 MHz of 2400 MHz"
+
+    assert f"\n  {note}\ncrash:\n  ended by signal 11 (SIGSEGV)\n  crash log:\n" in text
+    assert f"fails too: it ended with 139; {note} | `pixel-6` |" in text
+    assert "(1 tensor, 40 bytes) | `qemu-arm64` |" in text
 
 
 def test_many_missing_regions_are_counted() -> None:

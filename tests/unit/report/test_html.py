@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from megtrim.loadrun.conditions import Conditions, Reading
 from megtrim.report import html
 from megtrim.verdict.join import join
 from megtrim.verdict.model import OperatorsUse, RegionsUse, Verdict
@@ -23,6 +24,7 @@ from unit.verdict.examples import (
     budget,
     by_committed,
     compared,
+    crashed,
     facts,
     failing,
     hostile,
@@ -183,6 +185,28 @@ def test_every_scenario_is_shown_with_its_result() -> None:
         "megdnn_gi_conv_f32<7, megdnn::ConvBiasForward>"
     ) in page.text
     assert "End of the log Trace/breakpoint trap" in page.text
+
+
+def test_conditions_and_crash_are_shown_with_the_scenario() -> None:
+    """What was measured, whether the time counts, and what the device knows of the crash."""
+    cool = scenario(RESNET, conditions=Conditions(before=Reading(), after=Reading()))
+    text = Page(html.render(join(facts(scenarios=(crashed(), cool))))).text
+
+    assert "pixel-6 · 149 regions · 1.25 s, not valid arguments" in text
+    assert (
+        "measured CPU: 41.5 °C → 68.2 °C; battery: 87% charging → 86% charging; "
+        "policy4: unknown → schedutil 1200 MHz, held to 1800 MHz "
+        "time time not valid: throttled after the run: policy4 is held to 1800 MHz of 2400 MHz"
+    ) in text
+    assert (
+        "Crash ended by signal 11 (SIGSEGV) crash log: backtrace: #00 pc 1000 <b>`x` "
+        "End of the log load model: 2.841ms"
+    ) in text
+    assert "qemu-arm64 · 149 regions · 1.25 s arguments --cpu --iter 1 class any measured" in text
+    assert "measured nothing that this device shows" in text
+    plain = Page(html.render(passing())).text
+    assert "measured" not in plain
+    assert "Crash" not in plain
 
 
 def test_long_lists_of_missing_regions_are_cut() -> None:

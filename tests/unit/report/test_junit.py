@@ -23,6 +23,7 @@ from unit.verdict.examples import (
     TUNED,
     big,
     build_check,
+    crashed,
     facts,
     failing,
     hostile,
@@ -185,6 +186,20 @@ def test_hostile_texts_survive_as_text() -> None:
     assert failure.attrib["message"] == (
         "@admin see #1 <script>alert(1)</script> | `x` ]]> \ufffdred \ufffd \ufffd"
     )
+
+
+def test_a_crash_and_a_time_that_does_not_count_are_in_the_output() -> None:
+    """A failed case tells of the crash; a passed one of its time."""
+    conditions = crashed().conditions
+    found = cases(join(facts(scenarios=(crashed(), scenario(RESNET, conditions=conditions)))))
+    note = "time not valid: throttled after the run: policy4 is held to 1800 MHz of 2400 MHz"
+
+    (failure,) = found[f"engine:{TUNED}"]
+    assert failure.tag == "failure"
+    assert f"  {note}\ncrash:\n  ended by signal 11 (SIGSEGV)\n" in (failure.text or "")
+    (out,) = found[f"trap:{RESNET}"]
+    assert out.tag == "system-out"
+    assert (out.text or "").startswith(f"ran to its end, no trap; {note}\nto see it again: ")
 
 
 def test_a_log_of_ten_megabytes_is_cut() -> None:

@@ -2,17 +2,19 @@
 
 The file's lines are ``KEY VALUE``: ``exit N``, ``stderr TEXT``, ``output NAME NUMBERS``,
 ``trace NUMBERS``, ``raw-trace TEXT`` (with ``|`` for line ends), ``promise N``, ``cache TEXT``,
-``lose NAME`` (the device fails).
+``lose NAME`` (the device fails), ``crash TEXT`` (what it knows of a crash, with ``|`` for line
+ends), ``status N`` (its thermal status after the run).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure
+from megtrim.loadrun.conditions import Conditions, Reading
 from megtrim.loadrun.outcome import ProgramRun
 from unit.stages.support import floats, trace
 
@@ -27,12 +29,17 @@ class FakeDevice:
     runs: list[tuple[str, ...]] = field(default_factory=list)
     put: list[dict[str, bytes]] = field(default_factory=list)
     interrupt: bool = False
+    retries: int = 0
 
     def identity(self) -> dict[str, str]:
         return {"kind": self.kind}
 
     def facts(self) -> dict[str, str]:
         return self.told
+
+    @contextmanager
+    def reserve(self) -> Iterator[FakeDevice]:
+        yield self
 
     @contextmanager
     def open(self) -> Iterator[FakeDirectory]:
@@ -58,15 +65,21 @@ class FakeDirectory:
         self.left.setdefault(f"{name}/", b"")
 
     def run(
-        self, argv: Sequence[str], *, timeout_s: float, env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float,
+        env: Mapping[str, str] | None = None,
+        on_line: Callable[[str], None] | None = None,
     ) -> ProgramRun:
         self.device.runs.append(tuple(argv))
-        rc, stderr = 0, ""
+        stderr = ""
+        said: dict[str, str] = {}
         for line in self.files[argv[0]].decode().rstrip("\n").split("\n"):
             key, _, value = line.partition(" ")
             match key:
-                case "exit":
-                    rc = int(value)
+                case "exit" | "crash" | "status":
+                    said[key] = value
                 case "stderr":
                     stderr += f"{value}\n"
                 case "promise":
@@ -86,7 +99,14 @@ class FakeDirectory:
                 case _:
                     raise AssertionError(line)
         return ProgramRun(
-            argv=tuple(argv), rc=rc, stdout="", stderr=stderr, wall_s=0.5, timed_out=False
+            argv=tuple(argv),
+            rc=int(said.get("exit", "0")),
+            stdout="",
+            stderr=stderr,
+            wall_s=0.5,
+            timed_out=False,
+            conditions=_conditions(said.get("status")),
+            crash=said.get("crash", "").replace("|", "\n"),
         )
 
     def get(self, name: str) -> bytes | None:
@@ -96,6 +116,12 @@ class FakeDirectory:
         start = f"{folder}/"
         found = (name.removeprefix(start) for name in self.left if name.startswith(start))
         return tuple(sorted(name for name in found if name))
+
+
+def _conditions(status: str | None) -> Conditions | None:
+    if status is None:
+        return None
+    return Conditions(before=Reading(cpu_c=-3.5), after=Reading(thermal_status=int(status)))
 
 
 GOOD = "output o 1 2 3\n"

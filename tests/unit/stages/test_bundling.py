@@ -13,12 +13,17 @@ import pytest
 from megtrim.errors import InputError
 from megtrim.evidence.bundle import (
     Bundle,
-    BundleDevice,
     BundleInput,
     Purpose,
     binding,
     dump_bundle,
     read_bundle,
+)
+from megtrim.evidence.device import (
+    BundleCoolDown,
+    BundleDevice,
+    BundlePower,
+    BundleSettings,
 )
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.plan.graph import HEADER, PLAIN, PROFILE, REDUCED
@@ -264,6 +269,50 @@ def test_a_sysroot_is_told(tmp_path: Path) -> None:
     assert pack(context, Purpose.VERIFY, NONE, tmp_path / "bundle").sysroot == (
         "/usr/aarch64-linux-gnu"
     )
+
+
+def test_a_runner_is_told_how_to_reach_its_device(tmp_path: Path) -> None:
+    """It has no configuration: everything that a device's entry says goes along."""
+    room = """\
+- name: board
+  kind: ssh
+  class: any
+  runner: true
+  host: board.lab
+  port: 2222
+  user: pi
+  key: ~/.ssh/board
+  known_hosts: /etc/hosts.pub
+  power: {hub: 1-1, port: 3}
+  cool_down: {below: 38, within: 1 minute}
+  governor: performance
+  cpus: 4-7
+  sysroot: /roots
+- {name: phone, kind: adb, class: any, runner: true, match: {ro.z: 1, ro.a: b}}
+- {name: other, kind: adb, class: any, runner: true, serial: 1A}
+"""
+    config = CONFIG.replace("- {name: board, kind: local, class: any, runner: true}\n", room)
+
+    packed = pack(built(tmp_path, config=config), Purpose.VERIFY, NONE, tmp_path / "bundle")
+
+    settings = {each.name: each.settings for each in packed.devices}
+    assert settings == {
+        "board": BundleSettings(
+            host="board.lab",
+            port=2222,
+            user="pi",
+            key="~/.ssh/board",
+            known_hosts="/etc/hosts.pub",
+            power=BundlePower(hub="1-1", port=3),
+            cool_down=BundleCoolDown(below_c=38.0, within_s=60.0),
+            governor="performance",
+            cpus="4-7",
+            sysroot="/roots",
+        ),
+        "phone": BundleSettings(match=(("ro.a", "b"), ("ro.z", "1"))),
+        "other": BundleSettings(serial="1A"),
+    }
+    assert read_bundle(tmp_path / "bundle") == packed
 
 
 def test_a_bundle_takes_the_place_of_one(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from megtrim.console import Console
 from megtrim.devices import Device
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence.bundle import Bundle, BundleInput, BundleScenario, Purpose
-from megtrim.evidence.evidence import dump_evidence, parse_evidence
+from megtrim.evidence.evidence import Evidence, EvidenceResult, dump_set, parse_set
+from megtrim.loadrun.conditions import Conditions, Reading
 from megtrim.midout.keepset import dump_keep_set
-from megtrim.stages.device_job import DeviceJob, JobResult, run, take
+from megtrim.stages.device_job import DeviceJob, JobResult, run
 from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
 from unit.evidence.support import bundle, device, scenario
 from unit.stages.fake_device import GOOD, PROFILE, TRAPS, FakeDevice
@@ -70,8 +72,20 @@ class Place:
     def run(self, what: Bundle, open_device: Callable[[], Device] | None = None) -> JobResult:
         found = run(self.job(what), open_device or (lambda: self.device), Console(self.said))
         # What a job writes can always be read again.
-        assert parse_evidence(dump_evidence(found.evidence), source="x") == found.evidence
+        assert parse_set(dump_set(found.evidence), source="x") == found.evidence
         return found
+
+
+def only(found: JobResult) -> Evidence:
+    """Return the evidence of the one machine that was used."""
+    (entry,) = found.evidence.entries
+    return entry
+
+
+def results(found: JobResult) -> list[EvidenceResult]:
+    """Return all results, in the order of the scenarios."""
+    every = [result for entry in found.evidence.entries for result in entry.results]
+    return sorted(every, key=lambda result: result.scenario)
 
 
 @pytest.fixture
@@ -82,12 +96,12 @@ def place(tmp_path: Path) -> Place:
 def test_a_proof(place: Place) -> None:
     """Bound to what the bundle said, with the device and the day."""
     found = place.run(place.bundle(plain=GOOD, reduced=GOOD))
-    (result,) = found.evidence.results
+    (result,) = only(found).results
 
     assert (found.files, found.lost) == ({}, 0)
-    assert (found.evidence.purpose, found.evidence.day) == (Purpose.VERIFY, "2027-01-31")
-    assert found.evidence.cpu_class == "any"
-    assert found.evidence.device == DeviceIdentity(
+    assert (only(found).purpose, only(found).day) == (Purpose.VERIFY, "2027-01-31")
+    assert only(found).cpu_class == "any"
+    assert only(found).device == DeviceIdentity(
         name="pixel-6", kind="fake", facts={"model": "Pixel 6"}
     )
     assert (result.scenario, result.binding) == ("resnet18-s/default@any", "b" * 64)
@@ -117,7 +131,7 @@ def test_programs_see_the_names_that_they_see_elsewhere(place: Place) -> None:
 def test_a_trap_is_evidence(place: Place) -> None:
     """With the regions that are missing, where the bundle has the profile program."""
     found = place.run(place.bundle(plain=GOOD, reduced=TRAPS, profile=PROFILE))
-    (result,) = found.evidence.results
+    (result,) = only(found).results
 
     assert (result.status, result.missing_regions) == (ScenarioStatus.TRAP, ("kern<7>",))
     assert result.text == "it trapped: 1 region it needs are not in the keep set"
@@ -126,16 +140,30 @@ def test_a_trap_is_evidence(place: Place) -> None:
 
 def test_a_trap_without_a_profile_program_is_evidence_too(place: Place) -> None:
     """It says that nothing is named."""
-    (result,) = place.run(place.bundle(plain=GOOD, reduced=TRAPS)).evidence.results
+    (result,) = only(place.run(place.bundle(plain=GOOD, reduced=TRAPS))).results
 
     assert (result.status, result.missing_regions) == (ScenarioStatus.TRAP, ())
     assert result.text.startswith("it trapped; no profile build is at hand")
 
 
+def test_conditions_and_crash_are_evidence(place: Place) -> None:
+    """Of the run that is told of; what a machine says of a crash is cleaned."""
+    hot = place.run(place.bundle(plain=GOOD, reduced=GOOD + "status 2\n"))
+    crashed = place.run(place.bundle(plain=GOOD, reduced=TRAPS + "crash signal 5|\x1b[1mpc\n"))
+    traced = place.run(place.bundle(plain=GOOD, profile="exit 139\ncrash signal 11\n"))
+
+    conditions = Conditions(before=Reading(cpu_c=-3.5), after=Reading(thermal_status=2))
+    assert only(hot).results[0].conditions == conditions
+    assert only(hot).results[0].crash == ""
+    assert only(crashed).results[0].crash == "signal 5\n\ufffd[1mpc"
+    assert only(crashed).results[0].conditions is None
+    assert only(traced).results[0].crash == "signal 11"
+
+
 def test_a_trace_is_brought_back(place: Place) -> None:
     """The file under its digest."""
     found = place.run(place.bundle(plain=GOOD, profile=PROFILE))
-    (result,) = found.evidence.results
+    (result,) = only(found).results
     data = trace(1, 7)
 
     assert result.status is ScenarioStatus.PASS
@@ -148,7 +176,7 @@ def test_a_search_comes_first_and_its_cache_is_brought_back(place: Place) -> Non
     """By the plain program; the profile program then runs with what was found."""
     searching = place.scenario(search=True)
     found = place.run(place.bundle(searching, plain="cache found\n", profile=PROFILE))
-    (result,) = found.evidence.results
+    (result,) = only(found).results
 
     assert result.cache == hashlib.sha256(b"found").hexdigest()
     assert sorted(found.files) == sorted([str(result.trace), result.cache])
@@ -171,7 +199,7 @@ def test_a_full_disk_under_a_found_cache_is_evidence(
     searching = place.scenario(search=True)
     asked = place.bundle(searching, plain="cache found\n", profile=PROFILE)
     monkeypatch.setattr(Path, "write_bytes", full)
-    (result,) = place.run(asked).evidence.results
+    (result,) = only(place.run(asked)).results
 
     assert result.status is ScenarioStatus.INFRASTRUCTURE
     assert "No space left on device" in result.text
@@ -183,7 +211,7 @@ def test_a_device_with_very_many_facts_tells_the_first_hundred(place: Place) -> 
     place.device.told = facts
     found = place.run(place.bundle(plain=GOOD, reduced=GOOD))
 
-    assert found.evidence.device.facts == dict(list(facts.items())[:100])
+    assert only(found).device.facts == dict(list(facts.items())[:100])
 
 
 @pytest.mark.parametrize(
@@ -205,7 +233,7 @@ def test_a_trace_that_cannot_be_used_is_evidence(
 ) -> None:
     """C++ in a trace is no region; nothing of it is brought back."""
     found = place.run(place.bundle(plain=GOOD, profile=profile))
-    (result,) = found.evidence.results
+    (result,) = only(found).results
 
     assert result.status is status
     assert said in result.text
@@ -219,7 +247,7 @@ def test_a_trace_that_is_too_large_is_not_brought_back(
     monkeypatch.setattr("megtrim.stages.device_job.LARGEST_TRACE", 10)
     found = place.run(place.bundle(plain=GOOD, profile=PROFILE))
 
-    assert found.evidence.results[0].status is ScenarioStatus.TRACE
+    assert only(found).results[0].status is ScenarioStatus.TRACE
     assert found.files == {}
 
 
@@ -230,9 +258,9 @@ def test_what_programs_say_is_cleaned(place: Place) -> None:
     found = place.run(place.bundle(plain=GOOD, reduced=hostile))
     traced = place.run(place.bundle(plain=GOOD, profile=hostile))
 
-    assert found.evidence.device.facts == {"a\ufffdb": "c d"}
-    assert found.evidence.results[0].log_tail.startswith("\ufffd[31m::error::x")
-    assert traced.evidence.results[0].log_tail.startswith("\ufffd[31m::error::x")
+    assert only(found).device.facts == {"a\ufffdb": "c d"}
+    assert only(found).results[0].log_tail.startswith("\ufffd[31m::error::x")
+    assert only(traced).results[0].log_tail.startswith("\ufffd[31m::error::x")
     said = place.said.getvalue()
     assert not {"\x1b", "\r", "\x00"} & set(said)
     assert not any(line.lstrip().startswith("::") for line in said.splitlines())
@@ -246,11 +274,9 @@ def test_a_device_that_fails_is_evidence(place: Place) -> None:
     )
     found = place.run(what)
 
-    assert [result.scenario for result in found.evidence.results] == names
-    assert [result.status for result in found.evidence.results] == [
-        ScenarioStatus.INFRASTRUCTURE
-    ] * 4
-    assert [result.text for result in found.evidence.results] == [
+    assert [result.scenario for result in only(found).results] == names
+    assert [result.status for result in only(found).results] == [ScenarioStatus.INFRASTRUCTURE] * 4
+    assert [result.text for result in only(found).results] == [
         *(["adb: it is gone"] * 2),
         *(["not tried: the device failed 2 times in a row"] * 2),
     ]
@@ -274,7 +300,7 @@ def test_a_device_that_comes_back_is_used(place: Place) -> None:
 
     found = run(job, Flaky, Console(place.said))
 
-    ended = [str(result.status) for result in found.evidence.results]
+    ended = [str(result.status) for result in only(found).results]
     assert ended == ["infrastructure", "pass", "infrastructure", "pass", "pass"]
     assert found.lost == 2
 
@@ -288,8 +314,8 @@ def test_a_device_that_cannot_be_opened_is_evidence(place: Place) -> None:
 
     found = place.run(place.bundle(plain=GOOD, reduced=GOOD), gone)
 
-    assert found.evidence.device == DeviceIdentity(name="pixel-6", kind="local", facts={})
-    assert [result.text for result in found.evidence.results] == ["adb: no device\ufffd[31m"]
+    assert only(found).device == DeviceIdentity(name="pixel-6", kind="local", facts={})
+    assert [result.text for result in only(found).results] == ["adb: no device\ufffd[31m"]
     assert found.lost == 1
     assert place.said.getvalue() == "warning: pixel-6: adb: no device\ufffd[31m\n"
 
@@ -334,22 +360,41 @@ def test_ctrl_c_is_passed_on(place: Place) -> None:
         place.run(place.bundle(plain=GOOD, reduced=GOOD))
 
 
-def test_a_file_is_taken_once(place: Place) -> None:
-    """The copy is what is used, so a change after that means nothing."""
-    digest = place.put("model")
-    target = place.work / "a" / "model"
-    assert take(place.folder, digest, target) == target
-    (place.folder / "files" / digest).write_bytes(b"other")
+def test_evidence_bears_the_machine_that_ran_it(place: Place) -> None:
+    """In a pool that may be another one for each scenario; a dead one is tried and told of."""
+    what = place.bundle(
+        *(place.scenario(id=f"m{number}/s@any") for number in range(3)), plain=GOOD, reduced=GOOD
+    )
+    job = place.job(what)
+    turns = iter(["phone-1", "dead", "phone-2", "phone-1"])
 
-    assert take(place.folder, digest, target).read_bytes() == b"model"
-    assert sorted(path.name for path in target.parent.iterdir()) == ["model"]
+    class Dead(FakeDevice):
+        def facts(self) -> dict[str, str]:
+            msg = "adb: it is gone"
+            raise InfrastructureFailure(msg)
+
+    class Pool(FakeDevice):
+        @contextmanager
+        def reserve(self) -> Iterator[FakeDevice]:
+            name = next(turns)
+            yield (Dead if name == "dead" else FakeDevice)(name=name)
+
+    found = run(job, lambda: Pool(name="pool", retries=2), Console(place.said))
+
+    told = {
+        entry.device.name: [result.scenario for result in entry.results]
+        for entry in found.evidence.entries
+    }
+    assert told == {"phone-1": ["m0/s@any", "m2/s@any"], "phone-2": ["m1/s@any"]}
+    assert found.lost == 0
+    assert "again dead failed (adb: it is gone); attempt 2" in place.said.getvalue()
 
 
-def test_the_folder_of_files_may_be_no_link(place: Place, tmp_path: Path) -> None:
-    """It could lead to any folder of the runner."""
-    digest = place.put("model")
-    (place.folder / "files").rename(tmp_path / "elsewhere")
-    (place.folder / "files").symlink_to(tmp_path / "elsewhere")
+def test_attempts_are_evidence_where_nothing_is_known(place: Place) -> None:
+    """Each with its machine."""
+    place.device.retries = 1
+    found = place.run(place.bundle(plain="lose it\n", reduced=GOOD))
+    (result,) = only(found).results
 
-    with pytest.raises(InputError, match="found no plain file"):
-        take(place.folder, digest, place.work / "model")
+    assert result.text == "adb: it is gone (attempt 2 of 2)"
+    assert result.attempts == ("pixel-6: adb: it is gone",) * 2

@@ -167,7 +167,7 @@ def proved(
             timeout_s=9.0,
         ),
         reduced=program("reduced", reduced),
-        profile=lambda: None if profile is None else program("profile", profile),
+        profile=None if profile is None else program("profile", profile),
         keep=keep_set(1),
         tolerance=0.0,
     )
@@ -184,6 +184,9 @@ def test_equal_outputs_are_a_proof(tmp_path: Path) -> None:
         "text": "outputs equal to the last bit (1 tensor, 12 bytes)",
         "outputs": [row("o")],
         "missing regions": [],
+        "unexplained": False,
+        "conditions": None,
+        "crash": "",
         "log tail": "",
         "exit code": 0,
     }
@@ -201,7 +204,7 @@ def test_a_trap_is_explained_by_the_profile_build(tmp_path: Path) -> None:
     assert ended["text"] == "it trapped: 1 region it needs are not in the keep set"
     assert ended["missing regions"] == ["kern<7>"]
     assert ended["log tail"].splitlines() == [f"line {number}" for number in range(10, 40)]
-    assert (ended["outputs"], ended["exit code"]) == ([], 1)
+    assert (ended["outputs"], ended["exit code"], ended["unexplained"]) == ([], 1, False)
     assert noted == [Variant.PLAIN, Variant.REDUCED, Variant.PROFILE]
 
 
@@ -223,6 +226,7 @@ def test_without_a_profile_build_a_bad_end_is_told_all_the_same(
         f"{how}; no profile build is at hand to name what it needs: "
         "`megtrim verify` where the engine can be built names it"
     )
+    assert ended["unexplained"] is True
     assert ended["log tail"] == ("bad" if "bad" in reduced else "")
     assert noted == [Variant.PLAIN, Variant.REDUCED]
 
@@ -235,7 +239,27 @@ def test_a_plain_build_that_fails_ends_it(tmp_path: Path) -> None:
     assert ended["text"] == "the plain build ended with 1 (failed)"
     assert ended["log tail"] == "no such operator"
     assert (ended["outputs"], ended["missing regions"], ended["exit code"]) == ([], [], 1)
+    assert ended["unexplained"] is False
     assert noted == [Variant.PLAIN]
+
+
+def test_conditions_and_crash_are_those_of_the_run_that_is_told_of(tmp_path: Path) -> None:
+    """Of reduced where it passed or failed, of plain where that failed."""
+    hot, worse = f"status 1\n{SAYS_GOOD}", "status 2\ncrash signal 5|pc 0\n"
+    passed, _, _ = proved(tmp_path, hot, SAYS_GOOD + "status 3\n")
+    trapped, _, _ = proved(tmp_path, hot, worse + TRAPS, PROFILE + "crash other\n")
+    plain, _, _ = proved(tmp_path, worse + TRAPS, SAYS_GOOD)
+
+    statuses = [
+        found["conditions"]["after"]["thermal_status"] for found in (passed, trapped, plain)
+    ]
+    assert statuses == [3, 2, 2]
+    assert passed["conditions"]["before"]["cpu_c"] == -3.5
+    assert [found["crash"] for found in (passed, trapped, plain)] == [
+        "",
+        "signal 5\npc 0",
+        "signal 5\npc 0",
+    ]
 
 
 def test_a_device_that_fails_is_no_result(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -15,7 +16,9 @@ from megtrim.midout.trace import TraceFailure, TraceProblem
 from megtrim.plan.graph import HEADER, PROFILE, VERDICT, tasks, trace_task, verify_task
 from megtrim.stages import kept, verdict
 from megtrim.stages.context import Context
+from megtrim.stages.proofs import LastProof
 from megtrim.verdict.kinds import ScenarioStatus
+from unit.stages.built import built
 from unit.stages.support import context, keep_set
 
 
@@ -42,6 +45,7 @@ def done(context: Context, task: str, files: dict[str, str], **result: Any) -> N
     context.done[task] = context.store.ensure(stage, name, {}, produce)[0]
 
 
+LAST = LastProof(days=3, same=True)
 STALE = TraceFailure(TraceProblem.STALE, "m/s@any: the model changed", hint="trace it again")
 
 
@@ -80,6 +84,15 @@ def test_the_command_to_see_it_again_keeps_the_mode(now: Context) -> None:
     )
 
 
+def test_the_command_to_see_it_again_keeps_the_device(now: Context) -> None:
+    """Another one might end otherwise."""
+    asked = replace(now, asked_device="virtual-phone")
+
+    assert verdict._reproduce(only(now), asked) == (
+        "megtrim verify --config megtrim.yaml --committed --device virtual-phone --probe m -- --cpu"
+    )
+
+
 def test_the_command_to_see_it_again_runs_nothing_else(now: Context) -> None:
     """Its words are a stranger's, and people paste it into a shell."""
     scenario = only(now)
@@ -100,7 +113,7 @@ def test_a_stale_trace_is_seen_again_by_verifying(now: Context) -> None:
     """A probe would run the model as it is now, and pass; nor does an old proof say anything."""
     now.failed[verify_task(only(now))] = STALE
 
-    result = verdict._scenario(only(now), now, 7, 3)
+    result = verdict._scenario(only(now), now, 7, LAST)
 
     assert result.reproduce == "megtrim verify --config megtrim.yaml --committed"
     assert result.text == "m/s@any: the model changed (stale trace)"
@@ -110,10 +123,35 @@ def test_a_dead_device_is_told_with_the_last_proof(now: Context) -> None:
     """Its age says how much is known all the same."""
     now.failed[verify_task(only(now))] = InfrastructureFailure("no phone")
 
-    result = verdict._scenario(only(now), now, 7, 3)
+    result = verdict._scenario(only(now), now, 7, LAST)
 
-    assert result.text == "no phone; last proof 3 days old"
+    assert result.text == "unverified, last proof 3 days old: no phone"
     assert "--probe m" in result.reproduce
+
+
+def test_attempts_are_told(tmp_path: Path) -> None:
+    """Each machine that failed, in order; other attempts are another verdict."""
+    here = built(tmp_path)
+    every = {task.id: task for task in tasks(here.loaded.config, committed=False)}
+    scenario = next(iter(all_scenarios(here.loaded.config)))
+    engine = SimpleNamespace(digest="d", commit="", dirty=(), generation=20220507)
+    here = replace(here, engine=cast(Any, SimpleNamespace(identity=lambda: engine)))
+    keys = []
+    for told in (("one: link lost", "two: it did not boot"), ("two: it did not boot",)):
+        failure = InfrastructureFailure("it did not boot", attempts=told)
+        here.failed[verify_task(scenario)] = failure
+        result = verdict._scenario(scenario, here, 7, None)
+        assert (result.text, result.attempts) == ("it did not boot", told)
+        keys.append(verdict.inputs(every[VERDICT], here))
+
+    assert keys[0] != keys[1]
+
+
+def test_a_proof_does_not_excuse_the_product(now: Context) -> None:
+    """Only where nothing is known does its age say something."""
+    now.failed[verify_task(only(now))] = ProductFailure("it crashed")
+
+    assert verdict._scenario(only(now), now, 7, LAST).text == "it crashed"
 
 
 def test_regions_of_a_scenario_come_from_its_trace_or_the_committed_file(now: Context) -> None:

@@ -17,7 +17,7 @@ from megtrim.midout.trace import Trace
 from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, Stage, Task
 from megtrim.stages import verify
 from megtrim.stages.context import Context
-from megtrim.stages.scenarios import record_of
+from megtrim.stages.scenarios import record_of, scenario_of
 from megtrim.store import Folder
 from unit.stages.built import PROGRAMS, built
 from unit.stages.fake_device import GOOD, TRAPS, FakeDevice
@@ -49,11 +49,11 @@ def work(context: Context, task: Task, folder: Path) -> tuple[dict[str, Any], li
 
 
 def test_a_result_says_what_it_is_bound_to(tmp_path: Path) -> None:
-    """The binding is that of its inputs; device and day stand beside it."""
+    """What a device job would be bound to; device and day stand beside it."""
     context, task = opened(tmp_path, GOOD, profile=False)
     found, left = work(context, task, tmp_path)
 
-    assert found["binding"] == binding(verify.inputs(task, context))
+    assert found["binding"] == binding(verify.named_inputs(scenario_of(task), context))
     assert (found["scenario"], found["day"]) == ("m/s@any", "2027-01-31")
     assert found["device"] == {"name": "here", "kind": "fake", "facts": {"model": "Pixel 6"}}
     assert (found["status"], found["exit code"]) == ("pass", 0)

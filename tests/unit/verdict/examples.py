@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from megtrim.loadrun.conditions import Conditions, Policy, Reading
 from megtrim.verdict.join import Facts, join
 from megtrim.verdict.model import (
     ArtifactSizes,
@@ -235,6 +236,30 @@ def trapped() -> ScenarioResult:
         ),
         log_tail="Trace/breakpoint trap\n",
         reproduce="megtrim verify --config megtrim.yaml --probe resnet18-s -- --enable-nchw44",
+    )
+
+
+def crashed() -> ScenarioResult:
+    """Return a scenario that a signal ended on a phone that was too hot."""
+    capped = Policy(
+        name="policy4",
+        governor="schedutil",
+        current_khz=1_200_000,
+        allowed_khz=1_800_000,
+        capable_khz=2_400_000,
+    )
+    return scenario(
+        TUNED,
+        device="pixel-6",
+        status=ScenarioStatus.ENGINE_ERROR,
+        text="it ended with 139, and the profile build fails too: it ended with 139",
+        outputs=(),
+        log_tail="load model: 2.841ms\n",
+        conditions=Conditions(
+            before=Reading(cpu_c=41.5, battery_percent=87, charging=True),
+            after=Reading(cpu_c=68.25, battery_percent=86, charging=True, policies=(capped,)),
+        ),
+        crash="ended by signal 11 (SIGSEGV)\ncrash log:\n  backtrace:\n    #00 pc 1000 <b>`x`\n",
     )
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from megtrim.loadrun.conditions import Conditions, Reading
 from megtrim.verdict.checks import budget_checks, scenario_checks
 from megtrim.verdict.kinds import BudgetStatus, CheckKind, CheckStatus, ScenarioStatus
 from megtrim.verdict.model import BudgetRow, Check, OutputResult, ScenarioResult
@@ -87,6 +90,45 @@ def test_a_trap_names_model_arguments_regions_and_how_to_see_it_again() -> None:
     assert (check.file, check.line, check.time_s) == ("megtrim.yaml", 21, 1.25)
     assert check.reproduce == trapped().reproduce
     assert check.hint.startswith("if it is meant to run these, trace it again")
+
+
+THROTTLED = Conditions(before=Reading(cpu_c=40.0), after=Reading(cpu_c=71.5, thermal_status=2))
+
+
+def test_a_crash_and_its_conditions_stand_before_the_log() -> None:
+    """In the detail of the check that the scenario ended at."""
+    crashed = replace(trapped(), crash="signal 5\n  #00 pc 0\n", conditions=THROTTLED)
+
+    checks = of(crashed)
+
+    assert checks["trap"].detail.endswith(
+        "  megdnn_gi_conv_f32<7, megdnn::ConvBiasForward>\n"
+        "measured before and after:\n"
+        "  CPU: 40.0 °C → 71.5 °C\n"
+        "  thermal status: unknown → 2 (moderate)\n"
+        "  time not valid: throttled after the run: thermal status 2 (moderate)\n"
+        "crash:\n"
+        "  signal 5\n"
+        "    #00 pc 0\n"
+        "end of the log:\n"
+        "Trace/breakpoint trap"
+    )
+    assert checks["trap"].text == trapped().text
+    assert checks["parity"].detail == ""
+
+
+def test_a_time_that_does_not_count_is_said_beside_it() -> None:
+    """A passed scenario stays passed: it is its time that is not valid."""
+    checks = of(scenario(RESNET, conditions=THROTTLED))
+    cool = of(scenario(RESNET, conditions=replace(THROTTLED, after=Reading(cpu_c=41.0))))
+
+    assert checks["trap"].status is PASS
+    assert checks["trap"].text == (
+        "ran to its end, no trap; "
+        "time not valid: throttled after the run: thermal status 2 (moderate)"
+    )
+    assert checks["parity"].text == "outputs equal to the last bit (1 tensor, 40 bytes)"
+    assert cool["trap"].text == "ran to its end, no trap"
 
 
 def test_a_parity_break_names_the_outputs_that_differ_alone() -> None:

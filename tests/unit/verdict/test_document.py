@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.errors import InputError
+from megtrim.loadrun.conditions import Conditions, Policy, Reading
 from megtrim.verdict import document
 from megtrim.verdict.model import OutputResult, Verdict, parse_verdict, to_json
 from unit.verdict.examples import (
@@ -58,7 +59,8 @@ def test_the_keys_are_the_documented_ones() -> None:
     ]  # fmt: skip
     assert list(written["scenarios"][0]) == [
         "id", "model", "scenario", "class", "arguments", "device", "status", "regions", "time_s",
-        "text", "outputs", "missing_regions", "log_tail", "reproduce",
+        "text", "outputs", "missing_regions", "log_tail", "conditions", "crash", "attempts",
+        "reproduce",
     ]  # fmt: skip
     assert list(written["budgets"][0]) == [
         "artifact", "variant", "size_bytes", "max_bytes", "growth_bytes", "growth_max_bytes",
@@ -71,6 +73,41 @@ def test_the_keys_are_the_documented_ones() -> None:
     assert written["verdict"] == "fail"
     assert written["devices"][0]["facts"] == {"cpu": "max", "version": "7.2.22"}
     assert written["artifacts"][0]["sizes"][0]["sections"][0] == ["text", 27_588_611]
+
+
+def test_conditions_are_written_with_all_their_keys() -> None:
+    """A cold phone's temperature is below nothing."""
+    cold = Reading(cpu_c=-12.5, battery_c=-3.0, charging=False)
+    policy = Policy(name="policy0", governor="schedutil", allowed_khz=1, capable_khz=2)
+    conditions = Conditions(before=cold, after=Reading(policies=(policy,), cooling=("cpu",)))
+    verdict = replace(passing(), scenarios=(scenario("m/s@c", conditions=conditions),))
+
+    text = to_json(verdict)
+    written = json.loads(text)["scenarios"][0]["conditions"]
+
+    assert parse_verdict(text, source="verdict.json") == verdict
+    assert list(written) == ["before", "after", "unmet"]
+    assert written["before"] == {
+        "cpu_c": -12.5, "battery_c": -3.0, "battery_percent": None,
+        "charging": False, "thermal_status": None, "policies": [], "cooling": [],
+    }  # fmt: skip
+    assert written["after"]["policies"] == [
+        {"name": "policy0", "governor": "schedutil", "current_khz": None, "allowed_khz": 1,
+         "capable_khz": 2}
+    ]  # fmt: skip
+    for wrong in ('"cpu_c": -12.5', '"charging": false'):
+        key = wrong.partition(":")[0]
+        with pytest.raises(InputError, match="conditions"):
+            parse_verdict(text.replace(wrong, f'{key}: "x"'), source="verdict.json")
+    with pytest.raises(InputError, match=r"cpu_c: found 400\.5, expected what a machine can say"):
+        parse_verdict(text.replace("-12.5", "400.5"), source="verdict.json")
+
+
+@pytest.mark.parametrize("key", ["conditions", "crash"])
+def test_a_document_of_before_is_refused(key: str) -> None:
+    """Every key is always there: who reads one reads what this version writes."""
+    with pytest.raises(InputError, match=f"scenarios\\[0\\]: found no key '{key}'"):
+        parse_verdict(changed(f"scenarios.0.{key}", ...), source="verdict.json")
 
 
 def test_growth_may_be_less_than_nothing() -> None:

@@ -1,0 +1,105 @@
+"""What megtrim.yaml says of a device, as frozen values; which key fits which kind.
+
+Pure. A key that another kind has is refused by :mod:`megtrim.config.device_keys`, which knows the
+lines. The docstrings of the keys are what an editor shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field, StrictBool, StrictInt
+
+from megtrim.config.kinds import (
+    CpuList,
+    FilePath,
+    Governor,
+    HostName,
+    Hub,
+    Name,
+    PropertyName,
+    PropertyValue,
+    Serial,
+    TimeoutS,
+    UserName,
+)
+from megtrim.config.section import Section
+
+Kind = Literal["auto", "local", "qemu", "adb", "ssh", "virtual-phone"]
+KINDS: tuple[str, ...] = get_args(Kind)
+EMULATED = ("qemu", "virtual-phone")
+"""Kinds whose CPU is the class's ``qemu_cpu``."""
+
+_REMOTE = ("adb", "ssh", "virtual-phone")
+KINDS_OF_KEY: Mapping[str, tuple[str, ...]] = {
+    "sysroot": ("auto", "qemu", *_REMOTE),
+    "serial": ("adb",),
+    "match": ("adb",),
+    "host": ("ssh",),
+    "port": ("ssh",),
+    "user": ("ssh",),
+    "key": ("ssh",),
+    "known_hosts": ("ssh",),
+    "power": ("adb", "ssh"),
+    "cool_down": _REMOTE,
+    "governor": _REMOTE,
+    "cpus": _REMOTE,
+}
+"""The keys that not every kind has, and the kinds that have each."""
+
+
+class PowerConfig(Section):
+    """A port of a USB hub whose power uhubctl can switch."""
+
+    hub: Hub
+    """The hub as uhubctl names it, such as 1-1.4."""
+    port: Annotated[StrictInt, Field(ge=1, le=64)]
+    """The hub's port that the device hangs on."""
+
+
+class CoolDownConfig(Section):
+    """What a device waits for before a run."""
+
+    below_c: Annotated[float, Field(strict=True, ge=10, le=120)] = Field(alias="below")
+    """Temperature in °C of the hottest zone below which a run may begin."""
+    within_s: TimeoutS = Field(default=600.0, alias="within")
+    """Longest wait, such as 10 minutes; then the run begins and is marked."""
+
+
+class DeviceConfig(Section):
+    """Something that runs the engine. Several phones, or boards, of one class are a pool."""
+
+    name: Name
+    kind: Kind = "auto"
+    """local: this machine. qemu: emulated arm64. auto: local where it can run the build, else
+    qemu. adb: a phone. ssh: a Linux board. virtual-phone: an emulated phone with a real adb
+    daemon."""
+    class_: Name = Field(alias="class")
+    """CPU class that this device stands for."""
+    sysroot: FilePath | None = None
+    """Where the loader and the libraries of the build are, on the machine that runs megtrim."""
+    runner: StrictBool = False
+    """It hangs on a self-hosted runner with the labels self-hosted, megtrim and its class."""
+    serial: Serial | None = None
+    """adb: which phone, as `adb devices` shows it."""
+    match: Annotated[dict[PropertyName, PropertyValue], Field(max_length=32)] = Field(default={})
+    """adb: which phone, by Android properties that it must have: PROPERTY: value."""
+    host: HostName | None = None
+    """ssh: the board's name or address."""
+    port: Annotated[StrictInt, Field(ge=1, le=65535)] = 22
+    """ssh: the port that its sshd listens on."""
+    user: UserName | None = None
+    """ssh: who programs run as; left out: ssh's own choice."""
+    key: FilePath | None = None
+    """ssh: file with the private key, ~ is the home folder; left out: ssh's own choice."""
+    known_hosts: FilePath | None = None
+    """ssh: file with the board's own key; left out: the user's known_hosts."""
+    power: PowerConfig | None = None
+    """adb, ssh: where its power can be switched off and on, to bring it back."""
+    cool_down: CoolDownConfig | None = None
+    """adb, ssh, virtual-phone: wait for a measured temperature before a run."""
+    governor: Governor | None = None
+    """adb, ssh, virtual-phone: CPU governor while it runs, where the device lets us set it."""
+    cpus: CpuList | None = None
+    """adb, ssh, virtual-phone: CPUs that programs are pinned to, such as 4-7."""

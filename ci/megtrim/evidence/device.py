@@ -1,0 +1,142 @@
+"""A device as a bundle tells of it: what a runner must know to reach it, each with its limits.
+
+Pure; part of the evidence room. The text comes from another machine and ends up on command lines,
+so it is held to the grammar that the configuration has, whatever wrote it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from megtrim.config import kinds
+from megtrim.config.device import KINDS_OF_KEY
+from megtrim.evidence import bounds
+
+_CPU = re.compile(r"[A-Za-z0-9][A-Za-z0-9._,=-]{0,199}")
+_MOST_PROPERTIES = 32
+_LONGEST_SHORT = 200
+_MOST_PORTS = 64
+_LONGEST_WAIT_S = 86_400.0
+_PATTERNS = {
+    "serial": (kinds.SERIAL_PATTERN, kinds.SERIAL_EXPECTED),
+    "host": (kinds.HOST_PATTERN, kinds.HOST_EXPECTED),
+    "user": (kinds.USER_PATTERN, kinds.USER_EXPECTED),
+    "governor": (kinds.GOVERNOR_PATTERN, kinds.GOVERNOR_EXPECTED),
+    "cpus": (kinds.CPUS_PATTERN, kinds.CPUS_EXPECTED),
+}
+_PATHS = ("key", "known_hosts", "sysroot")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundlePower:
+    """A port of a USB hub whose power can be switched."""
+
+    hub: str
+    port: int
+
+    def __post_init__(self) -> None:
+        _check_short("power: hub", self.hub, kinds.HUB_PATTERN, kinds.HUB_EXPECTED)
+        fits = 1 <= self.port <= _MOST_PORTS
+        bounds.require(fits, "power: port", self.port, f"1 to {_MOST_PORTS}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleCoolDown:
+    """What is waited for before a run: °C, and seconds at most."""
+
+    below_c: float
+    within_s: float
+
+    def __post_init__(self) -> None:
+        bounds.require(10 <= self.below_c <= 120, "cool_down: below_c", self.below_c, "10 to 120")
+        fits = 0 < self.within_s <= _LONGEST_WAIT_S
+        bounds.require(fits, "cool_down: within_s", self.within_s, "up to a day of seconds")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleSettings:
+    """What the configuration says of a device beside its name, kind and class.
+
+    Empty text, empty tuple and None mean: not said.
+    """
+
+    sysroot: str = ""
+    serial: str = ""
+    match: tuple[tuple[str, str], ...] = ()
+    """Android properties and their values."""
+    host: str = ""
+    port: int = 22
+    user: str = ""
+    key: str = ""
+    """Path on the runner; ``~/`` is the home folder there."""
+    known_hosts: str = ""
+    power: BundlePower | None = None
+    cool_down: BundleCoolDown | None = None
+    governor: str = ""
+    cpus: str = ""
+
+    def __post_init__(self) -> None:
+        for name, (pattern, expected) in _PATTERNS.items():
+            if value := getattr(self, name):
+                _check_short(name, value, pattern, expected)
+        for name in _PATHS:
+            _check_path(name, getattr(self, name))
+        bounds.require(1 <= self.port <= 65535, "port", self.port, "1 to 65535")
+        bounds.check_count("match", self.match, _MOST_PROPERTIES)
+        bounds.check_unique("match", [label for label, _ in self.match])
+        for label, value in self.match:
+            _check_short("match", label, kinds.PROPERTY_PATTERN, kinds.PROPERTY_EXPECTED)
+            bounds.check_line(f"match: {label}", value)
+            fits = 0 < len(value) <= _LONGEST_SHORT
+            bounds.require(fits, f"match: {label}", value, kinds.VALUE_EXPECTED)
+
+    def said(self) -> tuple[str, ...]:
+        """Return the keys of the configuration that something is said by."""
+        nothing = BundleSettings()
+        return tuple(key for key in KINDS_OF_KEY if getattr(self, key) != getattr(nothing, key))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleDevice:
+    """A device of the configuration that stands for a CPU class."""
+
+    name: str
+    kind: str
+    cpu_class: str
+    qemu_cpu: str
+    """CPU that an emulator plays for the class."""
+    runner: bool
+    """Whether it hangs on a self-hosted runner."""
+    settings: BundleSettings = field(default_factory=BundleSettings)
+
+    def __post_init__(self) -> None:
+        bounds.check_name("device", self.name)
+        bounds.check_name(f"device {self.name}: kind", self.kind)
+        bounds.check_name(f"device {self.name}: class", self.cpu_class)
+        fits = _CPU.fullmatch(self.qemu_cpu) is not None
+        bounds.require(fits, f"device {self.name}: qemu_cpu", self.qemu_cpu, "a CPU's name")
+        self._check_settings()
+
+    def _check_settings(self) -> None:
+        said = self.settings.said()
+        for key in said:
+            fits = self.kind in KINDS_OF_KEY[key]
+            bounds.require(fits, f"device {self.name}: {key}", self.kind, "a kind that has it")
+        if self.kind == "adb":
+            named = [key for key in ("serial", "match") if key in said]
+            bounds.require(len(named) == 1, f"device {self.name}", named, "serial or match")
+        if self.kind == "ssh":
+            bounds.require("host" in said, f"device {self.name}", "no host", "one")
+
+
+def _check_short(where: str, value: str, pattern: str, expected: str) -> None:
+    # Not only to its end: a newline there would pass for it.
+    fits = len(value) <= _LONGEST_SHORT and re.fullmatch(pattern.strip("^$"), value) is not None
+    bounds.require(fits, where, value, expected)
+
+
+def _check_path(where: str, value: str) -> None:
+    bounds.check_line(where, value)
+    fits = not value or (value.startswith(("/", "~/")) and ".." not in value.split("/"))
+    bounds.require(fits, where, value, "a path of the runner: /... or ~/...")

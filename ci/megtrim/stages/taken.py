@@ -1,0 +1,41 @@
+"""A file of a bundle, copied while its digest is taken: what is used is what was checked."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.evidence import bounds
+
+_CHUNK_BYTES = 1024 * 1024
+_HINT = "the bundle was changed or cut off on its way: run the build job again"
+
+
+def take(folder: Path, digest: str, target: Path) -> Path:
+    """Copy the bundle's file of that sha256 to ``target``; what is there is that file already.
+
+    What is run is the copy, so nothing can change between the check and the use. Raises
+    InputError where the file is none, is a link, or has another digest.
+    """
+    if target.exists():
+        return target
+    source = folder / bounds.FILES / digest
+    if (folder / bounds.FILES).is_symlink() or source.is_symlink() or not source.is_file():
+        msg = f"{source}: found no plain file, expected one of the bundle's"
+        raise InputError(msg, hint=_HINT)
+    partial = target.with_name(f"{target.name}.partial")
+    hasher = hashlib.sha256()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with source.open("rb") as read, partial.open("xb") as write:
+            while chunk := read.read(_CHUNK_BYTES):
+                hasher.update(chunk)
+                write.write(chunk)
+    except OSError as error:
+        msg = f"{source} cannot be copied: {error.strerror}"
+        raise InfrastructureFailure(msg) from None
+    if hasher.hexdigest() != digest:
+        msg = f"{source}: its sha256 is {hasher.hexdigest()}, expected that of its name"
+        raise InputError(msg, hint=_HINT)
+    return partial.rename(target)
