@@ -157,7 +157,7 @@ Examples:
     "--put",
     multiple=True,
     metavar="FILE",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=click.Path(path_type=Path),
     help="A file to bring along, beside the program, under its own name.",
 )
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable for the program.")

@@ -84,6 +84,7 @@ def run(
         msg = f"there is no file {program} on this machine to bring along as the program"
         hint = "for a program that the device has, bring a script that calls it"
         raise InputError(msg, hint=hint)
+    _expect_files(request.put)
     _expect_different_names((program, *request.put))
     device = _one_of(chosen)
     found = deliver(device, lambda seat: _work(seat, request, as_json=as_json), say=console.say)
@@ -97,6 +98,13 @@ def run(
         if bad[0].crash:
             console.say(bad[0].crash)
     return ProductFailure.exit_code if bad else EXIT_PASS
+
+
+def _expect_files(files: Sequence[Path]) -> None:
+    missing = next((each for each in files if not each.is_file()), None)
+    if missing is not None:
+        msg = f"--put {missing}: found no file of that name on this machine"
+        raise InputError(msg, hint="what is on the device already needs not be put")
 
 
 def _expect_different_names(files: Sequence[Path]) -> None:

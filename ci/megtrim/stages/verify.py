@@ -27,7 +27,6 @@ from megtrim.stages.runs import RunResult
 from megtrim.stages.scenarios import cache_of, expect_as_traced, order_for, scenario_of
 from megtrim.store import Folder
 
-
 _FORM = "2"
 """Changes with what a result says, so that one of another form is made anew."""
 
