@@ -199,7 +199,7 @@ def _popen(
             stdout=stdout,
             stderr=stderr,
             start_new_session=True,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 - one prctl call, nothing that locks
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 - two small calls, nothing that locks
         )
     except FileNotFoundError:
         if command.cwd is not None and not command.cwd.is_dir():
@@ -213,6 +213,8 @@ def _popen(
 
 
 def _die_with_parent() -> None:
+    # A shell's background job ignores the interrupt, and its programs would inherit that.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     # kill -9 of megtrim must not leave a build writing into a tree that the next run uses.
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -90,11 +90,16 @@ class Act:
             {**_clean(os.environ), **self.home, "XDG_CONFIG_HOME": str(scratch / "config")}
         )
         done = processes.run(
-            Command(argv=argv, timeout_s=DEADLINE_S, cwd=folder, log=log, on_line=on_line)
+            Command(
+                argv=argv,
+                timeout_s=DEADLINE_S,
+                cwd=folder,
+                merge_stderr=True,
+                log=log,
+                on_line=on_line,
+            )
         )
         assert not done.timed_out, f"act did not end within {DEADLINE_S} s; {log}"
-        for line in done.stderr.splitlines():
-            journal.read(line)
         stored = scratch / "artifacts" / run_id
         return Run(
             rc=done.rc,

@@ -404,3 +404,14 @@ def test_a_file_that_cannot_be_opened_is_told(
     paths: Any = {name: tmp_path / value for name, value in files.items()}
     with pytest.raises(InfrastructureFailure, match=said):
         processes.run(Command(argv=("true",), timeout_s=1, **paths))
+
+
+def test_a_program_obeys_the_interrupt_in_a_background_job_too(processes: Processes) -> None:
+    """Where a shell runs us in the background we ignore it, and a program would inherit that."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        outcome = processes.run(Command(argv=("sleep", "60"), timeout_s=0.2))
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert (outcome.timed_out, outcome.rc) == (True, 128 + signal.SIGINT)
