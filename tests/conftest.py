@@ -27,7 +27,10 @@ LANES: dict[str, tuple[str, ...]] = {
     "act": ("act", "git", "g++", "adb", "ip", "qemu-aarch64-static"),
     "devices": (*_PHONE, "ssh", "sshd"),
     "faults": _PHONE,
-    "device_host": ("docker", "mmdebstrap", "systemd-analyze", "udevadm"),
+    "device_host": (
+        *("docker", "mmdebstrap", "systemd-analyze", "udevadm", "adb"),
+        "aarch64-linux-gnu-g++",
+    ),
     "engine": (),
 }
 """Programs that each lane needs. ``engine`` needs a checkout, named by MEGTRIM_ENGINE."""

@@ -93,7 +93,8 @@ def _wait_for_engine(processes: Processes, log: Path) -> None:
     pytest.fail(f"docker does not start here: {log.read_text(encoding='utf-8')[-2000:]}")
 
 
-def _image(processes: Processes, suite: str, folder: Path) -> str:
+def debian_image(processes: Processes, suite: str, folder: Path) -> str:
+    """Return an image of Debian with a host's packages, made now if there is none."""
     packages = ",".join((*INCLUDED, SUITES[suite]))
     key = hashlib.sha256(packages.encode()).hexdigest()[:12]
     tag = f"megtrim-device-host-test:{suite}-{key}"
@@ -133,7 +134,7 @@ def _start(processes: Processes, suite: str, folder: Path, *options: str) -> Hos
     digest = _runner(folder / "runner.tar.gz")
     _checkout(folder / "megtrim")
     name = f"megtrim-device-host-{suite}-{os.getpid()}"
-    image = _image(processes, suite, folder)
+    image = debian_image(processes, suite, folder)
     order = ("--user", "megtrim", "--class", "armv82", "--repository", "team/models")
     archive = ("--runner-archive", "/root/runner.tar.gz", "--runner-sha256", digest)
     api = ("--api-url", f"http://127.0.0.1:{API_PORT}")

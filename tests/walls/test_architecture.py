@@ -66,7 +66,8 @@ def test_only_the_command_line_exits() -> None:
     exits = re.compile(r"\b(?:sys\.exit|os\._exit|SystemExit)\b")
     found = {_id(path) for path in MODULES if exits.search(path.read_text(encoding="utf-8"))}
 
-    assert found == {"cli/main.py"}
+    # The first process of a namespace is forked: if it returned, it would go on as its parent.
+    assert found == {"cli/main.py", "phone/boot.py"}
 
 
 def test_only_the_command_line_reads_the_environment() -> None:
@@ -74,7 +75,7 @@ def test_only_the_command_line_reads_the_environment() -> None:
     reads = re.compile(r"\bos\.(?:environ|getenv)\b")
     found = {_id(path) for path in MODULES if reads.search(path.read_text(encoding="utf-8"))}
 
-    assert found == {"cli/setup.py"}
+    assert found == {"cli/environment.py"}
 
 
 def test_no_shell_strings() -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from megtrim import devices
 from megtrim.cli.device_orders import POOLED, Around, bundle_orders, make
+from megtrim.cli.environment import open_processes
 from megtrim.cli.output import show
-from megtrim.cli.setup import open_console, open_processes
+from megtrim.cli.setup import open_console
 from megtrim.console import Console
 from megtrim.devices import Device
 from megtrim.errors import EXIT_PASS, InputError

@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from megtrim.cli.devices_inventory import Inventory, Listed, choose, take_stock
-from megtrim.cli.setup import DEFAULT_OUT, open_console, open_processes
+from megtrim.cli.environment import open_processes
+from megtrim.cli.setup import DEFAULT_OUT, open_console
 from megtrim.devices.device import utc_now
 
 _CONFIG = Path("megtrim.yaml")

@@ -12,8 +12,8 @@ from typing import Protocol
 import click
 
 from megtrim import toolchains
+from megtrim.cli.environment import open_processes
 from megtrim.cli.output import show
-from megtrim.cli.setup import open_processes
 from megtrim.devices import adb, qemu, ssh, virtual_phone
 from megtrim.engines import cmake
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError

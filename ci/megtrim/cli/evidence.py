@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from megtrim.cli import device_job, final
+from megtrim.cli.environment import open_processes
 from megtrim.cli.known import proofs_option, read_proofs
 from megtrim.cli.output import show
 from megtrim.cli.setup import (
@@ -17,7 +18,6 @@ from megtrim.cli.setup import (
     common,
     describe,
     open_context,
-    open_processes,
     today_option,
 )
 from megtrim.errors import EXIT_PASS, InputError, worst

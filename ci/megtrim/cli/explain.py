@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
+from megtrim.cli.environment import open_processes
 from megtrim.cli.output import show
-from megtrim.cli.setup import DEFAULT_OUT, Options, common, open_engine, open_processes
+from megtrim.cli.setup import DEFAULT_OUT, Options, common, open_engine
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.midout.keepset import KeepSet, read_keep_set

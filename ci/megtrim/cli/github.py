@@ -13,10 +13,11 @@ from typing import TypeVar
 import click
 
 from megtrim.cli import github_data
+from megtrim.cli.environment import open_processes
 from megtrim.cli.github_open import open_api, open_event
 from megtrim.cli.output import show
 from megtrim.cli.page import Page, read_page
-from megtrim.cli.setup import open_console, open_processes
+from megtrim.cli.setup import open_console
 from megtrim.console import Console
 from megtrim.errors import EXIT_PASS, MegtrimError, worst
 from megtrim.github import runner

@@ -13,17 +13,10 @@ from typing import Any
 
 import click
 
+from megtrim.cli.environment import open_processes
 from megtrim.cli.github_open import open_api, open_event
 from megtrim.cli.output import show
-from megtrim.cli.setup import (
-    DEFAULT_OUT,
-    Options,
-    common,
-    describe,
-    open_console,
-    open_context,
-    open_processes,
-)
+from megtrim.cli.setup import DEFAULT_OUT, Options, common, describe, open_console, open_context
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, Interrupted, MegtrimError
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
 from megtrim.github.answers import one_line

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import click
 
+from megtrim.cli.environment import open_processes
 from megtrim.cli.github_baseline import baseline
 from megtrim.cli.github_open import open_api, open_event
 from megtrim.cli.output import show
-from megtrim.cli.setup import open_console, open_processes
+from megtrim.cli.setup import open_console
 from megtrim.console import Console
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, Interrupted, MegtrimError
 from megtrim.evidence.told import Pending

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from megtrim.cli.environment import open_processes
 from megtrim.cli.known import read_proofs
 from megtrim.cli.output import show
-from megtrim.cli.setup import open_processes
 from megtrim.errors import EXIT_PASS
 from megtrim.evidence.bundle import Purpose
 from megtrim.github.runner import write_output

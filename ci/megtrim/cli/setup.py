@@ -15,6 +15,7 @@ import click
 
 from megtrim import engines, toolchains
 from megtrim.cli.device_orders import Around, device_orders, make, standing_for
+from megtrim.cli.environment import open_processes
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.scenarios import all_scenarios
 from megtrim.console import Console
@@ -119,16 +120,6 @@ def trimming(command: Callable[..., Any]) -> Callable[..., Any]:
 def open_console(*, quiet: bool) -> Console:
     """Return the console of this process."""
     return Console(sys.stderr, quiet=quiet)
-
-
-def open_processes() -> Processes:
-    """Read the environment, once.
-
-    Within a git hook, git's own variables would turn every question about an engine's checkout
-    into one about the repository of the hook.
-    """
-    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return Processes(own)
 
 
 def open_context(options: Options, *, accept: bool = False) -> Context:

@@ -6,8 +6,6 @@ import what needs the rest of megtrim's packages.
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -15,17 +13,24 @@ from typing import Any
 
 import click
 
+from megtrim.cli.environment import open_processes
 from megtrim.cli.output import show
 from megtrim.errors import EXIT_PASS, MegtrimError
 from megtrim.phone import launch
 from megtrim.phone import root as roots
 from megtrim.phone.faults import ABOUT, Moment, make_order
 from megtrim.phone.launch import Phone, Wish
-from megtrim.process import Processes
 
 _MIB = 1024 * 1024
 _WAIT_S = 1.0
 _FAULTS = "\b\nFaults:\n" + "\n".join(f"  {fault:<13} {about}" for fault, about in ABOUT.items())
+_FAULT_EXAMPLES = """\
+\b
+Examples:
+  megtrim virtual-phone fault mine freeze --for 20
+  megtrim virtual-phone fault mine vanish --when push --after 3000000
+  megtrim virtual-phone fault mine reset
+"""
 
 
 @click.group("virtual-phone")
@@ -44,15 +49,28 @@ _root_folder = click.option(
 )
 
 
-@virtual_phone.command("root")
+@virtual_phone.command(
+    "root",
+    epilog="""\b
+Examples:
+  megtrim virtual-phone root
+  megtrim virtual-phone root --mirror http://deb.debian.org/debian
+""",
+)
 @_mirror
 def make_root(mirror: str | None) -> int:
     """Make the files that phones share, from Debian's packages, and print where they are."""
-    show(str(roots.provide(Processes(os.environ), mirror=mirror).path))
+    show(str(roots.provide(open_processes(), mirror=mirror).path))
     return EXIT_PASS
 
 
-@virtual_phone.command()
+@virtual_phone.command(
+    epilog="""\b
+Examples:
+  megtrim virtual-phone start
+  megtrim virtual-phone start mine --cpu cortex-a76 --property "ro.product.model=Mine"
+"""
+)
 @click.argument("name", default="phone")
 @click.option("--cpu", default="max", show_default=True, help="CPU to be, as qemu names it.")
 @click.option("--port", default=0, help="Port to connect to. Default: any that is free.")
@@ -65,7 +83,7 @@ def make_root(mirror: str | None) -> int:
 @_root_folder
 def start(name: str, mirror: str | None, folder: Path | None, **wish: Any) -> int:
     """Run a phone until Ctrl-C. `adb connect` takes the address that is printed."""
-    processes = Processes(os.environ)
+    processes = open_processes()
     properties = dict(each.partition("=")[::2] for each in wish.pop("properties"))
     asked = Wish(name=name, data_bytes=wish.pop("storage") * _MIB, properties=properties, **wish)
     root = folder or roots.provide(processes, mirror=mirror).path
@@ -78,7 +96,7 @@ def start(name: str, mirror: str | None, folder: Path | None, **wish: Any) -> in
     return EXIT_PASS
 
 
-@virtual_phone.command(epilog=_FAULTS)
+@virtual_phone.command(epilog=f"{_FAULT_EXAMPLES}\n{_FAULTS}")
 @click.argument("name")
 @click.argument("fault", metavar="FAULT")
 @click.argument("value", type=float, required=False)
@@ -95,14 +113,20 @@ def start(name: str, mirror: str | None, folder: Path | None, **wish: Any) -> in
 def fault(name: str, fault: str, **more: Any) -> int:
     """Make something go wrong with a phone, or right again."""
     order = make_order(fault, **more)
-    launch.find(Processes(os.environ), name).control.give(order)
+    launch.find(open_processes(), name).control.give(order)
     return EXIT_PASS
 
 
-@virtual_phone.command("list")
+@virtual_phone.command(
+    "list",
+    epilog="""\b
+Example:
+  megtrim virtual-phone list
+""",
+)
 def list_phones() -> int:
     """List the phones that run: name, address, state, faults still to come."""
-    for phone in launch.running(Processes(os.environ)):
+    for phone in launch.running(open_processes()):
         show(_line(phone))
     return EXIT_PASS
 
@@ -113,9 +137,16 @@ def _line(phone: Phone) -> str:
     return f"{phone.name}\t{phone.serial}\t{status['state']}" + (f"\t{waiting}" if waiting else "")
 
 
+class _Alone(click.Group):
+    """The group as the whole program, which makes an exit status of a failure itself."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except MegtrimError as error:
+            click.echo(f"virtual-phone: {error}", err=True)
+            context.exit(error.exit_code)
+
+
 if __name__ == "__main__":
-    try:
-        virtual_phone()
-    except MegtrimError as error:
-        click.echo(f"virtual-phone: {error}", err=True)
-        sys.exit(error.exit_code)
+    _Alone(virtual_phone.name, commands=virtual_phone.commands, help=virtual_phone.help)()

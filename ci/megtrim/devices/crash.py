@@ -18,7 +18,7 @@ from megtrim.devices.link import Link
 from megtrim.devices.patience import Patience
 from megtrim.errors import InfrastructureFailure
 from megtrim.evidence.bounds import clean_line, clean_log
-from megtrim.loadrun.outcome import ProgramRun, ending_signal
+from megtrim.loadrun.outcome import Ending, ProgramRun, ending, ending_signal
 
 LONGEST_EVIDENCE = 16_384
 """Characters of all that is said of one crash."""
@@ -98,9 +98,12 @@ def evidence(
 
 
 def local_evidence(run: ProgramRun, *, launcher: Sequence[str] = ()) -> str:
-    """Return what is known where programs run on this machine, beneath ``launcher`` if there."""
+    """Return what is known where programs run on this machine, beneath ``launcher`` if there.
+
+    Nothing of a trap: the missing regions explain it, and where it happened misleads.
+    """
     number = ending_signal(run)
-    if number is None or run.timed_out:
+    if number is None or ending(run) in (Ending.TRAP, Ending.TIMEOUT):
         return ""
     return _bounded(f"{said(number)}\n{backtrace_hint(run.argv, launcher=launcher)}")
 

@@ -7,6 +7,7 @@ Nobody else can have it, so there is no queue; it goes with its seat, so nothing
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -32,11 +33,17 @@ _STORAGE_BYTES = 8 * 1024**3
 """A bound, not what it takes: files on the phone are this machine's memory."""
 
 
-def find(order: DeviceOrder) -> VirtualPhone:
-    """Return the device; raises InputError where this machine cannot play a phone."""
+def find(order: DeviceOrder, *, native: str | None = None) -> VirtualPhone:
+    """Return the device; raises InputError where this machine cannot play a phone.
+
+    ``native`` is what the machine is, by default this one: one for arm64 needs no emulator.
+    """
     if order.machine != launch.MACHINE:
         msg = f"device {order.name}: a virtual phone runs {launch.MACHINE}, not {order.machine}"
         raise InputError(msg, hint="choose a toolchain for arm64, or another device")
+    native = native or platform.machine()
+    if not launch.emulator(order.processes, native=native):
+        return VirtualPhone(order, {"machine": native})
     emulator = qemu.find(
         order.name,
         order.processes,
@@ -45,7 +52,8 @@ def find(order: DeviceOrder) -> VirtualPhone:
         cpu=order.qemu_cpu,
         sysroot=None,
     )
-    return VirtualPhone(order, emulator.identity())
+    played_by = emulator.identity()
+    return VirtualPhone(order, {"cpu": played_by["cpu"], "qemu": played_by["qemu"]})
 
 
 class VirtualPhone:
@@ -54,16 +62,17 @@ class VirtualPhone:
     kind = KIND
     retries = _RETRIES
 
-    def __init__(self, order: DeviceOrder, emulator: dict[str, str]) -> None:
+    def __init__(self, order: DeviceOrder, played_by: dict[str, str]) -> None:
         self.name = order.name
         self._order = order
-        self._emulator = emulator
+        self._played_by = played_by
 
     def identity(self) -> dict[str, str]:
-        return {**self._emulator, "kind": self.kind}
+        return {**self._played_by, "kind": self.kind}
 
     def facts(self) -> dict[str, str]:
-        return {"cpu": self._emulator["cpu"], "emulator": self._emulator["qemu"]}
+        labels = {"qemu": "emulator"}
+        return {labels.get(name, name): fact for name, fact in self._played_by.items()}
 
     @contextmanager
     def reserve(self) -> Iterator[Seat]:

@@ -44,8 +44,8 @@ class Boot:
         return own_program("megtrim.phone.boot", json.dumps(asdict(self)), bare=True)
 
 
-def main() -> NoReturn:
-    """Boot, wait, and end as the phone ended."""
+def main() -> None:
+    """Boot, and wait until the phone has ended."""
     boot = Boot(**json.loads(sys.argv[1]))
     kernel.unshare(kernel.CLONE_NEWPID | kernel.CLONE_NEWNS)
     alive, held = os.pipe()
@@ -55,8 +55,7 @@ def main() -> NoReturn:
         _be_first(boot, alive)
     # Gone with all that it started, before we are: what follows finds its ports and files free.
     signal.signal(signal.SIGTERM, lambda _number, _frame: os.kill(child, signal.SIGKILL))
-    _, status = os.waitpid(child, 0)
-    sys.exit(os.waitstatus_to_exitcode(status) & 0xFF)
+    os.waitpid(child, 0)
 
 
 def _be_first(boot: Boot, alive: int) -> NoReturn:

@@ -55,7 +55,10 @@ class Handset:
         self._make = make
         self._processes = processes
         self._cpus = os.cpu_count() or 1
-        self._tree = Tree(make.root, cpu=make.cpu, rooted=make.rooted, cpus=self._cpus)
+        cpuinfo = say.cpuinfo(make.cpu, self._cpus)
+        if not make.emulator:
+            cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8")  # what programs run on
+        self._tree = Tree(make.root, cpuinfo=cpuinfo, rooted=make.rooted, cpus=self._cpus)
         self._properties = dict(make.properties)
         self._power = ExitStack()
         self._boot: Background | None = None

@@ -7,7 +7,6 @@ phone's processes and takes its mounts, network and memory away.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import os
 import shutil
@@ -25,11 +24,11 @@ from megtrim.phone.control import SOCKET
 from megtrim.phone.fate import Fate
 from megtrim.phone.faults import make_order
 from megtrim.phone.handset import Handset, Make
+from megtrim.phone.held import hold
 from megtrim.phone.programs import own_program
 from megtrim.process import Processes
 
 READY = "phone.json"
-LOCK = "lock"
 LOG = "log"
 
 
@@ -42,6 +41,8 @@ class PhoneOrder:
     """Its own, for its socket and its log; removed with it."""
     root: str
     emulator: str
+    path: str
+    """Where its keeper finds programs of this machine."""
     cpu: str = "max"
     host: str = "127.0.0.1"
     port: int = 0
@@ -71,19 +72,10 @@ def main() -> None:
         enter_namespaces()
         asyncio.run(_Keeper(order).run(door, control))
     except (OSError, MegtrimError) as error:
-        # Whoever started us reads it, and removes the folder.
+        # Whoever started us sees us end, reads it, and removes the folder.
         print(f"{error}", file=sys.stderr)  # noqa: T201 - this is the program's log
-        sys.exit(1)
+        return
     remove(folder)
-
-
-def hold(folder: Path) -> None:
-    """Lock the folder for as long as this process lives."""
-    new = folder / f"{LOCK}.new"
-    lock = os.open(new, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    # Named only now: nobody shall find it unlocked and take us for dead.
-    new.rename(folder / LOCK)
 
 
 def remove(folder: Path) -> None:
@@ -123,7 +115,7 @@ class _Keeper:
             properties=order.properties,
             log=Path(order.folder) / LOG,
         )
-        self._handset = Handset(make, Processes(os.environ))
+        self._handset = Handset(make, Processes({"PATH": order.path}))
         self._fate = Fate(self._handset, boot_s=order.boot_s)
 
     async def run(self, door: socket.socket, control: socket.socket) -> None:

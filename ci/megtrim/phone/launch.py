@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import platform
@@ -17,7 +16,8 @@ from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.phone.control import Control
-from megtrim.phone.keeper import LOCK, LOG, READY, PhoneOrder, remove
+from megtrim.phone.held import LOCK, abandoned
+from megtrim.phone.keeper import LOG, READY, PhoneOrder, remove
 from megtrim.process import Background, Command, Processes
 
 MACHINE = "aarch64"
@@ -54,7 +54,7 @@ class Phone:
 
     def alive(self) -> bool:
         """Tell whether its keeper runs; a phone that is dead by a fault has one."""
-        return (self.folder / LOCK).is_file() and not _abandoned(self.folder)
+        return (self.folder / LOCK).is_file() and not abandoned(self.folder)
 
     @property
     def serial(self) -> str:
@@ -78,6 +78,7 @@ def started(processes: Processes, root: Path, wish: Wish) -> Iterator[Phone]:
             folder=str(folder),
             root=str(root),
             emulator=emulator(processes),
+            path=processes.env.get("PATH", os.defpath),
             cpu=wish.cpu,
             host=wish.host,
             port=wish.port,
@@ -98,7 +99,7 @@ def running(processes: Processes) -> tuple[Phone, ...]:
     """Return this user's phones, by name; what dead ones left is removed."""
     found = []
     for folder in sorted(_state(processes).glob("*")):
-        if _abandoned(folder):
+        if abandoned(folder):
             remove(folder)
         elif (phone := _read(folder)) is not None:
             found.append(phone)
@@ -150,12 +151,12 @@ def _state(processes: Processes) -> Path:
     return folder
 
 
-def emulator(processes: Processes) -> str:
+def emulator(processes: Processes, *, native: str | None = None) -> str:
     """Return what runs arm64 programs here; empty where the machine itself does.
 
-    Raises InputError where nothing does.
+    ``native`` is what the machine is, by default this one. Raises InputError where nothing does.
     """
-    if platform.machine() == MACHINE:
+    if (native or platform.machine()) == MACHINE:
         return ""
     path = processes.env.get("PATH")
     found = shutil.which(f"qemu-{MACHINE}-static", path=path)
@@ -195,20 +196,3 @@ def _read(folder: Path) -> Phone | None:
         return Phone(name=told["name"], pid=told["pid"], port=told["port"], folder=folder)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def _abandoned(folder: Path) -> bool:
-    """Tell whether no keeper holds it any more, or none ever came to hold it."""
-    try:
-        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        with suppress(OSError):
-            return time.time() - folder.stat().st_mtime > 2 * _START_S
-        return False
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    finally:
-        os.close(lock)
-    return True

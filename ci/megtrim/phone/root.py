@@ -18,11 +18,12 @@ from megtrim.phone.tree import MOUNT_POINT
 from megtrim.process import Command, Outcome, Processes
 
 SUITE = "trixie"
-PACKAGES = ("adbd", "mksh", "toybox", "iproute2")
+PACKAGES = ("adbd", "coreutils", "mksh", "toybox", "iproute2")
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
-_RECIPE = 1
+_RECIPE = 2
 """Raised when a root is made otherwise, so that an older one is made anew."""
+_MAKING = ".making-"
 _UPDATE_S = 600.0
 _UNPACK_S = 60.0
 _HINT_DEBIAN = "this needs apt-get and dpkg-deb; elsewhere use the image docker/virtual-phone"
@@ -77,6 +78,8 @@ def provide(processes: Processes, *, mirror: str | None = None) -> Root:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".lock"):
             if not root.is_dir():
+                for left in folder.glob(f"{_MAKING}*"):
+                    shutil.rmtree(left, ignore_errors=True)  # of one that was killed
                 _make(processes, root, mirror or own_mirror(processes))
         listed = (root / "packages").read_text(encoding="utf-8")
     except OSError as error:
@@ -124,7 +127,7 @@ def _architecture(processes: Processes) -> str:
 
 def _make(processes: Processes, root: Path, mirror: str) -> None:
     _require_keyring()
-    with tempfile.TemporaryDirectory(dir=root.parent, prefix=".making-") as scratch:
+    with tempfile.TemporaryDirectory(dir=root.parent, prefix=_MAKING) as scratch:
         packages = _download(processes, Path(scratch), mirror)
         made = Path(scratch) / "root"
         for package in packages:

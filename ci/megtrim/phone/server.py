@@ -5,18 +5,23 @@ The user's server is never asked for anything and never ended.
 
 from __future__ import annotations
 
+import os
+import shutil
 import socket
+import stat
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure
+from megtrim.phone.held import abandoned, hold
 from megtrim.process import Background, Command, Processes
 
 PORT_VARIABLE = "ANDROID_ADB_SERVER_PORT"
+_PREFIX = "megtrim-adb-"
 _START_S = 20.0
 _CALL_S = 20.0
 _LOOK_S = 0.01
@@ -39,19 +44,19 @@ def private_server(
 
     Its keys and its log are kept in a folder ``beside`` others, for temporary files if left out.
     """
-    with tempfile.TemporaryDirectory(dir=beside, prefix="megtrim-adb-") as home:
+    with _home(beside or Path(tempfile.gettempdir())) as home:
         port = _free_port()
         env = {
             PORT_VARIABLE: str(port),
-            "HOME": home,
-            "TMPDIR": home,
+            "HOME": str(home),
+            "TMPDIR": str(home),
             # Else it looks for emulators and finds those of other people.
             "ADB_LOCAL_TRANSPORT_MAX_PORT": "5554",
             "ADB_MDNS": "0",
             "ADB_MDNS_AUTO_CONNECT": "0",
         }
         argv = (adb, "-P", str(port), "nodaemon", "server")
-        command = Command(argv=argv, env=env, timeout_s=_START_S, log=Path(home) / "server.log")
+        command = Command(argv=argv, env=env, timeout_s=_START_S, log=home / "server.log")
         with processes.background(command) as server:
             _await_port(port, server)
             yield AdbServer(adb=adb, port=port, env=env)
@@ -69,6 +74,32 @@ def connect(processes: Processes, server: AdbServer, serial: str) -> None:
         time.sleep(_LOOK_S)
     msg = f"adb cannot connect to {serial}: {said.strip()}"
     raise InfrastructureFailure(msg)
+
+
+@contextmanager
+def _home(beside: Path) -> Iterator[Path]:
+    """Give a folder that goes with the block, and remove those that dead owners left."""
+    for folder in sorted(beside.glob(f"{_PREFIX}*")):
+        if _is_ours(folder) and abandoned(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+    try:
+        home = Path(tempfile.mkdtemp(dir=beside, prefix=_PREFIX))
+        lock = hold(home)
+    except OSError as error:
+        msg = f"a folder for adb's server cannot be made in {beside}: {error.strerror}"
+        raise InfrastructureFailure(msg) from None
+    try:
+        yield home
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+        os.close(lock)
+
+
+def _is_ours(folder: Path) -> bool:
+    with suppress(OSError):
+        found = folder.lstat()
+        return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    return False
 
 
 def _call(processes: Processes, server: AdbServer, *words: str) -> str:

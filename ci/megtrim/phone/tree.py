@@ -19,18 +19,20 @@ MOUNT_POINT = "phone"
 SHIMS = Path(__file__).parent / "shims"
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _NOT_FROM_TOYBOX = frozenset({"[", "reboot", "sh"})
+_FROM_COREUTILS = ("sha1sum", "sha256sum")
+"""Android's toybox has quick ones; those of Debian's toybox take five times as long."""
 _LOG_BYTES = 16 * 1024 * 1024
 
 
 class Tree:
     """Where a phone's files are, as its keeper sees them."""
 
-    def __init__(self, root: Path, *, cpu: str, rooted: bool, cpus: int) -> None:
+    def __init__(self, root: Path, *, cpuinfo: str, rooted: bool, cpus: int) -> None:
         self.top = root / MOUNT_POINT
         self.data = self.top / "data"
         self.own = self.top / "phone"
         self._root = root
-        self._cpu = cpu
+        self._cpuinfo = cpuinfo
         self._rooted = rooted
         self._cpus = cpus
 
@@ -47,7 +49,7 @@ class Tree:
         kernel.mount("tmpfs", self.data, f"mode=0771,size={data_bytes}")
         (self.data / "local" / "tmp").mkdir(parents=True)
         self.write(self.own / "logcat", "--------- beginning of main\n")
-        self.write(self.own / "cpuinfo", say.cpuinfo(self._cpu, self._cpus))
+        self.write(self.own / "cpuinfo", self._cpuinfo)
         os.mkfifo(self.own / "requests")
         (self.top / "proc").mkdir()
 
@@ -79,6 +81,8 @@ class Tree:
             target = tools / shim.name
             target.write_bytes(shim.read_bytes())
             target.chmod(0o755)
+        for name in _FROM_COREUTILS:
+            (tools / name).symlink_to(f"/usr/bin/{name}")
         for name in applets:
             if name not in _NOT_FROM_TOYBOX and not (tools / name).exists():
                 (tools / name).symlink_to("/usr/bin/toybox")

@@ -207,3 +207,9 @@ def test_evidence_is_bounded(link: ShellLink) -> None:
     assert told.endswith("\n…")
     short = log(*[LIBC[:60]] * 400)
     assert len(extract(short, RUN.argv, pid=1234).splitlines()) == 151
+
+
+@pytest.mark.parametrize("rc", [132, 133])
+def test_a_trap_on_this_machine_needs_no_backtrace(rc: int) -> None:
+    """The regions that are missing explain it."""
+    assert local_evidence(replace(RUN, rc=rc)) == ""

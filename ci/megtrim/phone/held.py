@@ -1,0 +1,43 @@
+"""Folders that belong to a process for as long as it lives, and what dead ones left of them.
+
+The kernel releases a lock however its holder ends: kill -9 leaves a folder, and nobody in it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+LOCK = "lock"
+GRACE_S = 60.0
+"""How long a folder may be without a lock: its owner may be about to hold it."""
+
+
+def hold(folder: Path) -> int:
+    """Lock the folder until the returned descriptor is closed, which this process's end does."""
+    new = folder / f"{LOCK}.new"
+    lock = os.open(new, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    # Named only now: nobody shall find it unlocked and take us for dead.
+    new.rename(folder / LOCK)
+    return lock
+
+
+def abandoned(folder: Path) -> bool:
+    """Tell whether nobody holds it any more, or nobody ever came to hold it."""
+    try:
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        with suppress(OSError):
+            return time.time() - folder.stat().st_mtime > GRACE_S
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(lock)
+    return True

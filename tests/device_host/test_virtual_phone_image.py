@@ -1,0 +1,118 @@
+"""The virtual phone as an image: built, run with the rights its README names, used, and ended."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from device_host.conftest import ROOT, debian_image
+from megtrim.phone import server
+from megtrim.phone.server import AdbServer
+from megtrim.process import Command, Outcome, Processes
+
+pytestmark = pytest.mark.xdist_group("docker")
+
+FOLDER = ROOT / "docker" / "virtual-phone"
+TAG = "megtrim-virtual-phone-test:trixie"
+SOURCE = ROOT / "tests" / "integration" / "devices" / "arch.cpp"
+
+
+def docker(processes: Processes, *words: str, timeout_s: float = 60) -> Outcome:
+    return processes.run(Command(argv=("docker", *words), timeout_s=timeout_s))
+
+
+def told(outcome: Outcome) -> str:
+    assert outcome.rc == 0, outcome.stdout[-2000:] + outcome.stderr[-2000:]
+    return outcome.stdout.strip()
+
+
+def rights(processes: Processes) -> tuple[str, ...]:
+    """Return the options of the README's `docker run`, and that of its table for AppArmor."""
+    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
+    run = readme.partition("docker run ")[2].partition("```")[0]
+    found = re.findall(r"--(?:security-opt|cap-add|privileged)[ =]?\S*", run)
+    if "apparmor" in told(docker(processes, "info", "--format", "{{.SecurityOptions}}")):
+        found.append("--security-opt apparmor=unconfined")
+    return tuple(word for option in found for word in option.split())
+
+
+@pytest.fixture(scope="module")
+def image(engine: Processes, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The image, over the device host's Debian. It is kept, and replaced by the next."""
+    base = debian_image(engine, "trixie", tmp_path_factory.mktemp("base"))
+    before = docker(engine, "image", "inspect", "--format", "{{.Id}}", TAG).stdout
+    recipe = ("--file", str(FOLDER / "Dockerfile"), "--build-arg", f"BASE={base}", "--tag", TAG)
+    told(docker(engine, "build", *recipe, str(ROOT / "ci"), timeout_s=600))
+    after = docker(engine, "image", "inspect", "--format", "{{.Id}}", TAG).stdout
+    if before and before != after:
+        docker(engine, "rmi", before.strip())
+    return TAG
+
+
+@pytest.fixture
+def container(engine: Processes, image: str) -> Iterator[str]:
+    """A phone in a container, whose port is published on this machine alone."""
+    name = f"megtrim-virtual-phone-{os.getpid()}"
+    options = ("--detach", "--name", name, "--publish", "127.0.0.1::5555", *rights(engine))
+    try:
+        told(docker(engine, "run", *options, image))
+        yield name
+    finally:
+        docker(engine, "rm", "--force", name)
+
+
+@pytest.fixture
+def adb_server(engine: Processes, tmp_path: Path) -> Iterator[AdbServer]:
+    """A server of this test's own."""
+    with server.private_server(engine, beside=tmp_path) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def program(processes: Processes, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A static program for arm64 that says where it runs."""
+    program = tmp_path_factory.mktemp("arm64") / "arch"
+    compiler = ("aarch64-linux-gnu-g++", "-static", str(SOURCE))
+    processes.capture(*compiler, "-o", str(program))
+    return program
+
+
+def test_a_phone_in_a_container(
+    engine: Processes, container: str, adb_server: AdbServer, program: Path
+) -> None:
+    """It runs a program for arm64, fails when told to, comes back, and ends with 0."""
+    serial = told(docker(engine, "port", container, "5555/tcp")).splitlines()[0]
+    server.connect(engine, adb_server, serial)
+
+    def adb(*words: str) -> Outcome:
+        argv = ("adb", "-s", serial, *words)
+        return engine.run(Command(argv=argv, env=adb_server.env, timeout_s=30))
+
+    def fault(*words: str) -> None:
+        told(docker(engine, "exec", container, "virtual-phone", "fault", "phone", *words))
+
+    told(adb("push", str(program), "/data/local/tmp/arch"))
+    ran = adb("shell", "/data/local/tmp/arch")
+    assert (ran.stdout.partition(" part ")[0], ran.rc) == ("aarch64", 3)
+
+    fault("battery", "12")
+    assert "  level: 12\n" in adb("shell", "dumpsys battery").stdout
+
+    fault("kill")
+    assert adb("shell", "echo on").stdout == ""
+    listed = docker(engine, "exec", container, "virtual-phone", "list")
+    assert told(listed).endswith("\tdead")
+    fault("revive")
+    server.connect(engine, adb_server, serial)
+    assert adb("shell", "echo on").stdout == "on\n"
+
+    wrong = docker(engine, "exec", container, "virtual-phone", "fault", "phone", "boom")
+    assert (wrong.rc, "there is no fault 'boom'" in wrong.stderr) == (2, True)
+
+    told(docker(engine, "stop", container))
+    state = docker(engine, "inspect", "--format", "{{.State.ExitCode}}", container)
+    assert told(state) == "0", docker(engine, "logs", container).stderr

@@ -1,0 +1,94 @@
+"""The kind ``virtual-phone``: what a machine must have to play one, and what it says of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from megtrim.devices import DeviceOrder, virtual_phone
+from megtrim.errors import InputError
+from megtrim.phone import launch
+from megtrim.process import Processes
+
+QEMU = """\
+#!/bin/sh
+case "$*" in
+"-cpu help") printf 'Available CPUs:\\n  cortex-a76\\n  max\\n';;
+"--version") printf 'qemu-aarch64 version 7.2\\nCopyright\\n';;
+esac
+"""
+
+
+def order(tmp_path: Path, *, cpu: str = "cortex-a76", machine: str = "aarch64") -> DeviceOrder:
+    """An order on a machine whose path leads to one folder."""
+    return DeviceOrder(
+        name="rehearsal",
+        processes=Processes({"PATH": str(tmp_path)}),
+        scratch=tmp_path / "runs",
+        machine=machine,
+        qemu_cpu=cpu,
+        sysroot=None,
+    )
+
+
+def has_qemu(tmp_path: Path) -> None:
+    (tmp_path / "qemu-aarch64-static").write_text(QEMU, encoding="utf-8")
+    (tmp_path / "qemu-aarch64-static").chmod(0o755)
+
+
+def test_by_qemu(tmp_path: Path) -> None:
+    """The CPU is the class's, and evidence says that it was emulated."""
+    has_qemu(tmp_path)
+
+    device = virtual_phone.find(order(tmp_path), native="x86_64")
+
+    version = "qemu-aarch64 version 7.2"
+    assert (device.name, device.kind, device.retries) == ("rehearsal", "virtual-phone", 2)
+    assert device.identity() == {"kind": "virtual-phone", "cpu": "cortex-a76", "qemu": version}
+    assert device.facts() == {"cpu": "cortex-a76", "emulator": version}
+
+
+def test_on_arm64_itself(tmp_path: Path) -> None:
+    """There nothing is emulated: no qemu is asked for, and no CPU is claimed."""
+    device = virtual_phone.find(order(tmp_path), native="aarch64")
+
+    assert device.identity() == {"kind": "virtual-phone", "machine": "aarch64"}
+    assert device.facts() == {"machine": "aarch64"}
+
+
+def test_without_qemu(tmp_path: Path) -> None:
+    """A machine of another kind is told how to get it."""
+    with pytest.raises(InputError) as failure:
+        virtual_phone.find(order(tmp_path), native="x86_64")
+    assert failure.value.message == (
+        "virtual phone: there is no qemu-aarch64 here, and the machine is no aarch64"
+    )
+    assert failure.value.hint == "on Debian: apt-get install qemu-user-static"
+
+
+def test_a_cpu_that_qemu_does_not_know(tmp_path: Path) -> None:
+    """Is refused before any phone is started."""
+    has_qemu(tmp_path)
+    with pytest.raises(InputError, match="device rehearsal: this qemu knows no CPU 'z80'"):
+        virtual_phone.find(order(tmp_path, cpu="z80"), native="x86_64")
+
+
+@pytest.mark.parametrize("native", ["x86_64", "aarch64"])
+def test_programs_for_another_machine(tmp_path: Path, native: str) -> None:
+    """A phone runs arm64 and nothing else, wherever it is played."""
+    with pytest.raises(InputError) as failure:
+        virtual_phone.find(order(tmp_path, machine="x86_64"), native=native)
+    assert failure.value.message == ("device rehearsal: a virtual phone runs aarch64, not x86_64")
+
+
+def test_what_runs_arm64_programs(tmp_path: Path) -> None:
+    """The emulator by its real path, for it is opened where links lead elsewhere."""
+    (tmp_path / "real").mkdir()
+    has_qemu(tmp_path / "real")
+    (tmp_path / "qemu-aarch64").symlink_to(tmp_path / "real" / "qemu-aarch64-static")
+    processes = Processes({"PATH": str(tmp_path)})
+
+    real = str(tmp_path / "real" / "qemu-aarch64-static")
+    assert launch.emulator(processes, native="x86_64") == real
+    assert launch.emulator(processes, native="aarch64") == ""

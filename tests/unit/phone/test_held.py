@@ -1,0 +1,45 @@
+"""A folder is its owner's until that process ends, however it ends."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from megtrim.phone.held import GRACE_S, abandoned, hold
+
+
+def test_held_until_let_go(tmp_path: Path) -> None:
+    """Looking does not take it; closing the descriptor, as the end of a process does, frees it."""
+    lock = hold(tmp_path)
+
+    assert (abandoned(tmp_path), abandoned(tmp_path)) == (False, False)
+    assert [path.name for path in tmp_path.iterdir()] == ["lock"]
+    os.close(lock)
+    assert abandoned(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("age_s", "dead"), [(0.0, False), (GRACE_S - 5, False), (GRACE_S + 5, True)]
+)
+def test_one_that_nobody_held_yet(tmp_path: Path, age_s: float, dead: bool) -> None:
+    """Its owner gets some time to begin."""
+    then = time.time() - age_s
+    os.utime(tmp_path, (then, then))
+
+    assert abandoned(tmp_path) is dead
+
+
+def test_one_that_is_gone(tmp_path: Path) -> None:
+    """Nobody has to remove it."""
+    assert not abandoned(tmp_path / "gone")
+
+
+def test_a_link_is_no_lock(tmp_path: Path) -> None:
+    """Nobody is led to another's file."""
+    (tmp_path / "other").touch()
+    (tmp_path / "lock").symlink_to(tmp_path / "other")
+
+    assert not abandoned(tmp_path)

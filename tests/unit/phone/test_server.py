@@ -1,0 +1,124 @@
+"""An adb server of our own leaves nothing for ever, also where its owner is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from megtrim.errors import InfrastructureFailure
+from megtrim.phone import held, server
+from megtrim.phone.server import private_server
+from megtrim.process import Command, Processes
+
+SOURCES = str(Path(server.__file__).parents[2])
+LISTENS = f"""\
+#!{sys.executable}
+import socket, sys, time
+assert sys.argv[3:] == ["nodaemon", "server"]
+door = socket.create_server(("127.0.0.1", int(sys.argv[2])))
+time.sleep(60)
+"""
+OWNER = """\
+import sys, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from megtrim.phone.server import private_server
+from megtrim.process import Processes
+with private_server(Processes({}), sys.argv[2], beside=Path(sys.argv[3])):
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def adb(tmp_path: Path) -> str:
+    """A program that listens as adb's server does."""
+    program = tmp_path / "adb"
+    program.write_text(LISTENS, encoding="utf-8")
+    program.chmod(0o755)
+    return str(program)
+
+
+@pytest.fixture
+def beside(tmp_path: Path) -> Path:
+    folder = tmp_path / "beside"
+    folder.mkdir()
+    return folder
+
+
+def test_its_folder_goes_with_it(adb: str, beside: Path) -> None:
+    """While it runs, it has a home that nobody else can read."""
+    with private_server(Processes({}), adb, beside=beside) as running:
+        (home,) = beside.iterdir()
+        assert running.env["HOME"] == running.env["TMPDIR"] == str(home)
+        assert running.env["ANDROID_ADB_SERVER_PORT"] == str(running.port)
+        assert home.stat().st_mode & 0o777 == 0o700
+    assert list(beside.iterdir()) == []
+
+
+def test_what_a_killed_owner_left_is_removed(adb: str, beside: Path) -> None:
+    """By the next server's start; the folders of living ones are left alone."""
+    processes = Processes({})
+    argv = (sys.executable, "-c", OWNER, SOURCES, adb, str(beside))
+    with (
+        private_server(processes, adb, beside=beside) as living,
+        processes.background(Command(argv=argv, timeout_s=30)) as owner,
+    ):
+        deadline = time.monotonic() + 20
+        while not list(beside.glob("*/lock"))[1:]:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        os.kill(owner.pid, signal.SIGKILL)
+        while owner.alive():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert len(list(beside.iterdir())) == 2
+
+        with private_server(processes, adb, beside=beside) as next_one:
+            homes = {str(path) for path in beside.iterdir()}
+            assert homes == {living.env["HOME"], next_one.env["HOME"]}
+
+
+def test_what_is_not_ours_stays(adb: str, beside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another user's folder, a link, a file, and other folders."""
+    outside = beside.parent / "outside"
+    outside.mkdir()
+    os.close(held.hold(outside))
+    (beside / "megtrim-adb-link").symlink_to(outside)
+    (beside / "megtrim-adb-file").touch()
+    (beside / "other").mkdir()
+    with private_server(Processes({}), adb, beside=beside):
+        pass
+    (beside / "megtrim-adb-theirs").mkdir()
+    os.close(held.hold(beside / "megtrim-adb-theirs"))
+    other = os.getuid() + 1
+    monkeypatch.setattr(os, "getuid", lambda: other)
+    with private_server(Processes({}), adb, beside=beside):
+        pass
+
+    names = ["megtrim-adb-file", "megtrim-adb-link", "megtrim-adb-theirs", "other"]
+    assert sorted(path.name for path in beside.iterdir()) == names
+    assert (outside / "lock").is_file()
+
+
+def test_one_that_ends_at_once(beside: Path) -> None:
+    """It is noticed, and nothing is left."""
+    with (
+        pytest.raises(InfrastructureFailure, match="adb's server did not start on port "),
+        private_server(Processes({}), "/bin/false", beside=beside),
+    ):
+        pass
+    assert list(beside.iterdir()) == []
+
+
+def test_a_place_that_is_none(adb: str, beside: Path) -> None:
+    """Is told."""
+    with (
+        pytest.raises(InfrastructureFailure, match="a folder for adb's server cannot be made in "),
+        private_server(Processes({}), adb, beside=beside / "gone"),
+    ):
+        pass
