@@ -26,6 +26,8 @@ _ANSWER_S = 5.0
 _VERSION_S = 10.0
 _CLIENT = re.compile(r"^Android Debug Bridge version \d{1,4}\.\d{1,4}\.(\d{1,6})", re.MULTILINE)
 _MOST_BYTES = 0xFFFF
+_VERSIONS: dict[tuple[str, int, int], int] = {}
+"""Of programs that were asked, by path, time and size of their files."""
 _HINT = (
     "start one outside of jobs, such as `adb start-server` as the user of the jobs, or the "
     "service that scripts/device-host sets up"
@@ -82,12 +84,22 @@ def find_adb(processes: Processes) -> Adb:
     if not port.isdecimal() or not 0 < int(port) < 65536:
         msg = f"{PORT_VARIABLE} is {port!r}, expected a port"
         raise InputError(msg, hint=f"such as {_DEFAULT_PORT}, which is its default")
-    outcome = processes.run(Command(argv=(program, "version"), timeout_s=_VERSION_S))
-    found = _CLIENT.search(outcome.stdout)
-    if found is None:
-        msg = f"{program} does not tell its version as adb does"
-        raise InputError(msg, hint=f"name another adb in {ADB_VARIABLE}")
-    return Adb(program=program, version=int(found[1]), port=int(port), processes=processes)
+    version = _version(program, processes)
+    return Adb(program=program, version=version, port=int(port), processes=processes)
+
+
+def _version(program: str, processes: Processes) -> int:
+    """Ask a program for its version, once while its file is the same."""
+    facts = Path(program).stat()
+    key = (program, facts.st_mtime_ns, facts.st_size)
+    if key not in _VERSIONS:
+        outcome = processes.run(Command(argv=(program, "version"), timeout_s=_VERSION_S))
+        found = _CLIENT.search(outcome.stdout)
+        if found is None:
+            msg = f"{program} does not tell its version as adb does"
+            raise InputError(msg, hint=f"name another adb in {ADB_VARIABLE}")
+        _VERSIONS[key] = int(found[1])
+    return _VERSIONS[key]
 
 
 def ask(port: int, question: str) -> str:

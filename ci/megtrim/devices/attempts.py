@@ -6,7 +6,7 @@ nobody has to guess what a job went through.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from megtrim.devices.device import Device, Seat
@@ -35,6 +35,21 @@ def deliver(device: Device, work: Callable[[Seat], T], *, say: Callable[[str], N
             if isinstance(failure, NothingFits) or len(attempts) > device.retries:
                 raise _ended(failure, attempts) from failure
             say(f"  again {where} failed ({failure.message}); attempt {len(attempts) + 1}")
+
+
+def unhidden(seen: Sequence[T], again: Callable[[], T], *, good: Callable[[T], bool]) -> T:
+    """Return what ``again`` returns, unless that would hide a bad end that was seen.
+
+    ``seen`` may grow meanwhile. The first of it stands where ``again`` is good after all, and where
+    it raises InfrastructureFailure.
+    """
+    try:
+        ended = again()
+    except InfrastructureFailure:
+        if not seen:
+            raise
+        return seen[0]
+    return seen[0] if seen and good(ended) else ended
 
 
 def _ended(failure: InfrastructureFailure, attempts: list[str]) -> InfrastructureFailure:

@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -21,10 +21,10 @@ from megtrim.devices.state import open_shared, parse_saved, read_descriptor, slu
 from megtrim.devices.tickets import (
     LONGEST_LABEL,
     Holder,
+    Lock,
     Place,
     Ticket,
     locked,
-    release,
     rewrite,
     waiters,
 )
@@ -52,6 +52,8 @@ class Turn:
 
     key: str
     place: int
+    lock: Lock = field(repr=False)
+    """Given up with the turn, unless it was handed over."""
 
 
 def assign(tickets: Mapping[int, Sequence[str]], free: Collection[str]) -> dict[int, str]:
@@ -94,9 +96,9 @@ class Queue:
         own = Place(self._tickets, place)
         key, lock = self._wait(own, label, wants, waiting)
         try:
-            yield Turn(key=key, place=own.number)
+            yield Turn(key=key, place=own.number, lock=lock)
         finally:
-            release(lock)
+            lock.release()
 
     def _wait(
         self,
@@ -104,7 +106,7 @@ class Queue:
         label: str,
         wants: Callable[[], Sequence[str]],
         waiting: Callable[[Wait], None],
-    ) -> tuple[str, int]:
+    ) -> tuple[str, Lock]:
         """Return a machine and its lock, once it is our turn."""
         since = self._now()
         try:
@@ -122,6 +124,12 @@ class Queue:
         finally:
             place.leave()
 
+    def tell_healing(self, key: str, lock: Lock) -> None:
+        """Let people see that we have the machine only to bring it back."""
+        holder = Holder(pid=os.getpid(), since=self._now(), key=key, healing=True)
+        with self._ordered():
+            rewrite(lock.descriptor, holder, self._lock_path(key))
+
     def holder(self, key: str) -> Holder | None:
         """Return who has the machine now."""
         with self._ordered():
@@ -132,7 +140,7 @@ class Queue:
         with self._ordered():
             return tuple(waiter.ticket for waiter in waiters(self._tickets))
 
-    def _look(self, own: int, ticket: Ticket) -> tuple[tuple[str, int] | None, Wait]:
+    def _look(self, own: int, ticket: Ticket) -> tuple[tuple[str, Lock] | None, Wait]:
         """Take the machine that is ours now, if there is one; else tell what stands before us."""
         standing = waiters(self._tickets)
         now_s = next(each.seen_s for each in standing if each.number == own)
@@ -154,7 +162,7 @@ class Queue:
         wait = Wait(before=len(having) + earlier, holders=having)
         return (None if mine is None or lock is None else (mine, lock)), wait
 
-    def _take(self, key: str) -> int | None:
+    def _take(self, key: str) -> Lock | None:
         """Lock a machine and write who we are; None where someone was quicker."""
         descriptor = open_shared(self._lock_path(key))
         if not locked(descriptor):
@@ -166,7 +174,7 @@ class Queue:
         except BaseException:
             os.close(descriptor)
             raise
-        return descriptor
+        return Lock(descriptor)
 
     def _holder(self, key: str) -> Holder | None:
         path = self._lock_path(key)

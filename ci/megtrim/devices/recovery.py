@@ -6,9 +6,12 @@ few times a day at most). A machine that waits for a person's tap is not tried a
 
 from __future__ import annotations
 
+import atexit
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 
 from megtrim.devices.member import Explaining, Machine, Presence
 from megtrim.devices.patience import Patience
@@ -19,6 +22,8 @@ from megtrim.process import Processes
 UNAUTHORIZED = "unauthorized: somebody must allow this host on the screen of the phone"
 _POWER_OFF_S = 5
 _RECONNECTS_PER_WAIT = 4
+_LAST_WORD_S = 2.0
+"""How long the end of the process waits for a line that is being told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +139,72 @@ class Ladder:
         argv = ("uhubctl", "-l", power.hub, "-p", str(power.port), "-a", "cycle")
         delay = ("-d", str(_POWER_OFF_S))
         self.processes.capture(*argv, *delay, timeout_s=self.patience.call_s + 2 * _POWER_OFF_S)
+
+
+class Beside:
+    """Care for machines in threads of their own, while the job works on others.
+
+    The threads end with the process, at whatever step they are: none is waited for. What they
+    hold is freed by the kernel.
+    """
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._saying = threading.Lock()
+        self._ended = False
+        self._keys: set[str] = set()
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """Return which machines are cared for now."""
+        return frozenset(self._keys.copy())
+
+    def start(self, key: str, care: Callable[[], None]) -> None:
+        """Care for a machine from now on."""
+
+        def cared() -> None:
+            try:
+                care()
+            finally:
+                self._keys.discard(key)
+
+        # A thread that dies inside a write would keep the stream's own lock, on which the
+        # interpreter then fails to end.
+        atexit.register(self._end)
+        self._keys.add(key)
+        threading.Thread(target=cared, name=f"heal {key}", daemon=True).start()
+
+    def say(self, text: str) -> None:
+        """Tell a line, and none any more once the process ends."""
+        with self._saying:
+            if not self._ended:
+                self._say(text)
+
+    def _end(self) -> None:
+        if self._saying.acquire(timeout=_LAST_WORD_S):
+            self._ended = True
+            self._saying.release()
+
+
+def answers(machine: Machine, within_s: float) -> Callable[[], None] | None:
+    """Ask whether a machine is alive; None: it is, within that time.
+
+    Else a call is returned that waits for the end of the asking: two at once disturb each other.
+    """
+    told: SimpleQueue[bool] = SimpleQueue()
+
+    def ask() -> None:
+        try:
+            told.put(machine.alive())
+        except (InfrastructureFailure, InputError):
+            told.put(False)
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    try:
+        return None if told.get(timeout=within_s) else asking.join
+    except Empty:
+        return asking.join
 
 
 def trouble(machine: Machine) -> str:

@@ -67,7 +67,7 @@ def open_directory(
     place = Place(link=link, patience=patience, settings=settings, sysroot=sysroot, say=say)
     run = f"run-{secrets.token_hex(6)}"
     patience_s = patience.call_s
-    absolute = root
+    absolute, directory = root, None
     try:
         told = call(link, ENTER_SCRIPT, root, run, timeout_s=patience.call_s)
         entry = parse_entry(told)
@@ -76,18 +76,22 @@ def open_directory(
             raise InfrastructureFailure(msg, hint="it needs df, and sha256sum or sha1sum")
         absolute = entry.root
         with tempfile.TemporaryDirectory(prefix="megtrim-") as local:
-            yield RemoteDirectory(place, entry, run, parse_reading(told), Path(local))
+            directory = RemoteDirectory(place, entry, run, parse_reading(told), Path(local))
+            yield directory
     except LinkLost:
         # It is most likely gone: what is left there is swept at the next entry.
         patience_s = patience.probe_s / 2
         raise
     finally:
-        _leave(link, absolute, run, patience_s, say)
+        quiet = "quiet" if directory is not None and directory.quiet else "-"
+        _leave(link, (absolute, run, quiet), patience_s, say)
 
 
-def _leave(link: Link, root: str, run: str, timeout_s: float, say: Callable[[str], None]) -> None:
+def _leave(
+    link: Link, words: tuple[str, ...], timeout_s: float, say: Callable[[str], None]
+) -> None:
     try:
-        call(link, CLEAN_SCRIPT, root, run, timeout_s=timeout_s)
+        call(link, CLEAN_SCRIPT, *words, timeout_s=timeout_s)
     except InfrastructureFailure as failure:
         # What was done is done, and told; this is not worth losing it.
         say(f"  later {failure.message}; the next job on it will clean up")
@@ -111,6 +115,8 @@ class RemoteDirectory:
         self._local = local
         self._files = Files(place, entry, run)
         self._made: dict[str, Made] = {}
+        self.quiet = False
+        """Whether nothing of ours runs there, as far as a run's end told."""
 
     def put(self, source: Path, name: str) -> None:
         """Bring a file, unless the machine has it; it is in its place when something runs."""
@@ -130,6 +136,7 @@ class RemoteDirectory:
     ) -> ProgramRun:
         """Run a program that was put there, by its name."""
         command = self._files.command(tuple(argv), env or {})
+        self.quiet = False
         self._files.settle()
         with tuned(
             self._link,
@@ -176,6 +183,7 @@ class RemoteDirectory:
             raise no_space(self._link.label, step)
         self._made = ended.made
         self._reading = after
+        self.quiet = True
         run = ProgramRun(
             argv=argv,
             rc=ended.rc,

@@ -196,10 +196,10 @@ CLEAN_SCRIPT = f"""\
 # megtrim:clean
 {_STRAYS}\
 cd "$1" || exit 1
-strays "$1/runs/$2/"
+[ "$3" = quiet ] || strays "$1/runs/$2/"
 remove "runs/$2"
 """
-"""Root folder, run."""
+"""Root folder, run, ``quiet`` where a run's own end saw to it that nothing runs there."""
 
 WIPE_SCRIPT = f"""\
 # megtrim:clean

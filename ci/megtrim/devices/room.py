@@ -5,6 +5,7 @@ Here a machine's standing is put together from how it is attached, its record an
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,10 +14,10 @@ from megtrim.devices.device import DeviceOrder
 from megtrim.devices.member import Find, Machine, Presence
 from megtrim.devices.patience import Patience
 from megtrim.devices.quarantine import Author, Records
-from megtrim.devices.queue import Queue
+from megtrim.devices.queue import Queue, Wait
 from megtrim.devices.recovery import Ladder
 from megtrim.devices.state import state_folder
-from megtrim.devices.status import Standing
+from megtrim.devices.status import Standing, age
 from megtrim.errors import InfrastructureFailure, InputError
 
 
@@ -39,6 +40,32 @@ class Room:
     patience: Patience
     now: Callable[[], datetime]
     say: Callable[[str], None]
+
+
+class Told:
+    """Tells a person of a wait: at once, when the queue moved, and now and then."""
+
+    def __init__(self, what: str, room: Room) -> None:
+        self._what = what
+        self._room = room
+        self._said_s = float("-inf")
+        self._before = -1
+
+    def __call__(self, wait: Wait) -> None:
+        now_s = time.monotonic()
+        due = now_s - self._said_s >= self._room.patience.say_every_s
+        if due or wait.before != self._before:
+            self._said_s, self._before = now_s, wait.before
+            self._room.say(f"waiting for {self._what}: {wait.before} before you{self._held(wait)}")
+
+    def _held(self, wait: Wait) -> str:
+        now = self._room.now()
+        held = [
+            f"pid {each.pid} for {age(now - each.since)}{', being brought back' * each.healing}"
+            for each in wait.holders
+            if each.pid
+        ]
+        return f" (held by {'; '.join(held)})" if held else ""
 
 
 def open_room(order: DeviceOrder) -> Room:

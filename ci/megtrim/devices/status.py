@@ -70,7 +70,8 @@ class Standing:
             said.append(f"since {since} by {_by(put)} because {put.reason}")
         if self.holder is not None:
             who = f"by pid {self.holder.pid}" if self.holder.pid else "by an unknown process"
-            said.append(f"held {who} since {self.holder.since:%H:%M:%S} UTC")
+            why = ", being brought back" if self.holder.healing else ""
+            said.append(f"held {who} since {self.holder.since:%H:%M:%S} UTC{why}")
         if self.waiting:
             said.append(f"{self.waiting} waiting")
         if self.state is State.HELD:

@@ -43,6 +43,8 @@ class Holder(Saved):
     pid: int
     since: AwareDatetime
     key: _Key
+    healing: bool = False
+    """It has the machine only to bring it back, beside a job that went on elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,8 +168,22 @@ def locked(descriptor: int) -> bool:
     return True
 
 
-def release(descriptor: int) -> None:
-    """Give up a lock and close its file."""
-    # Closing alone would leave the lock with a child that was forked just now.
-    fcntl.flock(descriptor, fcntl.LOCK_UN)
-    os.close(descriptor)
+class Lock:
+    """A lock of ours, which is given up once, by whoever it was handed to last."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def hand_over(self) -> Lock:
+        """Return the lock anew: to release this one does nothing from now on."""
+        handed, self.descriptor = Lock(self.descriptor), -1
+        return handed
+
+    def release(self) -> None:
+        """Give it up and close its file."""
+        if self.descriptor < 0:
+            return
+        # Closing alone would leave the lock with a child that was forked just now.
+        fcntl.flock(self.descriptor, fcntl.LOCK_UN)
+        os.close(self.descriptor)
+        self.descriptor = -1

@@ -10,12 +10,13 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from megtrim.console import Console
 from megtrim.devices import Device, Seat
-from megtrim.devices.attempts import deliver
+from megtrim.devices.attempts import deliver, unhidden
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.evidence import bounds
 from megtrim.evidence.bundle import Bundle, BundleScenario, Purpose
@@ -34,7 +35,7 @@ from megtrim.midout.keepset import read_keep_set
 from megtrim.midout.trace import TraceFailure, TraceProblem
 from megtrim.recipe import Variant
 from megtrim.stages import tracing
-from megtrim.stages.proving import Trial, prove
+from megtrim.stages.proving import TrapSeen, Trial, prove
 from megtrim.stages.runs import RunOrder, RunResult
 from megtrim.stages.taken import take
 from megtrim.store import cannot_write
@@ -134,19 +135,24 @@ class _Worker:
         self.found.setdefault(asked.name, []).append(_lost(scenario, why, attempts))
 
     def _deliver(self, scenario: BundleScenario, device: Device) -> bool:
+        seen: list[tuple[str, EvidenceResult]] = []
+        work = partial(self._result, scenario, seen)
         try:
-            result = deliver(
-                device, lambda seat: self._result(scenario, seat), say=self.console.say
+            name, result = unhidden(
+                seen, partial(deliver, device, work, say=self.console.say), good=_good
             )
         except InfrastructureFailure as failure:
             self.console.warn(f"{scenario.id}: {bounds.clean_line(failure.message)}")
             self.lose(scenario, failure.message, failure.attempts)
             return False
+        self.found.setdefault(name, []).append(result)
         self.console.say(f"  {result.status}  {scenario.id}: {result.text}")
         return True
 
-    def _result(self, scenario: BundleScenario, seat: Seat) -> EvidenceResult:
-        """Run a scenario on one machine, and note what came under that machine's name."""
+    def _result(
+        self, scenario: BundleScenario, seen: list[tuple[str, EvidenceResult]], seat: Seat
+    ) -> tuple[str, EvidenceResult]:
+        """Run a scenario on one machine; return that machine's name and what came."""
         self.log = self.crash = ""
         if seat.name not in self.machines or not self.machines[seat.name].facts:
             facts = _cleaned(seat.facts())
@@ -154,9 +160,11 @@ class _Worker:
         order = self._order(scenario)
         traces = self.job.bundle.purpose is Purpose.TRACE
         run_one = self._trace if traces else self._verify
-        result = run_one(scenario, order, seat)
-        self.found.setdefault(seat.name, []).append(result)
-        return result
+        try:
+            return seat.name, run_one(scenario, order, seat)
+        except TrapSeen as trap:
+            seen.append((seat.name, _verified(scenario, trap.ended)))
+            raise
 
     def _verify(self, scenario: BundleScenario, order: RunOrder, seat: Seat) -> EvidenceResult:
         bundle = self.job.bundle
@@ -252,6 +260,10 @@ class _Worker:
     def _take(self, digest: str, name: str) -> Path:
         """Return a copy of a file of the bundle, made while its digest was taken."""
         return take(self.job.folder, digest, self.job.work / digest / name)
+
+
+def _good(found: tuple[str, EvidenceResult]) -> bool:
+    return found[1].status is ScenarioStatus.PASS
 
 
 def _verified(scenario: BundleScenario, ended: Mapping[str, Any]) -> EvidenceResult:

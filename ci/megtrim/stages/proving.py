@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.devices import Seat
-from megtrim.errors import InputError
+from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.loadrun.dump import Comparison, compare, parse_dump, refusal
 from megtrim.loadrun.outcome import Ending, ProgramRun, ending
 from megtrim.midout.keepset import KeepSet
@@ -41,10 +41,20 @@ class Trial:
     tolerance: float
 
 
+class TrapSeen(InfrastructureFailure):
+    """The machine failed, and a trap had been seen there: tried anew, it might not come again."""
+
+    def __init__(self, failure: InfrastructureFailure, ended: dict[str, Any]) -> None:
+        super().__init__(failure.message, hint=failure.hint, attempts=failure.attempts)
+        self.ended = ended
+        """What is told of it where that is all that will be known."""
+
+
 def prove(trial: Trial, seat: Seat, note: Note) -> dict[str, Any]:
     """Return how it ended: status, text, outputs, missing regions, the end of the log, its crash.
 
-    A product failure is a result. Raises what the device raises.
+    A product failure is a result. Raises what the device raises; TrapSeen where that happened
+    while a trap was to be explained.
     """
     plain = run_on(seat, trial.order)
     note(Variant.PLAIN, plain)
@@ -68,7 +78,13 @@ def prove(trial: Trial, seat: Seat, note: Note) -> dict[str, Any]:
 def _diagnose(trial: Trial, seat: Seat, reduced: RunResult, note: Note) -> Diagnosis:
     if trial.profile is None:
         return unexplained(reduced.run)
-    profile = run_on(seat, trial.order.with_program(trial.profile))
+    try:
+        profile = run_on(seat, trial.order.with_program(trial.profile))
+    except InfrastructureFailure as failure:
+        # A trap is the program's own; any other end may have been the machine's that now failed.
+        if ending(reduced.run) is not Ending.TRAP:
+            raise
+        raise TrapSeen(failure, _failed(unexplained(reduced.run), reduced)) from failure
     note(Variant.PROFILE, profile)
     return explain(reduced.run, profile, trial.keep)
 

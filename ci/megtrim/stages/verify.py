@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from megtrim.config.scenarios import Scenario
 from megtrim.devices import Seat
-from megtrim.devices.attempts import deliver
+from megtrim.devices.attempts import deliver, unhidden
 from megtrim.evidence.bundle import binding
 from megtrim.midout.keepset import read_keep_set
 from megtrim.plan.graph import HEADER, PLAIN, PROFILE, REDUCED, Task, search_task
 from megtrim.recipe import Variant
 from megtrim.stages.context import Context, binary, binary_digest, scenario_inputs
 from megtrim.stages.files import CACHE_FILE, KEEP_SET_FILE
-from megtrim.stages.proving import Trial, prove
+from megtrim.stages.proving import TrapSeen, Trial, prove
 from megtrim.stages.runs import RunResult
 from megtrim.stages.scenarios import cache_of, expect_as_traced, order_for, scenario_of
 from megtrim.store import Folder
@@ -76,23 +77,32 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
         tolerance=context.loaded.config.verify.tolerance,
     )
 
-    def tried(trial: Trial) -> dict[str, Any]:
+    def tried(trial: Trial, seen: list[dict[str, Any]]) -> dict[str, Any]:
         def attempt(seat: Seat) -> dict[str, Any]:
-            told = {"name": seat.name, "kind": seat.kind, "facts": seat.facts()}
-            return {"device": told, **prove(trial, seat, note)}
+            told = {"device": {"name": seat.name, "kind": seat.kind, "facts": seat.facts()}}
+            try:
+                return told | prove(trial, seat, note)
+            except TrapSeen as trap:
+                seen.append(told | trap.ended)
+                raise
 
-        return deliver(context.device(scenario), attempt, say=context.console.say)
+        again = partial(deliver, context.device(scenario), attempt, say=context.console.say)
+        return unhidden(seen, again, good=_good)
 
-    ended = tried(trial)
+    ended = tried(trial, [])
     if ended["unexplained"] and (profile := _profile(context.obtain(PROFILE), context)):
         # Made while no phone waits for a compiler; then all of it is run anew on one machine.
-        ended = tried(replace(trial, profile=profile))
+        ended = tried(replace(trial, profile=profile), [ended])
     return {
         "scenario": scenario.id,
         "binding": binding(named_inputs(scenario, context)),
         "day": context.today.isoformat(),
         **ended,
     }
+
+
+def _good(ended: dict[str, Any]) -> bool:
+    return bool(ended["exit code"] == 0)
 
 
 def _profile(made: Folder | None, context: Context) -> Path | None:

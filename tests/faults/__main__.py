@@ -1,0 +1,107 @@
+"""The command line of the suite. Exits non-zero for any wrong verdict."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from faults import suite
+from faults.judge import Judged, tally
+from faults.matrix import Case, full, short
+from faults.measures import measure
+from faults.page import PAGE, RECORD, page
+from faults.result import encode, summary, versions
+from megtrim.process import Processes
+
+ROOT = Path(__file__).resolve().parents[2]
+_LANES = 6
+
+
+def main() -> int:
+    options = _options()
+    if options.cases:
+        suite.child([int(number) for number in options.cases.split(",")], in_short=options.short)
+        return 0
+    cases = _cases(options)
+    count = 0
+
+    def tell(judged: Judged) -> None:
+        nonlocal count
+        count += 1
+        _say(f"{count:4}/{len(cases)} {_line(judged)}")
+
+    judged, wall_s = suite.run(cases, lanes=options.lanes, in_short=options.short, tell=tell)
+    _say(summary(judged))
+    processes = Processes(os.environ)
+    measures = measure(processes, _say) if options.measures else ()
+    result = {
+        "version": 1,
+        "phones": 2 * options.lanes,
+        "wall_s": round(wall_s, 1),
+        "programs": versions(processes),
+        "runs": [encode(each) for each in judged],
+        "measures": [each.encode() for each in measures],
+    }
+    _write(options.out, result)
+    if options.publish:
+        _publish(result)
+    total = tally(judged)
+    missed = [each for each in measures if not each.met]
+    return 1 if total.wrong or total.void or missed else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="faults", description=__doc__)
+    parser.add_argument("--short", action="store_true", help="some cases instead of all")
+    parser.add_argument("--only", action="append", default=[], metavar="FAULT[/MOMENT]")
+    parser.add_argument("--lanes", type=int, default=_LANES, help="pairs of phones at once")
+    parser.add_argument("--no-measures", dest="measures", action="store_false")
+    parser.add_argument("--out", type=Path, default=ROOT / "out" / "faults")
+    parser.add_argument("--publish", action="store_true", help=f"write {PAGE} anew")
+    parser.add_argument(suite.CASES, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def _cases(options: argparse.Namespace) -> tuple[Case, ...]:
+    cases = short() if options.short else full()
+    wanted = set(options.only)
+    return tuple(
+        case
+        for case in cases
+        if not wanted or wanted & {case.fault.value, f"{case.fault}/{case.moment}"}
+    )
+
+
+def _line(judged: Judged) -> str:
+    seen = judged.seen
+    marks = [f"WRONG: {each}" for each in judged.wrong]
+    marks += ["void: the fault never hit"] if judged.void else []
+    marks += [f"given up: {seen.text[:300]}"] if judged.given_up else []
+    return "  ".join((f"{judged.case}: {seen.verdict}, {seen.wall_s:.0f} s", *marks))
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _write(folder: Path, result: dict[str, object]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
+    (folder / "faults.json").write_text(text, encoding="utf-8")
+    (folder / "faults.md").write_text(page(result), encoding="utf-8")
+    _say(f"written: {folder / 'faults.json'}, {folder / 'faults.md'}")
+
+
+def _publish(result: dict[str, object]) -> None:
+    text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
+    (ROOT / RECORD).write_text(text, encoding="utf-8")
+    (ROOT / PAGE).write_text(page(result), encoding="utf-8")
+    _say(f"published: {RECORD}, {PAGE}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""A job in a process of its own, so that it can be interrupted and killed.
+
+    python -m faults.job '{"serials": {...}, "state": "...", "program": "...", ...}'
+
+It writes OUT.got when it has its machine, and OUT.done when its program has ended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from faults.world import pool_of
+from megtrim.devices.patience import Patience
+from megtrim.process import Background, Processes
+from megtrim.stages.runs import RunOrder, run_on
+
+GOT, DONE = ".got", ".done"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOrder:
+    """What the process is told."""
+
+    serials: dict[str, str]
+    state: str
+    program: str
+    model: str
+    out: str
+
+    def argv(self) -> tuple[str, ...]:
+        """Return how it is started."""
+        return (sys.executable, "-m", "faults.job", json.dumps(asdict(self)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One that was started."""
+
+    process: Background
+    out: str
+
+    def done(self) -> dict[str, Any]:
+        """Return what it told at its end, zeros where it did not come so far."""
+        path = Path(self.out + DONE)
+        if not path.exists():
+            return {"seat": "none", "got_s": 0.0, "done_s": 0.0, "outputs": []}
+        told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return told
+
+
+def crossed(told: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what is wrong with jobs that were started in this order."""
+    problems = [f"job {n} did not end well" for n, each in enumerate(told) if not each["done_s"]]
+    begun = [each["got_s"] for each in told]
+    if begun != sorted(begun):
+        problems.append("a later job came first")
+    for seat in sorted({str(each["seat"]) for each in told}):
+        turns = [each for each in told if each["seat"] == seat]
+        problems += [
+            f"two jobs at once on {seat}"
+            for before, after in pairwise(turns)
+            if after["got_s"] < before["done_s"]
+        ]
+    outputs = [tuple(each["outputs"]) for each in told if each["done_s"]]
+    if len(set(outputs)) != len(told) or not all(len(each) == 1 for each in outputs):
+        problems.append("outputs are missing or were mixed up")
+    return problems
+
+
+def main() -> None:
+    order = JobOrder(**json.loads(sys.argv[1]))
+    processes = Processes({**os.environ, "MEGTRIM_STATE": order.state})
+    device = pool_of(order.serials, processes, Path(order.state), Patience())
+    work = RunOrder(
+        program=Path(order.program),
+        model=Path(order.model),
+        arguments=(),
+        inputs={},
+        threads=1,
+        timeout_s=60.0,
+    )
+    with device.reserve() as seat:
+        got_s = time.time()
+        _tell(order.out + GOT, {"seat": seat.name, "got_s": got_s})
+        found = run_on(seat, work)
+        digests = [hashlib.sha256(data).hexdigest() for data in found.outputs.values()]
+        told = {"seat": seat.name, "got_s": got_s, "done_s": time.time(), "outputs": digests}
+    _tell(order.out + DONE, told)
+
+
+def _tell(path: str, value: object) -> None:
+    new = Path(path + ".new")
+    new.write_text(json.dumps(value), encoding="utf-8")
+    new.rename(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,255 @@
+"""The numbers that were asked for, taken with the waiting times that users have."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from faults.job import GOT, Job, JobOrder, crossed
+from faults.matrix import Plant
+from faults.programs import compile_program, write_files
+from faults.result import Measure
+from faults.world import Clock, Lane, lane
+from megtrim.devices import Seat
+from megtrim.devices.attempts import deliver
+from megtrim.devices.patience import Patience
+from megtrim.errors import InfrastructureFailure
+from megtrim.process import Command, Processes
+from megtrim.stages.runs import RunOrder, run_on
+
+TESTS = Path(__file__).resolve().parents[1]
+_NOTICED_S, _FREED_S, _LOST_S = 30.0, 1.0, 30.0
+_PAYLOAD_BYTES = 10_000_000
+_LONG_TENTHS, _JOB_TENTHS = 250, 15
+_WAIT_S = 60.0
+_LOOK_S = 0.02
+
+
+def measure(processes: Processes, say: Callable[[str], None]) -> tuple[Measure, ...]:
+    """Take all of them, one after another."""
+    found = []
+    with tempfile.TemporaryDirectory(prefix="megtrim-faults-") as scratch:
+        compiled = compile_program(processes, Path(scratch)).read_bytes()
+        with lane(processes, os.getpid(), Path(scratch)) as phones:
+            bench = _Bench(lane=phones, compiled=compiled)
+            for each in _measures(bench):
+                say(f"  {each.what}: {each.seen} (to reach: {each.target})")
+                found.append(each)
+    return tuple(found)
+
+
+def _measures(bench: _Bench) -> Iterator[Measure]:
+    for fault, word in (("kill", "dead"), ("freeze", "frozen"), ("mute", "silent")):
+        seen_s = bench.noticed_in_run(fault)
+        yield _at_most(
+            f"a phone that is {word} while a program runs is noticed", _NOTICED_S, seen_s
+        )
+    seen_s = bench.noticed_in_push("freeze")
+    yield _at_most("a phone that freezes while 10 MB are pushed is noticed", _NOTICED_S, seen_s)
+    for fault, word in (("mute", "silent"), ("unplug", "unplugged")):
+        yield bench.recovered(fault, word)
+    yield from bench.killed()
+    yield from bench.ended()
+    yield bench.four_jobs()
+
+
+def _at_most(what: str, most_s: float, seen_s: float) -> Measure:
+    return Measure(
+        what=what, target=f"≤ {most_s:.0f} s", seen=f"{seen_s:.1f} s", met=seen_s <= most_s
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Bench:
+    lane: Lane
+    compiled: bytes
+    count: int = 0
+
+    def _order(self, tenths: int, size_bytes: int = 300_000) -> RunOrder:
+        self.count += 1
+        folder = self.lane.scratch / f"measure-{self.count}"
+        files = write_files(
+            folder,
+            self.compiled,
+            Plant.SOUND,
+            self.count,
+            tenths=tenths,
+            size_bytes=size_bytes,
+        )
+        return RunOrder(
+            program=files.plain,
+            model=files.model,
+            arguments=(),
+            inputs={},
+            threads=1,
+            timeout_s=120.0,
+        )
+
+    def _state(self) -> Path:
+        self.count += 1
+        return self.lane.scratch / f"state-{self.count}"
+
+    def noticed_in_run(self, fault: str) -> float:
+        """Return how long a program ran on a phone that was gone before that was told."""
+        order = self._order(_LONG_TENTHS)
+        return self._noticed(order, fault, {"moment": "run", "delay_s": 2.0})
+
+    def noticed_in_push(self, fault: str) -> float:
+        order = self._order(10, _PAYLOAD_BYTES)
+        return self._noticed(order, fault, {"moment": "push", "nth": 2, "after_bytes": 1_000_000})
+
+    def _noticed(self, order: RunOrder, fault: str, moment: dict[str, Any]) -> float:
+        control = self.lane.first.control
+        control.fault("reset")
+        control.fault(fault, **moment)
+        hit = Clock(lambda: bool(control.status()["happened"]))
+        device = self.lane.device(self._state(), Patience(), spare=False)
+        told_s = hit_s = 0.0
+        try:
+            with device.reserve() as seat:
+                try:
+                    run_on(seat, order)
+                finally:
+                    # The count stops before anything is mended.
+                    told_s = time.monotonic()
+                    hit_s = hit.stopped() or told_s
+                    control.fault("reset")
+        except InfrastructureFailure:
+            return told_s - hit_s
+        msg = f"{fault}: nobody noticed"
+        raise AssertionError(msg)
+
+    def recovered(self, fault: str, word: str) -> Measure:
+        """Lose the link for half a minute under a job, and let nobody do anything about it."""
+        order = self._order(10)
+        control = self.lane.first.control
+        control.fault("reset")
+        control.fault(fault, moment="run", delay_s=0.3, for_s=_LOST_S)
+        device = self.lane.device(self._state(), Patience(), spare=False)
+        start, text = time.monotonic(), "given up"
+        tries = []
+
+        def work(seat: Seat) -> int:
+            tries.append(seat.name)
+            return run_on(seat, order).run.rc
+
+        try:
+            rc = deliver(device, work, say=_ignore)
+            text = f"ended with {rc}, at try {len(tries)}, after {time.monotonic() - start:.0f} s"
+        except InfrastructureFailure as failure:
+            rc, text = -1, f"given up: {failure.message}"
+        self.lane.mend(Patience(), enter=False)
+        what = f"a link that is {word} for 30 s under a run, one phone, nobody helps"
+        return Measure(what=what, target="the run is delivered", seen=text, met=rc == 0)
+
+    def killed(self) -> Iterator[Measure]:
+        """Interrupt a job, and kill one; see what they leave, and for how long."""
+        state, control = self._state(), self.lane.first.control
+        control.fault("reset")
+        with self._job(state, _LONG_TENTHS, spare=False) as job:
+            self._await_program(job)
+            os.kill(job.process.pid, signal.SIGINT)
+            _await(lambda: not job.process.alive())
+        yield _none_left("a job that was cancelled (Ctrl-C)", self.lane.left())
+        with self._job(state, _LONG_TENTHS, spare=False) as job:
+            self._await_program(job)
+            device = self.lane.device(state, Patience(), spare=False)
+            os.kill(job.process.pid, signal.SIGKILL)
+            start = time.monotonic()
+            with device.reserve() as seat:
+                freed_s = time.monotonic() - start
+                with seat.open():
+                    left, runs = self.lane.left(), self._programs()
+        yield _at_most("the lock of a holder that got kill -9 is free", _FREED_S, freed_s)
+        # The one that is there is the next job's own.
+        gone = (*left[1:], *("its program" for _ in range(runs)))
+        yield _none_left("a holder that got kill -9, once the next job has entered", gone)
+
+    def ended(self) -> Iterator[Measure]:
+        """See what runs leave that end by themselves."""
+        order = self._order(1)
+        for what, model_bytes in (("went well", b""), ("failed by itself", b"no model")):
+            if model_bytes:
+                order.model.write_bytes(model_bytes)
+            device = self.lane.device(self._state(), Patience(), spare=False)
+            rc = deliver(device, lambda seat: run_on(seat, order).run.rc, say=_ignore)
+            yield _none_left(f"a run that {what} (exit status {rc})", self.lane.left())
+
+    def four_jobs(self) -> Measure:
+        """Start four jobs on a pool of two phones, and hold what they say side by side."""
+        state = self._state()
+        with ExitStack() as stack:
+            jobs = []
+            for _ in range(4):
+                job = stack.enter_context(self._job(state, _JOB_TENTHS, spare=True))
+                _await(lambda: self._standing(state, job.process.pid))  # noqa: B023 - at once
+                jobs.append(job)
+            _await(lambda: not any(job.process.alive() for job in jobs))
+        told = [job.done() for job in jobs]
+        problems = crossed(told)
+        seats = ", ".join(str(each["seat"]).partition("-")[0] for each in told)
+        text = "; ".join(problems) or f"in order, on {seats}; each got its own output"
+        return Measure(
+            what="two phones, four jobs at once, each a process of its own",
+            target="no cross-talk, each job on one phone, order kept",
+            seen=text,
+            met=not problems,
+        )
+
+    @contextmanager
+    def _job(self, state: Path, tenths: int, *, spare: bool) -> Iterator[Job]:
+        order = self._order(tenths)
+        phones = (self.lane.first, self.lane.second) if spare else (self.lane.first,)
+        out = self.lane.scratch / f"job-{self.count}"
+        told = JobOrder(
+            serials={phone.name: phone.serial for phone in phones},
+            state=str(state),
+            program=str(order.program),
+            model=str(order.model),
+            out=str(out),
+        )
+        env = {"PYTHONPATH": os.pathsep.join((str(TESTS), str(TESTS.parent / "ci")))}
+        log = out.with_suffix(".log")
+        command = Command(argv=told.argv(), env=env, timeout_s=_WAIT_S, log=log)
+        with self.lane.processes.background(command) as process:
+            yield Job(process=process, out=str(out))
+
+    def _standing(self, state: Path, pid: int) -> bool:
+        """Tell whether a process waits in the queue or has been given its machine."""
+        texts = [path.read_text() for path in (state / "queue").rglob("*.*") if path.is_file()]
+        return any(f'"pid":{pid},' in text for text in texts)
+
+    def _await_program(self, job: Job) -> None:
+        _await(lambda: Path(job.out + GOT).exists())
+        _await(lambda: self._programs() > 0)
+
+    def _programs(self) -> int:
+        """Count the programs of the suite that run on the first phone."""
+        listing = self.lane.shell(self.lane.first, "ps -A -o ARGS")
+        lines = (line for line in listing.splitlines() if not line.startswith("sh "))
+        return sum("./load_and_run " in line for line in lines)
+
+
+def _none_left(after: str, left: Sequence[str]) -> Measure:
+    seen = ", ".join(left) or "0"
+    return Measure(what=f"left on the phone after {after}", target="0", seen=seen, met=not left)
+
+
+def _await(so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _WAIT_S
+    while not so():
+        if time.monotonic() > deadline:
+            msg = "waited in vain"
+            raise AssertionError(msg)
+        time.sleep(_LOOK_S)
+
+
+def _ignore(_text: str) -> None:
+    """For words of a wait that nobody reads."""

@@ -1,0 +1,125 @@
+"""The page that is published of a full run of the suite. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from faults.matrix import FAULTS, Fault, Moment, Plant
+
+PAGE = "docs/explanation/faults.md"
+RECORD = "tests/faults/published.json"
+
+_ABOUT = {
+    Fault.KILL: "its processes end, until somebody starts it again",
+    Fault.FREEZE: "its processes stand still",
+    Fault.UNPLUG: "its connections end, none can be made",
+    Fault.MUTE: "nothing arrives any more; `adb devices` still lists it",
+    Fault.DISK_FULL: "its storage is full",
+    Fault.SLOW: "its link becomes slow",
+    Fault.HOT: "it is at 90 °C and throttles",
+    Fault.BATTERY: "its battery is at 2 %",
+    Fault.VANISH: "dead and unplugged at once, in the middle of a transfer",
+    Fault.REBOOT: "it reboots",
+    Fault.UNAUTHORIZED: "a stub in its place wants a person to allow the computer",
+}
+
+
+_HEAD = """\
+# What device faults do to a verdict
+
+This page is written by `nox -s faults -- --publish` from a full run of the suite in
+[tests/faults](../../tests/faults); a test holds it to that run's record.
+
+A real adb talks to real adb daemons on virtual phones. Arm64 programs run on them and go through
+the code that phones go through. A fault hits the phone at a moment that the link's own traffic
+tells. Beneath half of the faults lies a product failure: a reduced program that traps, one that
+computes something else, or a trace that is torn.
+
+Wrong is: a product failure for a device fault, a pass for a product failure, a product failure of
+another kind, a trace that is not the one that was written, a run directory left behind, a job
+that did not end within its bound. *Unauthorized* is a stub, for that daemon knows no
+authentication.
+"""
+_MATRIX = """\
+## The matrix
+
+A cell says: runs = those that came to their own result + those that ended as *infrastructure*.
+"""
+_MEASURES = """\
+## With the waiting times that users have
+
+Each was measured once, after the matrix, on the same machine.
+"""
+
+
+def page(result: Mapping[str, Any]) -> str:
+    """Return the page of a result."""
+    runs: list[Mapping[str, Any]] = result["runs"]
+    parts = (
+        _HEAD,
+        _counts(result, runs),
+        _MATRIX,
+        _matrix(runs),
+        _MEASURES,
+        _measures(result["measures"]),
+    )
+    return "\n".join(parts)
+
+
+def _counts(result: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> str:
+    planted = sum(run["plant"] != Plant.SOUND for run in runs)
+    minutes = result["wall_s"] / 60
+    programs = ", ".join(f"{name} {text}" for name, text in sorted(result["programs"].items()))
+    rows = (
+        ("runs", f"{len(runs)} on {result['phones']} phones, in {minutes:.0f} minutes"),
+        ("with a product failure beneath", str(planted)),
+        ("wrong", str(sum(bool(run["wrong"]) for run in runs))),
+        ("came to their own result", str(sum(run["delivered"] for run in runs))),
+        (
+            "did not, and could not: the only phone was gone for good, or waited for a person",
+            str(_lost(runs)),
+        ),
+        ("did not, and could have", str(sum(run["given up"] for run in runs))),
+        ("run directories left", str(sum(len(run["left"]) for run in runs))),
+        ("longest run", f"{max(run['wall_s'] for run in runs):.0f} s, with shortened waits"),
+        ("programs", programs),
+    )
+    return _table(("what", "seen"), rows)
+
+
+def _lost(runs: Sequence[Mapping[str, Any]]) -> int:
+    return sum(not run["delivered"] and not run["given up"] for run in runs)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = (head, ["---"] * len(head), *rows)
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _matrix(runs: Sequence[Mapping[str, Any]]) -> str:
+    rows = []
+    for fault in FAULTS:
+        cells = (
+            _cell([run for run in runs if run["fault"] == fault and run["moment"] == moment])
+            for moment in Moment
+        )
+        rows.append((fault.value, _ABOUT[fault], *cells))
+    controls = _cell([run for run in runs if run["fault"] == Fault.NONE])
+    rows.append(("none", "controls: nothing happens", controls, *([""] * (len(Moment) - 1))))
+    return _table(("fault", "what happens", *(moment.value for moment in Moment)), rows)
+
+
+def _cell(runs: Sequence[Mapping[str, Any]]) -> str:
+    delivered = sum(run["delivered"] for run in runs)
+    wrong = sum(bool(run["wrong"]) for run in runs)
+    text = f"{len(runs)} = {delivered} + {len(runs) - delivered}"
+    return f"{text}, **{wrong} wrong**" if wrong else text
+
+
+def _measures(measures: Sequence[Mapping[str, Any]]) -> str:
+    rows = (
+        (each["what"], each["target"], each["seen"] + ("" if each["met"] else " (missed)"))
+        for each in measures
+    )
+    return _table(("what", "to reach", "seen"), rows)

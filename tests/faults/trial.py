@@ -1,0 +1,171 @@
+"""One case: real programs, through the product's own path, on phones of which one goes wrong."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from faults.judge import Seen
+from faults.matrix import SOFT, Case, Fault, Moment, Purpose, Verdict
+from faults.programs import Files, keep_set, trace_bytes, write_files
+from faults.world import Clock, Lane, happened
+from megtrim.devices import Seat
+from megtrim.devices.attempts import deliver
+from megtrim.devices.patience import Patience
+from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.midout.trace import TraceFailure
+from megtrim.phone.faults import UNDONE_BY
+from megtrim.phone.faults import Fault as PhoneFault
+from megtrim.recipe import Variant
+from megtrim.stages import tracing
+from megtrim.stages.proving import Trial, prove
+from megtrim.stages.runs import RunOrder, RunResult
+
+SHORT = replace(
+    Patience().scaled(0.1), call_s=4.0, probe_s=2.0, heartbeat_s=1.0, push_base_s=6.0, poll_s=0.2
+)
+"""Waiting times of the suite: a tenth, but for those that a busy machine needs itself."""
+
+_TENTHS = 8
+_MODEL_BYTES = 300_000
+_MENDED_AFTER_S = 2.5
+_STEPS = 7
+"""Faults come earlier or later in what they interrupt, one of so many steps, case by case."""
+_STEP_BYTES = 16384
+_STEP_S = 0.1
+_TIMEOUT_S = 30.0
+_VALUES = {Fault.SLOW: 4_000_000.0, Fault.BATTERY: 2.0}
+
+
+def bound_s(patience: Patience, attempts: int) -> float:
+    """Return the time within which any case must have ended."""
+    calls = 12 * patience.call_s + 4 * patience.transfer_s(_MODEL_BYTES)
+    return attempts * (calls + patience.reconnect_s + 2 * patience.boot_s + _TENTHS)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Work:
+    """What is done on a seat, as often as it is asked for; the fault is set but once."""
+
+    case: Case
+    lane: Lane
+    files: Files
+    runs: int = 0
+    armed: bool = False
+    result: dict[str, object] = field(default_factory=dict)
+
+    def __call__(self, seat: Seat) -> Verdict:
+        self._maybe_arm(1)
+        order = RunOrder(
+            program=self.files.plain,
+            model=self.files.model,
+            arguments=(),
+            inputs={},
+            threads=1,
+            timeout_s=_TIMEOUT_S,
+        )
+        if self.case.way.purpose is Purpose.TRACE:
+            return self._trace(seat, order.with_program(self.files.profile))
+        trial = Trial(
+            order=order,
+            reduced=self.files.reduced,
+            profile=self.files.profile,
+            keep=keep_set(self.case.way.plant),
+            tolerance=0.0,
+        )
+        self.result = prove(trial, seat, self._after_run)
+        return Verdict(str(self.result["status"]))
+
+    def _trace(self, seat: Seat, order: RunOrder) -> Verdict:
+        _, data, _ = tracing.trace("model/default@any", order, seat, lambda _seen: None)
+        self.result = {"trace": data}
+        return Verdict.PASS
+
+    def _after_run(self, variant: Variant, _seen: RunResult) -> None:
+        if variant is Variant.PLAIN:
+            self._maybe_arm(2)
+
+    def _maybe_arm(self, turn: int) -> None:
+        case = self.case
+        if self.armed or case.fault is Fault.NONE or turn != case.way.turn:
+            return
+        self.armed = True
+        step = 1 + case.number % _STEPS
+        moment: dict[str, Any] = {}
+        if case.moment is not Moment.BETWEEN:
+            moment["moment"] = case.moment.value
+        if case.moment in (Moment.PUSH, Moment.PULL):
+            moment["after_bytes"] = step * _STEP_BYTES
+        if case.moment is Moment.RUN:
+            moment["delay_s"] = step * _STEP_S
+        if not case.way.lasting and PhoneFault(case.fault) in UNDONE_BY:
+            moment["for_s"] = _MENDED_AFTER_S
+        self.lane.first.control.fault(case.fault, _VALUES.get(case.fault), **moment)
+
+
+def attempt(case: Case, lane: Lane, compiled: bytes, patience: Patience = SHORT) -> Seen:
+    """Do one case and return what came out of it. The lane's phones are healthy afterwards."""
+    folder = lane.scratch / f"case-{case.number}"
+    shutil.rmtree(folder, ignore_errors=True)
+    files = write_files(
+        folder,
+        compiled,
+        case.way.plant,
+        case.number,
+        tenths=_TENTHS,
+        size_bytes=_MODEL_BYTES,
+    )
+    work = _Work(case=case, lane=lane, files=files)
+    device = lane.device(folder / "state", patience, spare=case.way.spare)
+    said: list[str] = []
+    hit = Clock(lambda: happened(lane.first, case.fault))
+    start = time.monotonic()
+    verdict, text, attempts = _verdict(lambda: deliver(device, work, say=said.append))
+    wall_s = time.monotonic() - start
+    fired = hit.stopped() is not None or case.fault is Fault.NONE
+    # Without a fault a job cleans up by itself; after one the next entry does.
+    lane.mend(patience, enter=case.fault not in SOFT)
+    left = lane.left()
+    shutil.rmtree(folder, ignore_errors=True)
+    return _seen(
+        work,
+        Seen(
+            verdict=verdict,
+            text=text or str(work.result.get("text", "")),
+            fired=fired,
+            wall_s=wall_s,
+            bound_s=bound_s(patience, device.retries + 1),
+            attempts=attempts,
+            left=left,
+        ),
+    )
+
+
+def _seen(work: _Work, seen: Seen) -> Seen:
+    rows = work.result.get("outputs")
+    missing = work.result.get("missing regions")
+    return replace(
+        seen,
+        missing_regions=tuple(missing) if isinstance(missing, list) else (),
+        outputs_equal=isinstance(rows, list) and bool(rows) and all(row["equal"] for row in rows),
+        trace_whole=work.result.get("trace") == trace_bytes(),
+    )
+
+
+def _verdict(job: Callable[[], Verdict]) -> tuple[Verdict, str, tuple[str, ...]]:
+    """Return verdict, words and attempts, as a stage makes them of what a job raises."""
+    try:
+        return job(), "", ()
+    except InfrastructureFailure as failure:
+        return Verdict.INFRASTRUCTURE, failure.message, failure.attempts
+    except TraceFailure as failure:
+        return Verdict.TRACE, failure.message, ()
+    except ProductFailure as failure:
+        return Verdict.ENGINE_ERROR, failure.message, ()
+    except InputError as failure:
+        return Verdict.INPUT_ERROR, failure.message, ()
+    except Exception as error:
+        return Verdict.BUG, f"{type(error).__name__}: {error}", ()

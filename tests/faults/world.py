@@ -1,0 +1,163 @@
+"""Virtual phones in lanes: two phones each, with an adb server, and nothing shared with others."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from faults.matrix import Fault
+from megtrim import devices
+from megtrim.devices import Device, DeviceOrder
+from megtrim.devices.adb import KIND, ROOT
+from megtrim.devices.patience import Patience
+from megtrim.devices.pool import joined
+from megtrim.devices.settings import DeviceSettings
+from megtrim.phone import root
+from megtrim.phone.launch import Phone, Wish, started
+from megtrim.phone.server import AdbServer, connect, private_server
+from megtrim.process import Command, Processes
+
+_CALL_S = 20.0
+_MEND_S = 60.0
+_LOOK_S = 0.05
+_BOOT_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """Two phones; ``first`` is the one that things happen to."""
+
+    first: Phone
+    second: Phone
+    server: AdbServer
+    processes: Processes
+    """Its environment leads to the lane's own server."""
+    scratch: Path
+
+    def device(self, state: Path, patience: Patience, *, spare: bool) -> Device:
+        """Return a pool of the first phone, or of both, as a configuration would make it."""
+        phones = (self.first, self.second) if spare else (self.first,)
+        serials = {phone.name: phone.serial for phone in phones}
+        processes = Processes({**self.processes.env, "MEGTRIM_STATE": str(state)})
+        return pool_of(serials, processes, self.scratch, patience)
+
+    def mend(self, patience: Patience, *, enter: bool) -> None:
+        """Undo every fault, wait until the phones answer; let the next job enter if wished."""
+        self.first.control.fault("reset")
+        for phone in (self.first, self.second):
+            self._await(phone)
+        if enter:
+            device = self.device(self.scratch / "mend-state", patience, spare=False)
+            with device.reserve() as seat, seat.open():
+                pass
+
+    def left(self) -> tuple[str, ...]:
+        """Return the run directories on both phones, looked for without the product."""
+        found = []
+        for phone in (self.first, self.second):
+            listing = self.shell(phone, f"ls -A {ROOT}/runs 2>/dev/null")
+            found += [f"{phone.name}:{name}" for name in listing.split()]
+        return tuple(found)
+
+    def shell(self, phone: Phone, text: str) -> str:
+        """Run something on a phone by bare adb and return what it printed."""
+        return self.processes.run(
+            Command(argv=self.adb(phone, "shell", "-n", text), timeout_s=_CALL_S)
+        ).stdout
+
+    def adb(self, phone: Phone, *words: str) -> tuple[str, ...]:
+        """Return a bare adb command line for a phone."""
+        return (self.server.adb, "-s", phone.serial, *words)
+
+    def _await(self, phone: Phone) -> None:
+        deadline = time.monotonic() + _MEND_S
+        while time.monotonic() < deadline:
+            if self.shell(phone, "getprop sys.boot_completed").strip() == "1":
+                return
+            for verb in ("disconnect", "connect"):
+                argv = (self.server.adb, verb, phone.serial)
+                self.processes.run(Command(argv=argv, timeout_s=_CALL_S))
+            time.sleep(_LOOK_S)
+        msg = f"{phone.name} did not come back: {phone.control.status()}"
+        raise AssertionError(msg)
+
+
+def pool_of(
+    serials: Mapping[str, str], processes: Processes, scratch: Path, patience: Patience
+) -> Device:
+    """Return a pool of phones, given by name and serial."""
+    orders = (
+        DeviceOrder(
+            name=name,
+            processes=processes,
+            scratch=scratch,
+            machine="aarch64",
+            qemu_cpu="max",
+            sysroot=None,
+            cpu_class="any",
+            settings=DeviceSettings(serial=serial),
+            patience=patience,
+        )
+        for name, serial in serials.items()
+    )
+    return joined([devices.make(KIND, order, native="x86_64") for order in orders])
+
+
+def happened(phone: Phone, fault: Fault) -> bool:
+    """Tell whether the fault hit since the phone was last mended."""
+    return any(each.split(" ")[0] == fault for each in phone.control.status()["happened"])
+
+
+class Clock:
+    """Notes when something first became so; it may pass again."""
+
+    def __init__(self, happened: Callable[[], bool]) -> None:
+        self._happened = happened
+        self._at_s: float | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(_LOOK_S):
+            if self._happened():
+                self._at_s = time.monotonic()
+                return
+
+    def stopped(self) -> float | None:
+        """Return when that was; None: never."""
+        self._stop.set()
+        self._thread.join()
+        if self._at_s is None and self._happened():
+            self._at_s = time.monotonic()
+        return self._at_s
+
+
+@contextmanager
+def lane(processes: Processes, number: int, scratch: Path) -> Iterator[Lane]:
+    """Run two phones and a server until the block is left."""
+    folder = scratch / f"lane-{number}"
+    folder.mkdir(parents=True)
+    files = root.provide(processes)
+    with ExitStack() as stack:
+        first, second = (
+            stack.enter_context(
+                started(processes, files.path, Wish(name=f"{word}-{number}", boot_s=_BOOT_S))
+            )
+            for word in ("first", "second")
+        )
+        server = stack.enter_context(private_server(processes))
+        for phone in (first, second):
+            connect(processes, server, phone.serial)
+        env = {**processes.env, **server.env, "MEGTRIM_ADB": server.adb}
+        yield Lane(
+            first=first,
+            second=second,
+            server=server,
+            processes=Processes(env),
+            scratch=folder,
+        )
