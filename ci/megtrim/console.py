@@ -5,6 +5,7 @@ On a terminal progress rewrites one line; in a log it is a plain line now and th
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import TextIO
@@ -24,18 +25,22 @@ class Console:
         self._clock = clock
         self._terminal = stream.isatty()
         self._open_line = False
+        self._lock = threading.RLock()
+        """A machine may be cared for by a thread of its own, which tells of it."""
 
     def say(self, text: str) -> None:
         """Write one line."""
         if self._quiet:
             return
-        self._end_line()
-        self._write(f"{text}\n")
+        with self._lock:
+            self._end_line()
+            self._write(f"{text}\n")
 
     def warn(self, text: str) -> None:
         """Write one line that also shows when quiet."""
-        self._end_line()
-        self._write(f"warning: {text}\n")
+        with self._lock:
+            self._end_line()
+            self._write(f"warning: {text}\n")
 
     def progress(self, what: str) -> Progress:
         """Return a counter for one piece of long work."""
@@ -45,8 +50,9 @@ class Console:
         """Show a line of progress: in place on a terminal, as a line of its own elsewhere."""
         if self._quiet:
             return
-        self._write(f"\r\x1b[2K{line}" if self._terminal else f"{line}\n")
-        self._open_line = self._terminal
+        with self._lock:
+            self._write(f"\r\x1b[2K{line}" if self._terminal else f"{line}\n")
+            self._open_line = self._terminal
 
     @property
     def period_s(self) -> float:

@@ -32,6 +32,8 @@ GRACE_S = 3.0
 
 _ABORT_LOOK_S = 0.1
 _LEFT_BEHIND_S = 0.3
+_LONGEST_LOOK_S = 86_400.0
+"""What a poll takes at once; a wait may be longer."""
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
@@ -210,6 +212,10 @@ def _popen(
     except OSError as error:
         msg = f"{command.argv[0]} cannot be started: {error.strerror}"
         raise InfrastructureFailure(msg) from None
+    except ValueError:
+        # A NUL byte ends a word for the system, and half a surrogate pair is no character.
+        msg = f"{command.argv[0]} cannot be started: found a word that no command line can hold"
+        raise InputError(msg, hint="take the NUL byte out of its arguments or variables") from None
 
 
 def _die_with_parent() -> None:
@@ -253,7 +259,7 @@ def _exit_watch(child: subprocess.Popen[bytes]) -> Iterator[Callable[[float], bo
     poller.register(descriptor, select.POLLIN)
 
     def ended_within(seconds: float) -> bool:
-        if not poller.poll(max(1.0, seconds * 1000)):
+        if not poller.poll(max(1.0, min(seconds, _LONGEST_LOOK_S) * 1000)):
             return False
         child.wait()
         return True
@@ -287,5 +293,5 @@ def _end(child: subprocess.Popen[bytes], *, first: signal.Signals) -> None:
 def _signal_group(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
     try:
         os.killpg(child.pid, number)
-    except ProcessLookupError:
-        return
+    except (ProcessLookupError, PermissionError):
+        return  # all gone, or all of another user, which this one may not end

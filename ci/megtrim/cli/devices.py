@@ -12,7 +12,7 @@ import click
 from megtrim.cli import devices_check, devices_run
 from megtrim.cli.devices_asked import Asked, asking
 from megtrim.cli.devices_clean import clean
-from megtrim.cli.devices_inventory import Inventory, Listed, facts
+from megtrim.cli.devices_inventory import Inventory, Listed, facts, sought
 from megtrim.cli.devices_quarantine import quarantine, restore
 from megtrim.cli.output import show
 from megtrim.cli.setup import open_console
@@ -43,7 +43,8 @@ def list_devices(asked: Asked, names: tuple[str, ...], with_facts: bool, as_json
     """Print every device, how it stands, and why.
 
     Devices are those of the configuration and all phones that adb shows. Without --facts no
-    device is touched.
+    device is touched: `free` says that nobody holds it, and `megtrim devices check` whether it
+    works.
     """
     stock = asked.stock()
     listed = stock.listed
@@ -97,6 +98,8 @@ def _table(
     for each, row in zip(listed, cells, strict=True):
         padded = "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
         lines.append(f"{padded}  {each.standing.text(now)}")
+        if not stock.note and (wanted := sought(each)):
+            lines.append(f"    {wanted}")
         lines += [
             f"    {label}: {value}" for label, value in sorted(told.get(id(each), {}).items())
         ]
@@ -180,7 +183,8 @@ def run(
 
     Of the devices that fit, the first that is free runs it. Exits 1 where the program fails (its
     exit status or signal is told), 3 where the device does. With --repeat each sample is told
-    with the conditions it was taken under, and the median of those that are valid.
+    with the conditions it was taken under, and the median of those that are valid; those of
+    phones and boards come from their own clock, in steps of 0.01 s.
     """
     request = devices_run.Request(
         argv=context.meta[devices_run.PROGRAM],

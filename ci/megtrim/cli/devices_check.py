@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from megtrim.cli.devices_inventory import Inventory, Listed
+from megtrim.cli.devices_inventory import Inventory, Listed, sought
 from megtrim.cli.output import show
 from megtrim.devices import Seat
 from megtrim.devices.member import Presence
@@ -130,6 +130,8 @@ def _seat(listed: Listed, room: Room, *, wait: bool) -> Iterator[Seat]:
         put_aside(room, standing.machine, reason)
         raise InfrastructureFailure(reason)
     if standing.presence is not Presence.READY:
+        if wanted := sought(listed):
+            room.say(f"  {wanted}")
         said = f": {standing.detail}" if standing.detail else ""
         msg = f"it is {standing.presence}{said}"
         raise InfrastructureFailure(msg)

@@ -58,7 +58,8 @@ def _tell(rows: Sequence[_Cleaned], note: str, *, as_json: bool) -> None:
         document = {"devices": [asdict(row) for row in rows], "note": note}
         show(json.dumps(document, indent=1, ensure_ascii=False))
         return
-    show("\n".join(f"{row.state}  {row.name}: {row.text}" for row in rows) or f"no phones: {note}")
+    none = f"no phones: {note}" if note else "no phones"
+    show("\n".join(f"{row.state}  {row.name}: {row.text}" for row in rows) or none)
 
 
 def _cleaned(listed: Listed, room: Room) -> _Cleaned:

@@ -233,6 +233,18 @@ class _Android:
         return self._phones.get(key, {})
 
 
+def sought(listed: Listed) -> str:
+    """Say by what a phone that is not found was looked for; empty for all others."""
+    standing, settings = listed.standing, listed.entry.order.settings
+    if standing.presence is not Presence.ABSENT or standing.detail:
+        return ""
+    wanted = [f"serial {settings.serial}"] if settings.serial else []
+    wanted += [f"{name}: {value}" for name, value in settings.match]
+    if not wanted:
+        return ""
+    return f"adb shows no phone with {', '.join(wanted)}; `adb devices -l` shows what it sees"
+
+
 def facts(listed: Listed) -> dict[str, str]:
     """Return what a machine says of itself, in one call; nothing where it is out of reach."""
     machine = listed.standing.machine

@@ -27,6 +27,8 @@ from megtrim.loadrun.outcome import Ending, ProgramRun, ending, ending_signal
 PROGRAM = "megtrim.devices.program"
 """Where a click context keeps what stood behind ``--``."""
 
+_LONGEST_S = 7 * 86_400
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
@@ -79,6 +81,9 @@ def run(
     if not request.argv:
         msg = "found no program, expected [NAME] -- PROGRAM [ARG]..."
         raise InputError(msg, hint="for example megtrim devices run pixel-6 -- ./benchmark")
+    if not 0 < request.timeout_s <= _LONGEST_S:
+        msg = f"--timeout: found {request.timeout_s:g} s, expected at most {_LONGEST_S:,} s: a week"
+        raise InputError(msg)
     program = Path(request.argv[0])
     if not program.is_file():
         msg = f"there is no file {program} on this machine to bring along as the program"

@@ -18,6 +18,7 @@ from megtrim.devices.patience import Patience
 from megtrim.devices.remote import RemoteDirectory, open_directory, wipe
 from megtrim.devices.settings import PowerPort
 from megtrim.errors import InfrastructureFailure, MegtrimError
+from megtrim.evidence.bounds import clean_line
 from megtrim.process import Command, Processes
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def attached(
 def _properties(adb: Adb, serial: str, state: str, patience: Patience) -> dict[str, str]:
     if state != READY:
         return {}
-    link = AdbLink(adb, serial, f"serial {serial}")
+    link = AdbLink(adb, serial, f"serial {clean_line(serial)}")
     try:
         return dict(_PROPERTY.findall(call(link, PROPERTIES_SCRIPT, timeout_s=patience.call_s)))
     except InfrastructureFailure:
@@ -109,7 +110,7 @@ class Phone:
         self.key = f"adb:{serial}"
         self.power: PowerPort | None = order.settings.power
         self.trouble = ""
-        self.link = AdbLink(adb, serial, f"{name} (serial {serial})")
+        self.link = AdbLink(adb, serial, f"{name} (serial {clean_line(serial)})")
         self._adb = adb
         self._serial = serial
         self._order = order

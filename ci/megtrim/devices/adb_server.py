@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 import socket
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,7 +122,11 @@ def ask(port: int, question: str) -> str:
 
 def _read(connection: socket.socket, size: int) -> bytes:
     data = b""
+    end = time.monotonic() + _ANSWER_S
     while len(data) < min(size, _MOST_BYTES):
+        if time.monotonic() > end:
+            msg = "its answer takes too long"
+            raise ValueError(msg)
         part = connection.recv(size - len(data))
         if not part:
             msg = "it hung up"

@@ -8,7 +8,7 @@ them, whatever happened. Failures of the machine itself are raised as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,8 +17,28 @@ from typing import Protocol
 
 from megtrim.devices.patience import Patience
 from megtrim.devices.settings import DeviceSettings
+from megtrim.errors import ProductFailure
 from megtrim.loadrun.outcome import ProgramRun
 from megtrim.process import Processes
+
+LARGEST_FETCHED_BYTES = 256 * 1024 * 1024
+"""Of a file that a program made: nobody knows what a broken one writes."""
+
+
+def too_large(name: str, size_bytes: int) -> ProductFailure:
+    """Return the failure of a program that made a file which is not fetched."""
+    msg = f"the program left {name} with {size_bytes:,} bytes, expected at most "
+    return ProductFailure(f"{msg}{LARGEST_FETCHED_BYTES:,}", hint="does it write without an end?")
+
+
+def told_names(folder: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return names sorted. Raises ProductFailure for one that no report can show."""
+    found = tuple(sorted(names))
+    for name in found:
+        if not name.isprintable() or "\N{REPLACEMENT CHARACTER}" in name:
+            msg = f"the program left a file in {folder} whose name is no text: {ascii(name)[:200]}"
+            raise ProductFailure(msg, hint="is it the name of an output of the model?")
+    return found
 
 
 def utc_now() -> datetime:
@@ -49,10 +69,16 @@ class RunDirectory(Protocol):
         """
 
     def get(self, name: str) -> bytes | None:
-        """Return a file's bytes, or None where there is no such file."""
+        """Return a file's bytes, or None where there is no such file.
+
+        Raises ProductFailure for one that is too large to be meant.
+        """
 
     def names(self, folder: str) -> tuple[str, ...]:
-        """Return the sorted names of the files in a folder that a program made."""
+        """Return the sorted names of the files in a folder that a program made.
+
+        Raises ProductFailure for a name that is no text.
+        """
 
 
 class Seat(Protocol):

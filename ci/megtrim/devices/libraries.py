@@ -6,6 +6,7 @@ program is of another architecture. Programs and libraries are untrusted; nothin
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -188,10 +189,13 @@ def _read(path: Path) -> _Links | None:
         try:
             return _links(ELFFile(stream))
         except (
-            *(ELFError, ConstructError, UnicodeError, ValueError, OverflowError),
+            *(OSError, ELFError, ConstructError, UnicodeError, ValueError, OverflowError),
             *(AssertionError, AttributeError, LookupError, TypeError, MemoryError),
         ) as error:
-            # The reader trusts its input: what it trips over depends on what is damaged.
+            # The reader trusts its input: what it trips over depends on what is damaged, and
+            # a place that no file has is an invalid argument to the system.
+            if isinstance(error, OSError) and error.errno != errno.EINVAL:
+                raise
             why = f": {error}" if type(error) is ValueError else ""
             msg = f"{path}: a damaged ELF file{why}"
             raise InputError(msg, hint="build or fetch the file again") from None

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from megtrim.errors import InfrastructureFailure
+from megtrim.evidence.bounds import clean_line
 from megtrim.process import Outcome
 
 ALIVE_SCRIPT = '# megtrim:probe\necho "$1"\n'
@@ -31,6 +32,7 @@ _STEPS = {
 }
 _MARK = re.compile(r"# megtrim:(\w+)")
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")
+_STATUS = re.compile(r"\d{1,3}", re.ASCII)
 _LONGEST_SAID = 300
 
 
@@ -89,7 +91,7 @@ def unframe(stdout: str, nonce: str) -> tuple[str, int] | None:
     """Return what a framed script printed and its status, or None where its end is missing."""
     text, found, trailer = stdout.rpartition(f"\n{nonce} ")
     status = trailer.removesuffix("\n").removesuffix("\r")
-    if not found or not status.isascii() or not status.isdigit():
+    if not found or not _STATUS.fullmatch(status):
         return None
     return text, int(status)
 
@@ -157,7 +159,9 @@ def short(said: str) -> str:
     """Return the last words of a tool in one line."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     said = "; ".join(lines[-3:]) or "it ended without a word"
-    return said if len(said) <= _LONGEST_SAID else f"…{said[1 - _LONGEST_SAID :]}"
+    # A phone's words end up on terminals and in the logs of runners, which obey some of them.
+    shown = said if len(said) <= _LONGEST_SAID else f"…{said[1 - _LONGEST_SAID :]}"
+    return clean_line(shown)
 
 
 def call(link: Link, script: str, *args: str, timeout_s: float) -> str:

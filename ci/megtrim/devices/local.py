@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.devices import crash
+from megtrim.devices.device import LARGEST_FETCHED_BYTES, told_names, too_large
 from megtrim.errors import InfrastructureFailure
 from megtrim.loadrun.outcome import ProgramRun
 from megtrim.process import Command, Processes
@@ -141,13 +142,17 @@ class Folder:
 
     def get(self, name: str) -> bytes | None:
         path = self._own(name)
-        return path.read_bytes() if path is not None and path.is_file() else None
+        if path is None or not path.is_file():
+            return None
+        if (size_bytes := path.stat().st_size) > LARGEST_FETCHED_BYTES:
+            raise too_large(name, size_bytes)
+        return path.read_bytes()
 
     def names(self, folder: str) -> tuple[str, ...]:
         path = self._own(folder)
         if path is None or not path.is_dir():
             return ()
-        return tuple(sorted(file.name for file in path.iterdir()))
+        return told_names(folder, (file.name for file in path.iterdir()))
 
     def _own(self, name: str) -> Path | None:
         """Return the path of what a program wrote, None where a link leads elsewhere."""

@@ -18,7 +18,7 @@ from megtrim.devices.queue import Turn, Wait
 from megtrim.devices.recovery import UNAUTHORIZED, Beside, Healing, answers, trouble
 from megtrim.devices.room import Entry, Room, Told, look, open_room, put_aside
 from megtrim.devices.status import Standing, State
-from megtrim.errors import InfrastructureFailure
+from megtrim.errors import InfrastructureFailure, InputError
 
 RETRIES = 2
 _QUICK = 0.2

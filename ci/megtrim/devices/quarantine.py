@@ -6,8 +6,6 @@ machine (megtrim itself) set is lifted by a passed check; one that a person set 
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
@@ -17,7 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from megtrim.devices.state import Saved, damaged, open_shared, read_saved, slug
+from megtrim.devices.state import Saved, damaged, held, read_saved, slug
 from megtrim.errors import InputError
 from megtrim.store import write_atomically
 
@@ -135,12 +133,8 @@ class Records:
     @contextmanager
     def _locked(self, path: Path) -> Iterator[None]:
         """Let no other process change the record meanwhile."""
-        descriptor = open_shared(path.with_suffix(".lock"))
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)  # held for two small file operations
+        with held(path.with_suffix(".lock")):
             yield
-        finally:
-            os.close(descriptor)
 
     def _read(self, path: Path) -> Record | None:
         record = read_saved(path, Record)

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from megtrim.devices import crash
 from megtrim.devices.conditions import parse_reading
+from megtrim.devices.device import LARGEST_FETCHED_BYTES, told_names, too_large
 from megtrim.devices.link import Link, LinkLost, call, lost, new_nonce, no_space, silent
 from megtrim.devices.patience import Patience
 from megtrim.devices.remote_files import Files, Place
@@ -210,6 +211,8 @@ class RemoteDirectory:
             made = self._surveyed(name)
         if made is None:
             return None
+        if made.size_bytes > LARGEST_FETCHED_BYTES:
+            raise too_large(name, made.size_bytes)
         target = self._local / "fetched"
         source = f"{self._entry.root}/runs/{self._run}/work/{name}"
         with watched(self._link, self._patience, self._entry.root) as watch:
@@ -228,13 +231,14 @@ class RemoteDirectory:
 
     def _checked(self, fetched: Path, name: str, made: Made) -> bytes:
         try:
-            data = fetched.read_bytes()
+            whole = fetched.stat().st_size == made.size_bytes
+            data = fetched.read_bytes() if whole else b""
             fetched.unlink()
         except OSError as error:
             msg = f"{fetched} cannot be read: {error.strerror}"
             raise InfrastructureFailure(msg) from None
         digest = hashlib.new(self._entry.algorithm, data).hexdigest()
-        if len(data) != made.size_bytes or digest != made.digest:
+        if not whole or digest != made.digest:
             msg = f"{self._link.label}: {name} did not arrive as it is there"
             raise InfrastructureFailure(msg)
         return data
@@ -243,4 +247,4 @@ class RemoteDirectory:
         """Return the sorted names of the files that the program made in a folder."""
         inside = re.compile(re.escape(folder) + r"/([^/]+)")
         matches = map(inside.fullmatch, self._made)
-        return tuple(sorted(match[1] for match in matches if match))
+        return told_names(folder, (match[1] for match in matches if match))

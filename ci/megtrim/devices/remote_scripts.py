@@ -11,6 +11,7 @@ A line that begins with ``megtrim`` is an answer.
 from __future__ import annotations
 
 from megtrim.devices.conditions import READING_SCRIPT
+from megtrim.devices.device import LARGEST_FETCHED_BYTES
 from megtrim.devices.tuning import RESTORE_SCRIPT
 
 KEEP_DAYS = 14
@@ -41,8 +42,15 @@ ENTER_SCRIPT = f"""\
 # megtrim:enter
 root=$1 run=$2
 {_STRAYS}\
+for folder in "$root" "$root/files" "$root/runs"; do
+  if [ -L "$folder" ] && [ "$folder" != "$root" ]; then rm -f "$folder"; fi
+  [ -e "$folder" ] || continue
+  [ -d "$folder" ] || rm -f "$folder"
+  [ -r "$folder" ] && [ -w "$folder" ] && [ -x "$folder" ] || chmod u+rwx "$folder" 2>/dev/null
+done
 mkdir -p "$root/files" "$root/runs" && cd "$root" || exit 1
 root=$(pwd -P)
+[ ! -d tuned ] || remove tuned
 set -- runs/*
 if [ -e "$1" ] || [ -L "$1" ]; then
   strays "$root/runs/"
@@ -56,9 +64,18 @@ echo "megtrim root=$root"
 for sum in sha256sum sha1sum; do
   command -v "$sum" >/dev/null && echo "megtrim sum=$sum" && break
 done
-for file in files/*; do echo "megtrim file=${{file#files/}}"; done
+for file in files/*; do
+  name=${{file#files/}}
+  case $name in
+    *[!0-9a-f]*) [ -e "$file" ] || [ -L "$file" ] || continue ;;
+    *) [ -f "$file" ] && [ -r "$file" ] && [ ! -L "$file" ] && echo "megtrim file=$name" && continue
+  esac
+  remove "$file"
+done
 {_SPACE}"""
-"""Root folder, name of the run. Whatever another holder left goes first: we hold the machine."""
+"""Root folder, name of the run. Whatever another holder left goes first: we hold the machine. A
+program may have left anything in our folders: what is no plain file named by a digest goes, too.
+"""
 
 EVICT_SCRIPT = f"""\
 # megtrim:put
@@ -104,13 +121,13 @@ done
 ``look - PATH``. Prints the digest of every copy, in order; names are of safe characters.
 """
 
-_SURVEY = """\
-survey() {
+_SURVEY = f"""\
+survey() {{
   find . -type f ! -path '*
-*' "$@" -exec stat -c 'megtrim size=%s %n' '{}' + || return
+*' "$@" -exec stat -c 'megtrim size=%s %n' '{{}}' + || return
   find . -type f ! -path '*
-*' "$@" -exec "$sum" '{}' +
-}
+*' "$@" -size -{LARGEST_FETCHED_BYTES + 1}c -exec "$sum" '{{}}' +
+}}
 """
 
 RUN_SCRIPT = f"""\
@@ -120,7 +137,11 @@ shift 5
 {_STRAYS}{_SURVEY}\
 cd "$run/work" || exit 1
 guard=
-end() {{ read -r program <"$run/pid" && kill -9 "-$program"; }}
+end() {{
+  read -r program <"$run/pid"
+  case $program in ''|*[!0-9]*|0*|1) return 1 ;; esac
+  kill -9 "-$program"
+}}
 trap 'end; kill "$guard"; cd /; rm -rf "$run"; exit 129' HUP INT TERM PIPE
 exec 3>&2 2>/dev/null
 set -m

@@ -6,11 +6,15 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from megtrim.devices.device import LARGEST_FETCHED_BYTES
+
 _LINE = re.compile(r"^megtrim (\w+)=(.*)$", re.MULTILINE)
 _SIZE = re.compile(r"^megtrim size=(\d{1,15}) \./(.+)$", re.MULTILINE)
 _DIGEST = re.compile(r"^(\\?)([0-9a-f]{40}|[0-9a-f]{64})  (.+)$", re.MULTILINE)
+_ESCAPED = re.compile(r"\\([\\r])")
 _CACHED = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?", re.ASCII)
+_NUMBER = re.compile(r"\d{1,15}", re.ASCII)
 _ALGORITHMS = {"sha256sum": "sha256", "sha1sum": "sha1"}
 
 
@@ -36,6 +40,7 @@ class Made:
 
     size_bytes: int
     digest: str
+    """Empty for one that is too large to be fetched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +59,7 @@ def parse_entry(text: str) -> Entry | None:
     """Return what an entry told, None where something is missing."""
     told = dict(_LINE.findall(text))
     root, program, free = told.get("root", ""), told.get("sum", ""), told.get("free", "")
-    if not root.startswith("/") or program not in _ALGORITHMS or not free.isdecimal():
+    if not root.startswith("/") or program not in _ALGORITHMS or not _NUMBER.fullmatch(free):
         return None
     names = (value for key, value in _LINE.findall(text) if key == "file")
     cached = frozenset(name for name in names if _CACHED.fullmatch(name))
@@ -64,18 +69,24 @@ def parse_entry(text: str) -> Entry | None:
 def parse_digests(text: str) -> dict[str, str]:
     """Return digests by the names behind them."""
     found = _DIGEST.findall(text)
-    # Some double every backslash of a name, and say so by one in front of the line.
-    names = (name.replace("\\\\", "\\") if odd else name for odd, _, name in found)
+    # Some put a backslash before a name's own and spell its line ends, and say so by one in front.
+    names = (_ESCAPED.sub(_meant, name) if odd else name for odd, _, name in found)
     return {name.removeprefix("./"): line[1] for name, line in zip(names, found, strict=True)}
+
+
+def _meant(escaped: re.Match[str]) -> str:
+    return "\r" if escaped[1] == "r" else "\\"
 
 
 def parse_made(text: str) -> dict[str, Made] | None:
     """Return files by name, None where the machine could not tell all of them."""
     digests = parse_digests(text)
     sizes = {name: int(size) for size, name in _SIZE.findall(text)}
-    if "megtrim surveyed=yes" not in text.splitlines() or digests.keys() != sizes.keys():
+    told = {name for name, size in sizes.items() if size <= LARGEST_FETCHED_BYTES}
+    if "megtrim surveyed=yes" not in text.split("\n") or digests.keys() != told:
         return None
-    return {name: Made(size_bytes=sizes[name], digest=digests[name]) for name in sorted(sizes)}
+    names = sorted(sizes)
+    return {name: Made(size_bytes=sizes[name], digest=digests.get(name, "")) for name in names}
 
 
 def parse_ended(text: str) -> Ended | None:
@@ -83,7 +94,7 @@ def parse_ended(text: str) -> Ended | None:
     told = dict(_LINE.findall(text))
     made = parse_made(text)
     rc = told.get("rc", "")
-    if made is None or not rc.isdecimal():
+    if made is None or not _NUMBER.fullmatch(rc):
         return None
     began, ended = told.get("began", ""), told.get("ended", "")
     timed = _SECONDS.fullmatch(began) and _SECONDS.fullmatch(ended)
@@ -91,10 +102,10 @@ def parse_ended(text: str) -> Ended | None:
     return Ended(
         rc=int(rc),
         late=told.get("late") == "yes",
-        pid=int(pid) if pid.isdecimal() else None,
+        pid=int(pid) if _NUMBER.fullmatch(pid) else None,
         wall_s=max(0.0, float(ended) - float(began)) if timed else None,
         made=made,
-        free_kb=int(free) if free.isdecimal() else None,
+        free_kb=int(free) if _NUMBER.fullmatch(free) else None,
     )
 
 

@@ -83,6 +83,9 @@ class Board:
 
     def reboot(self) -> None:
         """Ask the board to boot; the connection may break before it can answer."""
+        if not self.alive():
+            msg = f"{self._link.label}: cannot be asked to reboot: it does not answer"
+            raise InfrastructureFailure(msg)
         try:
             outcome = self._link.shell(_REBOOT, timeout_s=self._order.patience.call_s)
         except LinkLost:

@@ -7,11 +7,14 @@ read is checked, what is written is written whole.
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import os
 import re
 import stat
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +25,7 @@ from megtrim.errors import InfrastructureFailure, InputError
 VARIABLE = "MEGTRIM_STATE"
 _LARGEST_BYTES = 65_536
 _LONGEST_SLUG = 80
+_LONGEST_LOCK_S = 20.0
 
 
 class Saved(BaseModel):
@@ -68,6 +72,31 @@ def open_shared(path: Path) -> int:
     return descriptor
 
 
+@contextmanager
+def held(path: Path) -> Iterator[int]:
+    """Lock a file for a few operations and give out its descriptor, or raise in bounded time."""
+    descriptor = open_shared(path)
+    try:
+        end = time.monotonic() + _LONGEST_LOCK_S
+        while not _locked(descriptor):
+            if time.monotonic() > end:
+                msg = f"{path} has been locked for {_LONGEST_LOCK_S:.0f} s"
+                hint = f"`fuser {path}` tells which process was stopped while it held it"
+                raise InfrastructureFailure(msg, hint=hint)
+            time.sleep(0.005)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def read_saved(path: Path, kind: type[S]) -> S | None:
     """Return what the file holds, None where there is none; InputError where it is damaged."""
     try:
@@ -75,7 +104,8 @@ def read_saved(path: Path, kind: type[S]) -> S | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise unusable(path, error) from None
+        # A link in its place, or another user's file: that costs this file alone.
+        raise damaged(path, f"it cannot be read ({error.strerror})") from None
     try:
         return parse_saved(read_descriptor(descriptor), kind, path)
     finally:

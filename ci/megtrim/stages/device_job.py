@@ -139,7 +139,9 @@ class _Worker:
         work = partial(self._result, scenario, seen)
         try:
             name, result = unhidden(
-                seen, partial(deliver, device, work, say=self.console.say), good=_good
+                seen,
+                partial(deliver, device, work, say=self.console.say),
+                good=lambda found: found[1].status is ScenarioStatus.PASS,
             )
         except InfrastructureFailure as failure:
             self.console.warn(f"{scenario.id}: {bounds.clean_line(failure.message)}")
@@ -162,6 +164,8 @@ class _Worker:
         run_one = self._trace if traces else self._verify
         try:
             return seat.name, run_one(scenario, order, seat)
+        except ProductFailure as failure:
+            return seat.name, self._untraced(scenario, failure)
         except TrapSeen as trap:
             seen.append((seat.name, _verified(scenario, trap.ended)))
             raise
@@ -260,10 +264,6 @@ class _Worker:
     def _take(self, digest: str, name: str) -> Path:
         """Return a copy of a file of the bundle, made while its digest was taken."""
         return take(self.job.folder, digest, self.job.work / digest / name)
-
-
-def _good(found: tuple[str, EvidenceResult]) -> bool:
-    return found[1].status is ScenarioStatus.PASS
 
 
 def _verified(scenario: BundleScenario, ended: Mapping[str, Any]) -> EvidenceResult:

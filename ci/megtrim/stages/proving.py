@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from megtrim.devices import Seat
 from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.evidence.bounds import clean_log
 from megtrim.loadrun.dump import Comparison, compare, parse_dump, refusal
 from megtrim.loadrun.outcome import Ending, ProgramRun, ending
 from megtrim.midout.keepset import KeepSet
@@ -84,7 +85,9 @@ def _diagnose(trial: Trial, seat: Seat, reduced: RunResult, note: Note) -> Diagn
         # A trap is the program's own; any other end may have been the machine's that now failed.
         if ending(reduced.run) is not Ending.TRAP:
             raise
-        raise TrapSeen(failure, _failed(unexplained(reduced.run), reduced)) from failure
+        text = f"it trapped; what it needs is not known: {failure.message}"
+        found = replace(unexplained(reduced.run), text=text, unexplained=False)
+        raise TrapSeen(failure, _failed(found, reduced)) from failure
     note(Variant.PROFILE, profile)
     return explain(reduced.run, profile, trial.keep)
 
@@ -95,7 +98,7 @@ def _around(run: ProgramRun) -> dict[str, Any]:
 
 
 def _failed(diagnosis: Diagnosis, last: RunResult) -> dict[str, Any]:
-    tail = "\n".join(diagnosis.log.splitlines()[-_TAIL_LINES:])
+    tail = clean_log("\n".join(diagnosis.log.splitlines()[-_TAIL_LINES:]))
     return {
         **_around(last.run),
         "outputs": [],

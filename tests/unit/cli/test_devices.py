@@ -249,6 +249,13 @@ def test_a_run_tells_how_the_program_ended(bench: Bench) -> None:
     assert (ran.status, "it did not end in time" in ran.err) == (1, True)
 
 
+@pytest.mark.parametrize("seconds", ["inf", "nan", "1e300", "604801"])
+def test_a_run_has_an_end(bench: Bench, seconds: str) -> None:
+    """A week at most."""
+    ran = bench("run", "here", "--timeout", seconds, "--", bench.program("exit 0"))
+    assert (ran.status, "--timeout: found " in ran.err) == (2, True)
+
+
 def test_samples_have_a_median(bench: Bench) -> None:
     """Of those that are valid."""
     ran = bench("run", "here", "--repeat", "3", "--", bench.program("echo x"))

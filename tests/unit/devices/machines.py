@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from megtrim.devices.settings import PowerPort
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import Processes
 
-QUICK = Patience().scaled(0.002)
+QUICK = replace(Patience().scaled(0.002), call_s=10.0)
+"""Waits for nothing, and takes no machine of a busy host for a dead one."""
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 
 

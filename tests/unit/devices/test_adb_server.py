@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -129,3 +132,22 @@ def test_a_whole_adb(client: Path, server: Server) -> None:
     assert find_adb(processes) == Adb(
         program=str(client), version=41, port=server.port, processes=processes
     )
+
+
+def test_a_server_that_answers_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte now and then is no answer, however often it comes."""
+    monkeypatch.setattr("megtrim.devices.adb_server._ANSWER_S", 0.5)
+
+    def dribble(listener: socket.socket) -> None:
+        with listener.accept()[0] as peer, suppress(OSError):
+            peer.sendall(b"OKAYffff")
+            for _ in range(100):
+                peer.sendall(b"x")
+                time.sleep(0.1)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=dribble, args=(listener,), daemon=True).start()
+        began_s = time.monotonic()
+        with pytest.raises(InfrastructureFailure, match="its answer takes too long"):
+            ask(listener.getsockname()[1], "host:version")
+        assert time.monotonic() - began_s < 3

@@ -68,7 +68,7 @@ def test_a_cut_stream_is_no_end(text: str, rc: int, data: st.DataObject) -> None
     assert unframe(whole[:length], NONCE) is None
 
 
-@pytest.mark.parametrize("trailer", ["", "x", "-1", "1 2", "1\n2", "²", "1x"])
+@pytest.mark.parametrize("trailer", ["", "x", "-1", "1 2", "1\n2", "²", "1x", "9" * 5000])
 def test_an_odd_status_is_no_end(trailer: str) -> None:
     assert unframe(f"text\n{NONCE} {trailer}\n", NONCE) is None
 
@@ -187,3 +187,8 @@ def test_a_lost_link_ends_the_script_by_its_own_trap(link: FolderLink) -> None:
     told = link.shell("trap 'echo heard; exit 4' HUP; kill -HUP $$; sleep 5", timeout_s=10)
 
     assert (told.stdout, told.rc) == ("heard\n", 4)
+
+
+def test_what_a_machine_said_commands_neither_terminals_nor_runners() -> None:
+    """It may be anything, and stands in messages."""
+    assert short("\x1b]0;mine\x07 ##[error]x\n") == "\ufffd]0;mine\ufffd # #[error]x"

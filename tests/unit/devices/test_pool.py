@@ -104,6 +104,7 @@ def test_a_dead_machine_is_put_aside_and_the_job_goes_to_another(lab: Lab) -> No
     with lab.pool().reserve() as seat:
         assert seat is lab.two
 
+    until(lambda: lab.states()["one"] is State.QUARANTINED, "a quarantine")
     put = lab.pool().room.records.read(lab.one.key).quarantine
     assert put is not None
     assert (put.by, put.since) == (Author.MACHINE, NOON)
@@ -139,7 +140,8 @@ def test_a_job_that_fails_is_tried_on_another_machine(lab: Lab) -> None:
 
     assert deliver(lab.pool(), work, say=lab.said.append) == "two"
     assert seen == ["one", "two"]
-    assert lab.states() == {"one": State.FREE, "two": State.FREE}
+    both_free = {"one": State.FREE, "two": State.FREE}
+    until(lambda: lab.states() == both_free, "the end of the care")
     assert "  again one failed (link lost); attempt 2" in lab.said
 
 
@@ -179,6 +181,7 @@ def test_a_machine_that_failed_is_asked_again_whether_it_lives(lab: Lab) -> None
     pool = lab.pool()
     with pytest.raises(InfrastructureFailure), pool.reserve() as seat:
         failing(seat)
+    until(lambda: not pool.beside.keys, "the end of the care")
     with pool.reserve() as seat:
         assert seat is lab.two
     with pool.reserve() as seat:

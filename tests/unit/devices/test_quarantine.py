@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from megtrim.devices import state
 from megtrim.devices.quarantine import Author, Quarantine, Record, Records
 from megtrim.devices.state import VARIABLE, slug, state_folder
 from megtrim.errors import InfrastructureFailure, InputError
@@ -226,3 +227,30 @@ def test_a_state_folder_that_cannot_be_written_is_infrastructure(tmp_path: Path)
     with pytest.raises(InfrastructureFailure, match="cannot be used") as refused:
         records.put_aside(KEY, "p", "r", Author.PERSON)
     assert VARIABLE in refused.value.hint
+
+
+def test_a_link_in_the_place_of_a_record_costs_that_machine_alone(
+    records: Records, tmp_path: Path
+) -> None:
+    """It is not followed, and other machines are found all the same."""
+    records.put_aside("adb:other", "other", "hot", Author.PERSON)
+    file_of(tmp_path).symlink_to(file_of(tmp_path, "adb:other"))
+
+    with pytest.raises(InputError, match="it cannot be read"):
+        records.read(KEY)
+    assert [each.key for each in records.every()] == ["adb:other"]
+    assert records.mend(KEY) is not None
+    assert records.read(KEY) == Record(key=KEY)
+    assert records.read("adb:other").quarantine is not None
+
+
+def test_a_record_that_another_holds_for_ever_is_a_failure(
+    records: Records, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that was stopped there does not stop all others."""
+    monkeypatch.setattr(state, "_LONGEST_LOCK_S", 0.2)
+    lock = file_of(tmp_path).with_suffix(".lock")
+
+    with state.held(lock), pytest.raises(InfrastructureFailure, match="has been locked for"):
+        records.put_aside(KEY, "pixel", "hot", Author.MACHINE)
+    records.put_aside(KEY, "pixel", "hot", Author.MACHINE)

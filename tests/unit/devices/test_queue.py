@@ -66,10 +66,27 @@ def wanting(*keys: str) -> Callable[[], Sequence[str]]:
     return lambda: keys
 
 
+def test_a_machine_can_be_kept_when_the_block_is_left(queue: Queue) -> None:
+    """By whoever was handed the lock, and people see what for."""
+    with queue.turn("a phone", wanting("A")) as turn:
+        lock = turn.lock.hand_over()
+    queue.tell_healing("A", lock)
+    holder = queue.holder("A")
+    assert holder is not None
+    assert (holder.pid, holder.healing) == (os.getpid(), True)
+
+    lock.release()
+    lock.release()
+    assert queue.holder("A") is None
+    with queue.turn("a phone", wanting("A")):
+        assert (mine := queue.holder("A")) is not None
+        assert not mine.healing
+
+
 def test_a_machine_is_held_until_the_block_is_left(queue: Queue) -> None:
     """Everyone can see by whom, and since when."""
     with queue.turn("a phone", wanting("A")) as turn:
-        assert turn == Turn(key="A", place=1)
+        assert (turn.key, turn.place) == ("A", 1)
         holder = queue.holder("A")
         assert holder is not None
         assert (holder.pid, holder.since, holder.key) == (os.getpid(), NOON, "A")

@@ -50,7 +50,14 @@ def test_an_entry_that_lacks_something_is_none(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong"), [("=/r/m", "=r/m"), ("=sha256sum", "=cksum"), ("=1234", "=-1"), ("34", "²")]
+    ("right", "wrong"),
+    [
+        ("=/r/m", "=r/m"),
+        ("=sha256sum", "=cksum"),
+        ("=1234", "=-1"),
+        ("34", "²"),
+        ("34", "9" * 5000),
+    ],
 )
 def test_an_entry_with_something_odd_is_none(right: str, wrong: str) -> None:
     assert parse_entry(ENTRY.replace(right, wrong)) is None
@@ -102,7 +109,9 @@ def test_a_run_that_was_too_slow_on_a_machine_that_tells_little() -> None:
     )
 
 
-@pytest.mark.parametrize("told", ["", ENDED, "megtrim rc=x\n" + MADE, MADE])
+@pytest.mark.parametrize(
+    "told", ["", ENDED, "megtrim rc=x\n" + MADE, MADE, f"megtrim rc={'9' * 5000}\n{MADE}"]
+)
 def test_an_end_that_lacks_something_is_none(told: str) -> None:
     assert parse_ended(told) is None
 

@@ -11,7 +11,7 @@ import pytest
 from megtrim.devices import DeviceOrder, ssh
 from megtrim.devices.settings import DeviceSettings, PowerPort
 from megtrim.devices.ssh_link import SshLink, address, advice, options
-from megtrim.errors import InputError
+from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import Command, Outcome, Processes
 
 SETTINGS = DeviceSettings(host="rock.lan", port=2222, user="tester")
@@ -185,11 +185,23 @@ def test_a_board_is_one_machine_whatever_its_user(tmp_path: Path) -> None:
     assert board.power == power
 
 
-def test_a_board_that_cannot_reboot_says_why(tmp_path: Path) -> None:
-    """A connection that breaks is no answer, so it counts as done."""
+def test_a_board_that_does_not_answer_is_not_asked_to_reboot(tmp_path: Path) -> None:
+    """Nobody would hear it, and waiting for it to boot would take minutes."""
     env = {"MEGTRIM_STATE": str(tmp_path)}
-    broken = Recorder(env, stderr="Connection reset by peer", rc=255)
-    ssh.find(order(broken, tmp_path, SETTINGS))[0].reboot()
+    broken = Recorder(env, stderr="Connection refused", rc=255)
+    with pytest.raises(InfrastructureFailure, match="cannot be asked to reboot"):
+        ssh.find(order(broken, tmp_path, SETTINGS))[0].reboot()
+    assert not any("reboot" in command.argv[-1] for command in broken.commands)
+
+
+def test_a_connection_that_breaks_is_a_reboot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The board is gone before it can answer."""
+    broken = Recorder({"MEGTRIM_STATE": str(tmp_path)}, stderr="Connection reset by peer", rc=255)
+    (board,) = ssh.find(order(broken, tmp_path, SETTINGS))
+    monkeypatch.setattr(board, "alive", lambda: True)
+    board.reboot()
     assert "reboot" in broken.commands[0].argv[-1]
 
 

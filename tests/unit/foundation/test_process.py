@@ -415,3 +415,15 @@ def test_a_program_obeys_the_interrupt_in_a_background_job_too(processes: Proces
         signal.signal(signal.SIGINT, before)
 
     assert (outcome.timed_out, outcome.rc) == (True, 128 + signal.SIGINT)
+
+
+@pytest.mark.parametrize("word", ["a\0b", "a\ud800b"])
+def test_a_word_that_no_command_line_can_hold_is_bad_input(processes: Processes, word: str) -> None:
+    """It may stand in a configuration."""
+    with pytest.raises(InputError, match="found a word that no command line can hold"):
+        processes.run(Command(argv=("echo", word), timeout_s=1))
+
+
+def test_a_program_may_take_longer_than_a_poll_can_wait(processes: Processes) -> None:
+    """Which counts milliseconds in 31 bits: 24 days."""
+    assert processes.run(Command(argv=("true",), timeout_s=40 * 86_400)).rc == 0

@@ -51,12 +51,26 @@ class FakeDevice:
 
 
 @dataclass(slots=True)
+class Fickle(FakeDevice):
+    """Plays what ``plays`` says in turn, whatever program is put there."""
+
+    plays: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def open(self) -> Iterator[FakeDirectory]:
+        with FakeDevice.open(self) as directory:
+            directory.plays = self.plays
+            yield directory
+
+
+@dataclass(slots=True)
 class FakeDirectory:
     """One run's folder."""
 
     device: FakeDevice
     files: dict[str, bytes] = field(default_factory=dict)
     left: dict[str, bytes] = field(default_factory=dict)
+    plays: list[str] | None = None
 
     def put(self, source: Path, name: str) -> None:
         self.files[name] = source.read_bytes()
@@ -75,7 +89,8 @@ class FakeDirectory:
         self.device.runs.append(tuple(argv))
         stderr = ""
         said: dict[str, str] = {}
-        for line in self.files[argv[0]].decode().rstrip("\n").split("\n"):
+        text = self.files[argv[0]].decode() if self.plays is None else self.plays.pop(0)
+        for line in text.rstrip("\n").split("\n"):
             key, _, value = line.partition(" ")
             match key:
                 case "exit" | "crash" | "status":

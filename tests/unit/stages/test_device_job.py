@@ -14,6 +14,7 @@ import pytest
 
 from megtrim.console import Console
 from megtrim.devices import Device
+from megtrim.devices.device import too_large
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence.bundle import Bundle, BundleInput, BundleScenario, Purpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult, dump_set, parse_set
@@ -22,7 +23,7 @@ from megtrim.midout.keepset import dump_keep_set
 from megtrim.stages.device_job import DeviceJob, JobResult, run
 from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
 from unit.evidence.support import bundle, device, scenario
-from unit.stages.fake_device import GOOD, PROFILE, TRAPS, FakeDevice
+from unit.stages.fake_device import GOOD, PROFILE, TRAPS, FakeDevice, FakeDirectory, Fickle
 from unit.stages.support import keep_set, trace
 
 KEEP = dump_keep_set(keep_set(1))
@@ -146,6 +147,20 @@ def test_a_trap_without_a_profile_program_is_evidence_too(place: Place) -> None:
     assert result.text.startswith("it trapped; no profile build is at hand")
 
 
+@pytest.mark.parametrize("then", [[GOOD, GOOD], ["lose the phone\n"]])
+def test_a_trap_stays_seen_where_the_device_fails_while_it_is_explained(
+    place: Place, then: list[str]
+) -> None:
+    """Tried anew it passes, or nothing more is to be known: it trapped all the same."""
+    device = Fickle(retries=1, plays=[GOOD, TRAPS, "lose the phone\n", *then])
+    bundle = place.bundle(plain=GOOD, reduced=TRAPS, profile=PROFILE)
+    found = place.run(bundle, lambda: device)
+    (result,) = only(found).results
+
+    assert (result.status, found.lost, device.plays) == (ScenarioStatus.TRAP, 0, [])
+    assert result.text == "it trapped; what it needs is not known: adb: the phone is gone"
+
+
 def test_conditions_and_crash_are_evidence(place: Place) -> None:
     """Of the run that is told of; what a machine says of a crash is cleaned."""
     hot = place.run(place.bundle(plain=GOOD, reduced=GOOD + "status 2\n"))
@@ -249,6 +264,22 @@ def test_a_trace_that_is_too_large_is_not_brought_back(
 
     assert only(found).results[0].status is ScenarioStatus.TRACE
     assert found.files == {}
+
+
+def test_a_file_that_is_too_large_to_be_fetched_is_evidence(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program's fault, and no end of the job."""
+
+    def endless(_directory: FakeDirectory, name: str) -> bytes | None:
+        raise too_large(name, 10**10)
+
+    monkeypatch.setattr(FakeDirectory, "get", endless)
+    found = place.run(place.bundle(plain=GOOD, reduced=GOOD))
+    (result,) = only(found).results
+
+    assert (result.status, found.lost) == (ScenarioStatus.ENGINE_ERROR, 0)
+    assert result.text.startswith("the program left dump/o with 10,000,000,000 bytes")
 
 
 def test_what_programs_say_is_cleaned(place: Place) -> None:

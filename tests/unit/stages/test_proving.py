@@ -266,3 +266,12 @@ def test_a_device_that_fails_is_no_result(tmp_path: Path) -> None:
     """Whoever runs this says what it means."""
     with pytest.raises(InfrastructureFailure, match="adb: it is gone"):
         proved(tmp_path, SAYS_GOOD, "lose it\n")
+
+
+def test_the_end_of_a_log_is_bounded_and_shows_no_controls(tmp_path: Path) -> None:
+    """One line may hold megabytes, and what a terminal obeys."""
+    line = f"\x1b[31m{'x' * 200_000}"
+    ended, _, _ = proved(tmp_path, f"exit 1\nstderr {line}\nstderr \x1b[0mlast\n", SAYS_GOOD)
+
+    assert len(ended["log tail"]) == 65_536
+    assert ended["log tail"].endswith("x\n\ufffd[0mlast")

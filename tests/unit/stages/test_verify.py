@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from megtrim.config.scenarios import all_scenarios
+from megtrim.errors import InfrastructureFailure
 from megtrim.evidence.bundle import binding
 from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.midout.region import Region
@@ -20,7 +21,7 @@ from megtrim.stages.context import Context
 from megtrim.stages.scenarios import record_of, scenario_of
 from megtrim.store import Folder
 from unit.stages.built import PROGRAMS, built
-from unit.stages.fake_device import GOOD, TRAPS, FakeDevice
+from unit.stages.fake_device import GOOD, TRAPS, FakeDevice, Fickle
 
 Make = Callable[[str], Folder | None]
 
@@ -109,3 +110,62 @@ def test_a_good_end_asks_for_nothing(tmp_path: Path) -> None:
     assert found["status"] == "pass"
     assert isinstance(device, FakeDevice)
     assert len(device.runs) == 2
+
+
+LOSE = "lose the phone\n"
+
+
+@pytest.mark.parametrize(
+    ("plays", "status"),
+    [
+        # It did not trap again when it was run again to be explained.
+        ([GOOD, TRAPS, GOOD, GOOD], "trap"),
+        # Nor could it be run again at all.
+        ([GOOD, TRAPS, LOSE], "trap"),
+        # Running it again showed more.
+        ([GOOD, TRAPS, GOOD, TRAPS, PROGRAMS[PROFILE]], "trap"),
+        ([GOOD, "exit 139\n", GOOD, GOOD], "engine-error"),
+    ],
+)
+def test_an_end_that_was_seen_is_not_run_away(
+    tmp_path: Path, plays: list[str], status: str
+) -> None:
+    """Where the profile build is made late, all is run anew, and may end otherwise."""
+    context, task = opened(tmp_path, TRAPS, profile=True)
+    profile = context.done.pop(PROFILE)
+    device = Fickle(plays=plays)
+    context = replace(context, make=lambda _: profile, devices={"any": device})
+    found, _ = work(context, task, tmp_path)
+
+    assert (found["status"], found["exit code"], device.plays) == (status, 1, [])
+
+
+@pytest.mark.parametrize(
+    ("plays", "status"),
+    [
+        ([GOOD, TRAPS, LOSE, GOOD, GOOD], "trap"),
+        ([GOOD, TRAPS, LOSE, LOSE], "trap"),
+        # Another bad end than a trap may have been the machine's.
+        ([GOOD, "exit 137\n", LOSE, GOOD, GOOD], "pass"),
+    ],
+)
+def test_a_trap_stays_seen_where_the_device_fails_while_it_is_explained(
+    tmp_path: Path, plays: list[str], status: str
+) -> None:
+    """All is run anew, which may end otherwise, or not at all."""
+    context, task = opened(tmp_path, TRAPS, profile=True)
+    device = Fickle(retries=1, plays=plays)
+    found, _ = work(replace(context, devices={"any": device}), task, tmp_path)
+
+    assert (found["status"], device.plays) == (status, [])
+    assert found["device"]["name"] == "pixel-6"
+
+
+def test_a_device_that_fails_before_anything_bad_was_seen_is_a_failure(tmp_path: Path) -> None:
+    """Of the machine."""
+    context, task = opened(tmp_path, TRAPS, profile=True)
+    device = Fickle(retries=1, plays=[GOOD, LOSE, LOSE])
+
+    with pytest.raises(InfrastructureFailure) as caught:
+        work(replace(context, devices={"any": device}), task, tmp_path)
+    assert len(caught.value.attempts) == 2
