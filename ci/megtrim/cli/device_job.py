@@ -26,6 +26,9 @@ from megtrim.stages.device_job import DeviceJob, JobResult, run
 from megtrim.store import cannot_write, write_atomically
 
 HOST_VARIABLE = "MEGTRIM_HOST_RUNS_PROGRAMS"
+BOARDS_VARIABLE = "MEGTRIM_BOARDS"
+"""Hosts that a job may log in to, separated by spaces: a bundle comes from a pull request."""
+
 _ON_THE_HOST = ("auto", "local", "qemu")
 _RUNS_HERE = (*_ON_THE_HOST, "virtual-phone")
 """Kinds whose programs are processes of this machine, walled off or not."""
@@ -63,6 +66,7 @@ def execute(order: Order, *, quiet: bool) -> int:
         msg = f"device {asked.name} is of kind {asked.kind}: the bundle's programs would run here"
         hint = f"if this machine may run them, set {HOST_VARIABLE}=yes in the runner's environment"
         raise InputError(msg, hint=hint)
+    _expect_known_boards(standing, processes)
     scenarios = order.shard.of(sorted(bundle.of_class(order.cpu_class), key=lambda each: each.id))
     if len(scenarios) > bounds.MOST_RESULTS:
         msg = f"--shard {order.shard}: found {len(scenarios)} scenarios in this part"
@@ -115,6 +119,16 @@ def _standing(bundle: Bundle, order: Order) -> tuple[BundleDevice, ...]:
     if first.kind not in POOLED:
         return (first,)
     return tuple(each for each in on_runners if each.kind == first.kind)
+
+
+def _expect_known_boards(standing: tuple[BundleDevice, ...], processes: Processes) -> None:
+    """Refuse boards that the runner's owner did not name: his keys may open other doors, too."""
+    known = processes.env.get(BOARDS_VARIABLE, "").split()
+    for each in standing:
+        if each.kind == "ssh" and each.settings.host not in known:
+            msg = f"device {each.name}: this runner may not log in to {each.settings.host}"
+            hint = f"its owner names the boards in {BOARDS_VARIABLE} of the runner's environment"
+            raise InputError(msg, hint=hint)
 
 
 def _known(bundle: Bundle) -> str:

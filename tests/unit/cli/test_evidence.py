@@ -262,14 +262,32 @@ def test_phones_of_a_class_are_a_pool(job: Job, pools: list[tuple[str, Pool]]) -
     assert "device     pixel-7 (adb) for class any\n" in answer.err
 
 
-def test_a_pool_is_of_one_kind(job: Job, pools: list[tuple[str, Pool]]) -> None:
+def test_a_pool_is_of_one_kind(
+    job: Job, pools: list[tuple[str, Pool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """That of the first device of the class."""
+    monkeypatch.setenv("MEGTRIM_BOARDS", "a b")
     board = device(name="board", kind="ssh", settings=BundleSettings(host="b"))
     job.write(devices=(phone("a", cpu_class="other"), board, phone("pixel-7")))
     job()
 
     [(kind, pool)] = pools
     assert (kind, [order.name for order in pool.orders]) == ("ssh", ["board"])
+
+
+@pytest.mark.parametrize("known", ["", "bb c", "B"])
+def test_a_runner_logs_in_to_no_board_that_its_owner_did_not_name(
+    job: Job, pools: list[tuple[str, Pool]], monkeypatch: pytest.MonkeyPatch, known: str
+) -> None:
+    """The host comes from a pull request, and the keys are the runner's."""
+    monkeypatch.setenv("MEGTRIM_BOARDS", known)
+    job.write(devices=(device(name="board", kind="ssh", settings=BundleSettings(host="b")),))
+    answer = job()
+
+    assert answer.status == 2
+    assert "device board: this runner may not log in to b" in answer.err
+    assert "names the boards in MEGTRIM_BOARDS" in answer.err
+    assert pools == []
 
 
 def test_what_every_phone_failed_at_is_told(job: Job, pools: list[tuple[str, Pool]]) -> None:
