@@ -40,7 +40,7 @@ TEST_PACKAGES = (
 TEST_PROGRAMS = (
     *FAULT_PROGRAMS,
     *("git", "g++", "clang++-14", "ld.lld-14", "llvm-strip-14", "ccache", "ssh", "sshd"),
-    *("chromium", "chromedriver", "docker", "mmdebstrap", "systemd-analyze", "udevadm"),
+    *("chromium", "chromedriver", "docker", "dockerd", "mmdebstrap", "systemd-analyze", "udevadm"),
 )
 ADMIN_FOLDERS = ("/usr/sbin", "/sbin")
 """Where Debian has programs that are on the path of root alone, and that others may run, too."""
