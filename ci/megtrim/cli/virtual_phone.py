@@ -54,7 +54,7 @@ _root_folder = click.option(
     epilog="""\b
 Examples:
   megtrim virtual-phone root
-  megtrim virtual-phone root --mirror http://deb.debian.org/debian
+  megtrim virtual-phone root --mirror https://mirror.example/debian
 """,
 )
 @_mirror

@@ -17,24 +17,22 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from megtrim.devices.state import open_shared, parse_saved, read_descriptor, slug
+from megtrim.devices.state import held, locked, open_shared, parse_saved, read_descriptor, slug
 from megtrim.devices.tickets import (
     LONGEST_LABEL,
     Holder,
     Lock,
     Place,
     Ticket,
-    locked,
     rewrite,
     waiters,
 )
-from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.errors import InputError
 
 _LOOK_S = 0.2
 """Pause between two looks at the queue: a machine that is freed is taken within it."""
 _ASLEEP_AFTER_S = 60.0
 """A waiter that has not looked for so long (it was stopped) keeps its place, and is passed by."""
-_ORDER_LOCK_S = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +74,8 @@ class Queue:
 
     def __init__(self, state: Path, now: Callable[[], datetime]) -> None:
         self._folder = state / "queue"
+        self._order = self._folder / "order.lock"
+        """Held for a few file operations, over the whole folder."""
         self._tickets = self._folder / "tickets"
         self._now = now
 
@@ -114,7 +114,7 @@ class Queue:
                 ticket = Ticket(
                     pid=os.getpid(), since=since, label=label[:LONGEST_LABEL], wants=tuple(wants())
                 )
-                with self._ordered() as order:
+                with held(self._order) as order:
                     place.take(ticket, order)
                     taken, wait = self._look(place.number, ticket)
                 if taken is not None:
@@ -127,17 +127,17 @@ class Queue:
     def tell_healing(self, key: str, lock: Lock) -> None:
         """Let people see that we have the machine only to bring it back."""
         holder = Holder(pid=os.getpid(), since=self._now(), key=key, healing=True)
-        with self._ordered():
+        with held(self._order):
             rewrite(lock.descriptor, holder, self._lock_path(key))
 
     def holder(self, key: str) -> Holder | None:
         """Return who has the machine now."""
-        with self._ordered():
+        with held(self._order):
             return self._holder(key)
 
     def tickets(self) -> tuple[Ticket, ...]:
         """Return those who wait now, in order of arrival."""
-        with self._ordered():
+        with held(self._order):
             return tuple(waiter.ticket for waiter in waiters(self._tickets))
 
     def _look(self, own: int, ticket: Ticket) -> tuple[tuple[str, Lock] | None, Wait]:
@@ -194,20 +194,3 @@ class Queue:
 
     def _lock_path(self, key: str) -> Path:
         return self._folder / "machines" / f"{slug(key)}.lock"
-
-    @contextmanager
-    def _ordered(self) -> Iterator[int]:
-        """Hold the lock over the whole folder, for a few file operations; give out its file."""
-        path = self._folder / "order.lock"
-        descriptor = open_shared(path)
-        try:
-            end = time.monotonic() + _ORDER_LOCK_S
-            while not locked(descriptor):
-                if time.monotonic() > end:
-                    msg = f"{path} has been locked for {_ORDER_LOCK_S:.0f} s"
-                    hint = f"`fuser {path}` tells which process was stopped while it held it"
-                    raise InfrastructureFailure(msg, hint=hint)
-                time.sleep(0.005)
-            yield descriptor
-        finally:
-            os.close(descriptor)

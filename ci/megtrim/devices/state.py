@@ -78,7 +78,7 @@ def held(path: Path) -> Iterator[int]:
     descriptor = open_shared(path)
     try:
         end = time.monotonic() + _LONGEST_LOCK_S
-        while not _locked(descriptor):
+        while not locked(descriptor):
             if time.monotonic() > end:
                 msg = f"{path} has been locked for {_LONGEST_LOCK_S:.0f} s"
                 hint = f"`fuser {path}` tells which process was stopped while it held it"
@@ -89,7 +89,8 @@ def held(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _locked(descriptor: int) -> bool:
+def locked(descriptor: int) -> bool:
+    """Lock it if nobody else has; tell whether it is ours."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -17,7 +17,14 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from megtrim.devices.state import Saved, open_shared, parse_saved, read_descriptor, unusable
+from megtrim.devices.state import (
+    Saved,
+    locked,
+    open_shared,
+    parse_saved,
+    read_descriptor,
+    unusable,
+)
 
 LONGEST_LABEL = 500
 _TICKET_NAME = re.compile(r"[0-9]{10}\.ticket")
@@ -157,15 +164,6 @@ def rewrite(descriptor: int, saved: Saved, path: Path) -> None:
         os.utime(descriptor)
     except OSError as error:
         raise unusable(path, error) from None
-
-
-def locked(descriptor: int) -> bool:
-    """Lock it if nobody else has; tell whether it is ours."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 class Lock:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.devices.queue import Queue, Turn, Wait, assign
-from megtrim.devices.state import slug
+from megtrim.devices.state import held, slug
 from megtrim.errors import InfrastructureFailure, InputError
 from unit.devices.machines import NOON, Clock
 from unit.foundation.waiting import until
@@ -313,6 +313,6 @@ def test_a_queue_that_is_locked_for_ever_is_named(
     queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Instead of a wait without an end."""
-    monkeypatch.setattr("megtrim.devices.queue._ORDER_LOCK_S", 0.05)
-    with queue._ordered(), pytest.raises(InfrastructureFailure, match=r"order\.lock has been"):
+    monkeypatch.setattr("megtrim.devices.state._LONGEST_LOCK_S", 0.05)
+    with held(queue._order), pytest.raises(InfrastructureFailure, match=r"order\.lock has been"):
         queue.tickets()

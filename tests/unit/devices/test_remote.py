@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 import time
@@ -19,53 +18,7 @@ from megtrim.errors import InfrastructureFailure, InputError, Interrupted
 from megtrim.loadrun.outcome import Ending, ending
 from megtrim.process import Processes
 from unit.devices.folder_link import FolderLink, losing
-
-PATIENCE = Patience().scaled(0.5)
-
-
-@pytest.fixture
-def link(processes: Processes) -> FolderLink:
-    return FolderLink(processes)
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return tmp_path / "machine" / "megtrim"
-
-
-@pytest.fixture
-def program(tmp_path: Path) -> Callable[[str], Path]:
-    def write(text: str) -> Path:
-        path = tmp_path / "program"
-        path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
-        return path
-
-    return write
-
-
-def opened(link: FolderLink, root: Path, patience: Patience = PATIENCE):  # type: ignore[no-untyped-def]
-    return open_directory(link, root=str(root), patience=patience)
-
-
-def left(root: Path) -> list[str]:
-    return [path.name for path in (root / "runs").iterdir()]
-
-
-def digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def gone(pid: int) -> bool:
-    """Tell whether it ended, be it that nobody has asked for its status yet."""
-    for _ in range(100):
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            return True
-        if state == "Z":
-            return True
-        time.sleep(0.02)
-    return False
+from unit.devices.remote_rig import PATIENCE, gone, left, opened
 
 
 def test_a_program_runs_in_its_folder(

@@ -1,0 +1,41 @@
+"""A machine that is a folder, for tests of run directories."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from megtrim.devices.patience import Patience
+from megtrim.devices.remote import RemoteDirectory, open_directory
+from unit.devices.folder_link import FolderLink
+
+PATIENCE = Patience().scaled(0.5)
+
+
+def opened(
+    link: FolderLink, root: Path, patience: Patience = PATIENCE
+) -> AbstractContextManager[RemoteDirectory]:
+    return open_directory(link, root=str(root), patience=patience)
+
+
+def left(root: Path) -> list[str]:
+    return [path.name for path in (root / "runs").iterdir()]
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def gone(pid: int) -> bool:
+    """Tell whether it ended, be it that nobody has asked for its status yet."""
+    for _ in range(100):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.02)
+    return False
