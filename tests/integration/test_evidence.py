@@ -65,7 +65,7 @@ class Team:
         return digest
 
     def run(self, digest: str, to: str, *more: str) -> dict[str, Any]:
-        """Run the device job in a folder that holds the bundle alone."""
+        """Run the device job where the bundle is all there is; return what its one machine saw."""
         runner = self.folder / "runner"
         shutil.rmtree(runner, ignore_errors=True)
         runner.mkdir()
@@ -75,7 +75,8 @@ class Team:
         assert ended.rc == 0, ended.stderr
         shutil.copytree(runner / to, self.folder / to, dirs_exist_ok=True)
         data: dict[str, Any] = json.loads((runner / to / "evidence.json").read_text("utf-8"))
-        return data
+        (entry,) = data["entries"]
+        return dict(entry)
 
     def join(self, *more: str) -> dict[str, Any]:
         words = ("evidence", "join", "--verdict", "results", "--bundle", "bundle")
