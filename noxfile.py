@@ -65,7 +65,8 @@ def tests(session: nox.Session) -> None:
     workers = str(min(2, os.cpu_count() or 1))
     tools = _workflow_tools(session)
     path = os.pathsep.join((*tools, *(session.bin_paths or ()), os.environ["PATH"]))
-    argv = ("pytest", "-n", workers, "--dist", "loadgroup", *session.posargs)
+    # A file is one worker's: what its tests share is made once.
+    argv = ("pytest", "-n", workers, "--dist", "loadfile", *session.posargs)
     session.run(*argv, env={"PATH": path})
     # The test runner's own summary is the last word; nox would add a line of its own.
     logging.getLogger("nox").setLevel(logging.ERROR)

@@ -8,7 +8,6 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from act.driver.actions import stand_ins
@@ -16,8 +15,6 @@ from act.driver.forge import BAIT, HOSTILE_TITLE
 from act.driver.git import Remote
 from act.driver.journal import Journal
 from act.driver.runner import HOSTED, Act, Run
-
-pytestmark = pytest.mark.xdist_group("act")
 
 CHECKOUT = f"actions/checkout@{'1' * 40}"
 UPLOAD = f"actions/upload-artifact@{'2' * 40}"

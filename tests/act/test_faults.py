@@ -9,8 +9,6 @@ from act.driver.runner import HOSTED
 from act.world import DEVICE_JOB, HOSTED_JOBS, WITH_DEVICE, Chapter, World, content
 from support.github_state import Repository
 
-pytestmark = pytest.mark.xdist_group("act-faults")
-
 CHECKOUT_FAULT = "MEGTRIM_STAND_IN_FAULT"
 
 

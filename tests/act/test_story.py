@@ -18,8 +18,6 @@ from act.driver.runner import Run
 from act.world import DEVICE_JOB, HOSTED_JOBS, WITH_DEVICE, Chapter, World, content
 from support.megtrim_cli import SAMPLE
 
-pytestmark = pytest.mark.xdist_group("act-story")
-
 PROPOSAL = "megtrim/keepset"
 PROPOSAL_ON_BRANCH = "megtrim/keepset-columns"
 REFRESH_JOBS = dict.fromkeys(("build", DEVICE_JOB, "keep set", "propose"), "success")

@@ -14,8 +14,6 @@ from act.driver.runner import Act
 from act.world import HOSTED_JOBS, Chapter, World, content
 from support.github_double import GithubDouble
 
-pytestmark = pytest.mark.xdist_group("act-phone")
-
 CONFIG = (
     stranger.CONFIG.replace("kind: host", "kind: zig")
     .replace("{name: desk, qemu_cpu: max}", "{name: phone, qemu_cpu: max}")

@@ -6,6 +6,7 @@ mmdebstrap from the machine's own package sources, once.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import io
 import json
@@ -75,13 +76,23 @@ class Host:
 
 @pytest.fixture(scope="session")
 def engine(processes: Processes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
-    """Docker, started for these tests where it does not run."""
+    """Docker, started for these tests where it does not run.
+
+    Whoever started it ends it, when no other worker uses it any more.
+    """
+    base = tmp_path_factory.getbasetemp()
+    root = base.parent if base.name.startswith("popen-") else base
     with ExitStack() as stack:
-        if processes.run(Command(argv=("docker", "info"), timeout_s=60)).rc != 0:
-            log = tmp_path_factory.mktemp("docker") / "dockerd.log"
-            daemon = Command(argv=("/usr/sbin/dockerd",), timeout_s=0, log=log)
-            stack.enter_context(processes.background(daemon))
-            _wait_for_engine(processes, log)
+        users = stack.enter_context((root / "docker.users").open("a"))
+        with (root / "docker.start").open("a") as start:
+            fcntl.flock(start, fcntl.LOCK_EX)
+            if processes.run(Command(argv=("docker", "info"), timeout_s=60)).rc != 0:
+                log = tmp_path_factory.mktemp("docker") / "dockerd.log"
+                daemon = Command(argv=("/usr/sbin/dockerd",), timeout_s=0, log=log)
+                stack.enter_context(processes.background(daemon))
+                _wait_for_engine(processes, log)
+                stack.callback(fcntl.flock, users, fcntl.LOCK_EX)
+            fcntl.flock(users, fcntl.LOCK_SH)
         yield processes
 
 

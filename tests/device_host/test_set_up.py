@@ -6,8 +6,6 @@ import pytest
 
 from device_host.conftest import TOKEN, Host, calls
 
-pytestmark = pytest.mark.xdist_group("docker")
-
 STATE = "/var/lib/megtrim-host/state"
 NOTHING = "nothing to change"
 FIRST_JOB = [

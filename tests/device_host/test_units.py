@@ -6,8 +6,6 @@ import pytest
 
 from device_host.conftest import Host
 
-pytestmark = pytest.mark.xdist_group("docker")
-
 UNITS = ("megtrim-adb.service", "megtrim-jit@1.service", "megtrim-runner@1.service")
 ADB = 'ENV{ID_USB_INTERFACES}=="*:ff4201:*"'
 OPEN = 'GROUP="megtrim-adb", MODE="0660"'

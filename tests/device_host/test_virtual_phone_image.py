@@ -14,8 +14,6 @@ from megtrim.phone import server
 from megtrim.phone.server import AdbServer
 from megtrim.process import Command, Outcome, Processes
 
-pytestmark = pytest.mark.xdist_group("docker")
-
 FOLDER = ROOT / "docker" / "virtual-phone"
 TAG = "megtrim-virtual-phone-test:trixie"
 SOURCE = ROOT / "tests" / "integration" / "devices" / "arch.cpp"

@@ -24,8 +24,6 @@ from megtrim.devices.remote import RemoteDirectory
 from megtrim.loadrun.outcome import ProgramRun
 from megtrim.process import Processes
 
-pytestmark = pytest.mark.xdist_group("faults")
-
 
 @pytest.fixture
 def phones(processes: Processes, tmp_path: Path) -> Iterator[Lane]:

@@ -17,7 +17,7 @@ from megtrim.process import Outcome
 from unit.sample_engine.coverage_scenarios import SCENARIOS, blocked, convolutions
 from unit.sample_engine.engine_scripts import ENGINE, ModelWriter, Noise
 
-pytestmark = [pytest.mark.chain, pytest.mark.xdist_group("sample-engine")]
+pytestmark = pytest.mark.chain
 
 
 @pytest.fixture(scope="module")

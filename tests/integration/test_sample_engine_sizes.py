@@ -15,7 +15,7 @@ from megtrim.models.operators import merge, parse_operator_json
 from support.linkmap import Shares, parse_link_map, split
 from unit.sample_engine.engine_scripts import ENGINE
 
-pytestmark = [pytest.mark.clang, pytest.mark.xdist_group("sample-engine")]
+pytestmark = pytest.mark.clang
 
 MODEL = "tiny-vgg"
 """The one of the three that loses least."""
