@@ -61,7 +61,7 @@ class Bench:
         """Do it as one would by hand, in the fewest calls; return the seconds."""
         target = self.scratch / "pulled"
         target.mkdir(exist_ok=True)
-        run = f"MIDOUT_OUTPUT=trace.txt ./{self.program.name} model.mge --bin_out_dump ."
+        run = f"MIDOUT_OUTPUT=trace.txt ./{self.program.name} model.mge --bin-out-dump ."
         start = time.perf_counter()
         self._adb("push", str(self.program), str(payload), FOLDER)
         self._adb("shell", f"cd {FOLDER} && {run}")

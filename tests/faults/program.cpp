@@ -1,6 +1,6 @@
 // Stands in for load_and_run: reads a model, works for a while, dumps an output, writes a trace.
 //
-//     program MODEL --bin_out_dump FOLDER        with the trace's name in MIDOUT_OUTPUT
+//     program MODEL --bin-out-dump FOLDER        with the trace's name in MIDOUT_OUTPUT
 //
 // Which build it is, and what is wrong with it, stands in `role`, which is written into the
 // compiled file: one compilation gives all builds. Like the real thing it does not look at how
@@ -124,8 +124,8 @@ void write_trace() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc < 4 || strcmp(argv[2], "--bin_out_dump") != 0) {
-        fprintf(stderr, "expected MODEL --bin_out_dump FOLDER\n");
+    if (argc < 4 || strcmp(argv[2], "--bin-out-dump") != 0) {
+        fprintf(stderr, "expected MODEL --bin-out-dump FOLDER\n");
         return 1;
     }
     // There is no core to be kept of a planted end.

@@ -12,8 +12,17 @@ from typing import Protocol
 
 from megtrim.engines import megengine, sample
 from megtrim.engines.checkout import Checkout
+from megtrim.engines.tree_options import TreeOptions
+from megtrim.loadrun.dialects import Dialect
 from megtrim.process import Processes
-from megtrim.recipe import BuildOrder, EngineIdentity, Toolchain, Variant
+from megtrim.recipe import (
+    BuildOrder,
+    EngineIdentity,
+    EngineLibrary,
+    Linkage,
+    Toolchain,
+    Variant,
+)
 
 
 class Engine(Protocol):
@@ -38,11 +47,23 @@ class Engine(Protocol):
         It is empty for every variant but the reduced one.
         """
 
+    def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
+        """Say what an application links, and what it must be told.
+
+        Raises InputError where this engine has no such library.
+        """
+
     def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
         """All elementwise modes, name and value: the header must name each one."""
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Relative path and text of the sources that may mark regions."""
+
+    def options(self) -> TreeOptions:
+        """CMake options that this tree has."""
+
+    def dialect(self) -> Dialect:
+        """How its program that runs models is called."""
 
 
 KINDS: Mapping[str, Callable[[Path, Processes], Engine]] = {

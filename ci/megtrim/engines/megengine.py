@@ -1,7 +1,6 @@
-"""MegEngine from 1.7 on ("lite"): the header enters through ``src/bin_reduce_cmake.h``.
+"""MegEngine, in every generation that :mod:`megtrim.engines.generations` names.
 
-That file is force-included in every translation unit of a build that does not profile; older
-generations took ``-DMGE_BIN_REDUCE``, which this one ignores without a word.
+What the generations share is said here, where they differ is read from the tree's row there.
 """
 
 from __future__ import annotations
@@ -11,22 +10,28 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from megtrim.engines import android_script, mge_library, ndk_limits, quirks, tree_flags
 from megtrim.engines import checkout as checkouts
-from megtrim.engines import quirks
+from megtrim.engines.generations import MODES_FILE, MODES_TAG, Generation, generation_of
+from megtrim.engines.tree_options import TreeOptions
 from megtrim.errors import InputError
+from megtrim.loadrun.dialects import Dialect
 from megtrim.process import Processes
-from megtrim.recipe import BuildOrder, EngineIdentity, Toolchain, Variant
+from megtrim.recipe import (
+    BuildOrder,
+    BuildScript,
+    EngineIdentity,
+    EngineLibrary,
+    Linkage,
+    Toolchain,
+    Variant,
+)
 
 KIND = "megengine"
-FORCED_HEADER = "src/bin_reduce_cmake.h"
-GENERATION = 20220507
 
-_SUBMODULES = ("midout", "flatbuffers", "Json", "gflags", "cpuinfo", "cpp_redis", "tacopie")
 _INFERENCE = (
-    ("CMAKE_BUILD_TYPE", "Release"),
     ("MGE_INFERENCE_ONLY", "ON"),
     ("MGE_WITH_CUDA", "OFF"),
-    ("MGE_ARMV8_2_FEATURE_FP16", "OFF"),
     ("MGE_DISABLE_FLOAT16", "OFF"),
     ("BUILD_SHARED_LIBS", "OFF"),
 )
@@ -38,9 +43,12 @@ _VARIANT_OPTIONS: Mapping[Variant, tuple[tuple[str, str], ...]] = {
 _FOLD = {"clang-linux-arm64": ("-Wl,-z,nocopyreloc", "-Wl,--icf=all")}
 """What the engine itself asks for on Android only; the documented sizes were linked like this."""
 
+_QUICK = ("-O0",)
+"""A trace says what ran, not how fast; with less optimisation the same regions run."""
+
 _MODES_SCRIPT = "dnn/scripts/gen_param_defs.py"
 _MODES_SOURCE = "dnn/scripts/opr_param_defs.py"
-_SOURCES = ("dnn/src/", "src/", "lite/")
+_MODULES = ".gitmodules"
 
 
 class MegEngine:
@@ -49,10 +57,13 @@ class MegEngine:
     def __init__(self, source: Path, processes: Processes) -> None:
         self._processes = processes
         self.checkout = checkouts.take(source, processes)
-        self._refuse_what_is_no_engine()
+        self.generation = self._generation()
+        self._refuse_missing_submodules()
+        self._options = TreeOptions(self.checkout)
+        self._refuse_what_cannot_be_trimmed()
 
     def identity(self) -> EngineIdentity:
-        return self.checkout.identity(KIND, GENERATION)
+        return self.checkout.identity(KIND, self.generation.number)
 
     def order(
         self,
@@ -63,23 +74,34 @@ class MegEngine:
         minimum_size: bool,
         header: Mapping[str, str],
     ) -> BuildOrder:
+        generation = self.generation
         # Said either way: the same build folder may remember the other answer.
         minimum = (("MGE_WITH_MINIMUM_SIZE", "ON" if minimum_size else "OFF"),)
         options = (
+            ("CMAKE_BUILD_TYPE", generation.build_type(variant)),
             *_INFERENCE,
+            ("MGE_ARMV8_2_FEATURE_FP16", "ON" if toolchain.fp16 else "OFF"),
             *_VARIANT_OPTIONS[variant],
             *(minimum if variant is Variant.REDUCED else ()),
-            *quirks.options(quirks.MEGENGINE, toolchain.kind, variant),
+            *quirks.options(quirks.MEGENGINE, toolchain.kind, variant, generation.name),
         )
         return BuildOrder(
             variant=variant,
             targets=targets,
-            options=options,
+            options=self._options.kept(options),
             link_flags=_FOLD.get(toolchain.kind, ()),
-            overrides=((FORCED_HEADER, header["bin_reduce.h"]),) if header else (),
+            compile_flags=_QUICK if variant is Variant.PROFILE else (),
+            script=self._script(toolchain, targets),
+            overrides=((generation.header, header["bin_reduce.h"]),) if header else (),
             include=(("midout.h", header["midout.h"]),) if "midout.h" in header else (),
-            forced_header=FORCED_HEADER if header else None,
+            forced_header=generation.header if header else None,
+            header_option=generation.header_option,
         )
+
+    def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
+        there = mge_library.TARGETS_FILE in self.checkout.files
+        targets = self._text(mge_library.TARGETS_FILE) if there else ""
+        return mge_library.library(targets, linkage, toolchain, root=str(self.checkout.root))
 
     def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
         """Ask the engine's own script, which writes one ``NAME = VALUE`` a line."""
@@ -93,27 +115,55 @@ class MegEngine:
 
     def texts(self) -> Iterator[tuple[str, str]]:
         for name in self.checkout.files:
-            if name.startswith(_SOURCES) and name.endswith((".h", ".cpp", ".inl")):
-                yield name, self._path(name).read_text(encoding="utf-8", errors="replace")
+            if name.startswith(self.generation.sources) and name.endswith((".h", ".cpp", ".inl")):
+                yield name, self._text(name)
+
+    def options(self) -> TreeOptions:
+        return self._options
+
+    def dialect(self) -> Dialect:
+        """Return how this tree's ``load_and_run`` is called, with the flags that it has."""
+        return tree_flags.narrowed(self.generation.dialect, self.checkout, self.generation.program)
+
+    def _script(self, toolchain: Toolchain, targets: tuple[str, ...]) -> BuildScript | None:
+        if not toolchain.includes:
+            return None
+        ndk_limits.check(toolchain)
+        there = android_script.PATH in self.checkout.files
+        text = self._text(android_script.PATH) if there else ""
+        android_script.expect_abi(text, toolchain.abi, root=str(self.checkout.root))
+        return android_script.script_for(toolchain, targets)
 
     def _path(self, name: str) -> Path:
         return self.checkout.root / name
 
-    def _refuse_what_is_no_engine(self) -> None:
-        root = self.checkout.root
-        if FORCED_HEADER not in self.checkout.files or "lite/load_and_run" not in "\n".join(
-            self.checkout.files
-        ):
-            msg = f"{root} is no MegEngine of generation {GENERATION}: it has no {FORCED_HEADER}"
-            raise InputError(msg, hint="engine.source must name a checkout of 1.7 or newer")
-        present = {
-            name.split("/")[1] for name in self.checkout.files if name.startswith("third_party/")
-        }
-        missing = [name for name in _SUBMODULES if name not in present]
+    def _text(self, name: str) -> str:
+        return self._path(name).read_text(encoding="utf-8", errors="replace")
+
+    def _generation(self) -> Generation:
+        files = self.checkout.files
+        traced = MODES_FILE in files and MODES_TAG in self._text(MODES_FILE)
+        return generation_of(files, traces_modes=traced, root=str(self.checkout.root))
+
+    def _refuse_missing_submodules(self) -> None:
+        root, files = self.checkout.root, self.checkout.files
+        listed = self._text(_MODULES).split() if _MODULES in files else None
+        needed = [
+            name
+            for name in self.generation.submodules
+            if listed is None or f"third_party/{name}" in listed
+        ]
+        present = {name.split("/")[1] for name in files if name.startswith("third_party/")}
+        missing = [name for name in needed if name not in present]
         if missing:
             paths = " ".join(f"third_party/{name}" for name in missing)
             msg = f"{root} lacks submodules: {', '.join(missing)}"
             raise InputError(msg, hint=f"git -C {root} submodule update --init {paths}")
+
+    def _refuse_what_cannot_be_trimmed(self) -> None:
+        """Refuse a tree without the switches that trimming rests on, before anything is built."""
+        needed = ("MGE_WITH_MIDOUT_PROFILE", self.generation.header_option)
+        self._options.kept((name, "ON") for name in needed if name)
 
 
 def _mode(line: str) -> tuple[str, int]:

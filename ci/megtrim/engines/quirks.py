@@ -16,15 +16,19 @@ class Quirk:
 
     name: str
     toolchains: tuple[str, ...] = ()
+    generations: tuple[str, ...] = ()
+    """Names of rows in :mod:`megtrim.engines.generations`."""
     variants: tuple[Variant, ...] = ()
     wrong: str
     seen: str
     options: tuple[tuple[str, str], ...]
 
-    def applies(self, toolchain: str, variant: Variant) -> bool:
+    def applies(self, toolchain: str, variant: Variant, generation: str) -> bool:
         """Whether it concerns this build."""
-        return (not self.toolchains or toolchain in self.toolchains) and (
-            not self.variants or variant in self.variants
+        return (
+            (not self.toolchains or toolchain in self.toolchains)
+            and (not self.generations or generation in self.generations)
+            and (not self.variants or variant in self.variants)
         )
 
 
@@ -40,6 +44,7 @@ MEGENGINE: tuple[Quirk, ...] = (
     Quirk(
         name="icf-safe-instead-of-all",
         toolchains=("clang-linux-arm64",),
+        generations=("lite", "lite-traced"),
         wrong="outside Android the engine asks for --icf=safe after our --icf=all",
         seen="reading the link command of 1.13; the last option wins",
         options=(("LINKER_SUPPORT_Z_NOCOPYRELOC_ICF_SAFE_NO_LLD", "OFF"),),
@@ -61,9 +66,8 @@ MEGENGINE: tuple[Quirk, ...] = (
 
 
 def options(
-    quirks: tuple[Quirk, ...], toolchain: str, variant: Variant
+    quirks: tuple[Quirk, ...], toolchain: str, variant: Variant, generation: str
 ) -> tuple[tuple[str, str], ...]:
     """Return the CMake options of every quirk that concerns this build, in table order."""
-    return tuple(
-        option for quirk in quirks if quirk.applies(toolchain, variant) for option in quirk.options
-    )
+    fitting = (quirk for quirk in quirks if quirk.applies(toolchain, variant, generation))
+    return tuple(option for quirk in fitting for option in quirk.options)

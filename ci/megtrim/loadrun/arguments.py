@@ -1,32 +1,19 @@
 """The command line of ``load_and_run``: what a scenario adds, and what a user may give.
 
-Flags are read as the engine's own parser (gflags) reads them: one or two dashes, ``-`` and
-``_`` alike in names, a value behind ``=`` or as the next argument. Pure: it only makes and
-judges arguments, it never runs them.
+Flags are read as the program of the engine at hand reads them, which its
+:class:`~megtrim.loadrun.dialects.Dialect` says. What megtrim adds itself is spelled so that every
+release takes it. Pure: it only makes and judges arguments, it never runs them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from megtrim.errors import InputError
-
-_SWITCHES = frozenset(
-    {
-        *("binary_equal_between_batch", "c_opr_lib_with_param", "check_dispatch", "const_shape"),
-        *("copy_to_host", "cpu", "cpu_default", "cuda", "disable_assert_throw"),
-        *("disable_mem_opt", "enable_chwn4", "enable_fuse_conv_bias_nonlinearity"),
-        *("enable_fuse_conv_bias_with_z", "enable_fuse_preprocess", "enable_ioc16"),
-        *("enable_jit", "enable_nchw32", "enable_nchw4", "enable_nchw44", "enable_nchw44_dot"),
-        *("enable_nchw64", "enable_nchw88", "enable_nhwcd4", "fake_first", "fast_run"),
-        *("fitting", "full_run", "fuse_grain", "help", "io_dump_stderr", "io_dump_stdout"),
-        *("lite", "mdl", "model_info", "no_sanity_check", "optimize_for_inference"),
-        *("record_comp_seq", "record_comp_seq2", "reproducible", "share_param_mem", "tensorrt"),
-        *("verbose", "version", "wait_gdb", "weight_preprocess", "winograd_transform"),
-    }
-)
-"""Flags that take no value of their own argument; every other flag does."""
+from megtrim.loadrun.dialects import Dialect
 
 _RESERVED = {
     "input": "use the key inputs, so that each file is bound by its digest",
@@ -39,7 +26,9 @@ _RESERVED = {
 }
 
 _INPUT_SUFFIXES = (".json", ".npy", ".pgm", ".ppm")
-_LITE_GENERATION = 20220507
+_LITERAL = re.compile(r"--[A-Za-z0-9][A-Za-z0-9-]*")
+_CLOSE = 0.7
+_LONGEST = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,56 +57,96 @@ class Invocation:
     """Existing folder that receives the outputs, one file each."""
 
 
-def flags(arguments: Sequence[str], *, source: str) -> tuple[Flag, ...]:
-    """Read arguments as the program will. Raises InputError for one that is no flag."""
-    return tuple(_flags(iter(arguments), source))
-
-
-def _flags(rest: Iterator[str], source: str) -> Iterator[Flag]:
-    for argument in rest:
+def flags(arguments: Sequence[str], *, dialect: Dialect, source: str) -> tuple[Flag, ...]:
+    """Read arguments as the program will. Raises InputError for one that it does not take."""
+    rest = list(reversed(arguments))
+    found = []
+    while rest:
+        argument = rest.pop()
         name, equals, value = argument.lstrip("-").partition("=")
         dashes = len(argument) - len(argument.lstrip("-"))
         if dashes not in (1, 2) or not name:
             msg = f"{source}: found the argument {argument!r}, expected a flag such as --cpu"
             raise InputError(msg, hint="the model is given by the key file; values follow flags")
-        name = name.replace("-", "_")
-        if equals:
-            yield Flag(name, value)
-        elif name in _SWITCHES or name.removeprefix("no") in _SWITCHES:
-            yield Flag(name, None)
-        else:
-            yield Flag(name, _value(name, rest, source))
+        if dialect.literal:
+            _expect_literal(argument, source)
+        found.append(_flag(_plain(name), value if equals else None, rest, dialect, source))
+    return tuple(found)
 
 
-def _value(name: str, rest: Iterator[str], source: str) -> str:
-    value = next(rest, None)
-    if value is None:
-        msg = f"{source}: the flag --{name} lacks its value"
+def _flag(name: str, value: str | None, rest: list[str], dialect: Dialect, source: str) -> Flag:
+    """Return one flag; its value, if it needs one of ``rest``, is taken from there."""
+    if not dialect.knows(name):
+        msg = f"{source}: the flag {_shown(name)} is unknown to this engine"
+        raise InputError(msg, hint=_suggestion(name, dialect))
+    if value is not None or dialect.is_switch(name):
+        return Flag(name, value)
+    if name in dialect.optional and (not rest or rest[-1].startswith("--")):
+        return Flag(name, None)
+    if not rest:
+        msg = f"{source}: the flag {_shown(name)} lacks its value"
         raise InputError(msg, hint="write the value behind it as an argument of its own")
-    return value
+    return Flag(name, rest.pop())
 
 
-def check_arguments(arguments: Sequence[str], *, generation: int, source: str) -> None:
-    """Refuse what megtrim sets itself, and what this generation of the engine does not know.
+def _expect_literal(argument: str, source: str) -> None:
+    """Refuse what gflags would take, and a program that compares letter by letter does not."""
+    if _LITERAL.fullmatch(argument):
+        return
+    name, equals, value = argument.lstrip("-").partition("=")
+    spelled = _shown(_plain(name)) + (f" and {value}, as two arguments" if equals else "")
+    msg = f"{source}: found the argument {argument!r}, which load_and_run up to 1.6 does not take"
+    raise InputError(msg, hint=f"write it as {spelled}")
+
+
+def check_arguments(arguments: Sequence[str], *, dialect: Dialect, source: str) -> None:
+    """Refuse what megtrim sets itself, and what this engine's program does not know.
 
     ``source`` says whose arguments they are (``megtrim.yaml:12``) and begins every message.
     """
-    for flag in flags(arguments, source=source):
+    check_reserved(arguments, source=source)
+    flags(arguments, dialect=dialect, source=source)
+
+
+def check_reserved(arguments: Iterable[str], *, source: str) -> None:
+    """Refuse what megtrim sets itself, wherever it stands and whatever the program's dialect."""
+    for name in _names(arguments):
         # A switch can be turned off as --noNAME, which collides just as well.
-        for name in (flag.name, flag.name.removeprefix("no")):
-            if name in _RESERVED:
-                msg = f"{source}: the flag --{flag.name} is not for args"
-                raise InputError(msg, hint=_RESERVED[name])
-        if flag.name == "winograd_transform" and generation >= _LITE_GENERATION:
-            msg = f"{source}: the flag --winograd-transform is unknown to this engine"
-            raise InputError(msg, hint="its name is --weight-preprocess from version 1.7 on")
+        reason = _RESERVED.get(name) or _RESERVED.get(name.removeprefix("no"))
+        if reason is not None:
+            msg = f"{source}: the flag --{name} is not for args"
+            raise InputError(msg, hint=reason)
+
+
+def _names(arguments: Iterable[str]) -> Iterator[str]:
+    """Yield the names of everything that may be a flag."""
+    for argument in arguments:
+        if argument.startswith("-"):
+            yield _plain(argument.lstrip("-").partition("=")[0])
+
+
+def _suggestion(name: str, dialect: Dialect) -> str:
+    other = dialect.other_names.get(name)
+    if other is not None and dialect.knows(other):
+        return f"this engine calls it {_shown(other)}"
+    every = sorted(dialect.switches | dialect.values)
+    close = difflib.get_close_matches(name[:_LONGEST], every, n=1, cutoff=_CLOSE)
+    return f"did you mean {_shown(close[0])}?" if close else f"it was looked for in {dialect.name}"
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def _shown(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def compose(invocation: Invocation) -> tuple[str, ...]:
     """Return the whole command line. The user's arguments stand behind the model, unchanged."""
     argv = [invocation.program, invocation.model, *invocation.arguments]
-    given = {flag.name for flag in flags(invocation.arguments, source=invocation.model)}
-    if invocation.threads > 1 and not given & {"multithread", "multithread_default"}:
+    given = {"multithread", "multithread_default"} & set(_names(invocation.arguments))
+    if invocation.threads > 1 and not given:
         argv += ["--multithread", str(invocation.threads)]
     if invocation.search:
         argv.append("--fast-run")
@@ -126,7 +155,7 @@ def compose(invocation: Invocation) -> tuple[str, ...]:
     if invocation.inputs:
         argv += ["--input", ";".join(_input(name, path) for name, path in invocation.inputs)]
     if invocation.dump_dir is not None:
-        argv += ["--bin_out_dump", invocation.dump_dir]
+        argv += ["--bin-out-dump", invocation.dump_dir]
     return tuple(argv)
 
 

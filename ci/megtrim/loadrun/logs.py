@@ -1,4 +1,4 @@
-"""Read what ``load_and_run`` logs, in both dialects: up to 1.6, and from 1.7 on.
+"""Read what ``load_and_run`` logs: up to 1.6, from 1.7 to 1.9, and from 1.10 on.
 
 A minimum-size build logs nothing, and a run that was cut off logs only its beginning, so
 every field may be missing. Times are milliseconds as logged. Pure: text in, values out.
@@ -17,13 +17,15 @@ _WARMUP = re.compile(rf"{_PREFIX}warm ?up \d+(?:: |  ){_NUMBER}ms", re.MULTILINE
 _ITERATION = re.compile(
     rf"{_PREFIX}iter \d+/\d+: (?:"
     rf"e2e={_NUMBER} ms \(host={_NUMBER} ms\)"
-    rf"|{_NUMBER}ms \(exec={_NUMBER},device={_NUMBER}\))",
+    rf"|{_NUMBER} ?ms \(exec={_NUMBER}(?: ?ms|,device={_NUMBER})\))"
+    # How the older program logs a model that takes no input.
+    rf"|{_PREFIX}=== finished run #\d+: time={_NUMBER}ms",
     re.MULTILINE,
 )
 _SUMMARY = re.compile(
     rf"{_PREFIX}=== finished test #\d+: time={_NUMBER} ?ms avg_time={_NUMBER} ?ms "
-    rf"(?:standard_deviation|sd)={_NUMBER} ?ms "
-    rf"(?:min={_NUMBER} ms max={_NUMBER} ms|minmax={_NUMBER},{_NUMBER})",
+    rf"(?:standard_deviation|sd|sexec)={_NUMBER} ?ms "
+    rf"(?:min={_NUMBER} ?ms max={_NUMBER} ?ms|minmax={_NUMBER},{_NUMBER})",
     re.MULTILINE,
 )
 _TOTAL = re.compile(rf"{_PREFIX}=== total time: {_NUMBER}ms", re.MULTILINE)
@@ -36,6 +38,10 @@ _THROWN = re.compile(
     r"\s*what\(\): +([^\n]*(?:\n(?!\s*\n|qemu: |libc *: )[^\n]+){0,20})",
     re.MULTILINE,
 )
+_CAUGHT = re.compile(
+    r"^caught exception: +([^\n]*(?:\n(?!\s*\n|midout: )[^\n]+){0,20})", re.MULTILINE
+)
+"""How the older program ends: it catches, says this, and exits with 254."""
 _ERROR = re.compile(
     r"^(?:\[\d+ \d+:\d+:\d+ [^\]]*\]\[ERR(?:OR)?\]|ERROR:|error:) *(\S.*)$", re.MULTILINE
 )
@@ -53,10 +59,10 @@ class Iteration:
 
     whole_ms: float
     """End to end."""
-    host_ms: float
-    """Until the host had handed all work out (``host``, in the older dialect ``exec``)."""
+    host_ms: float | None
+    """Until the host had handed all work out (``host``, in older dialects ``exec``)."""
     device_ms: float | None
-    """What the device took; only the older dialect says it."""
+    """What the device took; only the oldest dialect says it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,10 +119,11 @@ def _first(pattern: re.Pattern[str], text: str) -> float | None:
 
 
 def _iteration(match: re.Match[str]) -> Iteration:
-    whole, host, old_whole, execution, device = match.groups()
+    whole, host, old_whole, execution, device, alone = match.groups()
+    host = host or execution
     return Iteration(
-        whole_ms=float(whole or old_whole),
-        host_ms=float(host or execution),
+        whole_ms=float(whole or old_whole or alone),
+        host_ms=float(host) if host else None,
         device_ms=float(device) if device else None,
     )
 
@@ -135,15 +142,21 @@ def _summary(match: re.Match[str]) -> Summary:
 def error_message(stderr: str) -> str:
     """Return what a failed run says about its failure; empty where it says nothing.
 
-    An uncaught exception's text comes first, then an error line, then the last line that is
+    An exception's text comes first, then an error line, then the last line that is
     neither log nor the notice of a signal.
     """
     thrown = _THROWN.search(stderr)
     if thrown:
-        message = " ".join(line.strip() for line in thrown[2].split("\n"))
-        return f"{thrown[1]}: {message}"[:_LONGEST_MESSAGE]
+        return f"{thrown[1]}: {_one_line(thrown[2])}"[:_LONGEST_MESSAGE]
+    caught = _CAUGHT.search(stderr)
+    if caught:
+        return _one_line(caught[1])[:_LONGEST_MESSAGE]
     error = _ERROR.search(stderr)
     if error:
         return error[1].rstrip()[:_LONGEST_MESSAGE]
     lines = (line.strip() for line in reversed(stderr.split("\n")))
     return next((line for line in lines if line and not _NOISE.match(line)), "")[:_LONGEST_MESSAGE]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(line.strip() for line in text.split("\n"))

@@ -153,7 +153,7 @@ def fake_tools(
         tool.parent.mkdir(exist_ok=True)
         tool.write_text(TOOL.format(calls=calls, script=script, configures=configures), "utf-8")
         tool.chmod(0o755)
-    monkeypatch.setattr(cmake, "tool", lambda name: str(tmp_path / "tools" / name))
+    monkeypatch.setattr(Processes, "build_tool", lambda _self, name: str(tmp_path / "tools" / name))
     return calls
 
 
@@ -232,12 +232,12 @@ def test_a_build_that_hangs_is_infrastructure(
         cmake.run(job, processes, lambda *_: None)
 
 
-def test_tools_are_those_beside_python() -> None:
+def test_tools_are_those_beside_python(processes: Processes) -> None:
     """The same on every machine; what is not there is told with how to get it."""
-    assert cmake.tool("ninja") == str(Path(sys.executable).parent / "ninja")
-    assert os.access(cmake.tool("cmake"), os.X_OK)
+    assert processes.build_tool("ninja") == str(Path(sys.executable).parent / "ninja")
+    assert os.access(processes.build_tool("cmake"), os.X_OK)
     with pytest.raises(InputError) as caught:
-        cmake.tool("bazel")
+        processes.build_tool("bazel")
     assert caught.value.hint == "pip install bazel"
 
 

@@ -136,3 +136,12 @@ def test_a_record_without_a_last_empty_line_is_read_whole() -> None:
     found = check(commands(("a.o", INCLUDE), ("b.o", INCLUDE)), opened)
 
     assert found == Proof(units=2, with_header=2, with_regions=2)
+
+
+def test_commands_that_name_no_object() -> None:
+    """CMake 3.25 says it only in the command itself."""
+    entries = json.loads(commands(("dir/a.o", INCLUDE), ("b.o", INCLUDE)))
+    compiled = json.dumps([{k: v for k, v in e.items() if k != "output"} for e in entries])
+    opened = dependencies(("dir/a.o", (str(HEADER), str(MIDOUT))), ("b.o", (str(HEADER),)))
+
+    assert check(compiled, opened) == Proof(units=2, with_header=2, with_regions=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from megtrim.engines.generations import GENERATIONS
 from megtrim.engines.quirks import MEGENGINE, Quirk, options
 from megtrim.recipe import Variant
 
@@ -19,27 +20,45 @@ def test_rows_are_whole_and_their_names_unique() -> None:
 
 
 @pytest.mark.parametrize(
-    ("toolchains", "variants", "applies"),
+    ("toolchains", "generations", "variants", "applies"),
     [
-        ((), (), True),
-        (("zig", "host"), (), True),
-        (("zig",), (), False),
-        ((), (Variant.REDUCED,), True),
-        ((), (Variant.PLAIN, Variant.PROFILE), False),
-        (("host",), (Variant.REDUCED,), True),
-        (("host",), (Variant.PLAIN,), False),
-        (("zig",), (Variant.REDUCED,), False),
+        ((), (), (), True),
+        (("zig", "host"), (), (), True),
+        (("zig",), (), (), False),
+        ((), (), (Variant.REDUCED,), True),
+        ((), (), (Variant.PLAIN, Variant.PROFILE), False),
+        (("host",), ("lite", "sdk"), (Variant.REDUCED,), True),
+        (("host",), (), (Variant.PLAIN,), False),
+        (("zig",), (), (Variant.REDUCED,), False),
+        ((), ("sdk",), (), True),
+        ((), ("lite",), (), False),
     ],
 )
 def test_where_a_quirk_applies(
-    toolchains: tuple[str, ...], variants: tuple[Variant, ...], applies: bool
+    toolchains: tuple[str, ...],
+    generations: tuple[str, ...],
+    variants: tuple[Variant, ...],
+    applies: bool,
 ) -> None:
-    """Here to the reduced variant with the toolchain ``host``; an empty field is everywhere."""
+    """Here to the oldest generation's reduced variant, toolchain ``host``; empty is everywhere."""
     quirk = Quirk(
-        name="x", toolchains=toolchains, variants=variants, wrong="w", seen="s", options=()
+        name="x",
+        toolchains=toolchains,
+        generations=generations,
+        variants=variants,
+        wrong="w",
+        seen="s",
+        options=(),
     )
 
-    assert quirk.applies("host", Variant.REDUCED) == applies
+    assert quirk.applies("host", Variant.REDUCED, "sdk") == applies
+
+
+def test_rows_name_generations_that_there_are() -> None:
+    """A name with a slip would apply nowhere, in silence."""
+    known = {generation.name for generation in GENERATIONS}
+
+    assert all(set(quirk.generations) <= known for quirk in MEGENGINE)
 
 
 def test_options_come_in_the_order_of_the_table() -> None:
@@ -50,8 +69,8 @@ def test_options_come_in_the_order_of_the_table() -> None:
         Quirk(name="c", wrong="", seen="", options=(("D", "4"),)),
     )
 
-    assert options(table, "host", Variant.PLAIN) == (("A", "1"), ("B", "2"), ("D", "4"))
-    assert options((), "host", Variant.PLAIN) == ()
+    assert options(table, "host", Variant.PLAIN, "sdk") == (("A", "1"), ("B", "2"), ("D", "4"))
+    assert options((), "host", Variant.PLAIN, "sdk") == ()
 
 
 @pytest.mark.parametrize("variant", Variant)
@@ -60,5 +79,9 @@ def test_what_every_build_of_the_engine_is_told(variant: Variant) -> None:
     common = (("MGE_WITH_JIT", "OFF"), ("CMAKE_POLICY_VERSION_MINIMUM", "3.5"))
     linker = (("CXX_SUPPORT_GOLD", "OFF"), ("LINKER_SUPPORT_Z_NOCOPYRELOC_ICF_SAFE_NO_LLD", "OFF"))
 
-    assert options(MEGENGINE, "zig", variant) == common
-    assert options(MEGENGINE, "clang-linux-arm64", variant) == (*linker, *common)
+    for generation in ("sdk", "lite", "lite-traced"):
+        assert options(MEGENGINE, "zig", variant, generation) == common
+    for generation in ("lite", "lite-traced"):
+        told = options(MEGENGINE, "clang-linux-arm64", variant, generation)
+        assert told == (*linker, *common)
+    assert options(MEGENGINE, "clang-linux-arm64", variant, "sdk") == (linker[0], *common)

@@ -23,7 +23,7 @@ def test_the_whole_text() -> None:
     text = render(toolchain, quoted_include=True, link_flags=("-Wl,--icf=all",))
 
     assert text == (
-        "# Written by megtrim: the toolchain that was found on this machine.\n"
+        "# Written by megtrim: the toolchain that was found.\n"
         "set(CMAKE_SYSTEM_NAME Linux)\n"
         "set(CMAKE_SYSTEM_PROCESSOR aarch64)\n"
         "set(ARM_CROSS_BUILD_ARCH aarch64)\n"
@@ -58,3 +58,29 @@ def test_a_plain_build_has_no_include_folder_of_ours() -> None:
 def test_no_path_of_this_machine_is_in_it_but_the_compilers() -> None:
     """Two trees in different folders are built from equal files."""
     assert render(TOOLCHAIN, quoted_include=True).count("/bin/") == 2
+
+
+def test_an_ndk_is_left_to_its_own_file() -> None:
+    """It is told ABI and level before; flags of links come behind those that it sets itself."""
+    toolchain = replace(
+        TOOLCHAIN,
+        link_flags=("-Wl,--build-id=none",),
+        includes="/ndk/build/cmake/android.toolchain.cmake",
+        settings=(("ANDROID_ABI", "arm64-v8a"), ("ANDROID_PLATFORM", "android-23")),
+    )
+
+    text = render(toolchain, quoted_include=False, compile_flags=("-O0",), link_flags=("-Wl,-x",))
+
+    assert text == (
+        "# Written by megtrim: the toolchain that was found.\n"
+        'set(ANDROID_ABI "arm64-v8a")\n'
+        'set(ANDROID_PLATFORM "android-23")\n'
+        'include("/ndk/build/cmake/android.toolchain.cmake")\n'
+        'add_link_options("-Wl,--build-id=none")\n'
+        'add_link_options("-Wl,-x")\n'
+        'get_filename_component(MEGTRIM_TREE "${CMAKE_CURRENT_LIST_DIR}" ABSOLUTE)\n'
+        'add_compile_options("-g0")\n'
+        'add_compile_options("-ffile-prefix-map=${MEGTRIM_TREE}/src=.")\n'
+        'add_compile_options("-ffile-prefix-map=${MEGTRIM_TREE}/build=build")\n'
+        'add_compile_options("-O0")\n'
+    )

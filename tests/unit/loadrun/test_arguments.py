@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.errors import InputError
-from megtrim.loadrun.arguments import Flag, Invocation, check_arguments, compose, flags
+from megtrim.loadrun.arguments import (
+    Flag,
+    Invocation,
+    check_arguments,
+    check_reserved,
+    compose,
+    flags,
+)
+from megtrim.loadrun.dialects import LITE, SDK, Dialect
 
-NEW, OLD = 20220507, 20190219
+
+def read(*arguments: str, dialect: Dialect = LITE) -> tuple[Flag, ...]:
+    return flags(arguments, dialect=dialect, source="megtrim.yaml:9")
 
 
-def read(*arguments: str) -> tuple[Flag, ...]:
-    return flags(arguments, source="megtrim.yaml:9")
-
-
-def refused(*arguments: str, generation: int = NEW) -> InputError:
+def refused(*arguments: str, dialect: Dialect = LITE) -> InputError:
     with pytest.raises(InputError) as caught:
-        check_arguments(arguments, generation=generation, source="megtrim.yaml:9")
+        check_arguments(arguments, dialect=dialect, source="megtrim.yaml:9")
     return caught.value
 
 
@@ -96,21 +104,102 @@ def test_what_megtrim_sets_itself_is_refused(
     assert error.hint.startswith(hint)
 
 
-def test_flag_that_the_newer_engine_renamed() -> None:
-    """The engine would only say that it does not know the flag."""
-    error = refused("--winograd-transform")
+@pytest.mark.parametrize(
+    ("given", "dialect", "other"),
+    [
+        ("--winograd-transform", LITE, "--weight-preprocess"),
+        ("--winograd-transform", replace(LITE, closed=False), "--weight-preprocess"),
+        (
+            "--weight-preprocess",
+            replace(SDK, switches=SDK.switches - {"weight_preprocess"}),
+            "--winograd-transform",
+        ),
+    ],
+)
+def test_flag_that_has_another_name(given: str, dialect: Dialect, other: str) -> None:
+    """Told both ways: the engine would only say that it does not know the flag."""
+    error = refused(given, dialect=dialect)
 
-    assert error.message == (
-        "megtrim.yaml:9: the flag --winograd-transform is unknown to this engine"
-    )
-    assert error.hint == "its name is --weight-preprocess from version 1.7 on"
+    assert error.message == f"megtrim.yaml:9: the flag {given} is unknown to this engine"
+    assert error.hint == f"this engine calls it {other}"
+
+
+@pytest.mark.parametrize(
+    ("given", "dialect", "hint"),
+    [
+        ("--enable-nchw4-dot", LITE, "did you mean --enable-nchw44-dot?"),
+        ("--enable-nchw4-dot", SDK, "did you mean --enable-nchw44-dot?"),
+        ("--fuse-grain", SDK, "it was looked for in load_and_run up to 1.6"),
+        ("--zzz=1", LITE, "it was looked for in load_and_run from 1.7 on"),
+    ],
+)
+def test_flags_that_the_engine_does_not_know(given: str, dialect: Dialect, hint: str) -> None:
+    """With the one that was meant, where one is close."""
+    error = refused("--cpu", given, dialect=dialect)
+
+    name = given.partition("=")[0]
+    assert error.message == f"megtrim.yaml:9: the flag {name} is unknown to this engine"
+    assert error.hint == hint
 
 
 def test_flags_that_pass() -> None:
-    """Whatever else the engine knows is the engine's to judge."""
-    check_arguments(["--winograd-transform", "--iter", "5"], generation=OLD, source="x")
-    check_arguments(["--full-run", "--weight-preprocess", "--new=1"], generation=NEW, source="x")
-    check_arguments(["--fast-run-shared-batch-size", "4"], generation=NEW, source="x")
+    """Whatever the engine knows is the engine's to judge."""
+    check_arguments(["--winograd-transform", "--iter", "5"], dialect=SDK, source="x")
+    check_arguments(["--layout-transform", "--cpu"], dialect=SDK, source="x")
+    check_arguments(["--full-run", "--weight-preprocess", "--nocpu"], dialect=LITE, source="x")
+    check_arguments(["--fast-run-shared-batch-size", "4", "-mdl"], dialect=LITE, source="x")
+    check_arguments(["--new=1"], dialect=replace(LITE, closed=False), source="x")
+
+
+@pytest.mark.parametrize(
+    ("given", "spelled"),
+    [
+        ("-cpu", "--cpu"),
+        ("--iter=5", "--iter and 5, as two arguments"),
+        ("--enable_nchw44", "--enable-nchw44"),
+        ("-warmup_iter=2", "--warmup-iter and 2, as two arguments"),
+    ],
+)
+def test_the_older_program_takes_flags_to_the_letter(given: str, spelled: str) -> None:
+    """It compares arguments with names; what gflags takes besides is an invalid argument there."""
+    error = refused("--cpu", given, dialect=SDK)
+
+    assert error.message == (
+        f"megtrim.yaml:9: found the argument {given!r}, which load_and_run up to 1.6 does not take"
+    )
+    assert error.hint == f"write it as {spelled}"
+    check_arguments(["--cpu", given], dialect=LITE, source="x")  # as the newer one does
+
+
+def test_values_in_the_older_dialect() -> None:
+    """One flag's value may be left out; another swallows what follows, whatever it is for."""
+    assert read("--layout-transform", "arm", "--cpu", dialect=SDK) == (
+        *(Flag("layout_transform", "arm"), Flag("cpu", None)),
+    )
+    assert read("--layout-transform", "--cpu", dialect=SDK) == (
+        *(Flag("layout_transform", None), Flag("cpu", None)),
+    )
+    assert read("--cpu", "--layout-transform", dialect=SDK)[-1] == Flag("layout_transform", None)
+    assert read("--model-info", "--cpu", dialect=SDK) == (Flag("model_info", "--cpu"),)
+    assert read("--model-info", "--cpu") == (Flag("model_info", None), Flag("cpu", None))
+
+
+def test_no_switch_is_turned_off_in_the_older_dialect() -> None:
+    """``--nocpu`` is a flag that it does not know."""
+    assert refused("--nocpu", dialect=SDK).hint == "did you mean --cpu?"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--flagfile", "f"), ("--cpu", "-flagfile=f"), ("--iter", "--nofast-run")]
+)
+def test_reserved_flags_without_a_dialect(arguments: tuple[str, ...]) -> None:
+    """Wherever they stand: whoever checks may not know which program it will be."""
+    with pytest.raises(InputError) as caught:
+        check_reserved(arguments, source="scenario m/s@c")
+
+    assert caught.value.message.startswith("scenario m/s@c: the flag --")
+    assert caught.value.message.endswith(" is not for args")
+    check_reserved(["--cpu", "--iter", "5", "model.mge"], source="x")
 
 
 def test_plain_command_line() -> None:
@@ -134,7 +223,7 @@ def test_whole_command_line() -> None:
     assert compose(whole) == (
         *("./load_and_run", "m.mge", "--cpu", "--multithread", "2", "--fast-run"),
         *("--fast-run-algo-policy", "cache", "--input", "data:in/a.npy;h2d[0]:/tmp/a:b.npy"),
-        *("--bin_out_dump", "out"),
+        *("--bin-out-dump", "out"),
     )
 
 
@@ -173,11 +262,18 @@ def test_input_files_of_every_kind(suffix: str) -> None:
     assert compose(invocation(inputs=(("data", f"a{suffix}"),)))[-1] == f"data:a{suffix}"
 
 
-@given(st.lists(st.text(max_size=12), max_size=6))
-def test_any_arguments_are_read_or_refused(arguments: list[str]) -> None:
+ANYTHING = st.lists(
+    st.text(max_size=12)
+    | st.sampled_from(["--cpu", "--iter", "5", "--iter=5", "-cpu", "--layout-transform"]),
+    max_size=6,
+)
+
+
+@given(ANYTHING, st.sampled_from([LITE, SDK]))
+def test_any_arguments_are_read_or_refused(arguments: list[str], dialect: Dialect) -> None:
     """One clear message, with its place, or flags without dashes."""
     try:
-        found = read(*arguments)
+        found = read(*arguments, dialect=dialect)
     except InputError as error:
         assert error.message.startswith("megtrim.yaml:9: ")
     else:

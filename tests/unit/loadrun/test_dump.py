@@ -41,7 +41,7 @@ def tensor(data: bytes, dtype: str = "Float32", shape: tuple[int, ...] | None = 
 def refused(data: bytes) -> str:
     with pytest.raises(InputError) as caught:
         parse_dump(data, name="run0-var178", source="out/run0-var178")
-    assert "--bin_out_dump" in caught.value.hint
+    assert "--bin-out-dump" in caught.value.hint
     return caught.value.message.removeprefix("out/run0-var178: not a whole dumped output: ")
 
 

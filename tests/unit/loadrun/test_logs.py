@@ -202,6 +202,41 @@ def test_fitting_logs_no_test() -> None:
     assert found.summaries == ()
 
 
+@pytest.mark.parametrize("space", ["", " "])
+def test_dialect_between(space: str) -> None:
+    """1.7 and 1.8 write no space before the unit, 1.9 does; neither says a device's time."""
+    ms = f"{space}ms"
+    found = parse_log(
+        f"warm up 0  3.000ms\niter 0/2: 1.500{ms} (exec=0.250{ms})\n"
+        f"iter 1/2: 2.500{ms} (exec=0.500{ms})\n\n"
+        f"=== finished test #0: time=4.000{ms} avg_time=2.000{ms} sexec=0.500{ms} "
+        f"min=1.500{ms} max=2.500{ms}\n"
+    )
+
+    assert found.warmup_ms == (3.0,)
+    assert found.iterations == (
+        Iteration(whole_ms=1.5, host_ms=0.25, device_ms=None),
+        Iteration(whole_ms=2.5, host_ms=0.5, device_ms=None),
+    )
+    assert found.summaries == (
+        Summary(total_ms=4.0, average_ms=2.0, deviation_ms=0.5, minimum_ms=1.5, maximum_ms=2.5),
+    )
+
+
+def test_model_without_inputs_in_the_older_dialect() -> None:
+    """Its runs are logged in other words, with one time each."""
+    found = parse_log(
+        "=== going to run for 2 times; output vars: a{1}\n"
+        "=== finished run #0: time=12.500ms\n=== finished run #1: time=11.250ms\n"
+        "avg time: 11.875ms\n"
+    )
+
+    assert found.iterations == (
+        Iteration(whole_ms=12.5, host_ms=None, device_ms=None),
+        Iteration(whole_ms=11.25, host_ms=None, device_ms=None),
+    )
+
+
 @pytest.mark.parametrize("nothing", ["nan", "-nan"])
 def test_single_iteration_has_no_deviation(nothing: str) -> None:
     """As logged for --iter 1."""
@@ -262,6 +297,16 @@ ABORTED = "\nqemu: uncaught target signal 6 (Aborted) - core dumped\n"
         (f"{PREAMBLE}[21 04:32:52 @:228][ERR] catch exception: no\n", "catch exception: no"),
         (f"{PREAMBLE}error: cannot open m.mge\n{ABORTED}", "cannot open m.mge"),
         (f"{PREAMBLE}cannot open m.mge  \n{ABORTED}", "cannot open m.mge"),
+        (
+            (
+                "caught exception: assertion `fin' failed at a.cpp:7: void f()\n"
+                "extra message: failed to open m.mge\n\nbacktrace:\n  # 1: 0x55  f\n\n"
+                "midout: 3 items written to trace.txt\n"
+            ),
+            "assertion `fin' failed at a.cpp:7: void f() extra message: failed to open m.mge",
+        ),
+        ("caught exception: stoi\nmidout: 3 items written to t\n", "stoi"),
+        ("invalid arg: --nope\nmidout: 0 items written to t\n", "invalid arg: --nope"),
         (f"{PREAMBLE}{ABORTED}", ""),
         ("", ""),
     ],

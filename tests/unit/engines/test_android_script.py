@@ -1,0 +1,74 @@
+"""What is asked of the engine's own script for Android."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.engines import android_script
+from megtrim.errors import InputError
+from megtrim.recipe import Toolchain
+
+TOOLCHAIN = Toolchain(
+    kind="ndk",
+    target="aarch64-linux-android21",
+    machine="aarch64",
+    version="NDK r21e",
+    c_compiler=("clang",),
+    cxx_compiler=("clang++",),
+    abi="arm64-v8a",
+)
+
+
+def test_the_script_is_told_abi_and_targets() -> None:
+    """Several targets are one word of its command line, which it takes apart itself."""
+    script = android_script.script_for(TOOLCHAIN, ("load_and_run", "lite_shared"))
+
+    assert script.path == "scripts/cmake-build/cross_build_android_arm_inference.sh"
+    assert script.arguments == ("-a", "arm64-v8a", "-e", "load_and_run lite_shared")
+    assert script.build == "build_dir/android/arm64-v8a/Release/build"
+    assert script.why
+
+
+def test_options_win_over_its_own_and_come_as_words() -> None:
+    """It pastes them into a shell: a value with spaces stays one word, and runs nothing."""
+    hostile = "a b; touch x $(id) 'q'"
+    told = android_script.environment("/ndk", (("MGE_WITH_JIT", "OFF"), ("X", hostile)))
+
+    assert told["NDK_ROOT"] == "/ndk"
+    assert shlex.split(told["EXTRA_CMAKE_ARGS"]) == [
+        *("-DMGE_WITH_JIT=OFF", f"-DX={hostile}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"),
+    ]
+
+
+@given(st.text(min_size=1))
+def test_no_value_leaves_its_word(value: str) -> None:
+    """Whatever it is."""
+    told = android_script.environment("/ndk", (("X", value),))
+
+    assert shlex.split(told["EXTRA_CMAKE_ARGS"])[0] == f"-DX={value}"
+
+
+@pytest.mark.parametrize("path", ["/my ndk", "/a;b", "/a$b", "/a'b", "/a&b", "/a\nb", ""])
+def test_a_path_that_it_would_tear_apart_is_refused(path: str) -> None:
+    """It uses paths without quotes."""
+    with pytest.raises(InputError) as caught:
+        android_script.expect_plain(path, "the NDK's folder")
+
+    expected = f"the NDK's folder {path!r} cannot go through the engine's own script"
+    assert caught.value.message == expected
+    android_script.expect_plain("/opt/ndk-r21e_x+1@2,3=4:5/build.dir", "the NDK's folder")
+
+
+def test_an_abi_that_the_tree_cannot_build_is_refused() -> None:
+    """The tree's own script says which it can."""
+    script = 'ARCHS=("arm64-v8a" "armeabi-v7a")'
+    android_script.expect_abi(script, "armeabi-v7a", root="engine")
+
+    with pytest.raises(InputError, match="does not name the ABI x86, so this tree cannot build it"):
+        android_script.expect_abi(script, "x86", root="engine")
+    with pytest.raises(InputError, match=r"^engine has no scripts/cmake-build/cross_build_android"):
+        android_script.expect_abi("", "arm64-v8a", root="engine")

@@ -1,0 +1,154 @@
+"""What an application's build is told of the engine, and what a toolchain cannot make."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from megtrim.engines.application import ApplicationOrder, entries, expect_possible
+from megtrim.engines.checkout import Checkout
+from megtrim.engines.cmake import WorkTree
+from megtrim.engines.mge_library import library
+from megtrim.errors import InputError, ProductFailure
+from megtrim.recipe import EngineLibrary, Linkage
+from unit.engines.support import TOOLCHAIN
+
+NOTHING = Checkout(root=Path("/app"), files={}, commit="", dirty=())
+LIBRARY = EngineLibrary(
+    linkage=Linkage.STATIC,
+    file="libengine.a",
+    include=("include", "more/include"),
+    needs=("-ldl", "-pthread"),
+    link_options=("-Wl,--gc-sections",),
+)
+
+
+def order(*, lto: bool = False, **changes: object) -> ApplicationOrder:
+    changed = replace(LIBRARY, **changes)  # type: ignore[arg-type]
+    return ApplicationOrder(name="classify", checkout=NOTHING, library=changed, lto=lto)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> WorkTree:
+    """An engine's tree with a library that was built."""
+    made = WorkTree(root=tmp_path)
+    (made.build / "lite").mkdir(parents=True)
+    (made.build / "lite/libengine.a").write_bytes(b"!<arch>\n")
+    return made
+
+
+def test_an_application_is_told_of_the_engine(tree: WorkTree) -> None:
+    """Lists with semicolons, as CMake has them; the archive before what it needs."""
+    assert entries(order(), tree) == (
+        ("MEGTRIM_ENGINE_SOURCE", f"{tree.root}/src"),
+        ("MEGTRIM_ENGINE_BUILD", f"{tree.root}/build"),
+        ("MEGTRIM_ENGINE_INCLUDE", f"{tree.root}/src/include;{tree.root}/src/more/include"),
+        ("MEGTRIM_ENGINE_LIBRARIES", f"{tree.root}/build/lite/libengine.a;-ldl;-pthread"),
+        ("MEGTRIM_ENGINE_COMPILE_OPTIONS", "-ffunction-sections;-fdata-sections"),
+        ("MEGTRIM_ENGINE_LINK_OPTIONS", "-Wl,--gc-sections"),
+    )
+
+
+def test_an_archive_whose_parts_register_themselves_is_linked_whole(tree: WorkTree) -> None:
+    """And nothing behind it is."""
+    told = dict(entries(order(whole=True), tree))
+
+    assert told["MEGTRIM_ENGINE_LIBRARIES"].split(";") == [
+        "-Wl,--whole-archive",
+        f"{tree.root}/build/lite/libengine.a",
+        "-Wl,--no-whole-archive",
+        "-ldl",
+        "-pthread",
+    ]
+
+
+def test_optimisation_at_link_time_is_asked_of_compiler_and_linker(tree: WorkTree) -> None:
+    """Once each, also where the engine links so anyway."""
+    told = dict(entries(order(lto=True, link_options=("-flto=full",)), tree))
+
+    assert told["MEGTRIM_ENGINE_COMPILE_OPTIONS"].endswith(";-flto=full")
+    assert told["MEGTRIM_ENGINE_LINK_OPTIONS"] == "-flto=full"
+
+
+def test_a_library_that_was_not_built_is_told(tree: WorkTree) -> None:
+    """With its name."""
+    with pytest.raises(ProductFailure) as caught:
+        entries(order(file="libother.a"), tree)
+
+    assert caught.value.message == "the engine's build left no libother.a, which classify links"
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "lto", "fits"),
+    [
+        ("g++ 12", "host", False, True),
+        ("g++ 12", "host", True, False),
+        ("Debian clang version 14", "host", True, True),
+        ("0.13", "zig", True, True),
+    ],
+)
+def test_optimisation_at_link_time_takes_clang(
+    version: str, kind: str, lto: bool, fits: bool
+) -> None:
+    """Another compiler has another flag and other archives."""
+    toolchain = replace(TOOLCHAIN, version=version, kind=kind)
+    try:
+        expect_possible(toolchain, "classify", Linkage.STATIC, lto=lto)
+        possible = True
+    except InputError as error:
+        possible = False
+        assert error.message == "application classify: lto: full needs clang, found g++ 12"
+
+    assert possible is fits
+
+
+def test_static_programs_take_no_shared_object() -> None:
+    """Said with what to do."""
+    toolchain = replace(TOOLCHAIN, kind="zig", link_flags=("-static",))
+    expect_possible(toolchain, "classify", Linkage.STATIC, lto=False)
+
+    with pytest.raises(InputError) as caught:
+        expect_possible(toolchain, "classify", Linkage.SHARED, lto=False)
+
+    assert caught.value.message == (
+        "application classify: zig makes static programs, without shared objects"
+    )
+
+
+TARGETS = """\
+add_library(lite_static STATIC a.cpp)
+add_library( lite_shared SHARED
+  b.cpp)
+add_library(
+  lite_static_all_in_one STATIC c.cpp)
+"""
+
+
+def test_megengines_libraries() -> None:
+    """One archive with all that it needs, or the shared object; on Android other libraries."""
+    clang = replace(TOOLCHAIN, kind="clang-linux-arm64")
+    static = library(TARGETS, Linkage.STATIC, clang, root="/engine")
+    shared = library(TARGETS, Linkage.SHARED, replace(TOOLCHAIN, ndk="/ndk"), root="/engine")
+
+    assert (static.file, static.whole) == ("liblite_static_all_in_one.a", False)
+    assert static.include == ("lite/include", "lite/lite-c/include")
+    assert static.needs == ("-ldl", "-lrt", "-latomic", "-pthread")
+    assert static.link_options == (
+        *("-Wl,-z,nocopyreloc", "-Wl,--icf=all", "-Wl,--gc-sections", "-flto=full"),
+    )
+    assert (shared.file, shared.is_shared) == ("liblite_shared.so", True)
+    assert shared.needs == ("-ldl", "-llog")
+    assert shared.link_options == ("-Wl,--gc-sections",)
+
+
+def test_a_tree_without_the_library_is_refused() -> None:
+    """One that only has it under another name, too."""
+    for targets in ("", TARGETS.replace("lite_static_all_in_one", "lite_static_all")):
+        with pytest.raises(InputError) as caught:
+            library(targets, Linkage.STATIC, TOOLCHAIN, root="/engine")
+        assert caught.value.message == (
+            "/engine has no library for applications: "
+            "lite/CMakeLists.txt makes no lite_static_all_in_one"
+        )

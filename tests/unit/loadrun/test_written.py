@@ -1,0 +1,158 @@
+"""What an application wrote: tensors within a tolerance, anything else byte by byte."""
+
+from __future__ import annotations
+
+import io
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.errors import InputError
+from megtrim.loadrun.dump import Comparison
+from megtrim.loadrun.written import PRINTED, Written, compare, parse_written, refusal
+
+
+def npy(values: object, dtype: str = "<f4", *, fortran: bool = False) -> bytes:
+    stream = io.BytesIO()
+    array = np.array(values, dtype=dtype, order="F" if fortran else "C")
+    np.save(stream, array, allow_pickle=False)
+    return stream.getvalue()
+
+
+def read(data: bytes, name: str = "a.npy") -> Written:
+    return parse_written(data, name=name, source=f"plain output {name}")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "named"),
+    [
+        ("<f4", "Float32"),
+        ("<f2", "Float16"),
+        ("<f8", "Float64"),
+        ("|i1", "Int8"),
+        ("|u1", "Uint8"),
+        ("<i4", "Int32"),
+        ("<i8", "Int64"),
+        ("|b1", "Bool"),
+    ],
+)
+def test_a_file_of_numpy_is_a_tensor(dtype: str, named: str) -> None:
+    """Of its type and shape, with the bytes behind the header."""
+    tensor = read(npy([[1, 0, 1], [0, 1, 1]], dtype)).tensor
+
+    assert tensor is not None
+    assert (tensor.dtype, tensor.shape) == (named, (2, 3))
+    assert tensor.data == np.array([[1, 0, 1], [0, 1, 1]], dtype=dtype).tobytes()
+
+
+def test_other_elements_are_bytes() -> None:
+    """Numbers of another byte order, and texts."""
+    assert read(npy([1, 2], ">f4")).tensor is None
+    assert read(npy(["a", "b"], "<U1")).tensor is None
+    assert read(b"anything", "report.txt").tensor is None
+
+
+def test_a_tensor_may_differ_within_the_tolerance() -> None:
+    """And not without one, nor by more."""
+    plain, reduced = read(npy([1.0, 2.0, 4.0])), read(npy([1.0, 2.5, 4.0]))
+
+    assert compare(plain, reduced, 0.5) == Comparison(equal=True, largest_difference=0.5, text="")
+    assert compare(plain, reduced, 0.25).text == "largest difference 0.5, allowed is 0.25"
+    assert compare(plain, plain, 0.0).equal
+    other = compare(plain, read(npy([[1.0, 2.0, 4.0]])), 9.0)
+    assert other.text == "shape (3,) became (1, 3)"
+
+
+def test_order_of_fortran_is_another_shape() -> None:
+    """The same bytes would mean another tensor."""
+    values = [[1, 2, 3], [4, 5, 6]]
+    turned = read(npy(values, fortran=True)).tensor
+
+    assert turned is not None
+    assert turned.shape == (3, 2)
+
+
+def test_anything_else_is_compared_byte_by_byte() -> None:
+    """Whatever the tolerance; the first byte that differs is told."""
+    plain = read(b"cat 0.5\n", "out.txt")
+
+    assert compare(plain, read(b"cat 0.5\n", "out.txt"), 0.0).equal
+    assert compare(plain, read(b"cat 0.6\n", "out.txt"), 9.0) == Comparison(
+        equal=False,
+        largest_difference=math.inf,
+        text="differs from byte 7 on (8 against 8 bytes)",
+    )
+    shorter = compare(plain, read(b"cat", "out.txt"), 0.0)
+    assert shorter.text == "differs from byte 4 on (8 against 3 bytes)"
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "said"),
+    [
+        (b"", PRINTED, "the output standard output is empty"),
+        (b" \n\n", PRINTED, "the output standard output is empty"),
+        (b"", "a.bin", "the output a.bin is empty"),
+        (
+            "a\N{REPLACEMENT CHARACTER}".encode(),
+            PRINTED,
+            "the standard output holds what is no text (files in {outputs} may)",
+        ),
+        (
+            b"x" * (8 * 1024 * 1024 + 1),
+            PRINTED,
+            "the standard output is longer than what is kept of it (files in {outputs} are whole)",
+        ),
+        ("a\N{REPLACEMENT CHARACTER}".encode(), "a.bin", None),
+        (b"1", PRINTED, None),
+    ],
+)
+def test_what_proves_nothing_is_refused(data: bytes, name: str, said: str | None) -> None:
+    """Nothing at all, and what two different runs could have in common by chance."""
+    assert refusal(read(data, name)) == said
+
+
+def test_a_tensor_that_proves_nothing_is_refused() -> None:
+    """As one that the engine dumped."""
+    assert refusal(read(npy([]))) == "the output a.npy is empty"
+    assert refusal(read(npy([2.0, 2.0]))) == "the output a.npy is constant: every number is 2"
+    assert refusal(read(npy([math.nan]))) == "the output a.npy holds no numbers, only NaN"
+    assert refusal(read(npy([1.0, 2.0]))) is None
+
+
+WHOLE = npy([1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b"", "no header of a known version"),
+        (b"\x93NUMPY", "no header of a known version"),
+        (b"\x93NUMPY\x09\x00\x00\x00", "no header of a known version"),
+        (WHOLE[:40], "a header of 118 bytes in 40"),
+        (WHOLE[:-1], "7 bytes for <f4 (2,)"),
+        (WHOLE + b"x", "9 bytes for <f4 (2,)"),
+        (WHOLE.replace(b"'shape'", b"'shap' "), "a header that is none"),
+        (WHOLE.replace(b"(2,)", b"(-2)"), "a shape that is none"),
+        (WHOLE.replace(b"{'descr'", b"x'descr' "), "a header that is none"),
+    ],
+)
+def test_a_damaged_file_is_told(data: bytes, found: str) -> None:
+    """One clear message, with what was found."""
+    with pytest.raises(InputError) as caught:
+        read(data)
+
+    assert caught.value.message == f"plain output a.npy: not a whole .npy file: {found}"
+
+
+@given(st.binary(max_size=80), st.integers(0, len(WHOLE)))
+def test_no_bytes_end_in_another_error(noise: bytes, at: int) -> None:
+    """Nor in much memory: a shape alone reserves nothing."""
+    huge = WHOLE.replace(b"(2,)", b"(2000000000000,)")
+    for data in (noise, WHOLE[:at] + noise + WHOLE[at:], b"\x93NUMPY\x01\x00" + noise, huge):
+        try:
+            read(data)
+        except InputError as error:
+            assert "not a whole .npy file" in error.message
