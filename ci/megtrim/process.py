@@ -11,9 +11,11 @@ import ctypes
 import os
 import select
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -29,6 +31,9 @@ from megtrim.streams import Stream
 
 GRACE_S = 3.0
 """How long a program may take to obey each step of the escalation."""
+
+LARGEST_READ_BYTES = 1024 * 1024
+"""Of a file of a toolchain, such as an NDK's release."""
 
 _ABORT_LOOK_S = 0.1
 _LEFT_BEHIND_S = 0.3
@@ -81,8 +86,44 @@ class Outcome:
 class Processes:
     """Starts programs in one base environment, which the command line reads once."""
 
+    where = "this machine"
+    """For messages."""
+
     def __init__(self, env: Mapping[str, str]) -> None:
         self.env = dict(env)
+
+    def which(self, name: str) -> str | None:
+        """Return a program's full path, or None."""
+        return shutil.which(name, path=self.env.get("PATH", ""))
+
+    def build_tool(self, name: str) -> str:
+        """Return the path of ``cmake`` or ``ninja`` as our own dependency installed it.
+
+        A pinned tool of ours makes the same build files on every machine.
+        """
+        for folder in (Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))):
+            if (folder / name).exists():
+                return str(folder / name)
+        msg = f"{name} is not beside {sys.executable}, where it is installed with megtrim"
+        raise InputError(msg, hint=f"pip install {name}")
+
+    def read(self, path: Path) -> bytes | None:
+        """Return a small file's bytes as programs see it, or None where there is none.
+
+        Raises InputError for one that is larger than a tool's own description ever is.
+        """
+        try:
+            if not path.is_file():
+                return None
+            with path.open("rb") as stream:
+                data = stream.read(LARGEST_READ_BYTES + 1)
+        except OSError as error:
+            msg = f"{path} cannot be read: {error.strerror}"
+            raise InputError(msg) from None
+        if len(data) > LARGEST_READ_BYTES:
+            msg = f"{path}: found more than {LARGEST_READ_BYTES:,} bytes, expected a short text"
+            raise InputError(msg)
+        return data
 
     def run(self, command: Command) -> Outcome:
         """Run to the end. Raises for a program that is missing or cannot start, not for its rc."""

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from megtrim.errors import InputError
+
 
 class Variant(StrEnum):
     """The three builds of one engine."""
@@ -17,6 +19,72 @@ class Variant(StrEnum):
     PLAIN = "plain"
     PROFILE = "profile"
     REDUCED = "reduced"
+
+
+class Switch(StrEnum):
+    """What a reduced build can do without, each by an option of the engine."""
+
+    RTTI = "rtti"
+    LOGGING = "logging"
+    EXCEPTIONS = "exceptions"
+    FLATBUFFERS = "flatbuffers"
+
+
+MINIMUM_SIZE = (Switch.RTTI, Switch.LOGGING, Switch.EXCEPTIONS)
+"""What the engine's minimum-size option switches off; FlatBuffers stay, or no model would load."""
+
+
+class Relocations(StrEnum):
+    """How relative relocations are packed; a loader that is too old dies of it without a word."""
+
+    NONE = "none"
+    ANDROID = "android"
+    RELR = "relr"
+
+
+class Linkage(StrEnum):
+    """How an application takes the engine in."""
+
+    STATIC = "static"
+    SHARED = "shared"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineLibrary:
+    """A library of an engine, and what a program that links it must be told."""
+
+    linkage: Linkage
+    file: str
+    """Name of the file, which is also the target that builds it."""
+    include: tuple[str, ...]
+    """Folders of the engine's tree with its public headers."""
+    whole: bool = False
+    """Link what nothing refers to as well: parts of the archive register themselves."""
+    needs: tuple[str, ...] = ()
+    """What must stand behind it on the link line, such as ``-ldl``."""
+    link_options: tuple[str, ...] = ()
+    """With which the engine's own programs are linked."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it must lie beside the programs that link it."""
+        return self.linkage is Linkage.SHARED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolchainOrder:
+    """What a configuration asks of a toolchain."""
+
+    kind: str
+    ndk: str = ""
+    """Release of the Android NDK that is expected, such as ``r21e``; empty: any."""
+    abi: str = ""
+    """Android's name of the architecture; empty: the toolchain's first."""
+    api: int | None = None
+    """Android API level of the oldest phone; None: the lowest that the ABI has."""
+    fp16: bool = False
+    """Use the half-precision instructions of Armv8.2."""
+    relocations: Relocations = Relocations.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +104,25 @@ class Toolchain:
     """Command that strips a file in place; None where the link strips already."""
     archiver: str | None = None
     ranlib: str | None = None
+    archive: tuple[str, ...] = ()
+    """Command that makes archives as ``ar`` does, where ``archiver`` is not said."""
     host_cxx: tuple[str, ...] = ()
     """Compiler for programs that run during the build, C++; empty: the same as ``cxx_compiler``."""
     sysroot: Path | None = None
     """Where an emulator finds the target's loader and libraries; None for static programs."""
+    abi: str = ""
+    """Android's name of the architecture; empty outside Android."""
+    api: int = 0
+    """Android API level; 0 outside Android."""
+    fp16: bool = False
+    ndk: str = ""
+    """Root folder of the NDK, where its programs run; empty outside Android."""
+    includes: str = ""
+    """CMake toolchain file that the one which megtrim writes includes; empty: none."""
+    settings: tuple[tuple[str, str], ...] = ()
+    """CMake variables that the included file reads, name and value."""
+    image: str = ""
+    """Digest or ID of the image that it lies in; empty: on this machine."""
 
     def identity(self) -> dict[str, str]:
         """What enters the key of a build."""
@@ -49,7 +132,12 @@ class Toolchain:
             "version": self.version,
             "compile flags": " ".join(self.compile_flags),
             "link flags": " ".join(self.link_flags),
+            **{label: value for label, value in self._android().items() if value},
         }
+
+    def _android(self) -> dict[str, str]:
+        settings = " ".join(f"{name}={value}" for name, value in self.settings)
+        return {"settings": settings, "fp16": "on" if self.fp16 else "", "image": self.image}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +152,19 @@ class EngineIdentity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BuildScript:
+    """The engine's own build script, which is run in place of a direct CMake call."""
+
+    path: str
+    """In the tree."""
+    arguments: tuple[str, ...]
+    build: str
+    """Folder of the tree that it builds in."""
+    why: str
+    """Why it is used, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BuildOrder:
     """One variant to be built by CMake and Ninja in a shadow tree."""
 
@@ -72,12 +173,31 @@ class BuildOrder:
     options: tuple[tuple[str, str], ...]
     """CMake cache entries, name and value."""
     link_flags: tuple[str, ...] = ()
+    compile_flags: tuple[str, ...] = ()
+    """Flags that come behind the engine's own."""
+    script: BuildScript | None = None
+    """None: CMake is called directly."""
     overrides: tuple[tuple[str, str], ...] = ()
     """Files of the shadow tree that megtrim writes: path and text."""
     include: tuple[tuple[str, str], ...] = ()
     """Files of the folder that comes first for quoted includes: name and text."""
     forced_header: str | None = None
     """Path in the shadow tree of the header that every translation unit must have seen."""
+    header_option: str = ""
+    """CMake entry that is told the forced header's absolute path; empty: the tree knows it."""
+
+    def header_entry(self, tree: Path) -> tuple[tuple[str, str], ...]:
+        """Return the CMake entry that says where the header lies, for the shadow ``tree``.
+
+        Raises InputError for a path with blanks, which the engine would paste into its flags.
+        """
+        if self.forced_header is None or not self.header_option:
+            return ()
+        path = str(tree / self.forced_header)
+        if len(path.split()) != 1:
+            msg = f"the header's path {path!r} has blanks, and this engine takes it apart there"
+            raise InputError(msg, hint="name a folder of results without blanks: --out PATH")
+        return ((self.header_option, path),)
 
     def with_options(self, more: Mapping[str, str | bool | int]) -> BuildOrder:
         """Return the same order with further CMake options, which win over its own."""

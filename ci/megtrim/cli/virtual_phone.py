@@ -79,6 +79,11 @@ Examples:
 @click.option("--storage", default=1024, show_default=True, help="Storage of /data in MiB.")
 @click.option("--boot", "boot_s", default=2.0, show_default=True, help="Seconds a reboot takes.")
 @click.option("--property", "properties", multiple=True, metavar="KEY=VALUE", help="For getprop.")
+@click.option(
+    "--android",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder with the system of an Android, for programs that need its loader.",
+)
 @_mirror
 @_root_folder
 def start(name: str, mirror: str | None, folder: Path | None, **wish: Any) -> int:

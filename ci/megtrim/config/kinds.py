@@ -38,6 +38,12 @@ _DATE_EXPECTED = "a date such as 2027-01-31"
 _LONGEST_TEXT = 4096
 _LONGEST_SHORT = 200
 
+NDK_PATTERN = r"^r[1-9][0-9][a-z]?$"
+IMAGE_PATTERN = (
+    r"^([a-z0-9][a-z0-9.:_-]*/)?[a-z0-9][a-z0-9._/-]*(:[A-Za-z0-9_][A-Za-z0-9._-]*)?"
+    r"(@sha256:[0-9a-f]{64})?$"
+)
+IMAGE_EXPECTED = "a Docker image, such as megtrim/android-arm64 or NAME@sha256:DIGEST"
 HOST_PATTERN = r"^[A-Za-z0-9:][A-Za-z0-9.:_-]*$"
 USER_PATTERN = r"^[A-Za-z_][A-Za-z0-9_.-]*$"
 SERIAL_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9.:_-]*$"
@@ -163,6 +169,16 @@ EmulatedCpu = Annotated[
     StrictStr,
     AfterValidator(_matching(_CPU_PATTERN, "a CPU as qemu's -cpu takes it, such as cortex-a76")),
     _schema_pattern(_CPU_PATTERN),
+]
+NdkRelease = Annotated[
+    StrictStr,
+    AfterValidator(_matching(NDK_PATTERN, "a release of the NDK, such as r21e")),
+    _schema_pattern(NDK_PATTERN),
+]
+ImageName = Annotated[
+    StrictStr,
+    AfterValidator(_matching(IMAGE_PATTERN, IMAGE_EXPECTED)),
+    _schema_pattern(IMAGE_PATTERN),
 ]
 OptionName = Annotated[
     StrictStr,

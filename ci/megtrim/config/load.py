@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from megtrim.config.application_keys import application_problems
 from megtrim.config.device_keys import device_problems
 from megtrim.config.document import (
     LARGEST_FILE_BYTES,
@@ -25,6 +26,8 @@ from megtrim.config.model import Config
 from megtrim.config.problems import ConfigError, KeyPath, Problem
 from megtrim.config.references import reference_problems
 from megtrim.config.scenarios import runners_alone, without_device
+from megtrim.config.switches import switch_problems
+from megtrim.config.toolchain_keys import toolchain_problems
 from megtrim.config.wording import problems_of
 
 
@@ -64,7 +67,8 @@ def load_config(path: Path, *, engine_source: Path | None = None) -> LoadedConfi
         document = _with_source(document, engine_source.absolute())
     folder = path.absolute().parent
     problems += [*reference_problems(document), *device_problems(document)]
-    problems += load_file_problems(document, folder)
+    problems += [*application_problems(document), *toolchain_problems(document)]
+    problems += [*switch_problems(document), *load_file_problems(document, folder)]
     try:
         config = Config.model_validate(document.data)
     except ValidationError as error:

@@ -6,7 +6,6 @@ ships, and the sysroot that holds the target's loader, where programs are not st
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from megtrim.devices.local import Local
@@ -44,9 +43,8 @@ class Qemu(Local):
 
 def program(processes: Processes, machine: str = "aarch64") -> str | None:
     """Return the path of the emulator for that architecture, or None."""
-    path = processes.env.get("PATH", "")
     names = (f"qemu-{machine}-static", f"qemu-{machine}")
-    return next((found for name in names if (found := shutil.which(name, path=path))), None)
+    return next((found for name in names if (found := processes.which(name))), None)
 
 
 def find(

@@ -23,6 +23,8 @@ from megtrim.phone.server import connect, private_server
 from megtrim.process import Processes
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from megtrim.devices.device import DeviceOrder
 
 KIND = "virtual-phone"
@@ -86,6 +88,7 @@ class VirtualPhone:
             # Governors are root's to set.
             rooted=bool(order.settings.governor),
             data_bytes=_STORAGE_BYTES,
+            android=_android(order.sysroot),
         )
         with (
             launch.started(order.processes, files.path, wish) as phone,
@@ -95,6 +98,11 @@ class VirtualPhone:
             connect(processes, server, phone.serial)
             behind = replace(order, processes=processes)
             yield Seat(behind, phone.serial, self.facts())
+
+
+def _android(sysroot: Path | None) -> Path | None:
+    """Return the sysroot where it is an Android's: a Linux program's libraries are pushed."""
+    return sysroot if sysroot and (sysroot / "system/bin/linker64").is_file() else None
 
 
 class Seat(adb.Phone):

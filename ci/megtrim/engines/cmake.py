@@ -6,15 +6,17 @@ the file and the command.
 
 from __future__ import annotations
 
+import json
 import re
-import sys
-import sysconfig
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.errors import InfrastructureFailure, ProductFailure
 from megtrim.process import Command, Outcome, Processes
+from megtrim.recipe import BuildScript, Toolchain
+from megtrim.store import cannot_write, write_atomically
 
 CONFIGURE_TIMEOUT_S = 1800.0
 BUILD_TIMEOUT_S = 6 * 3600.0
@@ -33,6 +35,8 @@ class WorkTree:
     """Where one variant is built: ``root/src`` (the shadow), ``root/build``, and ours beside."""
 
     root: Path
+    inside: str = ""
+    """Folder of the shadow that the engine's own script builds in; empty: ``root/build``."""
 
     @property
     def source(self) -> Path:
@@ -40,7 +44,7 @@ class WorkTree:
 
     @property
     def build(self) -> Path:
-        return self.root / "build"
+        return self.source / self.inside if self.inside else self.root / "build"
 
     @property
     def include(self) -> Path:
@@ -62,33 +66,65 @@ class Job:
     log: Path
     jobs: int
     env: Mapping[str, str]
+    what: str = "the engine"
+    """What is built, for messages."""
 
 
-def tool(name: str) -> str:
-    """Return the path of ``cmake`` or ``ninja`` as our own dependency installed it.
+def start_anew(tree: WorkTree, toolchain: Toolchain, settings: Sequence[tuple[str, str]]) -> None:
+    """Drop the build folder when it was configured otherwise.
 
-    A pinned tool of ours makes the same build files on every machine.
+    CMake remembers options that are no longer given and flags of its first run, and Ninja
+    sees no difference in a compiler that was replaced under its own name.
     """
-    for folder in (Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))):
-        if (folder / name).exists():
-            return str(folder / name)
-    msg = f"{name} is not beside {sys.executable}, where it is installed with megtrim"
-    raise InputError(msg, hint=f"pip install {name}")
+    identity = sorted(toolchain.identity().items())
+    wanted = json.dumps([identity, sorted(settings)])
+    record = tree.root / "configured.json"
+    if record.exists() and record.read_text(encoding="utf-8") == wanted:
+        return
+    try:
+        if tree.build.exists():
+            shutil.rmtree(tree.build)
+    except OSError as error:
+        raise cannot_write(tree.build, error) from None
+    write_atomically(record, wanted)
+
+
+def run_script(
+    script: BuildScript,
+    job: Job,
+    processes: Processes,
+    progress: Callable[[int, int, str], None],
+) -> None:
+    """Let the engine's own script configure and build; it finds our CMake and Ninja first."""
+    tools = Path(processes.build_tool("cmake")).parent
+    told = {"PATH": f"{tools}:{processes.env.get('PATH', '')}", **job.env}
+    program = str(job.source / script.path)
+    argv = ("bash", program, *script.arguments, "-j", str(job.jobs))
+    outcome = _logged(argv, replace(job, env=told), processes, BUILD_TIMEOUT_S, _steps(progress))
+    _expect(outcome, job, "does not build")
 
 
 def run(job: Job, processes: Processes, progress: Callable[[int, int, str], None]) -> None:
     """Configure and build. An engine that does not compile is a product failure."""
     settings = [f"-D{name}={value}" for name, value in job.options]
     configure = (
-        *(tool("cmake"), "-G", "Ninja", "-S", str(job.source), "-B", str(job.build)),
-        f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}",
+        *(
+            processes.build_tool("cmake"),
+            "-G",
+            "Ninja",
+            "-S",
+            str(job.source),
+            "-B",
+            str(job.build),
+        ),
+        f"-DCMAKE_MAKE_PROGRAM={processes.build_tool('ninja')}",
         "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
         *settings,
     )
     _expect(
         _logged(configure, job, processes, CONFIGURE_TIMEOUT_S, None), job, "does not configure"
     )
-    build = (tool("ninja"), "-C", str(job.build), "-j", str(job.jobs), *job.targets)
+    build = (processes.build_tool("ninja"), "-C", str(job.build), "-j", str(job.jobs), *job.targets)
     outcome = _logged(build, job, processes, BUILD_TIMEOUT_S, _steps(progress))
     _expect(outcome, job, "does not compile")
 
@@ -132,7 +168,7 @@ def _expect(outcome: Outcome, job: Job, what: str) -> None:
     if outcome.timed_out:
         msg = f"the build in {job.build} was ended after {outcome.wall_s:.0f} s"
         raise InfrastructureFailure(msg, hint=f"the log is {job.log}")
-    msg = f"the engine {what}:\n{first_error(outcome.stdout)}"
+    msg = f"{job.what} {what}:\n{first_error(outcome.stdout)}"
     raise ProductFailure(msg, hint=f"the whole log is {job.log}")
 
 

@@ -46,6 +46,7 @@ class Make:
     data_bytes: int
     properties: Mapping[str, str]
     log: Path
+    android: Path | None = None
 
 
 class Handset:
@@ -58,7 +59,13 @@ class Handset:
         cpuinfo = say.cpuinfo(make.cpu, self._cpus)
         if not make.emulator:
             cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8")  # what programs run on
-        self._tree = Tree(make.root, cpuinfo=cpuinfo, rooted=make.rooted, cpus=self._cpus)
+        self._tree = Tree(
+            make.root,
+            cpuinfo=cpuinfo,
+            rooted=make.rooted,
+            cpus=self._cpus,
+            android=make.android,
+        )
         self._properties = dict(make.properties)
         self._power = ExitStack()
         self._boot: Background | None = None

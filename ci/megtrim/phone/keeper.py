@@ -52,6 +52,8 @@ class PhoneOrder:
     boot_s: float = 2.0
     """How long a reboot takes."""
     properties: dict[str, str] = field(default_factory=dict)
+    android: str = ""
+    """Folder with the ``system`` of an Android; empty: programs of Android do not run."""
 
     def argv(self) -> tuple[str, ...]:
         """Return how this program is started for it."""
@@ -114,6 +116,7 @@ class _Keeper:
             data_bytes=order.data_bytes,
             properties=order.properties,
             log=Path(order.folder) / LOG,
+            android=Path(order.android) if order.android else None,
         )
         self._handset = Handset(make, Processes({"PATH": order.path}))
         self._fate = Fate(self._handset, boot_s=order.boot_s)

@@ -41,6 +41,8 @@ class Wish:
     data_bytes: int = 1024 * 1024 * 1024
     boot_s: float = 2.0
     properties: Mapping[str, str] = field(default_factory=dict)
+    android: Path | None = None
+    """Folder with the ``system`` of an Android, whose loader and C library it shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,7 @@ def started(processes: Processes, root: Path, wish: Wish) -> Iterator[Phone]:
             data_bytes=wish.data_bytes,
             boot_s=wish.boot_s,
             properties=dict(wish.properties),
+            android=str(wish.android.resolve()) if wish.android else "",
         )
         log = folder / LOG
         command = Command(argv=order.argv(), timeout_s=_START_S, log=log)

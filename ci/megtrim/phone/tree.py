@@ -21,13 +21,22 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _NOT_FROM_TOYBOX = frozenset({"[", "reboot", "sh"})
 _FROM_COREUTILS = ("sha1sum", "sha256sum")
 """Android's toybox has quick ones; those of Debian's toybox take five times as long."""
+_OF_ANDROID = ("bin/linker64", "bin/linker", "lib64", "lib")
 _LOG_BYTES = 16 * 1024 * 1024
 
 
 class Tree:
     """Where a phone's files are, as its keeper sees them."""
 
-    def __init__(self, root: Path, *, cpuinfo: str, rooted: bool, cpus: int) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        cpuinfo: str,
+        rooted: bool,
+        cpus: int,
+        android: Path | None = None,
+    ) -> None:
         self.top = root / MOUNT_POINT
         self.data = self.top / "data"
         self.own = self.top / "phone"
@@ -35,6 +44,7 @@ class Tree:
         self._cpuinfo = cpuinfo
         self._rooted = rooted
         self._cpus = cpus
+        self._android = android
 
     def make(self, applets: tuple[str, ...], data_bytes: int) -> None:
         """Mount and fill everything but the processes' own /proc."""
@@ -44,6 +54,7 @@ class Tree:
             if (self._root / name).exists():
                 (self.top / name).symlink_to(f"usr/{name}")
         self._make_system(applets)
+        self._show_android()
         self._make_devices()
         self._make_sys()
         kernel.mount("tmpfs", self.data, f"mode=0771,size={data_bytes}")
@@ -92,6 +103,13 @@ class Tree:
         )
         self.write(self.top / "etc" / "group", "root:x:0:\nshell:x:2000:\n")
         self.write(self.top / "etc" / "hosts", "127.0.0.1 localhost\n")
+
+    def _show_android(self) -> None:
+        """Show an Android's loaders and libraries where its programs look for them."""
+        for name in _OF_ANDROID if self._android else ():
+            file = Path(f"{self._android}/system/{name}")
+            if file.exists():
+                kernel.bind(file, self.top / "system" / name)
 
     def _make_devices(self) -> None:
         for name in _DEVICES:

@@ -1,4 +1,4 @@
-"""Finding a compiler on this machine: one file per kind, one line each in ``KINDS``.
+"""Finding a compiler where programs run: one file per kind, one line each in ``KINDS``.
 
 A kind's ``find`` returns a :class:`~megtrim.recipe.Toolchain` or raises an
 :class:`~megtrim.errors.InputError` that says how to get what is missing.
@@ -10,31 +10,32 @@ from collections.abc import Callable, Mapping
 
 from megtrim.errors import InputError
 from megtrim.process import Processes
-from megtrim.recipe import Toolchain
-from megtrim.toolchains import clang_linux_arm64, host, zig
+from megtrim.recipe import Toolchain, ToolchainOrder
+from megtrim.toolchains import clang_linux_arm64, host, ndk, zig
 
-Find = Callable[[Processes], Toolchain]
+Find = Callable[[ToolchainOrder, Processes], Toolchain]
 
 KINDS: Mapping[str, Find] = {
     "zig": zig.find,
     "clang-linux-arm64": clang_linux_arm64.find,
+    "ndk": ndk.find,
     "host": host.find,
 }
 
 
-def find(kind: str, processes: Processes, *, emulated: bool) -> Toolchain:
+def find(order: ToolchainOrder, processes: Processes, *, emulated: bool) -> Toolchain:
     """Return the toolchain of that kind; ``auto`` takes the best that is there.
 
     ``emulated`` says whether arm64 programs can run here: without that, ``auto`` builds for
     this machine's own architecture.
     """
-    if kind != "auto":
-        return KINDS[kind](processes)
+    if order.kind != "auto":
+        return KINDS[order.kind](order, processes)
     choices: tuple[Find, ...] = (zig.find,) if emulated else ()
     problems = []
     for choice in (*choices, zig.find_native, host.find):
         try:
-            return choice(processes)
+            return choice(order, processes)
         except InputError as problem:
             problems.append(problem.message)
     msg = "no C++ compiler was found: " + "; ".join(problems)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from megtrim.errors import InputError
 from megtrim.process import Processes
-from megtrim.recipe import Toolchain
+from megtrim.recipe import Toolchain, ToolchainOrder
 from megtrim.toolchains import tools
 
 _TARGET = "aarch64-linux-gnu"
@@ -19,11 +19,12 @@ _SYSROOT = Path("/usr/aarch64-linux-gnu")
 _HINT = "on Debian: apt-get install clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu"
 
 
-def find(processes: Processes) -> Toolchain:
+def find(order: ToolchainOrder, processes: Processes) -> Toolchain:
     """Return clang and lld of one version, and the sysroot an emulator needs."""
+    del order  # it has one architecture and no settings
     suffix = _version_suffix(processes)
-    if not (_SYSROOT / "lib" / "ld-linux-aarch64.so.1").exists():
-        msg = f"the arm64 C library is not below {_SYSROOT}"
+    if processes.read(_SYSROOT / "lib" / "ld-linux-aarch64.so.1") is None:
+        msg = f"the arm64 C library is not below {_SYSROOT} of {processes.where}"
         raise InputError(msg, hint=_HINT)
     cxx = tools.need(processes, f"clang++{suffix}", hint=_HINT)
     lld = tools.need(processes, f"ld.lld{suffix}", hint=_HINT)
@@ -46,7 +47,7 @@ def find(processes: Processes) -> Toolchain:
 
 def _version_suffix(processes: Processes) -> str:
     for suffix in _VERSIONS:
-        if all(tools.which(processes, f"{tool}{suffix}") for tool in ("clang++", "ld.lld")):
+        if all(processes.which(f"{tool}{suffix}") for tool in ("clang++", "ld.lld")):
             return suffix
-    msg = "clang and lld of one version were not found"
+    msg = f"clang and lld of one version were not found on {processes.where}"
     raise InputError(msg, hint=_HINT)

@@ -6,16 +6,17 @@ import platform
 
 from megtrim.errors import InputError
 from megtrim.process import Processes
-from megtrim.recipe import Toolchain
+from megtrim.recipe import Toolchain, ToolchainOrder
 from megtrim.toolchains import tools
 
 _PAIRS = (("g++", "gcc"), ("clang++", "clang"), ("c++", "cc"))
 
 
-def find(processes: Processes) -> Toolchain:
+def find(order: ToolchainOrder, processes: Processes) -> Toolchain:
     """Return the first C++ compiler on the path."""
+    del order  # it builds for this machine, whatever is asked
     for cxx_name, c_name in _PAIRS:
-        cxx, c = tools.which(processes, cxx_name), tools.which(processes, c_name)
+        cxx, c = processes.which(cxx_name), processes.which(c_name)
         if cxx and c:
             return Toolchain(
                 kind="host",
@@ -26,5 +27,5 @@ def find(processes: Processes) -> Toolchain:
                 cxx_compiler=(cxx,),
                 link_flags=("-s", "-Wl,--build-id=none"),
             )
-    msg = "this machine has no C++ compiler of its own"
+    msg = f"{processes.where} has no C++ compiler of its own"
     raise InputError(msg, hint="on Debian: apt-get install g++; or use the toolchain zig")

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-
 from megtrim.errors import InputError
 from megtrim.process import Processes
 
 
-def which(processes: Processes, name: str) -> str | None:
-    """Return the program's full path, or None."""
-    return shutil.which(name, path=processes.env.get("PATH", ""))
-
-
 def need(processes: Processes, name: str, *, hint: str) -> str:
     """Return the program's full path; a missing one is an input error with ``hint``."""
-    path = which(processes, name)
+    path = processes.which(name)
     if path is None:
-        msg = f"{name} is not on the path"
+        msg = f"{name} is not on the path of {processes.where}"
         raise InputError(msg, hint=hint)
     return path
 

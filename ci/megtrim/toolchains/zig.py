@@ -11,18 +11,20 @@ from pathlib import Path
 
 from megtrim.errors import InputError
 from megtrim.process import Processes
-from megtrim.recipe import Toolchain
+from megtrim.recipe import Toolchain, ToolchainOrder
 
 _MACHINES = {"x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
 
-def find(processes: Processes) -> Toolchain:
+def find(order: ToolchainOrder, processes: Processes) -> Toolchain:
     """Return zig for static arm64 Linux programs."""
+    del order  # it has no settings
     return _toolchain(processes, "aarch64")
 
 
-def find_native(processes: Processes) -> Toolchain:
+def find_native(order: ToolchainOrder, processes: Processes) -> Toolchain:
     """Return zig for static programs of this machine's own architecture."""
+    del order  # it has no settings
     machine = _MACHINES.get(platform.machine())
     if machine is None:
         msg = f"zig is not known to make Linux programs for {platform.machine()}"
@@ -32,6 +34,9 @@ def find_native(processes: Processes) -> Toolchain:
 
 def _toolchain(processes: Processes, machine: str) -> Toolchain:
     program = str(_program())
+    if processes.which(program) is None:
+        msg = f"zig comes with megtrim's own Python, and is not in {processes.where}"
+        raise InputError(msg, hint="choose another toolchain.kind, or use --no-docker")
     target = f"{machine}-linux-musl"
     return Toolchain(
         kind="zig",
@@ -43,6 +48,8 @@ def _toolchain(processes: Processes, machine: str) -> Toolchain:
         compile_flags=("-target", target),
         # zig has no strip of its own that keeps to ELF as it is: the link leaves symbols out.
         link_flags=("-target", target, "-static", "-s", "-Wl,--build-id=none"),
+        # This machine's own ar may not know the symbols of another architecture.
+        archive=(program, "ar"),
     )
 
 

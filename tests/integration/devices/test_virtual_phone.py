@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -270,3 +271,28 @@ def test_its_log_is_empty_when_all_went_well(phone: ConnectedPhone) -> None:
         phone.control.fault(fault)
     text = (phone.folder / LOG).read_text(encoding="utf-8")
     assert "Traceback" not in text
+
+
+def test_programs_of_an_android_find_its_loader(
+    start_phone: StartPhone, phone: ConnectedPhone, tmp_path: Path
+) -> None:
+    """With ``android``, its loader and libraries are where such programs look for them."""
+    # Debian's loader plays Android's: what matters is where it lies.
+    system, cross = tmp_path / "android" / "system", Path("/usr/aarch64-linux-gnu/lib")
+    (system / "bin").mkdir(parents=True)
+    (system / "lib64").mkdir()
+    shutil.copy(cross / "ld-linux-aarch64.so.1", system / "bin" / "linker64")
+    for name in ("libc.so.6", "ld-linux-aarch64.so.1"):
+        shutil.copy(cross / name, system / "lib64" / name)
+    source = tmp_path / "seven.c"
+    source.write_text("int main(void) { return 7; }", encoding="utf-8")
+    links = ("-Wl,--dynamic-linker=/system/bin/linker64", "-Wl,-rpath,/system/lib64")
+    argv = ("aarch64-linux-gnu-gcc", str(source), *links, "-o", str(tmp_path / "seven"))
+    Processes(os.environ).capture(*argv)
+
+    def run_on(there: ConnectedPhone) -> int:
+        assert there.adb("push", str(tmp_path / "seven"), TMP).rc == 0
+        return there.shell(f"{TMP}/seven").rc
+
+    assert run_on(start_phone(android=tmp_path / "android")) == 7
+    assert run_on(phone) != 7

@@ -46,6 +46,14 @@ def test_what_a_caller_says() -> None:
     }
 
 
+def test_a_recipe_is_named_where_there_is_one() -> None:
+    """In both: both build."""
+    check, refresh = workflows(replace(CALLERS, recipe="android-arm64")).values()
+
+    assert yaml.safe_load(check)["jobs"]["size"]["with"]["image-recipe"] == "android-arm64"
+    assert yaml.safe_load(refresh)["jobs"]["refresh"]["with"]["image-recipe"] == "android-arm64"
+
+
 def test_packages_are_named_where_there_are_some() -> None:
     """In both: both build."""
     texts = workflows(replace(CALLERS, packages="clang-14 g++-aarch64-linux-gnu"))

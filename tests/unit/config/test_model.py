@@ -20,12 +20,28 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
     assert config.model_dump() == {
         "version": 1,
         "engine": {"kind": "sample", "source": None, "target": "load_and_run", "cmake": {}},
-        "toolchain": {"kind": "auto", "jobs": None},
+        "toolchain": {
+            "kind": "auto",
+            "ndk": None,
+            "abi": None,
+            "api": None,
+            "fp16": False,
+            "image": None,
+            "jobs": None,
+        },
         "trim": {
             "level": "region",
             "layout": "scoped",
             "minimum_size": True,
+            "switches": {
+                "rtti": None,
+                "logging": None,
+                "exceptions": None,
+                "flatbuffers": None,
+            },
+            "measure": (),
             "optimize": "none",
+            "relocations": "none",
         },
         "classes": ({"name": "any", "qemu_cpu": "max"},),
         "devices": (
@@ -48,6 +64,7 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
                 "cpus": None,
             },
         ),
+        "applications": (),
         "models": (
             {
                 "name": "m",
@@ -56,6 +73,7 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
                 "scenarios": (
                     {
                         "name": "s",
+                        "application": None,
                         "args": ("--cpu",),
                         "inputs": {},
                         "classes": ("any",),

@@ -25,6 +25,7 @@ def test_the_schema_knows_the_keys_as_they_are_written() -> None:
         "auto",
         "zig",
         "clang-linux-arm64",
+        "ndk",
         "host",
     ]
 

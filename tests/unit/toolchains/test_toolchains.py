@@ -10,8 +10,10 @@ import pytest
 from megtrim import toolchains
 from megtrim.errors import InputError
 from megtrim.process import Processes
-from megtrim.recipe import Toolchain
+from megtrim.recipe import Toolchain, ToolchainOrder
 from megtrim.toolchains import clang_linux_arm64, host, tools, zig
+
+ORDER = ToolchainOrder(kind="auto")
 
 
 def machine(tmp_path: Path, *names: str) -> Processes:
@@ -37,7 +39,7 @@ def test_the_hosts_own_compiler(
     tmp_path: Path, there: tuple[str, ...], taken: tuple[str, str]
 ) -> None:
     """The first pair of C and C++ that is whole; symbols and build id are left out."""
-    found = host.find(machine(tmp_path, *there))
+    found = host.find(ORDER, machine(tmp_path, *there))
 
     c, cxx = (str(tmp_path / "bin" / name) for name in taken)
     assert found == Toolchain(
@@ -57,7 +59,7 @@ def test_the_hosts_own_compiler(
         (host.find, "this machine has no C++ compiler of its own", "apt-get install g++"),
         (
             clang_linux_arm64.find,
-            "clang and lld of one version were not found",
+            "clang and lld of one version were not found on this machine",
             "apt-get install clang-14 lld-14",
         ),
     ],
@@ -67,7 +69,7 @@ def test_a_missing_compiler_is_an_input_error(
 ) -> None:
     """With how to get it."""
     with pytest.raises(InputError) as caught:
-        find(machine(tmp_path))
+        find(ORDER, machine(tmp_path))
 
     assert caught.value.message == message
     assert hint in caught.value.hint
@@ -80,7 +82,7 @@ def test_a_missing_zig_is_an_input_error(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
 
     with pytest.raises(InputError) as caught:
-        zig.find(processes)
+        zig.find(ORDER, processes)
     assert caught.value.message == "the package ziglang is not installed"
     assert caught.value.hint == "pip install 'megtrim[zig]'"
 
@@ -99,13 +101,13 @@ def test_clang_and_lld_of_one_version_are_taken(
     processes = machine(tmp_path, *names)
 
     with pytest.raises(InputError) as caught:
-        clang_linux_arm64.find(processes)
-    assert caught.value.message == f"the arm64 C library is not below {sysroot}"
+        clang_linux_arm64.find(ORDER, processes)
+    assert caught.value.message == f"the arm64 C library is not below {sysroot} of this machine"
 
     (sysroot / "lib").mkdir(parents=True)
     (sysroot / "lib" / "ld-linux-aarch64.so.1").touch()
     folder = tmp_path / "bin"
-    assert clang_linux_arm64.find(processes) == Toolchain(
+    assert clang_linux_arm64.find(ORDER, processes) == Toolchain(
         kind="clang-linux-arm64",
         target="aarch64-linux-gnu",
         machine="aarch64",
@@ -127,7 +129,7 @@ def test_clang_and_lld_of_one_version_are_taken(
 
     (folder / "llvm-ar-15").unlink()
     with pytest.raises(InputError, match=r"^llvm-ar-15 is not on the path"):
-        clang_linux_arm64.find(processes)
+        clang_linux_arm64.find(ORDER, processes)
 
 
 def chosen(monkeypatch: pytest.MonkeyPatch, *there: str, emulated: bool) -> str:
@@ -135,14 +137,14 @@ def chosen(monkeypatch: pytest.MonkeyPatch, *there: str, emulated: bool) -> str:
     calls = {"zig": (zig, "find"), "zig native": (zig, "find_native"), "host": (host, "find")}
     for name, (module, function) in calls.items():
 
-        def find(_processes: Processes, name: str = name) -> str:
+        def find(_order: ToolchainOrder, _processes: Processes, name: str = name) -> str:
             if name not in there:
                 msg = f"no {name}"
                 raise InputError(msg)
             return name
 
         monkeypatch.setattr(module, function, find)
-    return str(toolchains.find("auto", Processes({}), emulated=emulated))
+    return str(toolchains.find(ORDER, Processes({}), emulated=emulated))
 
 
 @pytest.mark.parametrize(
@@ -173,23 +175,28 @@ def test_auto_says_all_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_kind_that_was_asked_for_is_taken(tmp_path: Path) -> None:
     """Or refused: nothing else is taken in its place."""
-    assert toolchains.find("host", machine(tmp_path, "g++", "gcc"), emulated=True).kind == "host"
+    here = machine(tmp_path, "g++", "gcc")
+    assert toolchains.find(ToolchainOrder(kind="host"), here, emulated=True).kind == "host"
     with pytest.raises(InputError, match="clang and lld"):
-        toolchains.find("clang-linux-arm64", Processes({"PATH": "/nowhere"}), emulated=True)
+        wanted = ToolchainOrder(kind="clang-linux-arm64")
+        toolchains.find(wanted, Processes({"PATH": "/nowhere"}), emulated=True)
 
 
 def test_programs_are_looked_for_on_the_given_path(tmp_path: Path) -> None:
     """That of the environment that megtrim was given, not of the running process."""
     processes = machine(tmp_path, "tool")
 
-    assert tools.which(processes, "tool") == str(tmp_path / "bin" / "tool")
-    assert tools.which(processes, "sh") is None
-    assert tools.which(Processes({}), "sh") is None
+    assert processes.which("tool") == str(tmp_path / "bin" / "tool")
+    assert processes.which("sh") is None
+    assert Processes({}).which("sh") is None
     assert tools.need(processes, "tool", hint="") == str(tmp_path / "bin" / "tool")
     assert tools.first_line(processes, str(tmp_path / "bin/tool"), "-v") == "tool version 1 -v"
     with pytest.raises(InputError) as caught:
         tools.need(processes, "gone", hint="get it")
-    assert (caught.value.message, caught.value.hint) == ("gone is not on the path", "get it")
+    assert (caught.value.message, caught.value.hint) == (
+        "gone is not on the path of this machine",
+        "get it",
+    )
 
 
 def test_what_enters_a_key() -> None:
@@ -222,7 +229,7 @@ def test_zig_makes_static_programs(
     processes: Processes, find: toolchains.Find, architecture: str
 ) -> None:
     """For arm64 and for this machine."""
-    found = find(processes)
+    found = find(ORDER, processes)
 
     target = f"{architecture}-linux-musl"
     assert (found.kind, found.target, found.machine) == ("zig", target, architecture)

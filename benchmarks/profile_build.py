@@ -1,0 +1,54 @@
+"""CPU time of the profile build over that of the plain one, both cold and without ccache.
+
+    python benchmarks/profile_build.py
+    python benchmarks/profile_build.py --config examples/megengine-linux-arm64.yaml --engine ENGINE
+
+Both are built in one run into a folder that is removed afterwards; the figure to quote is the
+ratio. MegEngine takes an hour on two cores.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import tempfile
+from pathlib import Path
+
+import click
+
+from megtrim.cli.setup import Options, open_context
+from megtrim.plan.graph import PLAIN, PROFILE
+from megtrim.stages import chain
+
+TARGET = 0.6
+SAMPLE = Path(__file__).parents[1] / "examples/sample-engine/megtrim.yaml"
+
+
+def cpu_s() -> float:
+    """Return the CPU time of all programs that ended, user and system."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@click.command()
+@click.option("--config", type=click.Path(path_type=Path), default=SAMPLE)
+@click.option("--engine", type=click.Path(path_type=Path))
+def main(config: Path, engine: Path | None) -> None:
+    """Build both, and print the ratio."""
+    os.environ["CCACHE_DISABLE"] = "1"
+    with tempfile.TemporaryDirectory() as out:
+        options = Options(config=config, out=Path(out), engine=engine, jobs=None, quiet=True)
+        context = open_context(options)
+        taken = []
+        for task in (PLAIN, PROFILE):
+            before = cpu_s()
+            if chain.obtain(task, context) is None:
+                raise context.failed[task]
+            taken.append(cpu_s() - before)
+    plain, profile = taken
+    click.echo(f"plain {plain:.1f} s, profile {profile:.1f} s of CPU")
+    click.echo(f"ratio {profile / plain:.2f} (target {TARGET})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""``ndk``: the Android NDK that ``ANDROID_NDK_ROOT`` names, for arm64-v8a and armeabi-v7a.
+
+Its own toolchain file does the work; what is read here is what must be known before a build:
+its release, and the API levels that it has. Names and forms of its files were read in r22.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.errors import InputError
+from megtrim.process import Processes
+from megtrim.recipe import Relocations, Toolchain, ToolchainOrder
+from megtrim.toolchains import tools
+
+VARIABLE = "ANDROID_NDK_ROOT"
+_RELEASE = "source.properties"
+_LEVELS = "meta/platforms.json"
+_TOOLCHAIN_FILE = "build/cmake/android.toolchain.cmake"
+_PROGRAMS = "toolchains/llvm/prebuilt/linux-x86_64/bin"
+_HINT = f"unpack an NDK and let {VARIABLE} name its folder, or build in an image: toolchain.image"
+_REVISION = re.compile(r"^Pkg\.Revision *= *(\d+)\.(\d+)\.", re.MULTILINE)
+_DESCRIPTION = re.compile(r"^Pkg\.Desc *= *([^\n]{1,200})", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Abi:
+    machine: str
+    target: str
+    lowest_api: int
+
+
+_ABIS = {
+    "arm64-v8a": _Abi(machine="aarch64", target="aarch64-linux-android", lowest_api=21),
+    "armeabi-v7a": _Abi(machine="arm", target="armv7a-linux-androideabi", lowest_api=16),
+}
+ABIS = tuple(_ABIS)
+
+_PACKED = {
+    Relocations.NONE: (),
+    Relocations.ANDROID: ("-Wl,--pack-dyn-relocs=android",),
+    Relocations.RELR: ("-Wl,--pack-dyn-relocs=relr",),
+}
+LOADED_FROM = {Relocations.NONE: 0, Relocations.ANDROID: 23, Relocations.RELR: 30}
+"""Lowest API level whose loader takes a packing. Seen: relr ends with SIGSEGV on 23 and 26."""
+
+
+def find(order: ToolchainOrder, processes: Processes) -> Toolchain:
+    """Return the NDK for the ABI and the API level that are asked for.
+
+    Raises InputError for an NDK that is missing, not whole, of another release than asked for,
+    or that cannot build for that phone.
+    """
+    root = _root(processes)
+    release = release_of(_text(root, _RELEASE, processes), source=str(root / _RELEASE))
+    if order.ndk and order.ndk != release:
+        msg = f"{root} is NDK {release}, expected {order.ndk}"
+        raise InputError(msg, hint=f"let {VARIABLE} name that one, or change toolchain.ndk")
+    name = order.abi or ABIS[0]
+    abi = _ABIS[name]
+    api = order.api or abi.lowest_api
+    _check_level(api, name, _text(root, _LEVELS, processes), release)
+    _check_loader(order.relocations, api)
+    cmake_file = root / _TOOLCHAIN_FILE
+    _text(root, _TOOLCHAIN_FILE, processes)
+    programs = root / _PROGRAMS
+    cxx = tools.need(processes, str(programs / "clang++"), hint=_HINT)
+    return Toolchain(
+        kind="ndk",
+        target=f"{abi.target}{api}",
+        machine=abi.machine,
+        version=f"NDK {release}, {tools.first_line(processes, cxx, '--version')}",
+        c_compiler=(str(programs / "clang"),),
+        cxx_compiler=(cxx,),
+        link_flags=("-Wl,--build-id=none", *_PACKED[order.relocations]),
+        strip=(tools.need(processes, str(programs / "llvm-strip"), hint=_HINT), "--strip-all"),
+        host_cxx=_host_compiler(processes),
+        abi=name,
+        api=api,
+        fp16=order.fp16,
+        ndk=str(root),
+        includes=str(cmake_file),
+        settings=(("ANDROID_ABI", name), ("ANDROID_PLATFORM", f"android-{api}")),
+    )
+
+
+def release_of(properties: str, *, source: str) -> str:
+    """Return the release's name, such as ``r21e`` for revision 21.4; a stand-in says so."""
+    found = _REVISION.search(properties)
+    if found is None or int(found[2]) > 25:
+        msg = f"{source}: found no line such as Pkg.Revision = 21.4.7075529"
+        raise InputError(msg, hint="is it the folder of an NDK?")
+    minor = int(found[2])
+    described = _DESCRIPTION.search(properties)
+    stand_in = " (stand-in)" if described and "stand-in" in described[1].lower() else ""
+    return f"r{int(found[1])}{chr(ord('a') + minor) if minor else ''}{stand_in}"
+
+
+def _root(processes: Processes) -> Path:
+    named = processes.env.get(VARIABLE, "")
+    if not named:
+        msg = f"{VARIABLE} is not set on {processes.where}"
+        raise InputError(msg, hint=_HINT)
+    root = Path(named)
+    if not root.is_absolute():
+        msg = f"{VARIABLE}: found {named!r}, expected an absolute path"
+        raise InputError(msg, hint=_HINT)
+    return root
+
+
+def _text(root: Path, name: str, processes: Processes) -> str:
+    data = processes.read(root / name)
+    if data is None:
+        msg = f"{root} on {processes.where} is no whole Android NDK: it has no {name}"
+        raise InputError(msg, hint=_HINT)
+    return data.decode("utf-8", errors="replace")
+
+
+def _check_level(api: int, abi: str, levels: str, release: str) -> None:
+    try:
+        known = json.loads(levels)
+        lowest, highest = int(known["min"]), int(known["max"])
+    except (ValueError, TypeError, LookupError):
+        msg = f"{_LEVELS} of NDK {release}: expected the lowest and the highest API level"
+        raise InputError(msg, hint="unpack the NDK again") from None
+    lowest = max(lowest, _ABIS[abi].lowest_api)
+    if not lowest <= api <= highest:
+        msg = f"NDK {release} builds {abi} for API levels {lowest} to {highest}, not for {api}"
+        raise InputError(msg, hint="change toolchain.api, or take another NDK")
+
+
+def _check_loader(relocations: Relocations, api: int) -> None:
+    if api < LOADED_FROM[relocations]:
+        msg = (
+            f"trim.relocations: {relocations} loads from API level {LOADED_FROM[relocations]} on, "
+            f"and toolchain.api says {api}: an older phone would end it without a word"
+        )
+        raise InputError(msg, hint="raise toolchain.api to that of the oldest phone, or pack less")
+
+
+def _host_compiler(processes: Processes) -> tuple[str, ...]:
+    """Return a compiler for programs that run during the build; empty: none was found."""
+    found = (processes.which(name) for name in ("g++", "clang++", "clang++-14", "c++"))
+    return tuple(path for path in found if path)[:1]

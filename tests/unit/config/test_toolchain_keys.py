@@ -1,0 +1,84 @@
+"""Which keys a toolchain may have, and which packing of relocations its oldest phone loads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from megtrim.config.problems import ConfigError
+from megtrim.recipe import Relocations
+from megtrim.toolchains import ndk
+from unit.config.support import SMALL, load
+
+
+def refused(tmp_path: Path, more: str) -> str:
+    """Return what is said of a small configuration with more in it."""
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, f"{SMALL}{more}")
+    return caught.value.message
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "toolchain: {kind: ndk}\n",
+        "toolchain: {kind: ndk, ndk: r21e, abi: armeabi-v7a, api: 16}\n",
+        "toolchain: {kind: ndk, fp16: true, api: 23}\ntrim: {relocations: android}\n",
+        "toolchain: {kind: ndk, api: 30}\ntrim: {relocations: relr}\n",
+        "toolchain: {kind: host, fp16: false}\ntrim: {relocations: none}\n",
+    ],
+)
+def test_what_fits_is_taken(tmp_path: Path, more: str) -> None:
+    """Without a word."""
+    assert load(tmp_path, f"{SMALL}{more}").warnings == ()
+
+
+@pytest.mark.parametrize("key", ["ndk: r21e", "abi: arm64-v8a", "api: 21", "fp16: true"])
+def test_keys_of_the_ndk_need_the_ndk(tmp_path: Path, key: str) -> None:
+    """Elsewhere they would do nothing."""
+    told = refused(tmp_path, f"toolchain: {{kind: host, {key}}}\n")
+
+    name = key.partition(":")[0]
+    assert f"toolchain.{name}: found a key of kind ndk on a toolchain of kind host" in told
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "trim", "expected"),
+    [
+        ("api: 22", "android", "found 'android' for phones from API level 22 on"),
+        ("abi: arm64-v8a", "android", "found 'android' for phones from API level 21 on"),
+        ("api: 29", "relr", "found 'relr' for phones from API level 29 on"),
+    ],
+)
+def test_what_the_oldest_phone_cannot_load_is_refused(
+    tmp_path: Path, toolchain: str, trim: str, expected: str
+) -> None:
+    """Its loader would end the program without a word."""
+    more = f"toolchain: {{kind: ndk, {toolchain}}}\ntrim: {{relocations: {trim}}}\n"
+
+    assert expected in refused(tmp_path, more)
+
+
+def test_packing_needs_a_loader_that_is_known(tmp_path: Path) -> None:
+    """Glibc's depends on the machine, not on a level."""
+    told = refused(tmp_path, "toolchain: {kind: host}\ntrim: {relocations: android}\n")
+
+    assert "found packed relocations with a toolchain of kind host" in told
+
+
+def test_64_bits_begin_at_level_21_and_have_fp16_alone(tmp_path: Path) -> None:
+    """Both at once are told at once."""
+    assert "found 19 for arm64-v8a" in refused(tmp_path, "toolchain: {kind: ndk, api: 19}\n")
+    more = "toolchain: {kind: ndk, abi: armeabi-v7a, api: 16, fp16: true}\n"
+    assert "found fp16 for armeabi-v7a" in refused(tmp_path, more)
+
+
+def test_both_places_know_the_same_levels() -> None:
+    """The configuration is refused early, a toolchain that was asked otherwise just as well."""
+    from megtrim.config import toolchain_keys
+
+    known = {name.value: level for name, level in ndk.LOADED_FROM.items() if level}
+    assert known == toolchain_keys._LOADED_FROM
+    assert {name: abi.lowest_api for name, abi in ndk._ABIS.items()} == toolchain_keys._LOWEST_API
+    assert {name.value for name in Relocations} == {"none", *known}
