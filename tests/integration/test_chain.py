@@ -169,7 +169,7 @@ def _with_planted_difference(text: str) -> str:
     written = "out.append(tensor.as<char>(), tensor.bytes());"
     assert text.count(f"return {written}") == 1
     planted = f"""{written}
-#if SAMPLE_MINIMUM_SIZE
+#if SAMPLE_NO_EXCEPTIONS
     out.back() ^= 1;
 #endif
     return out;"""

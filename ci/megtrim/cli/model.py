@@ -12,6 +12,7 @@ from megtrim.cli.output import show
 from megtrim.errors import EXIT_PASS
 from megtrim.models.reader import read_model
 from megtrim.models.show import describe
+from megtrim.store import sha256_file
 
 
 @click.group()
@@ -29,8 +30,11 @@ Example:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print facts as JSON.")
 def show_model(file: Path, as_json: bool) -> int:
-    """Print a model's operators, data types, inputs, outputs and hash."""
+    """Print a model's hashes, inputs, outputs, data types and operators."""
     facts = read_model(file)
-    text = json.dumps(dataclasses.asdict(facts), indent=1) if as_json else describe(facts)
-    show(text)
+    digest = sha256_file(file)
+    if as_json:
+        show(json.dumps({"sha256": digest, **dataclasses.asdict(facts)}, indent=1))
+    else:
+        show(describe(facts, sha256=digest))
     return EXIT_PASS

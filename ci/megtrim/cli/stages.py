@@ -12,10 +12,11 @@ from megtrim.cli.output import show
 from megtrim.cli.setup import Options, describe, open_context, trimming
 from megtrim.errors import InputError, worst
 from megtrim.plan.graph import VERDICT, Stage, tasks, through
-from megtrim.report import table
+from megtrim.report import switches, table
 from megtrim.stages import chain
 from megtrim.stages.context import Context
 from megtrim.stages.files import VERDICT_FILE
+from megtrim.stages.weighed import switch_sizes
 from megtrim.verdict.model import parse_verdict
 
 _HELP: dict[Stage, str] = {
@@ -25,6 +26,7 @@ _HELP: dict[Stage, str] = {
     Stage.REDUCE: "Build the engine with only what the keep set names.",
     Stage.VERIFY: "Run every scenario on the reduced build and compare its outputs.",
     Stage.SIZE: "Weigh the artifacts and hold them to their budgets.",
+    Stage.SWITCHES: "Tell what each switch of the engine buys (trim.measure), by reduced builds.",
     Stage.VERDICT: "Join size, traps and parity into one verdict.",
     Stage.REPORT: "Write the verdict as JUnit, Markdown and HTML.",
 }
@@ -70,6 +72,9 @@ def run_chain(
     describe(context)
     every = tasks(context.loaded.config, committed=context.committed)
     wanted = through(stage, every)
+    if stage is Stage.SWITCHES and not wanted:
+        msg = f"{options.config}: trim.measure names no switch, so there is nothing to weigh"
+        raise InputError(msg, hint="add trim: {measure: [rtti, logging, exceptions]}")
     if again:
         context.store.discard(stage)
     ran, codes = chain.run(wanted, context)
@@ -97,6 +102,8 @@ def _as_text(context: Context, stage: Stage) -> str:
     if verdict is not None:
         source = verdict.file(VERDICT_FILE)
         lines.append(table.render(parse_verdict(source.read_text("utf-8"), source=str(source))))
+    if stage is Stage.SWITCHES:
+        lines.append(switches.text(switch_sizes(context)))
     for folder in context.done.values():
         if folder.stage == stage:
             page = folder.path / "index.html"
@@ -135,6 +142,7 @@ Examples:
   megtrim verify
   megtrim verify --probe models/other.mge -- --cpu --enable-nchw44
   megtrim verify --probe resnet50 --input data=inputs/cat.npy -- --cpu --iter 3
+  megtrim verify --probe resnet50 --application classify -- {model} --top 5
 """,
 )
 @trimming
@@ -144,21 +152,23 @@ Examples:
 @click.option(
     "--input", "inputs", multiple=True, metavar="NAME=FILE", help="An input of the probe."
 )
+@click.option("--application", metavar="NAME", help="The application that the probe runs.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def verify(
     as_json: bool,
     again: bool,
     probed: str | None,
     inputs: tuple[str, ...],
+    application: str | None,
     arguments: tuple[str, ...],
     **options: Any,
 ) -> int:
     """Verify the scenarios, or probe one model with any arguments."""
     if probed is not None:
-        request = probe.request(probed, inputs, arguments)
+        request = probe.request(probed, inputs, arguments, application)
         return probe.execute(Options(**options), request, as_json=as_json)
-    if arguments or inputs:
-        msg = "arguments and --input go with --probe: scenarios run as they were traced"
+    if arguments or inputs or application is not None:
+        msg = "arguments and --input go with --probe (and --application): scenarios run as traced"
         raise click.UsageError(msg)
     return execute(Options(**options), Stage.VERIFY, as_json=as_json, again=again)
 

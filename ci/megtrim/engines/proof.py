@@ -38,7 +38,8 @@ def prove(
     Only units that Ninja really compiled (those with recorded dependencies) count.
     """
     opened = dict(_dependencies(dependencies, build))
-    commands = {_resolve(entry["output"], build): entry for entry in json.loads(compile_commands)}
+    entries = json.loads(compile_commands)
+    commands = {_resolve(_output(entry), build): shlex.split(entry["command"]) for entry in entries}
     units = [output for output in opened if output in commands]
     forced = [output for output in units if _forces(commands[output], header)]
     strangers = [output for output in units if _other_midout(opened[output], midout)]
@@ -56,8 +57,16 @@ def prove(
     return Proof(units=len(units), with_header=len(forced), with_regions=len(with_regions))
 
 
-def _forces(entry: dict[str, str], header: Path) -> bool:
-    words = shlex.split(entry["command"])
+def _output(entry: dict[str, str]) -> str:
+    """Return the object of a compile command. CMake 3.25, as Debian 12 has it, names none."""
+    named = entry.get("output")
+    if named is not None:
+        return named
+    pairs = itertools.pairwise(shlex.split(entry["command"]))
+    return next((following for word, following in pairs if word == "-o"), entry["file"])
+
+
+def _forces(words: list[str], header: Path) -> bool:
     return any(
         word == "-include" and Path(following) == header
         for word, following in itertools.pairwise(words)

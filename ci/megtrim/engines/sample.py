@@ -6,16 +6,29 @@ It takes its header the way MegEngine does, so that everything after it is the s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from megtrim.engines import checkout as checkouts
+from megtrim.engines.tree_options import TreeOptions
 from megtrim.errors import InputError
+from megtrim.loadrun import dialects
+from megtrim.loadrun.dialects import Dialect
 from megtrim.process import Processes
-from megtrim.recipe import BuildOrder, EngineIdentity, Toolchain, Variant
+from megtrim.recipe import (
+    BuildOrder,
+    EngineIdentity,
+    EngineLibrary,
+    Linkage,
+    Toolchain,
+    Variant,
+)
 
 KIND = "sample"
 FORCED_HEADER = "src/bin_reduce_cmake.h"
 GENERATION = 20220507
+_FOLD = dict.fromkeys(("clang-linux-arm64", "ndk"), ("-Wl,--icf=all",))
+"""Where the linker is lld, which takes it; the engine's own CMake asks."""
 _MODES = "src/elemwise_modes.txt"
 _SOURCES = ("CMakeLists.txt", "cmake/", "src/")
 
@@ -69,6 +82,18 @@ class SampleEngine:
             forced_header=FORCED_HEADER if header else None,
         )
 
+    def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
+        # Its operators register themselves: nothing refers to the files that they are in.
+        static = linkage is Linkage.STATIC
+        return EngineLibrary(
+            linkage=linkage,
+            file="libsample_engine.a" if static else "libsample_engine.so",
+            include=("src/public",),
+            whole=static,
+            needs=("-pthread",),
+            link_options=("-Wl,--gc-sections", *_FOLD.get(toolchain.kind, ())),
+        )
+
     def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
         """Read the list that the engine keeps: one ``NAME VALUE`` a line."""
         path = self.checkout.root / _MODES
@@ -80,3 +105,10 @@ class SampleEngine:
         for name in sorted(self.checkout.files):
             if name.endswith((".h", ".cpp", ".inl")):
                 yield name, (self.checkout.root / name).read_text("utf-8", errors="replace")
+
+    def options(self) -> TreeOptions:
+        return TreeOptions(self.checkout)
+
+    def dialect(self) -> Dialect:
+        """Return the newer dialect; a flag that the sample lacks is the program's to refuse."""
+        return replace(dialects.LITE, closed=False)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import stat
 from typing import TYPE_CHECKING
 
 from megtrim.errors import InputError
 from megtrim.models import sample
-from megtrim.models.mge import parse_mge
+from megtrim.models.mge import is_mge, parse_mge
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from megtrim.models.facts import ModelFacts
 
 MAX_MODEL_BYTES = 4 * 1024**3
+_HEAD_BYTES = 64
 
 
 def parse_model(data: bytes, *, source: str) -> ModelFacts:
@@ -26,10 +28,24 @@ def parse_model(data: bytes, *, source: str) -> ModelFacts:
     return parse_mge(data, source=source)
 
 
+def read_is_flatbuffers(path: Path) -> bool:
+    """Tell by a file's first bytes whether it is a model in FlatBuffers: any ``.mge`` is."""
+    try:
+        with path.open("rb") as stream:
+            return is_mge(stream.read(_HEAD_BYTES))
+    except OSError as error:
+        msg = f"{path}: cannot be read: {error.strerror}"
+        raise InputError(msg, hint="name a model file") from None
+
+
 def read_model(path: Path) -> ModelFacts:
     """Read the model file at ``path``."""
     try:
-        size = path.stat().st_size
+        facts = path.stat()
+        if not stat.S_ISREG(facts.st_mode):  # a pipe would be waited for, a device has no end
+            msg = f"{path}: no file, expected a model"
+            raise InputError(msg, hint="name a model file")
+        size = facts.st_size
         if size > MAX_MODEL_BYTES:
             msg = f"{path}: {size} bytes are too many for a model, at most {MAX_MODEL_BYTES}"
             raise InputError(msg, hint="give its operator JSON (strip_info) instead")

@@ -10,12 +10,16 @@ if TYPE_CHECKING:
     from megtrim.models.facts import ModelFacts, Variable
 
 
-def describe(facts: ModelFacts) -> str:
-    """Return the lines that ``megtrim model show`` prints, without a final newline."""
+def describe(facts: ModelFacts, *, sha256: str) -> str:
+    """Return the lines that ``megtrim model show`` prints, without a final newline.
+
+    ``sha256`` is the file's: the second format has no hash of its own.
+    """
     version = f", written by engine {facts.engine_version}" if facts.engine_version else ""
     parameters = facts.parameters
     rows = [
         ("format", f"{facts.format}{version}"),
+        ("sha256", sha256),
         ("graph hash", str(facts.graph_hash or "none in this format")),
         *_variables("input", facts.inputs),
         *_variables("output", facts.outputs),

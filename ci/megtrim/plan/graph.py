@@ -12,6 +12,8 @@ from enum import StrEnum
 
 from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.config.switches import switched_off
+from megtrim.plan.switches import Measured, measured
 from megtrim.recipe import Variant
 
 
@@ -24,6 +26,7 @@ class Stage(StrEnum):
     REDUCE = "reduce"
     VERIFY = "verify"
     SIZE = "size"
+    SWITCHES = "switches"
     VERDICT = "verdict"
     REPORT = "report"
 
@@ -35,6 +38,7 @@ ORDER: tuple[Stage, ...] = (
     Stage.REDUCE,
     Stage.VERIFY,
     Stage.SIZE,
+    Stage.SWITCHES,
     Stage.VERDICT,
     Stage.REPORT,
 )
@@ -65,6 +69,7 @@ PROFILE = f"{Stage.BUILD}/{Variant.PROFILE}"
 HEADER = f"{Stage.HEADER}/keepset"
 REDUCED = f"{Stage.REDUCE}/{Variant.REDUCED}"
 SIZE = f"{Stage.SIZE}/artifacts"
+SWITCHES = f"{Stage.SWITCHES}/table"
 VERDICT = f"{Stage.VERDICT}/verdict"
 REPORT = f"{Stage.REPORT}/report"
 
@@ -88,7 +93,8 @@ def tasks(config: Config, *, committed: bool = False) -> tuple[Task, ...]:
     """Return all tasks of a trim in an order in which they can run.
 
     ``committed``: the keep set is the file that the team committed, so nothing is traced, and a
-    profile build is made only where a budget weighs it.
+    profile build is made only where a budget weighs it. The verdict then waits for no switch to be
+    weighed: that is a study for people, and takes several builds.
     """
     every = tuple(all_scenarios(config))
     profiled = not committed or weighs_profile(config)
@@ -103,12 +109,33 @@ def tasks(config: Config, *, committed: bool = False) -> tuple[Task, ...]:
         *(_verify(each) for each in every),
         Task(stage=Stage.SIZE, name="artifacts", needs=(*builds, REDUCED)),
     )
-    wants = tuple(task.id for task in before_verdict)
+    switches = tuple(_switches(config))
+    wanted = before_verdict if committed else (*before_verdict, *switches)
+    wants = tuple(task.id for task in wanted)
     return (
         *before_verdict,
+        *switches,
         Task(stage=Stage.VERDICT, name="verdict", needs=(), wants=wants),
         Task(stage=Stage.REPORT, name="report", needs=(VERDICT,)),
     )
+
+
+def switch_task(build: Measured, config: Config) -> str:
+    """Return the id of the task whose program tells what a switch buys.
+
+    Where the reduced build itself has the same switches off, it is that one.
+    """
+    same = build.off == switched_off(config.trim)
+    return REDUCED if same else f"{Stage.SWITCHES}/{build.name}"
+
+
+def _switches(config: Config) -> Iterator[Task]:
+    ids = {switch_task(build, config): build.name for build in measured(config)}
+    for id_, name in ids.items():
+        if id_ != REDUCED:
+            yield Task(stage=Stage.SWITCHES, name=name, needs=(HEADER,))
+    if ids:
+        yield Task(stage=Stage.SWITCHES, name=SWITCHES.partition("/")[2], needs=tuple(ids))
 
 
 def weighs_profile(config: Config) -> bool:

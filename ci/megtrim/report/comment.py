@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from megtrim.report import folded, sizes
+from megtrim.report import folded, sizes, switches
 from megtrim.report.markup import block, bounded_table, code, fold, prose
 from megtrim.report.signs import CHECK_SIGNS, VERDICT_SIGNS
 from megtrim.report.text import one_line
@@ -55,13 +55,16 @@ class Links:
 NOWHERE = Links()
 
 
-def render(verdict: Verdict, *, links: Links = NOWHERE) -> str:
-    """Return the text, of at most ``LIMIT`` bytes; equal verdicts and links give equal texts."""
+def render(verdict: Verdict, *, links: Links = NOWHERE, measured: bool = False) -> str:
+    """Return the text, of at most ``LIMIT`` bytes; equal verdicts and links give equal texts.
+
+    ``measured``: with what each switch buys, which is no news of a pull request.
+    """
     last = _where(links)
     shown: list[str] = []
     left_out: Counter[str] = Counter()
     room = LIMIT - _NOTE_ROOM - _weight(last)
-    for name, part in _parts(verdict):
+    for name, part in _parts(verdict, measured=measured):
         weight = _weight(part)
         if weight <= room:
             shown.append(part)
@@ -85,7 +88,7 @@ def _where(links: Links) -> str:
     return f"{run} has the rest." if run else ""
 
 
-def _parts(verdict: Verdict) -> Iterator[tuple[str, str]]:
+def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
     """Yield what a part is called and its text, the most important first."""
     yield "verdict", _opening(verdict)
     if verdict.artifacts:
@@ -101,6 +104,8 @@ def _parts(verdict: Verdict) -> Iterator[tuple[str, str]]:
         yield "warnings", _list("Warnings", verdict.warnings, prose)
     if verdict.scenarios:
         yield "scenarios", folded.scenarios(verdict)
+    if measured and verdict.switches:
+        yield "switches", switches.markdown(verdict.switches)
     yield "what was kept", folded.kept(verdict)
     yield "engine, toolchain and devices", folded.identity(verdict)
 

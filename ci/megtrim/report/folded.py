@@ -79,8 +79,10 @@ def identity(verdict: Verdict) -> str:
         ("engine", f"{code(engine.kind)} {code(engine.commit or engine.digest)}{dirty}"),
         ("header generation", str(engine.generation)),
         ("toolchain", f"{code(toolchain.kind)} {code(toolchain.target)} {code(toolchain.version)}"),
+        *((("image", code(toolchain.image)),) if toolchain.image else ()),
         ("trim", code(f"level {trim.level}, layout {trim.layout}, optimize {trim.optimize}")),
         ("minimum size", "yes" if trim.minimum_size else "no"),
+        *((("switched off", code(", ".join(trim.switched_off))),) if trim.switched_off else ()),
         *(("device", _device(device)) for device in verdict.devices),
     ]
     return fold("Engine, toolchain and devices", bounded_table(("what", "which"), rows, tuple))

@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from megtrim.config.units import format_bytes
+from megtrim.report import switches
 from megtrim.report.pictures import growth_bar, region_map, size_bar, size_picture
 from megtrim.report.text import clean
 from megtrim.report.words import (
@@ -46,6 +47,8 @@ def render(verdict: Verdict) -> str:
         pictures=[size_picture(artifact) for artifact in verdict.artifacts],
         tiles=_tiles(verdict),
         tags=_tags(verdict),
+        switch_head=switches.HEAD,
+        switch_rows=[switches.cells(row) for row in verdict.switches],
         # Without a profile build there is nothing that the kept regions are a part of.
         region_map=region_map(verdict.regions) if verdict.regions.held else (),
         scenario_ids=tuple(scenario.id for scenario in verdict.scenarios),

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.errors import ProductFailure
+from megtrim.midout.region import Region
 from megtrim.midout.trace import regions_in_binary
 from megtrim.plan.graph import Task
 from megtrim.recipe import Variant
-from megtrim.stages import building
+from megtrim.stages import building, programs
 from megtrim.stages.context import Context
 from megtrim.stages.files import REGIONS_FILE
 
@@ -29,11 +30,13 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
 
 
 def _list_regions(context: Context, folder: Path) -> int:
-    program = folder / "bin" / context.target()
-    regions = regions_in_binary(program.read_bytes())
-    if not regions:
-        msg = f"the profile build of {context.target()} holds no midout regions"
-        raise ProductFailure(msg, hint="is the target linked statically against the engine?")
-    text = "".join(f"{region}\n" for region in regions)
+    found: set[Region] = set()
+    for name in programs.holders(context):
+        regions = regions_in_binary((folder / "bin" / name).read_bytes())
+        if not regions:
+            msg = f"the profile build of {name} holds no midout regions"
+            raise ProductFailure(msg, hint="is it linked statically against the engine?")
+        found |= set(regions)
+    text = "".join(f"{region}\n" for region in sorted(found))
     (folder / REGIONS_FILE).write_text(text, encoding="utf-8")
-    return len(regions)
+    return len(found)

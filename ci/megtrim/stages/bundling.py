@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from megtrim.evidence import bounds
 from megtrim.evidence.bundle import (
     BUNDLE_FILE,
     Bundle,
+    BundleApplication,
     BundleInput,
     BundleScenario,
     ProvenScenario,
@@ -36,11 +37,11 @@ from megtrim.evidence.evidence import EvidenceSet
 from megtrim.evidence.proofs import newest
 from megtrim.plan.graph import HEADER, PLAIN, PROFILE, REDUCED, search_task
 from megtrim.recipe import Variant
-from megtrim.stages import profile, verify
+from megtrim.stages import profile, programs, verify
 from megtrim.stages.context import Context, binary
 from megtrim.stages.files import KEEP_SET_FILE
 from megtrim.stages.scenarios import cache_of
-from megtrim.store import cannot_write, sha256_file
+from megtrim.store import Folder, cannot_write, sha256_file
 
 _PROGRAMS = {PLAIN: Variant.PLAIN, PROFILE: Variant.PROFILE, REDUCED: Variant.REDUCED}
 _NOTHING_ELSE = "change it in the configuration: devices on runners take nothing else"
@@ -123,11 +124,11 @@ def pack(context: Context, purpose: Purpose, proofs: EvidenceSet, to: Path) -> B
     selection = select(context, purpose, proofs)
     _clear(to)
     put = _Files(to)
-    programs = tuple(
-        (variant, put(binary(context.done[task], context.target())))
+    builds = {
+        variant: context.done[task]
         for task, variant in _PROGRAMS.items()
         if task in context.done and (purpose is Purpose.VERIFY or variant is not Variant.REDUCED)
-    )
+    }
     keep_set = None
     if purpose is Purpose.VERIFY and HEADER in context.done:
         keep_set = put(context.done[HEADER].file(KEEP_SET_FILE))
@@ -135,13 +136,13 @@ def pack(context: Context, purpose: Purpose, proofs: EvidenceSet, to: Path) -> B
     try:
         bundle = Bundle(
             purpose=purpose,
-            target=context.target(),
+            target=context.loaded.config.engine.target,
             machine=context.toolchain.machine,
             sysroot=str(sysroot) if sysroot else "",
             generation=context.engine.identity().generation,
             tolerance=context.loaded.config.verify.tolerance,
             max_age_s=context.loaded.config.verify.max_age_s,
-            programs=programs,
+            programs=_programs(context, builds, put),
             keep_set=keep_set,
             devices=tuple(_devices(context, purpose)),
             scenarios=tuple(
@@ -151,6 +152,7 @@ def pack(context: Context, purpose: Purpose, proofs: EvidenceSet, to: Path) -> B
                 ProvenScenario(id=each.id, cpu_class=each.cpu_class.name, binding=bound)
                 for each, bound in selection.proven
             ),
+            applications=tuple(_applications(context, builds, put)),
         )
     except ValueError as error:
         msg = f"{context.loaded.path}: {error}"
@@ -160,6 +162,36 @@ def pack(context: Context, purpose: Purpose, proofs: EvidenceSet, to: Path) -> B
     except OSError as error:
         raise cannot_write(to, error) from None
     return bundle
+
+
+def _programs(
+    context: Context, builds: Mapping[Variant, Folder], put: Callable[[Path], str]
+) -> tuple[tuple[str, str], ...]:
+    config = context.loaded.config
+    if not config.runs_engine:
+        return ()
+    return tuple(
+        (variant, put(binary(build, config.engine.target))) for variant, build in builds.items()
+    )
+
+
+def _applications(
+    context: Context, builds: Mapping[Variant, Folder], put: Callable[[Path], str]
+) -> Iterator[BundleApplication]:
+    """Yield the applications that scenarios run, each with what must lie beside it."""
+    used = {each.settings.application for each in all_scenarios(context.loaded.config)}
+    for name in sorted(name for name in used if name is not None):
+        yield BundleApplication(
+            name=name,
+            programs=tuple(
+                (variant, put(binary(build, name))) for variant, build in builds.items()
+            ),
+            beside=tuple(
+                (variant, file, put(binary(build, file)))
+                for variant, build in builds.items()
+                for file in programs.beside(name, context)
+            ),
+        )
 
 
 def _devices(context: Context, purpose: Purpose) -> Iterator[BundleDevice]:
@@ -230,6 +262,7 @@ def _scenario(
         cache=None if cache is None else put(cache),
         search=searches,
         binding=bound_to,
+        application=settings.application or "",
     )
 
 

@@ -16,7 +16,7 @@ from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.plan.graph import Stage, Task, resting
 from megtrim.plan.graph import tasks as tasks_of
 from megtrim.plan.why import State, Step, reason
-from megtrim.stages import build, header, profile, reduce, report, size, verdict, verify
+from megtrim.stages import build, header, profile, reduce, report, size, switches, verdict, verify
 from megtrim.stages.context import Context, StageModule
 from megtrim.store import Folder, key_of
 
@@ -27,6 +27,7 @@ MODULES: Mapping[Stage, StageModule] = {
     Stage.REDUCE: reduce,
     Stage.VERIFY: verify,
     Stage.SIZE: size,
+    Stage.SWITCHES: switches,
     Stage.VERDICT: verdict,
     Stage.REPORT: report,
 }

@@ -15,6 +15,7 @@ from megtrim.console import Console
 from megtrim.devices import Device
 from megtrim.engines import Engine
 from megtrim.engines.builder import Builder
+from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError, MegtrimError
 from megtrim.plan.graph import Task
 from megtrim.recipe import Toolchain
@@ -46,6 +47,8 @@ class Context:
     """Sizes that growth is held against, in place of those that the configuration names."""
     asked_device: str = ""
     """What was asked to stand for a class in place of the configured device, or empty."""
+    applications: Mapping[str, Checkout] = field(default_factory=dict)
+    """By name: the sources of applications that have a folder of their own."""
     traced: Mapping[str, TracedElsewhere] = field(default_factory=dict)
     """By scenario: traces that were taken elsewhere and are used as they are."""
     make: Callable[[str], Folder | None] | None = None
@@ -74,10 +77,6 @@ class Context:
             return self.done.get(task_id)
         return self.make(task_id)
 
-    def target(self) -> str:
-        """Return the name of the program that is built, trimmed and run."""
-        return self.loaded.config.engine.target
-
 
 class StageModule(Protocol):
     """What the chain asks of each stage."""
@@ -104,7 +103,7 @@ def scenario_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
     settings = scenario.settings
     named = {
         "model": sha256_file(context.path(scenario.model.file)),
-        "arguments": shlex.join(settings.args),
+        "arguments": shlex.join(settings.command),
         "threads": str(settings.threads),
         "fast run": str(settings.fast_run),
         "timeout": str(settings.timeout_s),

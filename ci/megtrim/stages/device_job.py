@@ -37,8 +37,7 @@ from megtrim.recipe import Variant
 from megtrim.stages import tracing
 from megtrim.stages.proving import TrapSeen, Trial, prove
 from megtrim.stages.runs import RunOrder, RunResult
-from megtrim.stages.taken import take
-from megtrim.store import cannot_write
+from megtrim.stages.taken import put, take, take_program
 from megtrim.verdict.codec import decode
 from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
 
@@ -172,12 +171,12 @@ class _Worker:
 
     def _verify(self, scenario: BundleScenario, order: RunOrder, seat: Seat) -> EvidenceResult:
         bundle = self.job.bundle
-        explained = bundle.program(Variant.PROFILE) is not None
+        explained = bundle.program(Variant.PROFILE, scenario.application) is not None
         keep = read_keep_set(self._take(bundle.keep_set or "", "keepset.json"))
         trial = Trial(
             order=order,
-            reduced=self._program(Variant.REDUCED),
-            profile=self._program(Variant.PROFILE) if explained else None,
+            reduced=self._program(Variant.REDUCED, scenario),
+            profile=self._program(Variant.PROFILE, scenario) if explained else None,
             keep=keep,
             tolerance=bundle.tolerance,
         )
@@ -186,13 +185,13 @@ class _Worker:
 
     def _trace(self, scenario: BundleScenario, order: RunOrder, seat: Seat) -> EvidenceResult:
         """Search if that is asked for, trace, and keep the files that came."""
-        profile = self._program(Variant.PROFILE)
+        profile = self._program(Variant.PROFILE, scenario)
         cache_digest, time_s = None, 0.0
         try:
             if scenario.search:
                 cache, ran = tracing.search(scenario.id, order, seat, self._note)
                 cache_digest = self._keep(cache, LARGEST_CACHE, "algorithm cache")
-                order = order.with_cache(self._put(cache, f"{cache_digest}.cache"))
+                order = order.with_cache(put(cache, self.job.work / f"{cache_digest}.cache"))
                 time_s += ran.wall_s
             order = order.with_program(profile)
             trace, data, ran = tracing.trace(scenario.id, order, seat, self._note)
@@ -234,18 +233,9 @@ class _Worker:
         self.files[digest] = data
         return digest
 
-    def _put(self, data: bytes, name: str) -> Path:
-        """Write a file that the next run takes along."""
-        path = self.job.work / name
-        try:
-            path.write_bytes(data)
-        except OSError as error:
-            raise cannot_write(path, error) from None
-        return path
-
     def _order(self, scenario: BundleScenario) -> RunOrder:
         return RunOrder(
-            program=self._program(Variant.PLAIN),
+            program=self._program(Variant.PLAIN, scenario),
             model=self._take(scenario.model, "model"),
             arguments=scenario.arguments,
             inputs={
@@ -255,11 +245,13 @@ class _Worker:
             timeout_s=scenario.timeout_s,
             cache=None if scenario.cache is None else self._take(scenario.cache, "cache"),
             search=scenario.search,
+            application=bool(scenario.application),
+            beside=tuple(self.job.bundle.beside(Variant.PLAIN, scenario.application)),
         )
 
-    def _program(self, variant: Variant) -> Path:
-        digest = dict(self.job.bundle.programs)[variant]
-        return self._take(digest, self.job.bundle.target)
+    def _program(self, variant: Variant, scenario: BundleScenario) -> Path:
+        job = self.job
+        return take_program(job.bundle, job.folder, job.work, variant, scenario.application)
 
     def _take(self, digest: str, name: str) -> Path:
         """Return a copy of a file of the bundle, made while its digest was taken."""

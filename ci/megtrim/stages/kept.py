@@ -1,4 +1,4 @@
-"""What was kept and for whom, as a verdict shows it: regions by tag, operators by model."""
+"""What was kept and for whom, as a verdict shows it, and how far the engine was trimmed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,35 @@ from collections import Counter
 from itertools import groupby
 
 from megtrim.config.scenarios import all_scenarios
+from megtrim.config.switches import switched_off
 from megtrim.midout.keepset import read_keep_set
 from megtrim.midout.names import NameTable
 from megtrim.midout.region import Region
 from megtrim.plan.graph import HEADER, PROFILE, Task, trace_task
+from megtrim.recipe import MINIMUM_SIZE
 from megtrim.stages.context import Context
 from megtrim.stages.files import KEEP_SET_FILE, REGIONS_FILE
-from megtrim.verdict.model import OperatorsUse, OperatorUse, RegionsUse, RegionUse, TagUse
+from megtrim.verdict.model import (
+    OperatorsUse,
+    OperatorUse,
+    RegionsUse,
+    RegionUse,
+    TagUse,
+    TrimChoice,
+)
+
+
+def trim_choice(context: Context) -> TrimChoice:
+    """Return how far the engine was trimmed."""
+    trim = context.loaded.config.trim
+    minimum = MINIMUM_SIZE if trim.minimum_size else ()
+    return TrimChoice(
+        level=trim.level,
+        layout=trim.layout,
+        minimum_size=trim.minimum_size,
+        optimize=trim.optimize,
+        switched_off=tuple(str(each) for each in switched_off(trim) if each not in minimum),
+    )
 
 
 def regions_use(task: Task, context: Context) -> RegionsUse:

@@ -21,8 +21,8 @@ from megtrim.evidence.given import TracedElsewhere
 from megtrim.loadrun.outcome import ProgramRun
 from megtrim.midout.trace import parse_trace
 from megtrim.plan.graph import PLAIN, PROFILE, SEARCH_SUFFIX, Task, search_task
-from megtrim.stages import tracing
-from megtrim.stages.context import Context, binary, binary_digest, scenario_inputs
+from megtrim.stages import programs, tracing
+from megtrim.stages.context import Context, scenario_inputs
 from megtrim.stages.files import CACHE_FILE, TRACE_FILE
 from megtrim.stages.runs import RunResult
 from megtrim.stages.scenarios import cache_of, order_for, scenario_of
@@ -40,23 +40,22 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
         return named | {"taken elsewhere": digest or "", "by": given.device.name}
     named = scenario_inputs(scenario, context)
     if is_search:
-        return named | {"program": binary_digest(context.done[PLAIN], context.target())}
+        return named | programs.digests(scenario, context, PLAIN, "program")
     if scenario.searches:
         named["algorithm cache"] = context.done[search_task(scenario)].files[CACHE_FILE]
-    return named | {"program": binary_digest(context.done[PROFILE], context.target())}
+    return named | programs.digests(scenario, context, PROFILE, "program")
 
 
 def named_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
     """Name what a trace taken elsewhere rests on: all but the device, and what it searches for."""
-    target = context.target()
     named = {
         label: value
         for label, value in scenario_inputs(scenario, context).items()
         if not label.startswith(DEVICE_LABEL)
     }
     if scenario.searches:
-        named["searching program"] = binary_digest(context.done[PLAIN], target)
-    return named | {"program": binary_digest(context.done[PROFILE], target)}
+        named |= programs.digests(scenario, context, PLAIN, "searching program")
+    return named | programs.digests(scenario, context, PROFILE, "program")
 
 
 def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
@@ -114,7 +113,7 @@ def _take_trace(given: TracedElsewhere, folder: Path) -> dict[str, Any]:
 
 
 def _search(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]:
-    program = binary(context.done[PLAIN], context.target())
+    program = programs.program(scenario, context, context.done[PLAIN])
     order = order_for(scenario, context, program, cache=None, search=True)
 
     def attempt(seat: Seat) -> tuple[bytes, ProgramRun]:
@@ -126,7 +125,7 @@ def _search(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
 
 
 def _trace(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]:
-    program = binary(context.done[PROFILE], context.target())
+    program = programs.program(scenario, context, context.done[PROFILE])
     order = order_for(scenario, context, program, cache=cache_of(scenario, context))
 
     def attempt(seat: Seat) -> dict[str, Any]:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from megtrim.config.scenarios import all_scenarios
+from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.evidence.proofs import DAY_S
 from megtrim.plan.graph import REDUCED, Stage, verify_task
-from megtrim.stages.context import Context, binary_digest
+from megtrim.stages import programs
+from megtrim.stages.context import Context
 from megtrim.verdict.model import ScenarioStatus
 
 
@@ -39,10 +40,8 @@ def last_proofs(context: Context) -> dict[str, LastProof | None]:
     An earlier program's counts as well: code that changes every day would else never be held to
     a device again. Every result of a stage is looked at, so ask once.
     """
-    reduced = context.done.get(REDUCED)
-    program = binary_digest(reduced, context.target()) if reduced else ""
     return {
-        each.id: _last(context, each.id, program)
+        each.id: _last(context, each)
         for each in all_scenarios(context.loaded.config)
         if verify_task(each) not in context.done
     }
@@ -55,13 +54,15 @@ def expired(proofs: Mapping[str, LastProof | None], *, allowed_s: float) -> froz
     )
 
 
-def _last(context: Context, scenario_id: str, program: str) -> LastProof | None:
-    last = context.store.previous(Stage.VERIFY, scenario_id)
+def _last(context: Context, scenario: Scenario) -> LastProof | None:
+    last = context.store.previous(Stage.VERIFY, scenario.id)
     if last is None or last.result["status"] != ScenarioStatus.PASS:
         return None
     days = (context.today - date.fromisoformat(last.result["day"])).days
     # One of tomorrow, by another clock, is of today.
-    return LastProof(days=max(0, days), same=last.inputs.get("reduced") == program)
+    now = programs.digests(scenario, context, REDUCED, "reduced") if REDUCED in context.done else {}
+    same = bool(now) and all(last.inputs.get(label) == digest for label, digest in now.items())
+    return LastProof(days=max(0, days), same=same)
 
 
 def _days(days: int) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from megtrim.devices import Seat
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence.bounds import clean_log
+from megtrim.loadrun import written
 from megtrim.loadrun.dump import Comparison, compare, parse_dump, refusal
 from megtrim.loadrun.outcome import Ending, ProgramRun, ending
 from megtrim.midout.keepset import KeepSet
@@ -72,7 +73,7 @@ def prove(trial: Trial, seat: Seat, note: Note) -> dict[str, Any]:
         "missing regions": [],
         "unexplained": False,
         "log tail": "",
-        **compared(plain, reduced, trial.tolerance),
+        **compared(plain, reduced, trial.tolerance, application=trial.order.application),
     }
 
 
@@ -111,11 +112,15 @@ def _failed(diagnosis: Diagnosis, last: RunResult) -> dict[str, Any]:
     }
 
 
-def compared(plain: RunResult, reduced: RunResult, tolerance: float) -> dict[str, Any]:
+def compared(
+    plain: RunResult, reduced: RunResult, tolerance: float, *, application: bool = False
+) -> dict[str, Any]:
     """Compare every output of the plain build with the reduced build's of that name."""
     problems = []
     if not plain.outputs:
-        problems.append("the plain build dumped no output")
+        how = "wrote" if application else "dumped"
+        problems.append(f"the plain build {how} no output")
+    judge = _judged_file if application else _judged_dump
     names = sorted({*plain.outputs, *reduced.outputs})
     rows = []
     for name in names:
@@ -124,27 +129,45 @@ def compared(plain: RunResult, reduced: RunResult, tolerance: float) -> dict[str
             problems.append(f"output {name} came from the {where} build alone")
             continue
         try:
-            expected = parse_dump(plain.outputs[name], name=name, source=f"plain output {name}")
-            actual = parse_dump(reduced.outputs[name], name=name, source=f"reduced output {name}")
+            size_bytes, found, unfit = judge(name, plain, reduced, tolerance)
         except InputError as error:
             problems.append(error.message)
             continue
-        found = compare(expected, actual, tolerance)
-        rows.append(_row(name, len(expected.data), found))
-        unfit = refusal(expected)
+        rows.append(_row(name, size_bytes, found))
         if unfit:
             problems.append(f"{unfit}: that proves nothing")
         elif not found.equal:
             problems.append(f"output {name}: {found.text}")
     total = sum(row["size_bytes"] for row in rows)
     exact = "equal to the last bit" if tolerance == 0 else f"equal within {tolerance:g}"
-    tensors = "1 tensor" if len(rows) == 1 else f"{len(rows)} tensors"
+    noun = "output" if application else "tensor"
+    counted = f"1 {noun}" if len(rows) == 1 else f"{len(rows)} {noun}s"
     return {
         "status": "parity" if problems else "pass",
-        "text": "; ".join(problems) or f"outputs {exact} ({tensors}, {total:,} bytes)",
+        "text": "; ".join(problems) or f"outputs {exact} ({counted}, {total:,} bytes)",
         "outputs": rows,
         "exit code": 1 if problems else 0,
     }
+
+
+def _judged_dump(
+    name: str, plain: RunResult, reduced: RunResult, tolerance: float
+) -> tuple[int, Comparison, str | None]:
+    """Return an output's size, what the two have in common, and why it proves nothing."""
+    expected = parse_dump(plain.outputs[name], name=name, source=f"plain output {name}")
+    actual = parse_dump(reduced.outputs[name], name=name, source=f"reduced output {name}")
+    return len(expected.data), compare(expected, actual, tolerance), refusal(expected)
+
+
+def _judged_file(
+    name: str, plain: RunResult, reduced: RunResult, tolerance: float
+) -> tuple[int, Comparison, str | None]:
+    """Return the same of an application's output."""
+    parse = written.parse_written
+    expected = parse(plain.outputs[name], name=name, source=f"plain output {name}")
+    actual = parse(reduced.outputs[name], name=name, source=f"reduced output {name}")
+    found = written.compare(expected, actual, tolerance)
+    return len(expected.data), found, written.refusal(expected)
 
 
 def _row(name: str, size_bytes: int, found: Comparison) -> dict[str, Any]:

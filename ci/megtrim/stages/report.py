@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from megtrim.verdict.model import parse_verdict
 
 _WRITERS = (
     ("junit.xml", junit.render),
-    ("report.md", comment.render),
+    ("report.md", partial(comment.render, measured=True)),
     ("index.html", html.render),
 )
 

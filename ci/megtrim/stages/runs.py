@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from megtrim.devices import Seat
+from megtrim.devices import RunDirectory, Seat
+from megtrim.loadrun import application
 from megtrim.loadrun.arguments import Invocation, compose
 from megtrim.loadrun.outcome import ProgramRun
+from megtrim.loadrun.written import PRINTED
 
 MODEL = "model.mge"
 CACHE = "algo.cache"
@@ -33,6 +35,10 @@ class RunOrder:
     cache: Path | None = None
     search: bool = False
     """Let the engine search for algorithms, and bring back the cache it writes."""
+    application: bool = False
+    """The program is a team's own: ``arguments`` is its whole command line, with placeholders."""
+    beside: tuple[str, ...] = ()
+    """Names of files that go along with a program, from the folder that it lies in."""
 
     def with_program(self, program: Path) -> RunOrder:
         """Return the same run of another build."""
@@ -51,7 +57,7 @@ class RunResult:
     trace: bytes | None
     cache: bytes | None
     outputs: Mapping[str, bytes]
-    """Dumped output files, by name."""
+    """By name: dumped files, or what an application wrote or printed."""
 
 
 def run_on(seat: Seat, order: RunOrder) -> RunResult:
@@ -59,32 +65,52 @@ def run_on(seat: Seat, order: RunOrder) -> RunResult:
     with seat.open() as directory:
         program = order.program.name
         directory.put(order.program, program)
+        for name in order.beside:
+            directory.put(order.program.with_name(name), name)
         directory.put(order.model, MODEL)
         inputs = {name: f"input{i}{path.suffix}" for i, (name, path) in _numbered(order.inputs)}
         for name, path in order.inputs.items():
             directory.put(path, inputs[name])
         if order.cache is not None:
             directory.put(order.cache, CACHE)
-        invocation = Invocation(
-            program=program,
-            model=MODEL,
-            arguments=order.arguments,
-            inputs=tuple(sorted(inputs.items())),
-            threads=order.threads,
-            algo_cache=CACHE if order.cache is not None or order.search else None,
-            search=order.search,
-            dump_dir=DUMP,
-        )
         directory.make(DUMP)
-        argv = compose(invocation)
+        argv = _command(order, program, inputs)
         run = directory.run(argv, timeout_s=order.timeout_s, env={TRACE_VARIABLE: TRACE})
-        outputs = {name: directory.get(f"{DUMP}/{name}") for name in directory.names(DUMP)}
+        outputs = _outputs(order, directory, run)
         return RunResult(
             run=run,
             trace=directory.get(TRACE),
             cache=directory.get(CACHE) if order.search else None,
-            outputs={name: data for name, data in outputs.items() if data is not None},
+            outputs=outputs,
         )
+
+
+def _command(order: RunOrder, program: str, inputs: Mapping[str, str]) -> tuple[str, ...]:
+    cache = CACHE if order.cache is not None or order.search else None
+    if order.application:
+        places = application.Places(
+            model=MODEL, outputs=DUMP, threads=order.threads, inputs=inputs, algo_cache=cache
+        )
+        return application.compose(program, order.arguments, places)
+    invocation = Invocation(
+        program=program,
+        model=MODEL,
+        arguments=order.arguments,
+        inputs=tuple(sorted(inputs.items())),
+        threads=order.threads,
+        algo_cache=cache,
+        search=order.search,
+        dump_dir=DUMP,
+    )
+    return compose(invocation)
+
+
+def _outputs(order: RunOrder, directory: RunDirectory, run: ProgramRun) -> dict[str, bytes]:
+    """Return the files of the dump; of an application that is given no folder, what it printed."""
+    if order.application and application.OUTPUTS not in application.names_in(order.arguments):
+        return {PRINTED: run.stdout.encode()}
+    found = {name: directory.get(f"{DUMP}/{name}") for name in directory.names(DUMP)}
+    return {name: data for name, data in found.items() if data is not None}
 
 
 def _numbered(inputs: Mapping[str, Path]) -> list[tuple[int, tuple[str, Path]]]:

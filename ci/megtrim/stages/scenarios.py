@@ -11,6 +11,7 @@ from megtrim.errors import InputError, MegtrimError
 from megtrim.midout.keepset import KeepSet, ScenarioRecord
 from megtrim.midout.trace import Trace, TraceFailure, TraceProblem
 from megtrim.plan.graph import Task, search_task
+from megtrim.stages import programs
 from megtrim.stages.context import Context
 from megtrim.stages.runs import CACHE, RunOrder
 from megtrim.store import sha256_file
@@ -56,6 +57,8 @@ def order_for(
         program=program,
         model=context.path(scenario.model.file),
         arguments=settings.args,
+        application=settings.application is not None,
+        beside=programs.beside(programs.name_of(scenario, context), context),
         inputs={name: context.path(path) for name, path in settings.inputs.items()},
         threads=settings.threads,
         timeout_s=settings.timeout_s,
@@ -72,7 +75,7 @@ def record_of(scenario: Scenario, context: Context, trace: Trace) -> ScenarioRec
     return ScenarioRecord(
         id=scenario.id,
         model_sha256=sha256_file(context.path(scenario.model.file)),
-        arguments=settings.args,
+        arguments=settings.command,
         inputs=tuple(sorted(digests)),
         algo_cache_sha256=sha256_file(cache) if cache else None,
         threads=settings.threads,

@@ -7,9 +7,24 @@ from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence import bounds
+from megtrim.evidence.bundle import Bundle
+from megtrim.recipe import Variant
+from megtrim.store import cannot_write
 
 _CHUNK_BYTES = 1024 * 1024
 _HINT = "the bundle was changed or cut off on its way: run the build job again"
+
+
+def take_program(
+    bundle: Bundle, folder: Path, work: Path, variant: Variant, application: str
+) -> Path:
+    """Copy a variant's program, and beside it what must lie there. Raises as :func:`take` does."""
+    digest = bundle.program(variant, application) or ""
+    # Two variants of a program may be the same file, with other libraries beside it.
+    place = work / f"{variant}-{digest}"
+    for name, own in bundle.beside(variant, application).items():
+        take(folder, own, place / name)
+    return take(folder, digest, place / (application or bundle.target))
 
 
 def take(folder: Path, digest: str, target: Path) -> Path:
@@ -39,3 +54,12 @@ def take(folder: Path, digest: str, target: Path) -> Path:
         msg = f"{source}: its sha256 is {hasher.hexdigest()}, expected that of its name"
         raise InputError(msg, hint=_HINT)
     return partial.rename(target)
+
+
+def put(data: bytes, path: Path) -> Path:
+    """Write a file that the next run takes along."""
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise cannot_write(path, error) from None
+    return path

@@ -28,9 +28,10 @@ from megtrim.plan.graph import (
 )
 from megtrim.stages.context import Context
 from megtrim.stages.files import VERDICT_FILE
-from megtrim.stages.kept import operators_use, regions_use, traced_regions
+from megtrim.stages.kept import operators_use, regions_use, traced_regions, trim_choice
+from megtrim.stages.programs import unweighed
 from megtrim.stages.proofs import LastProof, expired, last_proofs
-from megtrim.stages.weighed import artifact_sizes, baseline_text, budget_rows
+from megtrim.stages.weighed import artifact_sizes, baseline_text, budget_rows, switch_sizes
 from megtrim.verdict.codec import decode
 from megtrim.verdict.join import Facts, exit_code, join
 from megtrim.verdict.model import (
@@ -43,9 +44,11 @@ from megtrim.verdict.model import (
     ScenarioResult,
     ScenarioStatus,
     ToolchainIdentity,
-    TrimChoice,
     to_json,
 )
+
+_FORM = "2"
+"""Of the document: one that an older megtrim wrote in another form is made anew."""
 
 _STAGE_CHECKS = {
     PLAIN: CheckKind.BUILD,
@@ -59,6 +62,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name every result and every failure."""
     identity = context.engine.identity()
     named = {
+        "form": _FORM,
         "config": context.loaded.sha256,
         "engine": identity.digest,
         "commit": identity.commit,
@@ -106,15 +110,13 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
                 dirty=identity.dirty,
             ),
             toolchain=ToolchainIdentity(
-                kind=toolchain.kind, target=toolchain.target, version=toolchain.version
+                kind=toolchain.kind,
+                target=toolchain.target,
+                version=toolchain.version,
+                image=toolchain.image,
             ),
             devices=_devices(context),
-            trim=TrimChoice(
-                level=config.trim.level,
-                layout=config.trim.layout,
-                minimum_size=config.trim.minimum_size,
-                optimize=config.trim.optimize,
-            ),
+            trim=trim_choice(context),
             artifacts=artifact_sizes(context),
             regions=regions_use(task, context),
             operators=operators_use(context),
@@ -122,6 +124,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
             expired=expired(proofs, allowed_s=config.verify.max_age_s),
             budgets=budget_rows(context),
             baseline=baseline_text(context),
+            switches=switch_sizes(context),
             checks=tuple(_stage_checks(task, context)),
             warnings=_warnings(context),
         )
@@ -158,7 +161,7 @@ def _scenario(
         model=each.model.name,
         scenario=each.settings.name,
         cpu_class=each.cpu_class.name,
-        arguments=each.settings.args,
+        arguments=each.settings.command,
         device=result["device"]["name"],
         status=ScenarioStatus(result["status"]),
         regions=regions,
@@ -188,7 +191,7 @@ def _unverified(
         model=each.model.name,
         scenario=each.settings.name,
         cpu_class=each.cpu_class.name,
-        arguments=each.settings.args,
+        arguments=each.settings.command,
         device=device.name if device else "",
         status=status,
         regions=regions,
@@ -257,8 +260,10 @@ def _seen(task: str, context: Context) -> str:
 def _reproduce(each: Scenario, context: Context) -> str:
     """Return the command that shows a scenario's result again."""
     settings = each.settings
-    if settings.fast_run or settings.algo_cache is not None or settings.threads > 1:
-        return _verify_command(context, "--again")  # a probe has no cache and one thread
+    searched = settings.fast_run or settings.algo_cache is not None
+    if searched or settings.threads > 1 or settings.application is not None:
+        # A probe has no cache, one thread, and the engine's own program.
+        return _verify_command(context, "--again")
     inputs = (("--input", f"{n}={p}") for n, p in sorted(settings.inputs.items()))
     given = (word for option in inputs for word in option)
     return _verify_command(context, "--probe", each.model.name, *given, "--", *settings.args)
@@ -279,4 +284,5 @@ def _warnings(context: Context) -> tuple[str, ...]:
         *context.loaded.warnings,
         *((f"the engine's tree differs from its commit in {len(dirty)} files",) if dirty else ()),
         *(header.result["warnings"] if header else ()),
+        *unweighed(context),
     )

@@ -21,7 +21,8 @@ from megtrim.evidence.bundle import binding
 from megtrim.midout.keepset import read_keep_set
 from megtrim.plan.graph import HEADER, PLAIN, PROFILE, REDUCED, Task, search_task
 from megtrim.recipe import Variant
-from megtrim.stages.context import Context, binary, binary_digest, scenario_inputs
+from megtrim.stages import programs
+from megtrim.stages.context import Context, scenario_inputs
 from megtrim.stages.files import CACHE_FILE, KEEP_SET_FILE
 from megtrim.stages.proving import TrapSeen, Trial, prove
 from megtrim.stages.runs import RunResult
@@ -45,10 +46,9 @@ def named_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
     named = scenario_inputs(scenario, context)
     if scenario.searches:
         named["algorithm cache"] = context.done[search_task(scenario)].files[CACHE_FILE]
-    target = context.target()
     return named | {
-        "plain": binary_digest(context.done[PLAIN], target),
-        "reduced": binary_digest(context.done[REDUCED], target),
+        **programs.digests(scenario, context, PLAIN, "plain"),
+        **programs.digests(scenario, context, REDUCED, "reduced"),
         "keep set": context.done[HEADER].files[KEEP_SET_FILE],
         "tolerance": str(context.loaded.config.verify.tolerance),
     }
@@ -59,7 +59,6 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     scenario = scenario_of(task)
     keep = read_keep_set(context.done[HEADER].file(KEEP_SET_FILE))
     expect_as_traced(scenario, context, keep)
-    target = context.target()
 
     def note(variant: Variant, seen: RunResult) -> None:
         _keep(folder, variant, seen)
@@ -68,11 +67,11 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
         order=order_for(
             scenario,
             context,
-            binary(context.done[PLAIN], target),
+            programs.program(scenario, context, context.done[PLAIN]),
             cache=cache_of(scenario, context),
         ),
-        reduced=binary(context.done[REDUCED], target),
-        profile=_profile(context.done.get(PROFILE), context),
+        reduced=programs.program(scenario, context, context.done[REDUCED]),
+        profile=_profile(scenario, context.done.get(PROFILE), context),
         keep=keep,
         tolerance=context.loaded.config.verify.tolerance,
     )
@@ -90,7 +89,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
         return unhidden(seen, again, good=_good)
 
     ended = tried(trial, [])
-    if ended["unexplained"] and (profile := _profile(context.obtain(PROFILE), context)):
+    if ended["unexplained"] and (profile := _profile(scenario, context.obtain(PROFILE), context)):
         # Made while no phone waits for a compiler; then all of it is run anew on one machine.
         ended = tried(replace(trial, profile=profile), [ended])
     return {
@@ -105,8 +104,8 @@ def _good(ended: dict[str, Any]) -> bool:
     return bool(ended["exit code"] == 0)
 
 
-def _profile(made: Folder | None, context: Context) -> Path | None:
-    return binary(made, context.target()) if made else None
+def _profile(scenario: Scenario, made: Folder | None, context: Context) -> Path | None:
+    return programs.program(scenario, context, made) if made else None
 
 
 def _keep(folder: Path, variant: Variant, seen: RunResult) -> None:

@@ -1,10 +1,17 @@
-"""From the size stage's manifest to what a verdict shows of it."""
+"""From the manifests of the stages that weigh to what a verdict shows of them."""
 
 from __future__ import annotations
 
-from megtrim.plan.graph import SIZE
+from megtrim.plan.graph import SIZE, SWITCHES
 from megtrim.stages.context import Context
-from megtrim.verdict.model import ArtifactSizes, BudgetRow, BudgetStatus, VariantSize
+from megtrim.verdict.codec import decode
+from megtrim.verdict.model import (
+    ArtifactSizes,
+    BudgetRow,
+    BudgetStatus,
+    SwitchSize,
+    VariantSize,
+)
 
 
 def artifact_sizes(context: Context) -> tuple[ArtifactSizes, ...]:
@@ -50,6 +57,14 @@ def budget_rows(context: Context) -> tuple[BudgetRow, ...]:
         )
         for row in context.done[SIZE].result["budgets"]
     )
+
+
+def switch_sizes(context: Context) -> tuple[SwitchSize, ...]:
+    """Return the table of switches; nothing where none was measured."""
+    if SWITCHES not in context.done:
+        return ()
+    rows = context.done[SWITCHES].result["rows"]
+    return tuple(decode(SwitchSize, row, f"rows[{at}]") for at, row in enumerate(rows))
 
 
 def baseline_text(context: Context) -> str:

@@ -19,7 +19,7 @@ from megtrim.errors import InputError
 _JSON_NAMES = {"cpu_class": "class"}
 """Fields whose JSON key is a word that Python reserves."""
 
-_MAY_BE_NEGATIVE = ("growth_bytes", "cpu_c", "battery_c")
+_MAY_BE_NEGATIVE = ("growth_bytes", "saved_bytes", "saved_share", "cpu_c", "battery_c")
 _LARGEST_NUMBER = 2**62
 _LONGEST_SHOWN = 60
 

@@ -22,6 +22,7 @@ from megtrim.verdict.model import (
     OperatorsUse,
     RegionsUse,
     ScenarioResult,
+    SwitchSize,
     ToolchainIdentity,
     TrimChoice,
     Verdict,
@@ -48,6 +49,7 @@ class Facts:
     budgets: tuple[BudgetRow, ...]
     baseline: str = ""
     """What growth was measured against, or empty."""
+    switches: tuple[SwitchSize, ...] = ()
     checks: tuple[Check, ...] = ()
     """Of the stages that are no scenario and no budget: build, trace, header, reduce, latency."""
     warnings: tuple[str, ...] = ()
@@ -72,6 +74,7 @@ def join(facts: Facts) -> Verdict:
         scenarios=tuple(sorted(facts.scenarios, key=lambda scenario: scenario.id)),
         budgets=facts.budgets,
         baseline=facts.baseline,
+        switches=facts.switches,
         warnings=facts.warnings,
     )
 

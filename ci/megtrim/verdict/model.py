@@ -21,6 +21,7 @@ from megtrim.verdict.kinds import (
     VerdictKind,
     decide,
 )
+from megtrim.verdict.trimmed import SwitchSize, TrimChoice
 
 __all__ = [
     "ArtifactSizes",
@@ -38,6 +39,7 @@ __all__ = [
     "RegionsUse",
     "ScenarioResult",
     "ScenarioStatus",
+    "SwitchSize",
     "TagUse",
     "ToolchainIdentity",
     "TrimChoice",
@@ -93,6 +95,8 @@ class ToolchainIdentity:
     kind: str
     target: str
     version: str
+    image: str = ""
+    """Digest or ID of the image that it lies in; empty: on the machine itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,16 +106,6 @@ class DeviceIdentity:
     name: str
     kind: str
     facts: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrimChoice:
-    """How far it was trimmed."""
-
-    level: str
-    layout: str
-    minimum_size: bool
-    optimize: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,6 +255,8 @@ class Verdict:
     budgets: tuple[BudgetRow, ...]
     baseline: str = ""
     """What growth is measured against, such as ``main at 1a2b3c4d5e6f``; empty: nothing."""
+    switches: tuple[SwitchSize, ...] = ()
+    """What each switch of the engine buys, by artifact, all on first; empty: not measured."""
     warnings: tuple[str, ...]
 
     def __post_init__(self) -> None:

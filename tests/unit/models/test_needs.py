@@ -159,8 +159,9 @@ def test_description() -> None:
         parameters=Parameters(tensors=3, size_bytes=12345),
     )
 
-    assert describe(facts) == (
+    assert describe(facts, sha256="ab" * 32) == (
         "format            mge v1, written by engine 1.13.2\n"
+        f"sha256            {'ab' * 32}\n"
         "graph hash        77\n"
         "input             data Float32 (1, 3)\n"
         "output            out\n"
@@ -188,8 +189,9 @@ def test_description_of_little() -> None:
         parameters=Parameters(tensors=0, size_bytes=0),
     )
 
-    assert describe(facts) == (
+    assert describe(facts, sha256="cd" * 32) == (
         "format       other\n"
+        f"sha256       {'cd' * 32}\n"
         "graph hash   none in this format\n"
         "parameters   0 tensors, 0 bytes\n"
         "data types   none\n"

@@ -3,7 +3,8 @@
 The file's lines are ``KEY VALUE``: ``exit N``, ``stderr TEXT``, ``output NAME NUMBERS``,
 ``trace NUMBERS``, ``raw-trace TEXT`` (with ``|`` for line ends), ``promise N``, ``cache TEXT``,
 ``lose NAME`` (the device fails), ``crash TEXT`` (what it knows of a crash, with ``|`` for line
-ends), ``status N`` (its thermal status after the run).
+ends), ``status N`` (its thermal status after the run), ``print TEXT`` (on standard output),
+``write NAME TEXT`` (a file in the folder for outputs).
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class FakeDirectory:
     files: dict[str, bytes] = field(default_factory=dict)
     left: dict[str, bytes] = field(default_factory=dict)
     plays: list[str] | None = None
+    printed: str = ""
 
     def put(self, source: Path, name: str) -> None:
         self.files[name] = source.read_bytes()
@@ -97,6 +99,8 @@ class FakeDirectory:
                     said[key] = value
                 case "stderr":
                     stderr += f"{value}\n"
+                case "print" | "write" | "cache":
+                    self._wrote(key, value)
                 case "promise":
                     stderr += f"midout: {value} items written to trace.txt\n"
                 case "output":
@@ -106,8 +110,6 @@ class FakeDirectory:
                     self.left["trace.txt"] = trace(*map(int, value.split()))
                 case "raw-trace":
                     self.left["trace.txt"] = value.encode().replace(b"|", b"\n")
-                case "cache":
-                    self.left["algo.cache"] = value.encode()
                 case "lose":
                     msg = f"adb: {value} is gone"
                     raise InfrastructureFailure(msg)
@@ -116,13 +118,22 @@ class FakeDirectory:
         return ProgramRun(
             argv=tuple(argv),
             rc=int(said.get("exit", "0")),
-            stdout="",
+            stdout=self.printed,
             stderr=stderr,
             wall_s=0.5,
             timed_out=False,
             conditions=_conditions(said.get("status")),
             crash=said.get("crash", "").replace("|", "\n"),
         )
+
+    def _wrote(self, how: str, value: str) -> None:
+        if how == "print":
+            self.printed += f"{value}\n"
+        elif how == "cache":
+            self.left["algo.cache"] = value.encode()
+        else:
+            name, _, text = value.partition(" ")
+            self.left[f"dump/{name}"] = text.encode()
 
     def get(self, name: str) -> bytes | None:
         return self.left.get(name)

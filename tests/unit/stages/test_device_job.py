@@ -120,7 +120,7 @@ def test_programs_see_the_names_that_they_see_elsewhere(place: Place) -> None:
     assert place.device.runs[1] == (
         *("load_and_run", "model.mge", "--cpu", "--multithread", "2"),
         *("--fast-run-algo-policy", "algo.cache"),
-        *("--input", "data:input0.npy", "--bin_out_dump", "dump"),
+        *("--input", "data:input0.npy", "--bin-out-dump", "dump"),
     )
     assert {name: data for name, data in place.device.put[1].items() if name != "load_and_run"} == {
         "model.mge": b"model",

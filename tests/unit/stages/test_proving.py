@@ -191,7 +191,7 @@ def test_equal_outputs_are_a_proof(tmp_path: Path) -> None:
         "exit code": 0,
     }
     assert noted == [Variant.PLAIN, Variant.REDUCED]
-    command = ("load_and_run", "model.mge", "--cpu", "--bin_out_dump", "dump")
+    command = ("load_and_run", "model.mge", "--cpu", "--bin-out-dump", "dump")
     assert device.runs == [command, command]
 
 

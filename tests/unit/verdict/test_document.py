@@ -48,7 +48,7 @@ def test_the_keys_are_the_documented_ones() -> None:
     assert list(written) == [
         "version", "verdict", "headline", "checks", "project", "config", "engine", "toolchain",
         "devices", "trim", "artifacts", "regions", "operators", "scenarios", "budgets", "baseline",
-        "warnings",
+        "switches", "warnings",
     ]  # fmt: skip
     assert list(written["artifacts"][0]["sizes"][0]) == [
         "variant", "size_bytes", "share", "sections", "growth_bytes",
@@ -66,6 +66,10 @@ def test_the_keys_are_the_documented_ones() -> None:
         "artifact", "variant", "size_bytes", "max_bytes", "growth_bytes", "growth_max_bytes",
         "baseline", "waiver", "status",
     ]  # fmt: skip
+    assert list(written["trim"]) == [
+        "level", "layout", "minimum_size", "optimize", "switched_off",
+    ]  # fmt: skip
+    assert written["switches"] == []
     assert list(written["regions"]) == ["held", "kept", "by_tag"]
     assert list(written["regions"]["by_tag"][0]) == ["tag", "kept", "held", "regions"]
     assert list(written["operators"]) == ["kept", "dtypes", "elemwise_modes"]

@@ -1,0 +1,147 @@
+"""``megtrim dump``: a model made by the engine's own dump, its operator JSON, and a manifest.
+
+Nothing is kept from one dump to the next: a script may read whatever it likes, so no inputs that
+could be named would say that it yields the same again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from megtrim.cli.environment import open_processes
+from megtrim.cli.output import show
+from megtrim.engines import dump as dumping
+from megtrim.engines.dump import Dumped, DumpOrder, Option
+from megtrim.errors import EXIT_PASS, InputError
+from megtrim.models.show import describe
+from megtrim.store import cannot_write, sha256_file, write_atomically
+
+_OPTION = re.compile(r"([A-Za-z][A-Za-z0-9_-]{0,99})(?:=(.*))?", re.DOTALL)
+_FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim dump models/resnet50.py:traced --output models/resnet50.mge
+  megtrim dump net.py:traced --output net.mge --option enable_nchw44 --option dump_format=FBS
+  megtrim dump net.py:traced --output net.mge --python ~/megengine/bin/python
+"""
+)
+@click.argument("what", metavar="SCRIPT:FUNCTION")
+@click.option(
+    *("--output", "-o"),
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="The model; FILE.json and FILE.manifest.json are written beside it.",
+)
+@click.option(
+    *("--option", "options"),
+    multiple=True,
+    metavar="NAME[=VALUE]",
+    help="Option of the engine's trace.dump, such as enable_nchw44; repeatable.",
+)
+@click.option("--python", metavar="PATH", help="Python that has the engine's package; else ours.")
+@click.option("--json", "as_json", is_flag=True, help="Print the manifest.")
+def dump(
+    what: str, output: Path, options: tuple[str, ...], python: str | None, as_json: bool
+) -> int:
+    """Make a model with the engine's own dump, in a Python that has the engine's package.
+
+    FUNCTION returns a traced function that was called once, or is one.
+    """
+    script, function = _target(what)
+    order = DumpOrder(
+        script=script,
+        function=function,
+        options=parse_options(options),
+        python=python or sys.executable,
+    )
+    with tempfile.TemporaryDirectory(prefix="megtrim-dump-") as folder:
+        dumped = dumping.run(order, open_processes(), Path(folder))
+        for warning in dumped.warnings:
+            click.echo(f"warning: {warning}", err=True)
+        manifest = _leave(order, dumped, output)
+    told = describe(dumped.facts, sha256=sha256_file(output))
+    show(manifest if as_json else f"{told}\nwrote {output}")
+    return EXIT_PASS
+
+
+def _target(what: str) -> tuple[Path, str]:
+    script, _, function = what.rpartition(":")
+    if not script or _FUNCTION.fullmatch(function) is None:
+        msg = f"found {what[:200]!r}, expected SCRIPT:FUNCTION"
+        raise InputError(msg, hint="for example models/resnet50.py:traced")
+    path = Path(script)
+    if not path.is_file():
+        msg = f"{script}: no such file, expected a Python script"
+        raise InputError(msg)
+    return path, function
+
+
+def parse_options(words: tuple[str, ...]) -> dict[str, Option]:
+    """Return options by name, as Python has them; a name alone is True. Raises InputError."""
+    options: dict[str, Option] = {}
+    for word in words:
+        match = _OPTION.fullmatch(word.removeprefix("--"))
+        if match is None:
+            msg = f"--option: found {word[:200]!r}, expected NAME or NAME=VALUE"
+            raise InputError(msg, hint="for example --option enable_nchw44")
+        name = match[1].replace("-", "_")
+        if name in dumping.OWN_OPTIONS:
+            msg = f"--option: {name} is given by megtrim itself"
+            raise InputError(msg, hint="--output says where the model and its JSON go")
+        if name in options:
+            msg = f"--option: found {name} a second time, expected each option once"
+            raise InputError(msg)
+        options[name] = True if match[2] is None else _value(match[2])
+    return options
+
+
+def _value(text: str) -> Option:
+    try:
+        value = json.loads(text.lower())
+    except (ValueError, RecursionError):
+        return text
+    return value if isinstance(value, int | float) and math.isfinite(value) else text
+
+
+def _leave(order: DumpOrder, dumped: Dumped, output: Path) -> str:
+    """Put model, JSON and manifest in place, the manifest last; return its text."""
+    strip_info = output.with_name(f"{output.name}.json")
+    manifest = output.with_name(f"{output.name}.manifest.json")
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        manifest.unlink(missing_ok=True)  # what it says of is about to go
+        for source, target in ((dumped.model, output), (dumped.strip_info, strip_info)):
+            aside = target.with_name(f".{target.name}.tmp")
+            shutil.copyfile(source, aside)
+            aside.replace(target)
+    except OSError as error:
+        raise cannot_write(output, error) from None
+    facts = dataclasses.asdict(dumped.facts)
+    document = {
+        "version": 1,
+        "script": {"name": order.script.name, "sha256": sha256_file(order.script)},
+        "function": order.function,
+        "options": dict(sorted(order.options.items())),
+        "tools": dict(dumped.tools),
+        "files": {
+            each.name: {"sha256": sha256_file(each), "bytes": each.stat().st_size}
+            for each in (output, strip_info)
+        },
+        "model": {key: facts[key] for key in ("format", "graph_hash", "operators", "dtypes")},
+    }
+    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    write_atomically(manifest, text)
+    return text.rstrip("\n")

@@ -1,0 +1,132 @@
+"""Building an application of a team's own against the engine's library of one variant.
+
+Its folder is copied like the engine's, so that nothing is written to it, and built by its own
+CMakeLists.txt with the same toolchain. What it must know comes as CMake cache entries, whose
+names begin with ``MEGTRIM_ENGINE_``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.engines import cmake, shadow, toolchain_file
+from megtrim.engines.checkout import Checkout
+from megtrim.engines.cmake import Job, WorkTree
+from megtrim.errors import InputError, ProductFailure
+from megtrim.process import Processes
+from megtrim.recipe import EngineLibrary, Linkage, Toolchain
+
+FULL_LTO = ("-flto=full",)
+_SECTIONS = ("-ffunction-sections", "-fdata-sections")
+_FOLDER = "applications"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplicationOrder:
+    """An application to be built once the engine's library is there."""
+
+    name: str
+    checkout: Checkout
+    library: EngineLibrary
+    lto: bool
+    """Compile it for optimisation at link time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workshop:
+    """What building takes: the same for the engine and its applications."""
+
+    toolchain: Toolchain
+    processes: Processes
+    jobs: int
+    env: Mapping[str, str]
+    launcher: tuple[tuple[str, str], ...]
+    """CMake cache entries that bring a compiler cache in."""
+    link_flags: tuple[str, ...]
+    """That the engine's variant is linked with, behind the toolchain's."""
+    log: Path
+    progress: Callable[[int, int, str], None]
+
+
+def expect_possible(toolchain: Toolchain, name: str, library: Linkage, *, lto: bool) -> None:
+    """Refuse what a toolchain cannot make, before anything is built."""
+    if library is Linkage.SHARED and "-static" in toolchain.link_flags:
+        msg = f"application {name}: {toolchain.kind} makes static programs, without shared objects"
+        hint = "use library: static, or a toolchain of kind clang-linux-arm64, ndk or host"
+        raise InputError(msg, hint=hint)
+    if lto and not _is_clang(toolchain):
+        msg = f"application {name}: lto: full needs clang, found {toolchain.version}"
+        raise InputError(msg, hint="use lto: none, or a toolchain that is clang's")
+
+
+def find(build: Path, name: str) -> Path | None:
+    """Return the file of that name that a build left, None where there is none."""
+    return next((path for path in sorted(build.rglob(name)) if path.is_file()), None)
+
+
+def build(order: ApplicationOrder, engine: WorkTree, shop: Workshop) -> Path:
+    """Build it in a folder beside the engine's, and return the program.
+
+    Raises ProductFailure where it does not compile, or makes no program of its name.
+    """
+    tree = WorkTree(root=engine.root / _FOLDER / order.name)
+    shadow.sync(order.checkout, tree.source, {})
+    told = toolchain_file.render(shop.toolchain, quoted_include=False, link_flags=shop.link_flags)
+    shadow.write_if_changed(tree.toolchain_file, told)
+    options = (
+        ("CMAKE_TOOLCHAIN_FILE", str(tree.toolchain_file)),
+        ("CMAKE_BUILD_TYPE", "Release"),
+        *shop.launcher,
+        *_rpath(order.library),
+        *entries(order, engine),
+    )
+    cmake.start_anew(tree, shop.toolchain, (*options, ("toolchain file", told)))
+    job = Job(
+        source=tree.source,
+        build=tree.build,
+        options=options,
+        targets=(order.name,),
+        log=shop.log,
+        jobs=shop.jobs,
+        env=shop.env,
+        what=f"the application {order.name}",
+    )
+    cmake.run(job, shop.processes, shop.progress)
+    made = find(tree.build, order.name)
+    if made is None:
+        msg = f"the build of application {order.name} left no file of that name"
+        raise ProductFailure(msg, hint="its CMakeLists.txt must have an executable of that name")
+    return made
+
+
+def entries(order: ApplicationOrder, engine: WorkTree) -> tuple[tuple[str, str], ...]:
+    """Return the cache entries that tell it of the engine. Lists are CMake's: with ``;``."""
+    library = order.library
+    file = find(engine.build, library.file)
+    if file is None:
+        msg = f"the engine's build left no {library.file}, which {order.name} links"
+        raise ProductFailure(msg, hint="does this engine have a target of that name?")
+    whole = ("-Wl,--whole-archive", str(file), "-Wl,--no-whole-archive")
+    linked = whole if library.whole else (str(file),)
+    lto = FULL_LTO if order.lto else ()
+    return (
+        ("MEGTRIM_ENGINE_SOURCE", str(engine.source)),
+        ("MEGTRIM_ENGINE_BUILD", str(engine.build)),
+        ("MEGTRIM_ENGINE_INCLUDE", ";".join(str(engine.source / each) for each in library.include)),
+        ("MEGTRIM_ENGINE_LIBRARIES", ";".join((*linked, *library.needs))),
+        ("MEGTRIM_ENGINE_COMPILE_OPTIONS", ";".join((*_SECTIONS, *lto))),
+        ("MEGTRIM_ENGINE_LINK_OPTIONS", ";".join(dict.fromkeys((*library.link_options, *lto)))),
+    )
+
+
+def _rpath(library: EngineLibrary) -> tuple[tuple[str, str], ...]:
+    """Let the program find the shared object beside itself, on every device."""
+    if not library.is_shared:
+        return ()
+    return (("CMAKE_BUILD_WITH_INSTALL_RPATH", "ON"), ("CMAKE_INSTALL_RPATH", "$ORIGIN"))
+
+
+def _is_clang(toolchain: Toolchain) -> bool:
+    return toolchain.kind in ("zig", "ndk") or "clang" in toolchain.version

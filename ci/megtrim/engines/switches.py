@@ -1,0 +1,71 @@
+"""What the engine's switches are to its build: options, and what an engine does of itself.
+
+Read in MegEngine's CMakeLists.txt from v1.0.0 to 47952c075d86: all know the four options.
+``MGE_WITH_MINIMUM_SIZE`` sets three of them OFF whatever else is said, and leaves FlatBuffers
+alone. From 1.5 on, a Release build without tests for anything but x86-64 sets RTTI OFF of itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+
+from megtrim.config.switches import OPTIONS
+from megtrim.engines.checkout import Checkout
+from megtrim.engines.cmake_text import calls
+from megtrim.engines.tree_options import TreeOptions
+from megtrim.errors import InputError
+from megtrim.recipe import MINIMUM_SIZE, BuildOrder, Switch, Toolchain
+
+_KEEPS_RTTI = "x86_64"
+_LARGEST_BYTES = 2**20
+_TRUE = ("1", "ON", "TRUE", "YES", "Y")
+
+
+def is_minimum_size(off: Iterable[Switch]) -> bool:
+    """Say whether all is off that the engine's minimum-size option switches off."""
+    return set(off) >= set(MINIMUM_SIZE)
+
+
+def options(off: Sequence[Switch]) -> dict[str, bool]:
+    """Return the CMake options that switch off what the minimum-size option does not."""
+    minimum = is_minimum_size(off)
+    return {OPTIONS[each]: False for each in off if not (minimum and each in MINIMUM_SIZE)}
+
+
+def refuse_unknown(wanted: Mapping[Switch, str], checkout: Checkout) -> None:
+    """Raise InputError for a switch that the tree has no option for; CMake would ignore it.
+
+    ``wanted`` maps switches to where each is asked for, ``FILE:LINE: KEY``.
+    """
+    declared = TreeOptions(checkout).declared if wanted else {}
+    for switch, where in wanted.items():
+        if OPTIONS[switch] not in declared:
+            known = ", ".join(each for each in Switch if OPTIONS[each] in declared) or "none"
+            msg = f"{where}: the engine at {checkout.root} has no option {OPTIONS[switch]}"
+            raise InputError(msg, hint=f"what it can switch: {known}")
+
+
+def forced_off(switch: Switch, checkout: Checkout, toolchain: Toolchain, order: BuildOrder) -> str:
+    """Return why the engine has this switch off whatever is said; empty where it has not."""
+    said = {name: value.upper() for name, value in order.options}
+    release = said.get("CMAKE_BUILD_TYPE") == "RELEASE" and said.get("MGE_WITH_TEST") not in _TRUE
+    asked = switch is Switch.RTTI and toolchain.machine != _KEEPS_RTTI and release
+    if not asked or not _drops_rtti(checkout):
+        return ""
+    return f"always off in this engine's Release build for {toolchain.machine}"
+
+
+def _drops_rtti(checkout: Checkout) -> bool:
+    """Tell whether the tree has the condition behind which it sets RTTI off of itself."""
+    try:
+        with (checkout.root / "CMakeLists.txt").open("rb") as stream:
+            text = stream.read(_LARGEST_BYTES).decode("utf-8", errors="replace")
+    except OSError:
+        return False
+    return any(
+        condition.name == "if"
+        and {"Release", _KEEPS_RTTI} <= set(condition.arguments)
+        and (then.name, then.arguments[:2]) == ("set", (OPTIONS[Switch.RTTI], "OFF"))
+        for condition, then in itertools.pairwise(calls(text))
+    )

@@ -1,0 +1,38 @@
+"""Which builds are weighed to tell what each switch buys. Pure: from the configuration alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from megtrim.config.model import Config
+from megtrim.recipe import MINIMUM_SIZE, Switch
+
+ALL_ON = "all-on"
+ALL_OFF = "all-off"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One build of the table."""
+
+    name: str
+    """``all-on``, ``NAME-off`` for each measured switch, ``all-off``."""
+    off: tuple[Switch, ...]
+    """Switches that are off in it, in the order of :class:`Switch`."""
+
+
+def measured(config: Config) -> tuple[Measured, ...]:
+    """Return the builds to compare, the one with everything on first; none without trim.measure.
+
+    The last is the engine's minimum size; FlatBuffers are off in it only where they are measured,
+    because hardly a model does without them.
+    """
+    names = config.trim.measure
+    if not names:
+        return ()
+    all_off = (*MINIMUM_SIZE, *(each for each in names if each not in MINIMUM_SIZE))
+    return (
+        Measured(name=ALL_ON, off=()),
+        *(Measured(name=f"{each}-off", off=(each,)) for each in Switch if each in names),
+        Measured(name=ALL_OFF, off=all_off),
+    )

@@ -1,0 +1,63 @@
+"""What each switch of the engine buys: for a terminal, for Markdown, and as cells for the page.
+
+Pure; part of the report room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from megtrim.config.units import format_bytes
+from megtrim.report.markup import bounded_table, code, fold, prose
+from megtrim.report.text import one_line
+from megtrim.report.words import grouped
+from megtrim.verdict.model import SwitchSize
+
+NOT_SHOWN = "-"
+HEAD = ("artifact", "build", "bytes", "size", "saved", "% of all-on", "note")
+_WORDS = ("artifact", "build", "note")
+"""Columns of words; the others are numbers."""
+
+
+def cells(row: SwitchSize) -> tuple[str, ...]:
+    """Return what :data:`HEAD` names, as plain text."""
+    size, saved, share = row.size_bytes, row.saved_bytes, row.saved_share
+    return (
+        one_line(row.artifact),
+        one_line(row.build),
+        NOT_SHOWN if size is None else grouped(size),
+        NOT_SHOWN if size is None else format_bytes(size),
+        NOT_SHOWN if saved is None or not row.off else grouped(saved),
+        NOT_SHOWN if share is None or not row.off else f"{share:.2%}",
+        one_line(row.note),
+    )
+
+
+def text(rows: Sequence[SwitchSize]) -> str:
+    """Return the table for a terminal, without a final newline; empty where there is none."""
+    if not rows:
+        return ""
+    table = [HEAD, *map(cells, rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if head in _WORDS else cell.rjust(width)
+            for cell, width, head in zip(line, widths, HEAD, strict=True)
+        ).rstrip()
+        for line in table
+    ]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines)
+
+
+def markdown(rows: Sequence[SwitchSize]) -> str:
+    """Return the folded table."""
+    head = tuple(name if name in _WORDS else f"{name}>" for name in HEAD)
+    table = bounded_table(head, rows, _marked)
+    what = "Reduced builds of one keep set, weighed and not run; bytes are saved against all-on."
+    return fold("What each switch buys", f"{what}\n\n{table}")
+
+
+def _marked(row: SwitchSize) -> tuple[str, ...]:
+    artifact, build, *numbers, note = cells(row)
+    return (code(artifact), code(build), *numbers, prose(note))

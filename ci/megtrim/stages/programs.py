@@ -1,0 +1,114 @@
+"""Which program a scenario runs, what must lie beside it, and how the programs are built.
+
+The engine's own target, or an application of the team's: everything that runs, weighs or binds
+a program asks here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from megtrim.config.application import Application
+from megtrim.config.scenarios import Scenario
+from megtrim.engines.application import FULL_LTO, ApplicationOrder, expect_possible
+from megtrim.recipe import Linkage, Variant
+from megtrim.stages.context import Context, binary, binary_digest
+from megtrim.store import Folder
+
+
+def name_of(scenario: Scenario, context: Context) -> str:
+    """Return the name of the program that the scenario runs."""
+    return scenario.settings.application or context.loaded.config.engine.target
+
+
+def beside(name: str, context: Context) -> tuple[str, ...]:
+    """Return the names of the files that must lie beside a program: its shared objects."""
+    application = context.loaded.config.application(name)
+    if application is None or not application.is_shared:
+        return ()
+    return (context.engine.library(Linkage.SHARED, context.toolchain).file,)
+
+
+def program(scenario: Scenario, context: Context, build: Folder) -> Path:
+    """Return the scenario's program as a build left it."""
+    return binary(build, name_of(scenario, context))
+
+
+def digests(scenario: Scenario, context: Context, task: str, label: str) -> dict[str, str]:
+    """Name the scenario's program and what lies beside it, as the task built them."""
+    build, name = context.done[task], name_of(scenario, context)
+    files = {f"{label} {each}": binary_digest(build, each) for each in beside(name, context)}
+    return {label: binary_digest(build, name), **files}
+
+
+def targets(context: Context) -> tuple[str, ...]:
+    """Return what of the engine's tree is built: programs, artifacts, and libraries to link."""
+    config = context.loaded.config
+    own = {each.name for each in config.applications if each.source is not None}
+    wanted = (
+        *((config.engine.target,) if config.runs_engine else ()),
+        *config.artifacts,
+        *(each.name for each in config.applications),
+    )
+    libraries = (library for _, library in _linked(context))
+    return tuple(dict.fromkeys((*(name for name in wanted if name not in own), *libraries)))
+
+
+def holders(context: Context) -> tuple[str, ...]:
+    """Return the built files that hold the engine's regions: programs, and shared objects."""
+    config = context.loaded.config
+    programs = (*((config.engine.target,) if config.runs_engine else ()),)
+    static = (each.name for each in config.applications if not each.is_shared)
+    shared = (file for each in config.applications for file in beside(each.name, context))
+    return tuple(dict.fromkeys((*programs, *static, *shared)))
+
+
+def orders(context: Context, variant: Variant) -> tuple[ApplicationOrder, ...]:
+    """Return the applications to be built in a variant, behind the engine."""
+    return tuple(
+        ApplicationOrder(
+            name=each.name,
+            checkout=context.applications[each.name],
+            library=context.engine.library(each.library, context.toolchain),
+            lto=bool(lto_flags(context, variant)) and each.lto == "full",
+        )
+        for each in _with_source(context)
+    )
+
+
+def lto_flags(context: Context, variant: Variant) -> tuple[str, ...]:
+    """Return the engine's further flags where an application asks for optimisation at link time.
+
+    Plain and reduced get them alike, so that their sizes tell what trimming brought. A trace says
+    what ran, however it was linked: the profile build is spared the hour and the memory.
+    """
+    wanted = any(each.lto == "full" for each in context.loaded.config.applications)
+    return FULL_LTO if wanted and variant is not Variant.PROFILE else ()
+
+
+def expect_buildable(context: Context) -> None:
+    """Refuse applications that this toolchain or this engine cannot make. Raises InputError."""
+    for each in context.loaded.config.applications:
+        library = each.library if each.source is not None else Linkage.STATIC
+        expect_possible(context.toolchain, each.name, library, lto=each.lto == "full")
+        if each.source is not None:
+            context.engine.library(library, context.toolchain)
+
+
+def unweighed(context: Context) -> Iterator[str]:
+    """Yield a warning for each program whose shared object no one weighs."""
+    artifacts = context.loaded.config.artifacts
+    for name, library in _linked(context):
+        if library in beside(name, context) and library not in artifacts:
+            yield f"{name} needs {library}, whose size is not weighed: name it in `artifacts`"
+
+
+def _with_source(context: Context) -> Iterator[Application]:
+    return (each for each in context.loaded.config.applications if each.source is not None)
+
+
+def _linked(context: Context) -> Iterator[tuple[str, str]]:
+    """Yield each application with the engine's library that it links."""
+    for each in _with_source(context):
+        yield each.name, context.engine.library(each.library, context.toolchain).file

@@ -1,0 +1,87 @@
+"""Stage `switches`: what each of the engine's switches buys, by reduced builds of one keep set.
+
+A build for each switch that is off alone, one with all on, one with all off, and the table of
+them. They are weighed, not run. One that does not compile is told in the table and fails
+nothing: whether the engine can do without a switch alone was the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from megtrim.engines import switches
+from megtrim.errors import ProductFailure
+from megtrim.plan.graph import SWITCHES, Task, switch_task
+from megtrim.plan.switches import ALL_ON, Measured, measured
+from megtrim.recipe import BuildOrder, Variant
+from megtrim.stages import building
+from megtrim.stages.context import Context
+
+_PURPOSE = "switches"
+
+
+def inputs(task: Task, context: Context) -> dict[str, str]:
+    """Name what enters a build, as for the reduced one; for the table, the builds."""
+    if task.id == SWITCHES:
+        return {need: context.done[need].key for need in task.needs}
+    build = _measured(task, context)
+    why = _impossible(build, context)
+    if why:
+        return {"cannot be built": why}
+    files = building.header_inputs(context)
+    return building.inputs(context, _order(build, context)) | files
+
+
+def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
+    """Build and weigh, or put the table together."""
+    if task.id == SWITCHES:
+        return {"rows": list(_rows(context))}
+    build = _measured(task, context)
+    why = _impossible(build, context)
+    if why:
+        return {"artifacts": {}, "note": why}
+    try:
+        wanted = _order(build, context)
+        return building.work(context, wanted, folder, purpose=_PURPOSE) | {"note": ""}
+    except ProductFailure as failure:
+        context.console.warn(f"{task.id}: {failure}")
+        return {"artifacts": {}, "note": f"not built: {failure.message.splitlines()[0]}"}
+
+
+def _measured(task: Task, context: Context) -> Measured:
+    return next(each for each in measured(context.loaded.config) if each.name == task.name)
+
+
+def _order(build: Measured, context: Context) -> BuildOrder:
+    header = building.header_files(context)
+    return building.order(context, Variant.REDUCED, header, off=build.off)
+
+
+def _impossible(build: Measured, context: Context) -> str:
+    """Return why a switch that is off alone differs in nothing from all on; empty where it does."""
+    if len(build.off) != 1:
+        return ""
+    checkout, order = context.engine.checkout, _order(build, context)
+    return switches.forced_off(build.off[0], checkout, context.toolchain, order)
+
+
+def _rows(context: Context) -> Iterator[dict[str, Any]]:
+    """Yield a row for each artifact and build; bytes are saved against all on."""
+    config = context.loaded.config
+    results = {build: context.done[switch_task(build, config)].result for build in measured(config)}
+    base = next(result for build, result in results.items() if build.name == ALL_ON)["artifacts"]
+    for artifact in config.artifacts:
+        for build, result in results.items():
+            size, all_on = result["artifacts"].get(artifact), base.get(artifact)
+            saved = None if size is None or all_on is None else all_on - size
+            yield {
+                "artifact": artifact,
+                "build": build.name,
+                "off": [str(each) for each in build.off],
+                "size_bytes": size,
+                "saved_bytes": saved,
+                "saved_share": None if saved is None else saved / all_on,
+                "note": result.get("note", ""),
+            }

@@ -1,0 +1,155 @@
+"""Three ways to an application, on the sample engine: in its tree, linked, with its shared object.
+
+One project has all of them and shares its builds, so the tests cost three builds of the engine.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from integration.conftest import MakeProject
+from megtrim.midout.keepset import read_keep_set
+from support.megtrim_cli import ROOT, Project
+
+pytestmark = [pytest.mark.chain, pytest.mark.clang]
+
+CLASSIFY = ROOT / "examples/applications/sample-classify"
+IN_TREE = """
+add_executable(in-tree src/in_tree.cpp $<TARGET_OBJECTS:sample_engine_objects>)
+target_include_directories(in-tree PRIVATE src/public)
+target_compile_options(in-tree PRIVATE $<TARGET_PROPERTY:load_and_run,COMPILE_OPTIONS>)
+target_link_libraries(in-tree PRIVATE Threads::Threads)
+target_link_options(in-tree PRIVATE $<TARGET_PROPERTY:load_and_run,LINK_OPTIONS>)
+"""
+PRINTED = ["{model}", "data={input:data}"]
+WRITTEN = [*PRINTED, "threads={threads}", "write={outputs}"]
+
+MakeTeam = Callable[[str], Project]
+
+
+@pytest.fixture
+def team(make_project: MakeProject) -> MakeTeam:
+    """Return a maker of a team's folder whose scenarios run applications alone."""
+
+    def make(name: str) -> Project:
+        project = make_project("tiny-mobile", toolchain="clang-linux-arm64", name=name)
+        shutil.copytree(CLASSIFY, project.folder / "app")
+        engine = project.folder / "engine"
+        shutil.copy(CLASSIFY / "main.cpp", engine / "src/in_tree.cpp")
+        with (engine / "CMakeLists.txt").open("a", encoding="utf-8") as cmake:
+            cmake.write(IN_TREE)
+        config = project.read()
+        config["applications"] = [
+            {"name": "in-tree"},
+            {"name": "sample-classify", "source": "app"},
+            {"name": "sample-classify-shared", "source": "app", "library": "shared"},
+        ]
+        inputs = config["models"][0]["scenarios"][0]["inputs"]
+        config["models"][0]["scenarios"] = [
+            {"name": scenario, "application": program, "args": args, "inputs": inputs}
+            for scenario, program, args in (
+                ("tree", "in-tree", PRINTED),
+                ("static", "sample-classify", WRITTEN),
+                ("shared", "sample-classify-shared", WRITTEN),
+            )
+        ]
+        names = [each["name"] for each in config["applications"]]
+        config["artifacts"] = [*names, "libsample_engine.so"]
+        config["budgets"] = [{"artifact": "sample-classify", "max": "200 KiB"}]
+        project.write(config)
+        return project
+
+    return make
+
+
+def sizes(verdict: dict[str, Any]) -> dict[str, dict[str, int]]:
+    return {
+        artifact["name"]: {row["variant"]: row["size_bytes"] for row in artifact["sizes"]}
+        for artifact in verdict["artifacts"]
+    }
+
+
+def test_three_ways_in(team: MakeTeam) -> None:
+    """Each traced by itself, smaller, and with the same outputs; each under its own name."""
+    project = team("three-ways")
+    ended = project.run("trim")
+    assert ended.rc == 0, ended.stderr
+    verdict = project.verdict()
+    found = sizes(verdict)
+
+    assert [each["status"] for each in verdict["scenarios"]] == ["pass"] * 3
+    assert {
+        each["scenario"]: [output["name"] for output in each["outputs"]]
+        for each in verdict["scenarios"]
+    } == {
+        "tree": ["standard output"],
+        "static": ["softmax29.npy"],
+        "shared": ["softmax29.npy"],
+    }
+    for name in ("in-tree", "sample-classify", "libsample_engine.so"):
+        assert found[name]["reduced"] < 0.6 * found[name]["plain"], name
+    # The program that loads the shared object holds nothing of the engine.
+    shared = found["sample-classify-shared"]
+    assert shared["reduced"] == shared["plain"] < 40_000
+    assert [row["status"] for row in verdict["budgets"]] == ["pass"]
+    keep = read_keep_set(project.folder / "megtrim/keepset.json")
+    assert {record.arguments[0] for record in keep.scenarios} == set(found) - {
+        "libsample_engine.so"
+    }
+    assert not (project.folder / "app/build").exists()
+
+
+def test_an_untraced_run_of_an_application_is_named(team: MakeTeam) -> None:
+    """What was traced runs; another layout traps, and its regions are told."""
+    project = team("probed")
+    model = project.folder / "engine/models/tiny-mobile.sample"
+    data = project.folder / "engine/models/tiny-mobile.data.npy"
+    probe = ("--probe", str(model), "--input", f"data={data}", "--application")
+    for program in ("sample-classify", "sample-classify-shared"):
+        same = project.run("verify", *probe, program, "--", *PRINTED)
+        other = project.run("verify", *probe, program, "--", *PRINTED, "nchw44=yes")
+
+        assert same.rc == 0, same.stderr
+        assert other.rc == 1
+        assert other.stdout.startswith("trap: it trapped")
+        assert "region     " in other.stdout
+        assert "nchw44" in other.stdout
+    without = project.run("verify", *probe[:-1], "--", "--cpu")
+    assert without.rc == 2
+    assert "no scenario runs load_and_run, so it is not built" in without.stderr
+
+
+def test_a_changed_application_is_built_again_and_nothing_else(team: MakeTeam) -> None:
+    """Its difference is caught like the engine's."""
+    project = team("changed")
+    assert project.run("trim").rc == 0
+    source = project.folder / "app/main.cpp"
+    text = source.read_text(encoding="utf-8")
+    assert text.count('" %zu (%.6f)"') == 1
+    source.write_text(text.replace('" %zu (%.6f)"', '" %zu: %.4f"'), encoding="utf-8")
+    steps = {s["task"]: s for s in json.loads(project.run("plan", "--json").stdout)}
+
+    assert steps["build/plain"]["state"] == "run"
+    assert "application sample-classify changed" in steps["build/plain"]["why"]
+    ended = project.run("trim")
+    assert ended.rc == 0, ended.stderr
+
+
+@pytest.mark.devices
+def test_a_shared_object_travels_to_a_phone(team: MakeTeam) -> None:
+    """The virtual phone has neither the C library nor the engine: both are brought."""
+    project = team("phoned")
+    config = project.read()
+    config["classes"] = [{"name": "any", "qemu_cpu": "max"}]
+    sysroot = "/usr/aarch64-linux-gnu"
+    phone = {"name": "phone", "kind": "virtual-phone", "class": "any", "sysroot": sysroot}
+    config["devices"] = [phone]
+    project.write(config)
+    ended = project.run("verify")
+
+    assert ended.rc == 0, ended.stderr

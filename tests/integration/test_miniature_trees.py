@@ -1,0 +1,175 @@
+"""Miniatures of the real engine's two generations, built for a stand-in of the Android NDK.
+
+First by their own script, as a user of the engine does; then by megtrim.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from megtrim.engines.megengine import MegEngine
+from megtrim.loadrun.logs import parse_log
+from megtrim.process import Command, Outcome, Processes
+from support.megtrim_cli import SAMPLE, Project
+from support.miniature import Generation, make_miniature
+from support.standin_ndk import make_standin_ndk
+
+pytestmark = [pytest.mark.chain, pytest.mark.clang]
+
+SCRIPT = "scripts/cmake-build/cross_build_android_arm_inference.sh"
+BUILD = "build_dir/android/arm64-v8a/Release/build"
+INSTALLED = "build_dir/android/arm64-v8a/Release/install/bin/load_and_run"
+RECORDER = "src/CMakeFiles/megbrain.dir/__/third_party/midout/src/midout.cpp.o"
+OUR_PROGRAMS = Path(sys.executable).parent
+"""Where the pinned CMake and Ninja are."""
+
+BOTH = pytest.mark.parametrize("generation", list(Generation))
+
+
+def _run(*argv: str, **env: str) -> Outcome:
+    return Processes(os.environ).run(Command(argv=argv, timeout_s=600, env=env))
+
+
+@pytest.fixture(scope="module")
+def ndk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A stand-in of the NDK."""
+    return make_standin_ndk(tmp_path_factory.mktemp("ndk") / "android-ndk-r21e")
+
+
+def _script(tree: Path, ndk: Path, *arguments: str, extra: str = "") -> Outcome:
+    """Run the tree's own script. What it bundles is older than what new CMakes take."""
+    return _run(
+        *("bash", str(tree / SCRIPT), "-j", "2", *arguments),
+        NDK_ROOT=str(ndk),
+        EXTRA_CMAKE_ARGS=extra,
+        PATH=f"{OUR_PROGRAMS}:{os.environ['PATH']}",
+        CMAKE_POLICY_VERSION_MINIMUM="3.5",
+    )
+
+
+def test_equal_arguments_make_equal_folders(tmp_path: Path) -> None:
+    """Trees and stand-ins are the same wherever they are made; generations are not."""
+    trees = [
+        make_miniature(tmp_path / f"{generation}-{number}", generation)
+        for generation in Generation
+        for number in (1, 2)
+    ]
+    commits = [_run("git", "-C", str(tree), "rev-parse", "HEAD").stdout for tree in trees]
+    first, second = (make_standin_ndk(tmp_path / name) for name in ("ndk-1", "ndk-2"))
+
+    assert commits[0] == commits[1] != commits[2] == commits[3]
+    assert _run("diff", "-r", "--no-dereference", str(first), str(second)).rc == 0
+
+
+@pytest.mark.parametrize(
+    ("generation", "number"), [(Generation.SDK, 20190219), (Generation.LITE, 20220507)]
+)
+def test_the_tree_says_its_generation(tmp_path: Path, generation: Generation, number: int) -> None:
+    """Megtrim tells them apart by the files that they have."""
+    tree = make_miniature(tmp_path / "tree", generation)
+
+    assert MegEngine(tree, Processes(os.environ)).identity().generation == number
+
+
+@BOTH
+def test_the_script_builds_a_program_that_runs(
+    tmp_path: Path, ndk: Path, generation: Generation
+) -> None:
+    """Configure, build and install through the script alone; the program runs under qemu."""
+    tree = make_miniature(tmp_path / "tree", generation)
+    built = _script(tree, ndk)
+    assert built.ok, built.stdout[-3000:] + built.stderr[-3000:]
+    models = SAMPLE / "models"
+    argv = (
+        *("qemu-aarch64-static", str(tree / INSTALLED), str(models / "tiny-mobile.sample")),
+        *("--cpu", "--iter", "2", "--input", f"data:{models / 'tiny-mobile.data.npy'}"),
+    )
+    ran = _run(*argv)
+    streams = {Generation.SDK: ran.stdout, Generation.LITE: ran.stderr}
+    other = _run(*argv, "--warmup_iter", "1")
+
+    assert ran.rc == 0, ran.stderr
+    assert len(parse_log(streams[generation]).iterations) == 2
+    assert (other.rc, "invalid arg" in other.stderr) == {
+        Generation.SDK: (255, True),
+        Generation.LITE: (0, False),
+    }[generation]
+
+
+def test_up_to_1_6_a_release_cannot_profile(tmp_path: Path, ndk: Path) -> None:
+    """For Arm, Release switches RTTI off even where regions are recorded by their types."""
+    tree = make_miniature(tmp_path / "tree", Generation.SDK)
+    profile = "-DMGE_WITH_MIDOUT_PROFILE=ON"
+    release = _script(tree, ndk, "-e", RECORDER, extra=profile)
+    other = _script(tree, ndk, "-e", RECORDER, extra=f"{profile} -DCMAKE_BUILD_TYPE=RelWithDebInfo")
+
+    assert release.rc == 1
+    assert "use of typeid requires -frtti" in release.stdout
+    assert other.ok, other.stdout[-3000:] + other.stderr[-3000:]
+
+
+def test_from_1_7_on_a_release_profiles_and_old_options_do_nothing(
+    tmp_path: Path, ndk: Path
+) -> None:
+    """An option that is gone is no error: nothing is trimmed, and nothing fails."""
+    tree = make_miniature(tmp_path / "tree", Generation.LITE)
+    profile = "-DMGE_WITH_MIDOUT_PROFILE=ON -DMGE_BIN_REDUCE=/there/is/no/such.h"
+    built = _script(tree, ndk, "-e", RECORDER, extra=profile)
+
+    assert built.ok, built.stdout[-3000:] + built.stderr[-3000:]
+
+
+def test_a_second_shell_reads_the_words(tmp_path: Path, ndk: Path) -> None:
+    """Quotes within EXTRA_CMAKE_ARGS keep a value whole; a path with a space is torn apart."""
+    tree = make_miniature(tmp_path / "tree", Generation.LITE)
+    quoted = _script(tree, ndk, "-n", "-e", RECORDER, extra="'-DA_NOTE=two words; and more'")
+    cache = (tree / BUILD / "CMakeCache.txt").read_text(encoding="utf-8")
+    spaced = make_standin_ndk(tmp_path / "two words")
+    torn = _script(tree, spaced, "-r", "-n", "-e", RECORDER)
+
+    assert quoted.ok, quoted.stdout[-3000:] + quoted.stderr[-3000:]
+    assert "A_NOTE:UNINITIALIZED=two words; and more\n" in cache
+    assert torn.rc != 0
+
+
+@pytest.mark.parametrize(
+    ("generation", "toolchain"),
+    [
+        (Generation.SDK, "ndk"),
+        (Generation.LITE, "ndk"),
+        (Generation.LITE, "clang-linux-arm64"),
+    ],
+)
+def test_one_command_trims_a_miniature(
+    tmp_path: Path, ndk: Path, generation: Generation, toolchain: str
+) -> None:
+    """The whole chain, through the engine's own script where it is for Android."""
+    project = Project.of_sample(tmp_path / "project", models=("tiny-mobile", "tiny-quant"))
+    tree = make_miniature(project.folder / "tree", generation)
+    project.env["ANDROID_NDK_ROOT"] = str(ndk)
+    config = project.read()
+    config["engine"] = {"kind": "megengine", "source": "tree", "target": "load_and_run"}
+    config["toolchain"] = {"kind": toolchain}
+    config["budgets"] = []
+    project.write(config)
+    ended = project.run("trim")
+    assert ended.rc == 0, ended.stderr
+    verdict = project.verdict()
+    sizes = {row["variant"]: row["size_bytes"] for row in verdict["artifacts"][0]["sizes"]}
+    logs = [
+        project.file(task, "build.log").read_text(encoding="utf-8")
+        for task in ("build/plain", "build/profile", "reduce/reduced")
+    ]
+
+    assert verdict["verdict"] == "pass"
+    assert [s["status"] for s in verdict["scenarios"]] == ["pass"] * 2
+    assert all(o["equal"] for s in verdict["scenarios"] for o in s["outputs"])
+    assert all(s["outputs"] for s in verdict["scenarios"])
+    assert 0 < verdict["regions"]["kept"] < verdict["regions"]["held"]
+    assert sizes["reduced"] < sizes["plain"] < sizes["profile"]
+    assert [SCRIPT in log for log in logs] == [toolchain == "ndk"] * 3
+    assert _run("git", "-C", str(tree), "status", "--porcelain").stdout == ""

@@ -1,0 +1,357 @@
+"""Applications of a team's own: run, proven and sent to devices like the engine's program."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from megtrim.config.load import load_config
+from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.console import Console
+from megtrim.devices import Device
+from megtrim.engines.checkout import Checkout
+from megtrim.errors import InputError
+from megtrim.evidence.bundle import Bundle, BundleApplication, Purpose, read_bundle
+from megtrim.evidence.evidence import EvidenceSet
+from megtrim.midout.keepset import dump_keep_set
+from megtrim.midout.trace import Trace
+from megtrim.plan.graph import HEADER, PLAIN, PROFILE, REDUCED
+from megtrim.recipe import EngineLibrary, Linkage, Toolchain, Variant
+from megtrim.stages import device_job, profile, programs, proving, verify
+from megtrim.stages.bundling import pack
+from megtrim.stages.context import Context
+from megtrim.stages.proving import Trial, prove
+from megtrim.stages.runs import RunOrder, run_on
+from megtrim.stages.scenarios import order_for, record_of
+from megtrim.verdict.model import ScenarioStatus
+from unit.evidence.support import device
+from unit.stages.fake_device import FakeDevice
+from unit.stages.support import context, evidence, keep_set
+
+LIBRARY = "libengine.so"
+CONFIG = """\
+version: 1
+engine: {kind: sample}
+classes: [{name: any}]
+devices: [{name: board, kind: local, class: any, runner: true}]
+applications:
+- {name: classify, source: app, lto: full}
+- {name: served, source: app, library: shared}
+- {name: intree}
+models:
+- name: m
+  file: m.mge
+  scenarios:
+  - {name: s, application: classify, args: ["{model}", "{input:data}"], inputs: {data: d.npy}}
+  - {name: t, application: served, args: ["{model}", "--to={outputs}"]}
+"""
+TRACES = "trace 1\npromise 1\nprint cat\nwrite o cat\n"
+SAYS = {
+    PLAIN: "print cat\nwrite o cat\n",
+    PROFILE: TRACES,
+    REDUCED: "print cat\nwrite o cat\nstderr reduced\n",
+}
+
+
+class _Engine:
+    """An engine that only says what its libraries are."""
+
+    def identity(self) -> Any:
+        return SimpleNamespace(generation=20220507)
+
+    def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
+        file = LIBRARY if linkage is Linkage.SHARED else "libengine.a"
+        return EngineLibrary(linkage=linkage, file=file, include=("include",))
+
+
+def built(folder: Path, config: str = CONFIG, says: Mapping[str, str] = SAYS) -> Context:
+    """Return a context whose programs are built."""
+    base, _ = context(folder)
+    (folder / "d.npy").write_bytes(b"numbers")
+    (folder / "app").mkdir()
+    (folder / "app/CMakeLists.txt").write_text("project(x)\n", encoding="utf-8")
+    (folder / "megtrim.yaml").write_text(config, encoding="utf-8")
+    checkout = Checkout(root=folder / "app", files={"CMakeLists.txt": "a"}, commit="", dirty=())
+    made = replace(
+        base,
+        loaded=load_config(folder / "megtrim.yaml"),
+        engine=cast("Any", _Engine()),
+        toolchain=cast(
+            "Any", SimpleNamespace(machine="aarch64", sysroot=None, kind="ndk", link_flags=())
+        ),
+        devices={"any": cast("Device", FakeDevice("board"))},
+        applications={"classify": checkout, "served": checkout},
+    )
+    for task, text in says.items():
+        files = {"bin/classify": text, "bin/served": text, f"bin/{LIBRARY}": f"library of {task}"}
+        _finish(made, task, files)
+    _finish(made, HEADER, {"keepset.json": dump_keep_set(keep_set(1))})
+    return made
+
+
+def _finish(made: Context, task: str, files: Mapping[str, str]) -> None:
+    stage, _, name = task.partition("/")
+
+    def produce(folder: Path) -> dict[str, Any]:
+        for file, text in files.items():
+            path = folder / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return {}
+
+    made.done[task] = made.store.ensure(stage, name, dict(files), produce)[0]
+
+
+def sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def scenarios(made: Context) -> tuple[Scenario, Scenario]:
+    one, two = all_scenarios(made.loaded.config)
+    return one, two
+
+
+def test_a_run_of_an_application(tmp_path: Path) -> None:
+    """Its own words with the files' names there; what it prints is its output."""
+    made = built(tmp_path)
+    scenario, _ = scenarios(made)
+    seat = FakeDevice()
+    program = programs.program(scenario, made, made.done[PLAIN])
+
+    seen = run_on(seat, order_for(scenario, made, program, cache=None))
+
+    assert seat.runs == [("classify", "model.mge", "input0.npy")]
+    assert sorted(seat.put[0]) == ["classify", "input0.npy", "model.mge"]
+    assert seen.outputs == {"standard output": b"cat\n"}
+
+
+def test_a_shared_object_goes_along(tmp_path: Path) -> None:
+    """That of the same build; with a folder for outputs, the files there are the outputs."""
+    made = built(tmp_path)
+    _, scenario = scenarios(made)
+    seat = FakeDevice()
+    program = programs.program(scenario, made, made.done[REDUCED])
+
+    seen = run_on(seat, order_for(scenario, made, program, cache=None))
+
+    assert seat.runs == [("served", "model.mge", "--to=dump")]
+    assert seat.put[0][LIBRARY] == b"library of reduce/reduced"
+    assert seen.outputs == {"o": b"cat"}
+
+
+def test_what_a_run_rests_on_holds_the_shared_object(tmp_path: Path) -> None:
+    """The program may be the same file in two builds, and the engine another."""
+    made = built(tmp_path)
+    one, two = scenarios(made)
+
+    assert programs.digests(one, made, PLAIN, "plain") == {"plain": sha(SAYS[PLAIN])}
+    assert programs.digests(two, made, PLAIN, "plain") == {
+        "plain": sha(SAYS[PLAIN]),
+        f"plain {LIBRARY}": sha("library of build/plain"),
+    }
+    named = verify.named_inputs(two, made)
+    assert named[f"reduced {LIBRARY}"] == sha("library of reduce/reduced")
+    assert named["arguments"] == "served '{model}' '--to={outputs}'"
+    assert profile.named_inputs(two, made)[f"program {LIBRARY}"] == sha("library of build/profile")
+
+
+def test_a_trace_is_bound_to_the_application(tmp_path: Path) -> None:
+    """By its name, which is the first word of what was traced."""
+    made = built(tmp_path)
+    record = record_of(scenarios(made)[1], made, Trace(regions=(), sha256="a"))
+
+    assert record.arguments == ("served", "{model}", "--to={outputs}")
+
+
+def test_what_is_built(tmp_path: Path) -> None:
+    """Of the engine's tree: what is linked, and no program that nobody runs."""
+    made = built(tmp_path)
+
+    assert programs.targets(made) == ("intree", "libengine.a", LIBRARY)
+    assert programs.holders(made) == ("classify", "intree", LIBRARY)
+    orders = programs.orders(made, Variant.REDUCED)
+    assert [(each.name, each.library.file, each.lto) for each in orders] == [
+        ("classify", "libengine.a", True),
+        ("served", LIBRARY, False),
+    ]
+
+
+def test_plain_and_reduced_are_optimised_alike(tmp_path: Path) -> None:
+    """So their sizes compare; a trace says the same however it was linked."""
+    made = built(tmp_path)
+
+    assert programs.lto_flags(made, Variant.PLAIN) == ("-flto=full",)
+    assert programs.lto_flags(made, Variant.REDUCED) == ("-flto=full",)
+    assert programs.lto_flags(made, Variant.PROFILE) == ()
+    assert [each.lto for each in programs.orders(made, Variant.PROFILE)] == [False, False]
+
+
+def test_a_shared_object_that_nobody_weighs_is_warned_of(tmp_path: Path) -> None:
+    """Its program alone would look small."""
+    warned = f"served needs {LIBRARY}, whose size is not weighed: name it in `artifacts`"
+    assert list(programs.unweighed(built(tmp_path))) == [warned]
+
+    (tmp_path / "told").mkdir()
+    told = built(tmp_path / "told", CONFIG + f"artifacts: [served, {LIBRARY}]\n")
+    assert list(programs.unweighed(told)) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "link_flags", "said"),
+    [
+        ("zig", ("-static",), "application served: zig makes static programs"),
+        ("host", (), "application classify: lto: full needs clang, found g++ 12"),
+    ],
+)
+def test_what_a_toolchain_cannot_make_is_refused(
+    tmp_path: Path, kind: str, link_flags: tuple[str, ...], said: str
+) -> None:
+    """Before anything is built."""
+    toolchain = SimpleNamespace(kind=kind, link_flags=link_flags, version="g++ 12")
+    made = replace(built(tmp_path), toolchain=cast("Any", toolchain))
+
+    with pytest.raises(InputError) as caught:
+        programs.expect_buildable(made)
+
+    assert caught.value.message.startswith(said)
+
+
+def compared(plain: dict[str, bytes], reduced: dict[str, bytes]) -> dict[str, Any]:
+    seen = evidence(outputs=plain), evidence(outputs=reduced)
+    return proving.compared(*seen, 0.0, application=True)
+
+
+def test_equal_words_are_a_proof() -> None:
+    """Counted as outputs: they need not be tensors."""
+    assert compared({"standard output": b"cat\n"}, {"standard output": b"cat\n"}) == {
+        "status": "pass",
+        "text": "outputs equal to the last bit (1 output, 4 bytes)",
+        "outputs": [
+            {
+                "name": "standard output",
+                "size_bytes": 4,
+                "equal": True,
+                "largest_difference": 0.0,
+            }
+        ],
+        "exit code": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("plain", "reduced", "said"),
+    [
+        ({"o": b"cat"}, {"o": b"dog"}, "output o: differs from byte 1 on (3 against 3 bytes)"),
+        ({"o": b""}, {"o": b""}, "the output o is empty: that proves nothing"),
+        ({}, {}, "the plain build wrote no output"),
+        ({"o": b"cat"}, {}, "output o came from the plain build alone"),
+    ],
+)
+def test_another_output_or_none_is_no_proof(
+    plain: dict[str, bytes], reduced: dict[str, bytes], said: str
+) -> None:
+    """It is a parity break."""
+    found = compared(plain, reduced)
+
+    assert (found["status"], found["text"], found["exit code"]) == ("parity", said, 1)
+
+
+def test_a_trap_is_explained_by_the_applications_own_profile_build(tmp_path: Path) -> None:
+    """With the regions that it needs and the keep set lacks."""
+    says = SAYS | {PROFILE: "trace 1 7\npromise 2\nprint cat\n", REDUCED: "exit 133\n"}
+    made = built(tmp_path, says=says)
+    scenario, _ = scenarios(made)
+    built_in = {task: programs.program(scenario, made, made.done[task]) for task in says}
+    trial = Trial(
+        order=order_for(scenario, made, built_in[PLAIN], cache=None),
+        reduced=built_in[REDUCED],
+        profile=built_in[PROFILE],
+        keep=keep_set(1),
+        tolerance=0.0,
+    )
+
+    ended = prove(trial, FakeDevice(), lambda _variant, _seen: None)
+
+    assert ended["status"] == "trap"
+    assert ended["missing regions"] == ["kern<7>"]
+
+
+def packed(made: Context, purpose: Purpose, to: Path) -> Bundle:
+    pack(made, purpose, EvidenceSet(entries=()), to)
+    return read_bundle(to)
+
+
+def test_a_bundle_holds_applications_and_what_lies_beside_them(tmp_path: Path) -> None:
+    """Those that scenarios run, in every variant; the engine's own program is not built."""
+    made = built(tmp_path)
+    bundle = packed(made, Purpose.VERIFY, tmp_path / "bundle")
+
+    variants = (("plain", PLAIN), ("profile", PROFILE), ("reduced", REDUCED))
+    texts = tuple((name, sha(SAYS[task])) for name, task in variants)
+    assert bundle.programs == ()
+    assert bundle.applications == (
+        BundleApplication(name="classify", programs=texts, beside=()),
+        BundleApplication(
+            name="served",
+            programs=texts,
+            beside=tuple((name, LIBRARY, sha(f"library of {task}")) for name, task in variants),
+        ),
+    )
+    assert [each.application for each in bundle.scenarios] == ["classify", "served"]
+    assert bundle.scenarios[1].arguments == ("{model}", "--to={outputs}")
+
+
+@pytest.mark.parametrize("purpose", list(Purpose))
+def test_a_device_job_runs_applications(tmp_path: Path, purpose: Purpose) -> None:
+    """Each with the shared object of its own variant, though the program is the same file."""
+    same = dict.fromkeys(SAYS, TRACES)
+    made = built(tmp_path, says=same)
+    bundle = packed(made, purpose, tmp_path / "bundle")
+    seat = FakeDevice()
+    (tmp_path / "work").mkdir()
+    job = device_job.DeviceJob(
+        bundle=bundle,
+        folder=tmp_path / "bundle",
+        work=tmp_path / "work",
+        scenarios=bundle.scenarios,
+        asked=device(name="board"),
+        today=date(2027, 1, 31),
+    )
+
+    found = device_job.run(job, lambda: seat, Console(io.StringIO()))
+
+    (entry,) = found.evidence.entries
+    assert [each.status for each in entry.results] == [ScenarioStatus.PASS] * 2
+    libraries = [files[LIBRARY].decode() for files in seat.put if LIBRARY in files]
+    expected = (
+        ("build/plain", "reduce/reduced") if purpose is Purpose.VERIFY else ("build/profile",)
+    )
+    assert libraries == [f"library of {task}" for task in expected]
+
+
+def test_an_order_without_application_is_the_engines(tmp_path: Path) -> None:
+    """Nothing goes along, and its arguments are flags."""
+    program = tmp_path / "load_and_run"
+    program.write_text("output o 1 2 3\n", encoding="utf-8")
+    (tmp_path / "m").write_bytes(b"model")
+    order = RunOrder(
+        program=program,
+        model=tmp_path / "m",
+        arguments=("--cpu",),
+        inputs={},
+        threads=1,
+        timeout_s=1.0,
+    )
+    seat = FakeDevice()
+    run_on(seat, order)
+
+    assert seat.runs[0][:3] == ("load_and_run", "model.mge", "--cpu")
+    assert sorted(seat.put[0]) == ["load_and_run", "model.mge"]
