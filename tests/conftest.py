@@ -22,6 +22,7 @@ LANES: dict[str, tuple[str, ...]] = {
     "walls": (),
     "chain": ("qemu-aarch64-static", "g++", "git"),
     "clang": ("qemu-aarch64-static", "clang++-14", "ld.lld-14", "aarch64-linux-gnu-g++"),
+    "compiler_cache": ("ccache", "redis-server", "g++"),
     "browser": ("chromium", "chromedriver"),
     "workflows": ("zizmor", "actionlint"),
     "act": ("act", "git", "g++", "adb", "ip", "qemu-aarch64-static"),
@@ -31,6 +32,7 @@ LANES: dict[str, tuple[str, ...]] = {
         *("docker", "mmdebstrap", "systemd-analyze", "udevadm", "adb"),
         "aarch64-linux-gnu-g++",
     ),
+    "images": ("docker", "mmdebstrap", "git"),
     "engine": (),
 }
 """Programs that each lane needs. ``engine`` needs a checkout, named by MEGTRIM_ENGINE."""
@@ -96,7 +98,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for lane in LANES:
         lacking = ", ".join(_lacking(lane))
         missing = f"  (not run: needs {lacking})" if lacking else ""
-        line = f"{lane:<11}{counts[lane]:>6} tests{seconds[lane] / 60:>7.1f} min{missing}"
+        line = f"{lane:<14}{counts[lane]:>6} tests{seconds[lane] / 60:>7.1f} min{missing}"
         terminalreporter.write_line(line)
 
 

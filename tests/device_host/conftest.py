@@ -1,12 +1,10 @@
 """A machine to set up: a container with Debian's own systemd, no network, and two stand-ins.
 
-A small server plays GitHub's API, and a script plays the runner and its job. Images are made by
-mmdebstrap from the machine's own package sources, once.
+A small server plays GitHub's API, and a script plays the runner and its job.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import io
 import json
@@ -14,21 +12,18 @@ import os
 import tarfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from megtrim.process import Command, Outcome, Processes
+from support.docker_engine import debian_image, engine
+
+__all__ = ["ROOT", "debian_image", "engine"]
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
-INCLUDED = (
-    *("adb", "ca-certificates", "git", "passwd", "python3", "python3-venv"),
-    *("systemd-sysv", "udev"),
-)
-SUITES = {"bookworm": "libicu72", "trixie": "libicu76"}
 TOKEN = "/etc/megtrim-host/github-token"
 API_PORT = 8080
 
@@ -72,52 +67,6 @@ class Host:
             time.sleep(0.5)
         journal = self.run("journalctl", "-u", "megtrim*", "--no-pager", "-o", "cat").stdout
         pytest.fail(f"{file} has not {lines} lines; the journal says:\n{journal[-3000:]}")
-
-
-@pytest.fixture(scope="session")
-def engine(processes: Processes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
-    """Docker, started for these tests where it does not run.
-
-    Whoever started it ends it, when no other worker uses it any more.
-    """
-    base = tmp_path_factory.getbasetemp()
-    root = base.parent if base.name.startswith("popen-") else base
-    with ExitStack() as stack:
-        users = stack.enter_context((root / "docker.users").open("a"))
-        with (root / "docker.start").open("a") as start:
-            fcntl.flock(start, fcntl.LOCK_EX)
-            if processes.run(Command(argv=("docker", "info"), timeout_s=60)).rc != 0:
-                log = tmp_path_factory.mktemp("docker") / "dockerd.log"
-                daemon = Command(argv=("/usr/sbin/dockerd",), timeout_s=0, log=log)
-                stack.enter_context(processes.background(daemon))
-                _wait_for_engine(processes, log)
-                stack.callback(fcntl.flock, users, fcntl.LOCK_EX)
-            fcntl.flock(users, fcntl.LOCK_SH)
-        yield processes
-
-
-def _wait_for_engine(processes: Processes, log: Path) -> None:
-    for _ in range(60):
-        if processes.run(Command(argv=("docker", "info"), timeout_s=60)).rc == 0:
-            return
-        time.sleep(0.5)
-    pytest.fail(f"docker does not start here: {log.read_text(encoding='utf-8')[-2000:]}")
-
-
-def debian_image(processes: Processes, suite: str, folder: Path) -> str:
-    """Return an image of Debian with a host's packages, made now if there is none."""
-    packages = ",".join((*INCLUDED, SUITES[suite]))
-    key = hashlib.sha256(packages.encode()).hexdigest()[:12]
-    tag = f"megtrim-device-host-test:{suite}-{key}"
-    if processes.run(Command(argv=("docker", "image", "inspect", tag), timeout_s=60)).rc == 0:
-        return tag
-    archive = folder / "root.tar"
-    make = ("mmdebstrap", "--variant=apt", f"--include={packages}", suite, str(archive))
-    for argv in (make, ("docker", "import", str(archive), tag)):
-        made = processes.run(Command(argv=argv, timeout_s=900))
-        assert made.rc == 0, made.stderr[-2000:]
-    archive.unlink()
-    return tag
 
 
 def _runner(path: Path) -> str:

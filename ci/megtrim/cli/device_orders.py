@@ -22,6 +22,8 @@ from megtrim.process import Processes
 
 POOLED = ("adb", "ssh")
 """Kinds whose devices of a class take turns; of the others, the first stands for its class."""
+_NEAR = ("auto", "local", "qemu")
+"""Kinds whose programs run where those of the toolchain run."""
 _UNCONFIGURED = ("auto", "local", "qemu", "virtual-phone")
 """Kinds of which a device can be had without a word about it in the configuration."""
 
@@ -37,6 +39,16 @@ class Around:
     sysroot: Path | None
     """Where their libraries are, for devices that say nothing else."""
     say: Callable[[str], None]
+    near: Near | None = None
+    """Where devices of this machine run their programs; None: on this machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Near:
+    """An image, for devices that are played on this machine."""
+
+    processes: Processes
+    sysroot: Path | None
 
 
 def standing_for(loaded: LoadedConfig, asked: str | None) -> dict[str, tuple[DeviceConfig, ...]]:
@@ -75,11 +87,11 @@ def device_orders(
             each,
             DeviceOrder(
                 name=each.name,
-                processes=around.processes,
+                processes=_place(each.kind, around).processes,
                 scratch=around.scratch,
                 machine=around.machine,
                 qemu_cpu=cpus[each.class_],
-                sysroot=_here(each.sysroot, loaded) or around.sysroot,
+                sysroot=sysroot_of(each, loaded) or _place(each.kind, around).sysroot,
                 cpu_class=each.class_,
                 settings=_configured(each, loaded),
                 say=around.say,
@@ -157,6 +169,15 @@ def _unknown(loaded: LoadedConfig, asked: str) -> InputError:
     suggestion = f" (did you mean {meant}?)" if meant else ""
     msg = f"--device: found {asked[:60]!r}, expected a device or a kind{suggestion}"
     return InputError(msg, hint=f"devices: {', '.join(names)}; kinds: {', '.join(KINDS)}")
+
+
+def sysroot_of(device: DeviceConfig, loaded: LoadedConfig) -> Path | None:
+    """Return the system files that the configuration names for a device, None where it does not."""
+    return _here(device.sysroot, loaded)
+
+
+def _place(kind: str, around: Around) -> Around | Near:
+    return around.near if around.near is not None and kind in _NEAR else around
 
 
 def _here(path: Path | None, loaded: LoadedConfig) -> Path | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from megtrim import devices, toolchains
 from megtrim.cli.device_orders import Around, device_orders
+from megtrim.cli.setup import toolchain_order
 from megtrim.config.load import load_config
 from megtrim.console import Console
 from megtrim.devices import Device, DeviceOrder, adb, qemu
@@ -24,6 +25,7 @@ from megtrim.devices.settings import DeviceSettings
 from megtrim.devices.status import Standing, State
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import Processes
+from megtrim.recipe import ToolchainOrder
 
 _ARM64 = "aarch64"
 _NOT_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
@@ -101,20 +103,21 @@ def _configured(config: Path, around: Around, console: Console) -> list[Entry]:
         console.warn(warning)
     entries = loaded.config.devices
     if any(each.kind in _EMULATED_OR_HERE for each in entries):
-        around = _with_toolchain(around, loaded.config.toolchain.kind)
+        around = _with_toolchain(around, toolchain_order(loaded))
     return [
         Entry(name=each.name, kind=each.kind, cpu_class=each.class_, order=order, configured=True)
         for each, order in device_orders(loaded, around, entries)
     ]
 
 
-def _with_toolchain(around: Around, kind: str) -> Around:
+def _with_toolchain(around: Around, wanted: ToolchainOrder) -> Around:
     """Learn from the toolchain what its programs need; a listing needs no compiler, though."""
     emulated = qemu.program(around.processes) is not None
     try:
-        found = toolchains.find(kind, around.processes, emulated=emulated)
+        found = toolchains.find(wanted, around.processes, emulated=emulated)
     except (InputError, InfrastructureFailure):
-        return replace(around, machine=platform.machine() if kind == "host" else _ARM64)
+        here = wanted.kind == "host"
+        return replace(around, machine=platform.machine() if here else _ARM64)
     return replace(around, machine=found.machine, sysroot=found.sysroot)
 
 

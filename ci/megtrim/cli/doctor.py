@@ -15,10 +15,10 @@ from megtrim import toolchains
 from megtrim.cli.environment import open_processes
 from megtrim.cli.output import show
 from megtrim.devices import adb, qemu, ssh, virtual_phone
-from megtrim.engines import cmake
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError
+from megtrim.images.docker import Docker
 from megtrim.process import Processes
-from megtrim.toolchains import tools
+from megtrim.recipe import ToolchainOrder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +69,9 @@ def doctor(as_json: bool) -> int:
 def _findings(processes: Processes) -> Iterator[Finding]:
     yield Finding(what="python", there=True, text=platform.python_version())
     for name in ("cmake", "ninja"):
-        yield _try(name, partial(cmake.tool, name))
-    for kind, find in toolchains.KINDS.items():
-        yield _try(f"toolchain {kind}", partial(_version, find, processes))
+        yield _try(name, partial(processes.build_tool, name))
+    for kind in toolchains.KINDS:
+        yield _try(f"toolchain {kind}", partial(_version, kind, processes))
     emulator = qemu.program(processes)
     yield Finding(
         what="device qemu",
@@ -84,14 +84,19 @@ def _findings(processes: Processes) -> Iterator[Finding]:
         lacking = room.missing(processes)
         text = lacking or room.found(processes)
         yield Finding(what=f"device {kind}", there=not lacking, text=text)
+    yield _try("docker, for toolchain.image", partial(_daemon, processes))
     for name, why in (("git", "commit and changes of an engine"), ("ccache", "quicker rebuilds")):
-        found = tools.which(processes, name)
+        found = processes.which(name)
         text = found or f"optional, for {why}; on Debian: apt-get install {name}"
         yield Finding(what=name, there=found is not None, text=text)
 
 
-def _version(find: toolchains.Find, processes: Processes) -> str:
-    return find(processes).version
+def _version(kind: str, processes: Processes) -> str:
+    return toolchains.KINDS[kind](ToolchainOrder(kind=kind), processes).version
+
+
+def _daemon(processes: Processes) -> str:
+    return f"daemon {Docker(processes).version()}"
 
 
 def _try(what: str, look: Callable[[], str]) -> Finding:

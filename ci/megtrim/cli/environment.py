@@ -10,12 +10,27 @@ import os
 
 from megtrim.process import Processes
 
+CACHE_INPUT = "MEGTRIM_CACHE_REMOTE"
+CACHE_SECRET = "MEGTRIM_CACHE_REMOTE_SECRET"
+CACHE_OWN = ("CCACHE_REMOTE_STORAGE", "CCACHE_SECONDARY_STORAGE")
+_CACHE = (CACHE_INPUT, CACHE_SECRET, *CACHE_OWN)
+
 
 def open_processes() -> Processes:
     """Read the environment, once.
 
     Within a git hook, git's own variables would turn every question about an engine's checkout
-    into one about the repository of the hook.
+    into one about the repository of the hook. Where a compiler cache is, and with which password,
+    is for builds: the programs under test are not told.
     """
-    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    own = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") and name not in _CACHE
+    }
     return Processes(own)
+
+
+def read_cache_variables() -> dict[str, str]:
+    """Return what names a compiler cache beyond this machine, by the variables that are set."""
+    return {name: os.environ[name] for name in _CACHE if os.environ.get(name)}

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import click
 
-from megtrim.cli import github_data
+from megtrim.cli import github_data, github_image, github_logs
 from megtrim.cli.environment import open_processes
 from megtrim.cli.github_open import open_api, open_event
 from megtrim.cli.output import show
@@ -85,7 +85,7 @@ def github() -> None:
     """What a job of GitHub Actions does around a trim."""
 
 
-for command in github_data.COMMANDS:
+for command in (*github_data.COMMANDS, github_image.image, github_logs.logs):
     github.add_command(command)
 
 

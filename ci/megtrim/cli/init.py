@@ -12,9 +12,11 @@ import click
 from megtrim.cli.output import show
 from megtrim.config.callers import Callers, Kit, attributes, workflows
 from megtrim.config.load import load_config
+from megtrim.config.model import ToolchainConfig
 from megtrim.config.schema import json_schema
 from megtrim.config.starter import StarterModel, starter
 from megtrim.errors import EXIT_PASS, InputError
+from megtrim.images.reference import is_fixed
 from megtrim.models.reader import read_model
 from megtrim.store import write_atomically
 
@@ -24,6 +26,8 @@ _PACKAGES = {
     "host": "g++",
 }
 """Debian packages that a toolchain needs on a machine that has none; zig comes with the kit."""
+_RECIPES = {"clang-linux-arm64": "linux-arm64", "ndk": "android-arm64"}
+"""Recipe of the kit whose image holds a toolchain."""
 
 
 @click.command(
@@ -116,12 +120,14 @@ def _write_callers(config: Path, kit: Kit, branch: str) -> Iterator[Path]:
     """Write what the team's repository lacks, and yield each path; nothing is overwritten."""
     loaded = load_config(config)
     top = _top(loaded.folder)
+    wanted = loaded.config.toolchain
     callers = Callers(
         kit=kit,
         branch=branch,
         config=_inside(loaded.path.absolute(), top),
         keep_set=_inside(loaded.resolve(loaded.config.keep_set), top),
-        packages=_PACKAGES.get(loaded.config.toolchain.kind, ""),
+        packages="" if _in_image(wanted) else _PACKAGES.get(wanted.kind, ""),
+        recipe=_recipe(wanted),
     )
     texts = {top / path: text for path, text in workflows(callers).items()}
     for path, text in texts.items():
@@ -133,6 +139,24 @@ def _write_callers(config: Path, kit: Kit, branch: str) -> Iterator[Path]:
         if _read(path) != text:
             write_atomically(path, text)
             yield path
+
+
+def _in_image(toolchain: ToolchainConfig) -> bool:
+    """Tell whether CI builds in an image: where one is named, and always with an NDK."""
+    return bool(toolchain.image) or toolchain.kind == "ndk"
+
+
+def _recipe(toolchain: ToolchainConfig) -> str:
+    """Return the recipe that CI makes the image by; empty where it needs none.
+
+    A tag names an image of one machine: CI makes its own by the kit's recipe.
+    """
+    if not _in_image(toolchain) or is_fixed(toolchain.image or ""):
+        return ""
+    if toolchain.kind in _RECIPES:
+        return _RECIPES[toolchain.kind]
+    msg = f"toolchain.image: found {toolchain.image}, expected NAME@sha256:DIGEST"
+    raise InputError(msg, hint="CI takes no tag, which may be another image tomorrow")
 
 
 def _top(folder: Path) -> Path:

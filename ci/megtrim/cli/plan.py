@@ -15,7 +15,7 @@ from megtrim.cli.output import show
 from megtrim.cli.setup import Options, describe, open_context, trimming
 from megtrim.errors import EXIT_PASS
 from megtrim.evidence.bounds import MOST_RESULTS
-from megtrim.plan.graph import tasks
+from megtrim.plan.graph import Stage, tasks, through
 from megtrim.plan.matrix import PER_JOB
 from megtrim.plan.why import State, Step
 from megtrim.stages import chain
@@ -52,7 +52,8 @@ def plan(
     """Show what would run and what is up to date; nothing is built or run."""
     context = open_context(Options(**options))
     describe(context)
-    steps = chain.plan(tasks(context.loaded.config, committed=context.committed), context)
+    every = tasks(context.loaded.config, committed=context.committed)
+    steps = chain.plan(through(Stage.REPORT, every), context)
     if github_matrix:
         return show_matrix(context, proofs=proofs, per_job=per_job)
     if as_json:

@@ -12,13 +12,14 @@ from megtrim.cli.setup import Options, describe, open_context
 from megtrim.config.scenarios import all_scenarios
 from megtrim.devices.attempts import deliver
 from megtrim.errors import EXIT_PASS, InputError, ProductFailure, worst
+from megtrim.loadrun.application import INPUT, MODEL, OUTPUTS, THREADS, names_in
 from megtrim.loadrun.arguments import check_arguments
 from megtrim.loadrun.outcome import Ending, ProgramRun, ending
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.models.operators import strip_version
 from megtrim.models.reader import read_model
 from megtrim.plan.graph import HEADER, PROFILE, REDUCED, Stage, tasks, through
-from megtrim.stages import chain
+from megtrim.stages import chain, programs
 from megtrim.stages.context import Context, binary
 from megtrim.stages.diagnosis import Diagnosis, explain, unexplained
 from megtrim.stages.files import KEEP_SET_FILE
@@ -34,14 +35,22 @@ class Request:
     model: str
     inputs: Mapping[str, Path]
     arguments: tuple[str, ...]
+    application: str | None = None
+    """Application that runs; None: the engine's own program."""
 
     def command(self) -> str:
         """Return the command that tries this again."""
         given = "".join(f" --input {name}={path}" for name, path in sorted(self.inputs.items()))
-        return f"megtrim verify --probe {self.model}{given} -- {' '.join(self.arguments)}"
+        program = f" --application {self.application}" if self.application else ""
+        return f"megtrim verify --probe {self.model}{program}{given} -- {' '.join(self.arguments)}"
 
 
-def request(model: str, inputs: tuple[str, ...], arguments: tuple[str, ...]) -> Request:
+def request(
+    model: str,
+    inputs: tuple[str, ...],
+    arguments: tuple[str, ...],
+    application: str | None = None,
+) -> Request:
     """Read the options; an input must be ``NAME=FILE``."""
     pairs = [text.partition("=") for text in inputs]
     wrong = next(
@@ -51,7 +60,7 @@ def request(model: str, inputs: tuple[str, ...], arguments: tuple[str, ...]) -> 
         msg = f"--input: found {wrong!r}, expected NAME=FILE"
         raise InputError(msg, hint="for example --input data=inputs/cat.npy")
     files = {name: Path(path) for name, _, path in pairs}
-    return Request(model=model, inputs=files, arguments=arguments)
+    return Request(model=model, inputs=files, arguments=arguments, application=application)
 
 
 def execute(options: Options, wanted: Request, *, as_json: bool) -> int:
@@ -63,11 +72,12 @@ def execute(options: Options, wanted: Request, *, as_json: bool) -> int:
     _, codes = chain.run(through(Stage.REDUCE, every), context)
     if REDUCED not in context.done:
         return worst(codes)
-    reduced = _run(order.with_program(binary(context.done[REDUCED], context.target())), context)
+    program = wanted.application or context.loaded.config.engine.target
+    reduced = _run(order.with_program(binary(context.done[REDUCED], program)), context)
     if ending(reduced.run) is Ending.PASSED:
         show(_told(wanted, None, as_json=as_json))
         return EXIT_PASS
-    found = _explained(reduced.run, order, context)
+    found = _explained(reduced.run, program, order, context)
     show(_told(wanted, found, as_json=as_json))
     return ProductFailure.exit_code
 
@@ -77,14 +87,14 @@ def _run(order: RunOrder, context: Context) -> RunResult:
     return deliver(device, lambda seat: run_on(seat, order), say=context.console.say)
 
 
-def _explained(reduced: ProgramRun, order: RunOrder, context: Context) -> Diagnosis:
+def _explained(reduced: ProgramRun, program: str, order: RunOrder, context: Context) -> Diagnosis:
     profile = chain.obtain(PROFILE, context)  # with --committed, made only now
     if profile is None:
         return unexplained(reduced)
     keep = read_keep_set(context.done[HEADER].file(KEEP_SET_FILE))
     return explain(
         reduced,
-        _run(order.with_program(binary(profile, context.target())), context),
+        _run(order.with_program(binary(profile, program)), context),
         keep,
         lacking_operators=_lacking_operators(order.model, keep),
     )
@@ -107,8 +117,7 @@ def _order(wanted: Request, context: Context) -> RunOrder:
         if wanted.model in (each.id, each.id.rpartition("@")[0]):
             msg = f"{wanted.model} is a traced scenario: it runs with what it was traced with"
             raise InputError(msg, hint=f"probe its model: --probe {each.model.name} -- ARGUMENT...")
-    generation = context.engine.identity().generation
-    check_arguments(wanted.arguments, generation=generation, source="--probe")
+    _check_command(wanted, context)
     named = {model.name: context.path(model.file) for model in config.models}
     model = named.get(wanted.model, Path(wanted.model))
     for path in (model, *wanted.inputs.values()):
@@ -123,7 +132,30 @@ def _order(wanted: Request, context: Context) -> RunOrder:
         inputs=wanted.inputs,
         threads=1,
         timeout_s=_TIMEOUT_S,
+        application=wanted.application is not None,
+        beside=programs.beside(wanted.application or "", context),
     )
+
+
+def _check_command(wanted: Request, context: Context) -> None:
+    """Refuse a program that is not built, and words that it would be given in vain."""
+    config, name = context.loaded.config, wanted.application
+    names = ", ".join(each.name for each in config.applications)
+    if name is None:
+        if config.engine.target not in programs.targets(context):
+            msg = f"--probe: no scenario runs {config.engine.target}, so it is not built"
+            raise InputError(msg, hint=f"name an application: --application {names}")
+        check_arguments(wanted.arguments, dialect=context.engine.dialect(), source="--probe")
+        return
+    if config.application(name) is None:
+        msg = f"--application: found {name!r}, expected one of {names or 'none: there are none'}"
+        raise InputError(msg)
+    given = {f"{INPUT}{each}" for each in wanted.inputs}
+    unknown = names_in(wanted.arguments) - given - {MODEL, OUTPUTS, THREADS}
+    if unknown:
+        found = ", ".join(f"{{{each}}}" for each in sorted(unknown))
+        msg = f"--probe: {found} in the arguments stands for nothing"
+        raise InputError(msg, hint="give inputs as --input NAME=FILE; a probe has no cache")
 
 
 def _told(wanted: Request, found: Diagnosis | None, *, as_json: bool) -> str:

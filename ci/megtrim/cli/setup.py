@@ -14,21 +14,32 @@ from typing import Any
 import click
 
 from megtrim import engines, toolchains
-from megtrim.cli.device_orders import Around, device_orders, make, standing_for
+from megtrim.cli.compiler_cache import open_compiler_cache
+from megtrim.cli.device_orders import (
+    POOLED,
+    Around,
+    Near,
+    device_orders,
+    make,
+    standing_for,
+    sysroot_of,
+)
+from megtrim.cli.engine_checks import refuse_unknown
 from megtrim.cli.environment import open_processes
+from megtrim.cli.place import open_place, placed, sysroot_here
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.scenarios import all_scenarios
 from megtrim.console import Console
 from megtrim.devices import Device, qemu
-from megtrim.engines import Engine
+from megtrim.engines import Engine, checkout
 from megtrim.engines.builder import Builder
 from megtrim.engines.sample import embedded
 from megtrim.errors import InputError
 from megtrim.evidence.given import read_traces
-from megtrim.loadrun.arguments import check_arguments
+from megtrim.images.reference import expect_fixed
 from megtrim.process import Processes
-from megtrim.recipe import Toolchain
-from megtrim.stages import bundling, header
+from megtrim.recipe import Toolchain, ToolchainOrder
+from megtrim.stages import bundling, header, programs, switching
 from megtrim.stages.context import Context
 from megtrim.store import Store
 
@@ -50,6 +61,10 @@ class Options:
     traces: tuple[Path, ...] = ()
     device: str | None = None
     """Name or kind of the device to use, in place of what stands for a class."""
+    image: str | None = None
+    """Image with the toolchain, in place of the one that is configured."""
+    no_docker: bool = False
+    """Use this machine's toolchain, whatever image is configured."""
 
     @property
     def results(self) -> Path:
@@ -94,6 +109,12 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--engine", type=path, help="Engine checkout, instead of engine.source."),
             click.option("--jobs", "-j", type=click.IntRange(1, 1024), help="Parallel compilers."),
             click.option("--quiet", "-q", is_flag=True, help="Only warnings and results."),
+            click.option(
+                "--image",
+                envvar="MEGTRIM_IMAGE",
+                metavar="NAME",
+                help="Image with the toolchain, instead of toolchain.image.",
+            ),
             today_option("The day that waivers and proofs are judged against; else the clock's."),
         )
     ):
@@ -114,7 +135,10 @@ def trimming(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="NAME|KIND",
         help="Run on this device, or on those of this kind, such as virtual-phone or qemu.",
     )
-    return common(committed_option(baseline(device(command))))
+    no_docker = click.option(
+        "--no-docker", is_flag=True, help="Use this machine's compilers, not those of an image."
+    )
+    return common(committed_option(baseline(device(no_docker(command)))))
 
 
 def open_console(*, quiet: bool) -> Console:
@@ -130,20 +154,27 @@ def open_context(options: Options, *, accept: bool = False) -> Context:
         console.warn(warning)
     processes = open_processes()
     engine = open_engine(loaded, processes)
-    _check_arguments(loaded, engine)
+    refuse_unknown(loaded, engine)
     if options.committed:
         _check_committed(loaded)
         header.read_committed(loaded, engine)  # refused now, not after an hour of building
-    emulated = qemu.program(processes) is not None
-    toolchain = toolchains.find(loaded.config.toolchain.kind, processes, emulated=emulated)
+    place = _place(loaded, processes, options)
+    emulated = qemu.program(place) is not None
+    toolchain = placed(toolchains.find(toolchain_order(loaded), place, emulated=emulated), place)
     out = options.results
     jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
     context = Context(
         loaded=loaded,
         engine=engine,
         toolchain=toolchain,
-        builder=Builder(engine.checkout, toolchain, processes, jobs=jobs),
-        devices=_devices(loaded, toolchain, processes, options, console),
+        builder=Builder(
+            engine.checkout,
+            toolchain,
+            place,
+            jobs=jobs,
+            cache=open_compiler_cache(processes.env, console.warn),
+        ),
+        devices=_devices(loaded, toolchain, (processes, place), options, console),
         store=Store(out, say=console.say),
         console=console,
         today=options.today or date.today(),
@@ -152,9 +183,31 @@ def open_context(options: Options, *, accept: bool = False) -> Context:
         baseline=options.baseline,
         asked_device=options.device or "",
         traced=read_traces(options.traces) if options.traces else {},
+        applications={
+            each.name: checkout.take(loaded.resolve(each.source), processes)
+            for each in loaded.config.applications
+            if each.source is not None
+        },
     )
+    programs.expect_buildable(context)
+    for warning in programs.unweighed(context):
+        console.warn(warning)
     bundling.expect_packable(context)
+    switching.expect_switchable(context)
     return context
+
+
+def toolchain_order(loaded: LoadedConfig) -> ToolchainOrder:
+    """Return what the configuration asks of a toolchain."""
+    wanted = loaded.config.toolchain
+    return ToolchainOrder(
+        kind=wanted.kind,
+        ndk=wanted.ndk or "",
+        abi=wanted.abi or "",
+        api=wanted.api,
+        fp16=wanted.fp16,
+        relocations=loaded.config.trim.relocations,
+    )
 
 
 def open_engine(loaded: LoadedConfig, processes: Processes) -> Engine:
@@ -180,11 +233,17 @@ def describe(context: Context) -> None:
         context.console.say(f"device     {device.name} ({device.kind}) for class {name}: {facts}")
 
 
-def _check_arguments(loaded: LoadedConfig, engine: Engine) -> None:
-    for each in all_scenarios(loaded.config):
-        source = f"{loaded.path}:{loaded.line(*each.path)}: {each.id}"
-        generation = engine.identity().generation
-        check_arguments(each.settings.args, generation=generation, source=source)
+def _place(loaded: LoadedConfig, processes: Processes, options: Options) -> Processes:
+    """Return where the toolchain's programs run."""
+    reference = options.image or loaded.config.toolchain.image
+    if options.no_docker or not reference:
+        return processes
+    if processes.env.get("GITHUB_ACTIONS") == "true":
+        source = "--image" if options.image else "toolchain.image"
+        expect_fixed(reference, source=source)
+    sysroots = [sysroot_of(device, loaded) for device in loaded.config.devices]
+    readable = [path for path in sysroots if path is not None]
+    return open_place(reference, processes, results=options.results, readable=readable)
 
 
 def _check_committed(loaded: LoadedConfig) -> None:
@@ -203,20 +262,24 @@ def _check_committed(loaded: LoadedConfig) -> None:
 def _devices(
     loaded: LoadedConfig,
     toolchain: Toolchain,
-    processes: Processes,
+    places: tuple[Processes, Processes],
     options: Options,
     console: Console,
 ) -> dict[str, Device]:
-    """Return what stands for each CPU class here."""
+    """Return what stands for each CPU class here; ``places``: this machine, the toolchain's."""
+    processes, place = places
+    standing = standing_for(loaded, options.device)
+    far = any(each.kind in POOLED for entries in standing.values() for each in entries)
     around = Around(
         processes=processes,
         scratch=options.results / "runs",
         machine=toolchain.machine,
-        sysroot=toolchain.sysroot,
+        sysroot=sysroot_here(toolchain, place, options.results) if far else None,
         say=console.say,
+        near=Near(processes=place, sysroot=toolchain.sysroot),
     )
     made: dict[str, Device] = {}
-    for name, entries in standing_for(loaded, options.device).items():
+    for name, entries in standing.items():
         orders = [order for _, order in device_orders(loaded, around, entries)]
         made[name] = make(entries[0].kind, orders, native=platform.machine())
     return made

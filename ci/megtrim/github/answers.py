@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from megtrim.errors import InfrastructureFailure
+from megtrim.wire import Answer
 
 SECONDARY_PAUSE_S = 60.0
 """What GitHub asks for where a secondary limit names no time."""
@@ -24,15 +23,6 @@ _PERMISSIONS = (
     ("/issues/", "pull-requests"),
     ("/pulls", "pull-requests"),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """One answer: header names are in lower case, the body is bounded and decoded."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
 
 
 class Refused(InfrastructureFailure):

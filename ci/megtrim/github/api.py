@@ -15,7 +15,6 @@ from urllib.parse import urlencode, urlsplit
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.github.answers import (
-    Answer,
     Forbidden,
     NotFound,
     Refused,
@@ -26,7 +25,7 @@ from megtrim.github.answers import (
     parsed,
     pause_s,
 )
-from megtrim.github.wire import Broken, Limits, Request, Wire, split
+from megtrim.wire import Answer, Broken, Limits, Request, Wire, split
 
 __all__ = ["Api", "Forbidden", "Limits", "NotFound", "Refused"]
 
@@ -34,6 +33,7 @@ MOST_TRIES = 5
 LONGEST_PAUSE_S = 120.0
 """All pauses of one call together."""
 MOST_PAGES = 100
+_HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
 _NEXT = re.compile(r'<([^<>]{1,4096})>[^<>]{0,512}?;\s*rel="?next"?(?=[;,\s]|$)')
 
 
@@ -68,9 +68,8 @@ class Api:
         self._pause = pause
         self._clock = clock
         self._limits = limits or Limits()
-        self._wire = Wire(
-            self._base, token, user_agent=user_agent, clock=clock, limits=self._limits
-        )
+        headers = {**_HEADERS, "User-Agent": user_agent}
+        self._wire = Wire(self._base, token, headers=headers, clock=clock, limits=self._limits)
 
     def get(self, path: str, params: Mapping[str, str | int] | None = None) -> Any:
         """Return the JSON at ``path`` (from the first ``/``, its parts quoted by the caller)."""

@@ -73,6 +73,14 @@ class Event:
         return self.pull_request.head_sha if self.pull_request else self.sha
 
     @property
+    def of_default_branch(self) -> bool:
+        """Whether it is about the default branch as it is, and nothing that is only proposed."""
+        if self.name == "schedule":
+            return True
+        own = f"refs/heads/{self.default_branch}"
+        return self.name in ("push", "workflow_dispatch") and self.ref == own
+
+    @property
     def run_url(self) -> str:
         """The page of this run."""
         return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}"

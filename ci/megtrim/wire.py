@@ -1,13 +1,13 @@
 """One exchange with a server: a request goes out, a whole and bounded answer comes back, or none.
 
-The one place that knows HTTP. The token goes to the API's own host and nowhere else; an answer
-that is too large or too slow is given up. Asking again is :mod:`megtrim.github.api`'s business.
+The one place that knows HTTP. The token goes to its own host and nowhere else; an answer that is
+too large or too slow is given up. Asking again is the business of those who ask.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -15,7 +15,7 @@ import requests
 import urllib3
 from requests.auth import AuthBase
 
-from megtrim.github.answers import Answer, one_line
+from megtrim.report.text import one_line
 
 _MOST_HOPS = 5
 _CHUNK_BYTES = 64 * 1024
@@ -43,6 +43,17 @@ class Request:
     largest_bytes: int
     longest_s: float
     may_leave: bool
+    sink: Callable[[bytes], None] | None = None
+    """Takes the body of a good answer, piece by piece, in place of :attr:`Answer.body`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One answer: header names are in lower case, the body is bounded and decoded."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
 
 
 class Broken(Exception):
@@ -75,14 +86,14 @@ class _Session(requests.Session):
 
 
 class Wire:
-    """Carries requests; ``home`` is the URL of the API, whose origin alone gets the token."""
+    """Carries requests; ``home`` is a URL whose origin alone gets the token."""
 
     def __init__(
         self,
         home: str,
         token: str,
         *,
-        user_agent: str,
+        headers: Mapping[str, str],
         clock: Callable[[], float],
         limits: Limits,
     ) -> None:
@@ -91,13 +102,7 @@ class Wire:
         self._clock = clock
         self._limits = limits
         self._session = _Session()
-        self._session.headers.update(
-            {
-                "Accept": "application/vnd.github+json",
-                "User-Agent": user_agent,
-                "X-GitHub-Api-Version": "2022-11-28",
-            }
-        )
+        self._session.headers.update(headers)
 
     def exchange(self, request: Request) -> Answer:
         """Ask once, and go where the answer lies."""
@@ -123,7 +128,7 @@ class Wire:
         parts = split(following)
         downgrade = parts is not None and parts.scheme == "http" and url.startswith("https:")
         if parts is None or downgrade or not (request.may_leave or self.is_home(following)):
-            host = one_line(parts.netloc, most=80) if parts else "nowhere"
+            host = one_line(parts.netloc, limit=80) if parts else "nowhere"
             msg = f"the answer leads to {host}, where this request must not go"
             raise Broken(msg, untouched=True, final=True)
         return following
@@ -146,10 +151,13 @@ class Wire:
 
     def _body(self, response: requests.Response, request: Request, ends_s: float) -> bytes:
         body = bytearray()
+        size_bytes = 0
+        take = request.sink if request.sink and response.status_code == 200 else body.extend
         # Whatever has come, at once: a reader of whole chunks would wait for the slowest server.
         while chunk := response.raw.read1(_CHUNK_BYTES, decode_content=True):
-            body += chunk
-            if len(body) > request.largest_bytes:
+            take(chunk)
+            size_bytes += len(chunk)
+            if size_bytes > request.largest_bytes:
                 if response.status_code >= 300:  # only its words are wanted, and these are none
                     return b""
                 msg = f"the answer is larger than {request.largest_bytes} bytes"

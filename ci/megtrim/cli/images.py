@@ -1,0 +1,141 @@
+"""``megtrim images``: the images that builds run in, and the pins that they are made from."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from pathlib import Path
+
+import click
+
+from megtrim.cli.environment import open_processes
+from megtrim.cli.output import show
+from megtrim.cli.setup import open_console, today_option
+from megtrim.errors import EXIT_PASS, InputError
+from megtrim.images import build as builds
+from megtrim.images import pins
+from megtrim.images.build import ANDROID, NAMES, ImageOrder, Ndk
+from megtrim.images.docker import Docker
+
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+
+_pins_option = click.option(
+    "--pins",
+    "pins_file",
+    type=click.Path(path_type=Path),
+    help="File of pins. Default: pins.json beside the recipes.",
+)
+_quiet_option = click.option("--quiet", "-q", is_flag=True, help="Only warnings and results.")
+
+
+@click.group()
+def images() -> None:
+    """Build the images that compilers run in, and pin what they are made from."""
+
+
+@images.command(
+    "build",
+    epilog="""\b
+Examples:
+  megtrim images build linux-arm64 --base debian:bookworm-slim@sha256:DIGEST
+  megtrim images build android-arm64 --base bookworm:local --ndk ~/android-ndk-r21e
+  megtrim images build android-arm64 --ndk-url URL --ndk-sha256 HEX
+""",
+)
+@click.argument("name", type=click.Choice(NAMES))
+@click.option("--base", metavar="IMAGE", help="Debian bookworm to begin with. Default: the pin.")
+@click.option(
+    "--ndk", "folder", type=click.Path(path_type=Path), metavar="FOLDER", help="An unpacked NDK."
+)
+@click.option("--ndk-url", metavar="URL", help="Archive of an NDK. Default: the pin.")
+@click.option("--ndk-sha256", metavar="HEX", help="Its checksum.")
+@click.option("--tag", metavar="NAME", help="Name of the image. Default: megtrim/NAME.")
+@_pins_option
+@_quiet_option
+def build(
+    name: str,
+    base: str | None,
+    folder: Path | None,
+    ndk_url: str | None,
+    ndk_sha256: str | None,
+    tag: str | None,
+    pins_file: Path | None,
+    quiet: bool,
+) -> int:
+    """Build an image, and print its name and its ID.
+
+    What is equal to the last time is not built again, and the ID is the same.
+    """
+    recorded = pins.read_pins(_file(pins_file))
+    base = base or (recorded[pins.BASE].value if pins.BASE in recorded else None)
+    if base is None:
+        msg = "there is no base to begin with"
+        raise InputError(msg, hint="name it: --base IMAGE; or record one: `megtrim images pin`")
+    ndk = _ndk(folder, ndk_url, ndk_sha256, recorded.get(pins.NDK))
+    if name != ANDROID and (folder or ndk_url or ndk_sha256):
+        msg = f"{name} takes no NDK"
+        raise click.UsageError(msg)
+    if name == ANDROID and ndk is None:
+        msg = "there is no NDK to put into the image"
+        raise InputError(msg, hint="--ndk FOLDER, or --ndk-url URL with --ndk-sha256 HEX")
+    wanted = ImageOrder(
+        name=name, base=base, tag=tag or f"megtrim/{name}", ndk=ndk if name == ANDROID else None
+    )
+    progress = open_console(quiet=quiet).progress(f"building {name}")
+    made = builds.build(wanted, Docker(open_processes()), progress)
+    show(f"{made.reference} {made.id}")
+    return EXIT_PASS
+
+
+@images.command(
+    epilog="""\b
+Examples:
+  megtrim images pin --base debian:bookworm-slim
+  megtrim images pin --ndk-url URL
+"""
+)
+@click.option("--base", metavar="NAME:TAG", help="Image whose digest its registry is asked for.")
+@click.option("--ndk-url", metavar="URL", help="Archive of an NDK, which is loaded and counted.")
+@_pins_option
+@today_option("The day that is recorded; else the clock's.")
+def pin(base: str | None, ndk_url: str | None, pins_file: Path | None, today: date | None) -> int:
+    """Read digests and checksums from their source, and record them with where and when."""
+    if base is None and ndk_url is None:
+        msg = "say what to pin: --base NAME:TAG, --ndk-url URL, or both"
+        raise click.UsageError(msg)
+    day = today or date.today()
+    path = _file(pins_file)
+    found = dict(pins.read_pins(path))
+    if base is not None:
+        found[pins.BASE] = pins.pin_base(base, day)
+    if ndk_url is not None:
+        found[pins.NDK] = pins.pin_ndk(ndk_url, day)
+    pins.write_pins(path, found)
+    for name, each in sorted(found.items()):
+        show(f"{name} {each.value}")
+    return EXIT_PASS
+
+
+def _file(given: Path | None) -> Path:
+    return given or builds.recipes() / pins.FILE
+
+
+def _ndk(
+    folder: Path | None, url: str | None, sha256: str | None, recorded: pins.Pin | None
+) -> Ndk | None:
+    if folder is not None and (url or sha256):
+        msg = "an NDK comes from a folder or from an archive, not from both"
+        raise click.UsageError(msg)
+    if folder is not None:
+        return Ndk(folder=folder.resolve())
+    if bool(url) != bool(sha256):
+        msg = "--ndk-url and --ndk-sha256 go together: an archive is held to its checksum"
+        raise click.UsageError(msg)
+    if url and sha256:
+        if not _SHA256.fullmatch(sha256):
+            msg = f"--ndk-sha256: found {sha256[:80]!r}, expected 64 hex digits"
+            raise InputError(msg, hint="`megtrim images pin --ndk-url URL` reads it")
+        return Ndk(url=url, sha256=sha256.lower())
+    if recorded is None:
+        return None
+    return Ndk(url=recorded.source, sha256=recorded.value.removeprefix("sha256:"))

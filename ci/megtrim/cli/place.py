@@ -1,0 +1,66 @@
+"""Where the programs of a trim run: on this machine, or in the image that is configured.
+
+What runs on this machine anyway (compilers, programs under qemu) runs in the image; what talks
+to a phone or a board stays outside.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.images import cache, holder
+from megtrim.images.docker import Docker
+from megtrim.images.inside import Inside, Seen
+from megtrim.process import Processes
+from megtrim.recipe import Toolchain
+from megtrim.store import cannot_write
+
+
+def open_place(
+    reference: str | None, processes: Processes, *, results: Path, readable: Iterable[Path]
+) -> Processes:
+    """Return what runs programs in the image of that name; without one, on this machine.
+
+    They write to ``results`` and to the compiler's cache, and may read ``readable``.
+    """
+    if not reference:
+        return processes
+    docker = Docker(processes)
+    docker.version()
+    image = docker.image(reference)
+    holder.end_abandoned(docker)
+    kept = cache.folder(processes.env, otherwise=results / "ccache")
+    seen = Seen(
+        writable=(results, kept),
+        readable=tuple(sorted(path for path in {*readable} if path.is_dir())),
+        env={cache.VARIABLE: str(kept)},
+    )
+    return Inside(docker, image, seen)
+
+
+def placed(toolchain: Toolchain, place: Processes) -> Toolchain:
+    """Return the toolchain with the image that it lies in."""
+    if not isinstance(place, Inside):
+        return toolchain
+    return replace(toolchain, image=place.image.identity)
+
+
+def sysroot_here(toolchain: Toolchain, place: Processes, results: Path) -> Path | None:
+    """Return the sysroot where this machine can read it, for devices that lack its libraries."""
+    if toolchain.sysroot is None or not isinstance(place, Inside):
+        return toolchain.sysroot
+    folder = results / "sysroots" / place.image.id.removeprefix("sha256:")[:20]
+    if folder.is_dir():
+        return folder
+    half = folder.with_name(f"{folder.name}.half")
+    try:
+        shutil.rmtree(half, ignore_errors=True)
+        half.mkdir(parents=True)
+        place.bring_out(toolchain.sysroot, half)
+        half.rename(folder)
+    except OSError as error:
+        raise cannot_write(folder, error) from None
+    return folder

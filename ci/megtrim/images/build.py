@@ -1,0 +1,133 @@
+"""``megtrim images build``: an image from a folder of ``docker/``, everything given as arguments.
+
+Two builds of equal things give one image: the second finds every step done. What it is built
+from (base, NDK) is named by whoever builds it, or stands in the recorded pins.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.images import context
+from megtrim.images.docker import Docker, Image, expect_daemon, expect_reference
+from megtrim.process import Command, Outcome
+
+ANDROID = "android-arm64"
+NAMES = (ANDROID, "linux-arm64")
+BASE_LABEL = "megtrim.base"
+_TIMEOUT_S = 2 * 3600.0
+_GIVEN_WRONGLY = 2
+"""What the scripts of a recipe end with where what they were given is wrong."""
+_FAILED = re.compile(r"(?:returned a non-zero code|exit code): (\d+)")
+_STEP = re.compile(r"^Step (\d+)/(\d+) : (.*)$")
+_OUR_WORD = "megtrim: "
+_NO_NEWS = ("DEPRECATED", " ", "Sending build context")
+_TAIL_CHARACTERS = 2000
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ndk:
+    """Where an NDK comes from: a folder of this machine, or an archive with its checksum."""
+
+    folder: Path | None = None
+    url: str = ""
+    sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageOrder:
+    """What is to be built."""
+
+    name: str
+    base: str
+    tag: str
+    ndk: Ndk | None = None
+
+
+def recipes() -> Path:
+    """Return the folder of the recipes: in the installed package or the repository."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "recipes"
+    return installed if installed.is_dir() else package.parent.parent / "docker"
+
+
+def build(order: ImageOrder, docker: Docker, progress: Progress) -> Image:
+    """Build the image and return it; the same order again returns the same image."""
+    expect_reference(order.tag)
+    base = _base_identity(order.base, docker)
+    arguments = {"BASE": order.base}
+    folder = order.ndk.folder if order.ndk else None
+    if folder is not None:
+        context.expect_ndk(folder)
+    if order.ndk and order.ndk.url:
+        arguments |= {"NDK_URL": order.ndk.url, "NDK_SHA256": order.ndk.sha256}
+    pairs = [f"{name}={value}" for name, value in sorted(arguments.items())]
+    with (
+        context.streamed(recipes() / order.name, folder) as archive,
+        tempfile.TemporaryDirectory(prefix="megtrim-image-") as scratch,
+    ):
+        command = Command(
+            argv=(
+                *(docker.program(), "build", "--force-rm", "--tag", order.tag),
+                *("--label", f"{BASE_LABEL}={base}"),
+                *(word for pair in pairs for word in ("--build-arg", pair)),
+                "-",
+            ),
+            # A statement about the build would carry its date into the image's identity.
+            env={"BUILDX_NO_DEFAULT_ATTESTATIONS": "1", "BUILDKIT_PROGRESS": "plain"},
+            stdin=archive,
+            merge_stderr=True,
+            log=Path(scratch) / "build.log",
+            on_line=_steps(progress),
+            timeout_s=_TIMEOUT_S,
+        )
+        outcome = docker.processes.run(command)
+    _expect_built(order, outcome)
+    return docker.image(order.tag)
+
+
+def _base_identity(base: str, docker: Docker) -> str:
+    """Return what names the base for good; one that is not here must be named by its digest."""
+    expect_reference(base)
+    if docker.has(base):
+        return docker.image(base).identity
+    if "@sha256:" not in base:
+        msg = f"the base {base} is not on this machine, and a tag may be another image tomorrow"
+        raise InputError(
+            msg, hint="name it as NAME@sha256:DIGEST; `megtrim images pin` reads the digest"
+        )
+    return base.partition("@")[2]
+
+
+def _steps(progress: Progress) -> Callable[[str], None]:
+    def on_line(line: str) -> None:
+        step = _STEP.match(line)
+        if step:
+            progress(int(step[1]), int(step[2]), step[3])
+
+    return on_line
+
+
+def _expect_built(order: ImageOrder, outcome: Outcome) -> None:
+    if outcome.ok:
+        return
+    if outcome.timed_out:
+        msg = f"the image {order.name} was not built within {_TIMEOUT_S:.0f} s"
+        raise InfrastructureFailure(msg)
+    expect_daemon(outcome.stdout)
+    lines = [line for line in outcome.stdout.splitlines() if line.strip()]
+    failed = _FAILED.search(outcome.stdout)
+    said = [line.removeprefix(_OUR_WORD) for line in lines if line.startswith(_OUR_WORD)]
+    msg = f"the image {order.name} cannot be built: {said[-1]}" if said else ""
+    if said and failed is not None and int(failed[1]) == _GIVEN_WRONGLY:
+        raise InputError(msg)
+    telling = "\n".join(line for line in lines if not line.startswith(_NO_NEWS))
+    msg = msg or f"the image {order.name} was not built:\n{telling[-_TAIL_CHARACTERS:]}"
+    raise InfrastructureFailure(msg, hint="are the network and the package mirror there, and room?")

@@ -1,0 +1,158 @@
+"""A thin client over the ``docker`` command: is its daemon there, which image is meant.
+
+Docker that is not installed is an input error; a daemon that does not answer is a failure of
+the infrastructure. Nothing here pulls an image: what runs was built or pulled before.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.process import Command, Outcome, Processes
+
+PROGRAM = "docker"
+_CALL_TIMEOUT_S = 120.0
+_PULL_TIMEOUT_S = 3600.0
+_REFERENCE = re.compile(r"(?:sha256:)?[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}")
+_DIGEST = re.compile(r"@(sha256:[0-9a-f]{64})$")
+_HERE = "or leave Docker out: --no-docker builds with what this machine has"
+_TROUBLES = (
+    ("permission denied", "this user may not talk to Docker's daemon", "join the group docker"),
+    (
+        "is the docker daemon running",
+        "no Docker daemon answers",
+        "start it: systemctl start docker",
+    ),
+    ("failed to connect to the docker api", "no Docker daemon answers", "systemctl start docker"),
+    ("error during connect", "no Docker daemon answers", "is DOCKER_HOST right?"),
+    ("unexpected eof", "Docker's daemon went away", "look at its log: journalctl -u docker"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """An image that the daemon has."""
+
+    reference: str
+    """As it was asked for."""
+    id: str
+    """``sha256:`` and 64 hex digits: of its content, on every machine the same."""
+    identity: str
+    """The digest, where it was asked for by digest; else the ID."""
+    env: Mapping[str, str]
+    """Variables that it sets."""
+
+
+class Docker:
+    """Asks the daemon that the environment names."""
+
+    def __init__(self, processes: Processes) -> None:
+        self.processes = processes
+
+    def version(self) -> str:
+        """Return the daemon's version, or raise what is wrong with it."""
+        return self.told("version", "--format", "{{.Server.Version}}").strip()
+
+    def rootless(self) -> bool:
+        """Tell whether the daemon is a user's own, whose root is that user."""
+        return "name=rootless" in self.told("info", "--format", "{{json .SecurityOptions}}")
+
+    def image(self, reference: str) -> Image:
+        """Return an image that is here; one that is not is an input error."""
+        expect_reference(reference)
+        outcome = self.call("image", "inspect", reference)
+        if not outcome.ok:
+            msg = f"there is no image {reference} on this machine"
+            raise InputError(
+                msg, hint="make it with `megtrim images build`, or get it with `docker pull`"
+            )
+        facts = _first(outcome.stdout)
+        digest = _DIGEST.search(reference)
+        listed = facts.get("Config") or {}
+        variables = dict(each.partition("=")[::2] for each in listed.get("Env") or ())
+        image_id = str(facts["Id"])
+        identity = digest[1] if digest else image_id
+        return Image(reference=reference, id=image_id, identity=identity, env=variables)
+
+    def has(self, reference: str) -> bool:
+        """Tell whether an image is here."""
+        expect_reference(reference)
+        return self.call("image", "inspect", reference).ok
+
+    def pull(self, reference: str) -> Image:
+        """Bring an image here from where its name says it is kept, and return it."""
+        expect_reference(reference)
+        outcome = self.call("pull", "--quiet", reference, timeout_s=_PULL_TIMEOUT_S)
+        if not outcome.ok:
+            msg = f"docker pull {reference}: {last_line(outcome.stderr)}"
+            raise InfrastructureFailure(msg, hint="is the name right, and who may read it?")
+        return self.image(reference)
+
+    def remove(self, *containers: str) -> None:
+        """End containers and remove them, those that are gone already left out."""
+        self.call("rm", "--force", "--volumes", *containers)
+
+    def told(self, *words: str) -> str:
+        """Return what docker prints; anything but success is a failure of the infrastructure."""
+        outcome = self.call(*words)
+        if not outcome.ok:
+            msg = f"docker {words[0]} ended with {outcome.rc}: {last_line(outcome.stderr)}"
+            raise InfrastructureFailure(msg)
+        return outcome.stdout
+
+    def call(self, *words: str, timeout_s: float = _CALL_TIMEOUT_S) -> Outcome:
+        """Run docker; raise where it is missing or its daemon cannot be asked."""
+        command = Command(argv=(self.program(), *words), timeout_s=timeout_s)
+        outcome = self.processes.run(command)
+        if outcome.timed_out:
+            msg = f"docker {words[0]} did not answer within {timeout_s:.0f} s"
+            raise InfrastructureFailure(msg, hint="look at its log: journalctl -u docker")
+        if not outcome.ok:
+            expect_daemon(outcome.stderr)
+        return outcome
+
+    def program(self) -> str:
+        """Return the path of the client."""
+        found = self.processes.which(PROGRAM)
+        if found is None:
+            msg = "docker is not on the path of this machine"
+            raise InputError(msg, hint=f"on Debian: apt-get install docker.io; {_HERE}")
+        return found
+
+
+def expect_reference(reference: str) -> None:
+    """Refuse what cannot be the name of an image, such as an option."""
+    if not _REFERENCE.fullmatch(reference):
+        msg = f"found {reference[:80]!r}, expected the name, digest or ID of an image"
+        raise InputError(msg)
+
+
+def expect_daemon(said: str) -> None:
+    """Raise where docker's words mean that its daemon was not to be had."""
+    lowered = said.lower()
+    for sign, text, remedy in _TROUBLES:
+        if sign in lowered and ("docker" in lowered or "daemon" in lowered):
+            msg = f"{text}: {last_line(said)}"
+            raise InfrastructureFailure(msg, hint=f"{remedy}; {_HERE}")
+
+
+def last_line(text: str) -> str:
+    """Return the last line that says something, without docker's advice on its help."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if not re.match(r"(See|Run) 'docker ", line)]
+    return telling[-1].removeprefix("docker: ")[:500] if telling else "it said nothing"
+
+
+def _first(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)[0]
+        _ = found["Id"]
+    except (ValueError, LookupError, TypeError):
+        msg = f"docker image inspect: the answer cannot be read: {text[:80]!r}"
+        raise InfrastructureFailure(msg) from None
+    return dict(found)

@@ -1,0 +1,62 @@
+"""Who a container belongs to: the megtrim that started it, so that a later one can tell it died.
+
+A process that is killed cleans up nothing. Its containers carry its name, and the next run of
+anybody on this machine ends those whose holder is no more.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from megtrim.images.docker import Docker
+
+LABEL = "megtrim.holder"
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+def me() -> str:
+    """Name this process: machine and boot, namespace, process and its start."""
+    return f"{_here()}/{os.getpid()}/{_started(os.getpid())}"
+
+
+def end_abandoned(docker: Docker) -> None:
+    """End the containers whose holder was a process of this machine that is no more."""
+    shown = ("--all", "--no-trunc", "--format", f'{{{{.ID}}}} {{{{.Label "{LABEL}"}}}}')
+    listed = docker.told("ps", "--filter", f"label={LABEL}", *shown)
+    pairs = (line.partition(" ")[::2] for line in listed.splitlines())
+    abandoned = [container for container, holder in pairs if _gone(holder)]
+    if abandoned:
+        docker.remove(*abandoned)
+
+
+def _gone(holder: str) -> bool:
+    here, _, rest = holder.rpartition("/")[0].rpartition("/")
+    started = holder.rpartition("/")[2]
+    # Of another machine's, or another namespace's, processes nothing is known here.
+    return here == _here() and rest.isdigit() and _started(int(rest)) != started
+
+
+def _here() -> str:
+    return f"{_read(_BOOT)}/{_link(Path('/proc/self/ns/pid'))}"
+
+
+def _started(pid: int) -> str:
+    """Return when a process started, in ticks since the boot; empty where there is none."""
+    # The name in the second field may hold anything, spaces and brackets too.
+    fields = _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    return fields[19] if len(fields) > 19 and fields[0] not in "ZX" else ""
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _link(path: Path) -> str:
+    try:
+        return str(path.readlink())
+    except OSError:
+        return ""

@@ -1,0 +1,61 @@
+"""An image of a recipe, kept as a file between jobs: loaded where it fits, else built and saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.images import pins
+from megtrim.images.build import ANDROID, NAMES, ImageOrder, Ndk, recipes
+from megtrim.images.docker import Docker, Image, last_line
+from megtrim.store import cannot_write
+
+ARCHIVE = "image.tar"
+_TIMEOUT_S = 1800.0
+
+
+def pinned_order(name: str, file: Path | None = None) -> ImageOrder:
+    """Return what a recipe is built from, as the pins of the kit say; ``file`` stands for them."""
+    if name not in NAMES:
+        msg = f"the recipe: found {name[:80]!r}, expected one of {', '.join(NAMES)}"
+        raise InputError(msg)
+    path = file or recipes() / pins.FILE
+    recorded = pins.read_pins(path)
+    needed = (pins.BASE, pins.NDK) if name == ANDROID else (pins.BASE,)
+    lacking = [each for each in needed if each not in recorded]
+    if lacking:
+        msg = f"{path.name} of the kit has no pin of: {', '.join(lacking)}"
+        raise InputError(msg, hint="record it with `megtrim images pin`, and commit it to the kit")
+    ndk = None
+    if name == ANDROID:
+        pin = recorded[pins.NDK]
+        ndk = Ndk(url=pin.source, sha256=pin.value.removeprefix("sha256:"))
+    return ImageOrder(name=name, base=recorded[pins.BASE].value, tag=f"megtrim/{name}", ndk=ndk)
+
+
+def loaded(docker: Docker, folder: Path, tag: str) -> Image | None:
+    """Return the image of the folder's archive; None where there is none, or it is damaged."""
+    archive = folder / ARCHIVE
+    if not archive.is_file():
+        return None
+    if not docker.call("load", "--quiet", "--input", str(archive), timeout_s=_TIMEOUT_S).ok:
+        return None
+    return docker.image(tag) if docker.has(tag) else None
+
+
+def saved(docker: Docker, folder: Path, tag: str, build: Callable[[], Image]) -> Image:
+    """Build the image, leave it in the folder's archive, and return it."""
+    image = build()
+    archive = folder / ARCHIVE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        archive.unlink(missing_ok=True)
+    except OSError as error:
+        raise cannot_write(archive, error) from None
+    done = docker.call("save", "--output", str(archive), tag, timeout_s=_TIMEOUT_S)
+    if not done.ok:
+        archive.unlink(missing_ok=True)
+        msg = f"{archive} cannot be written by docker: {last_line(done.stderr)}"
+        raise InfrastructureFailure(msg, hint="is there room for a copy of the image?")
+    return image

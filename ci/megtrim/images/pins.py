@@ -1,0 +1,123 @@
+"""Pins: digests and checksums that were read from their source, with where and when.
+
+``docker/pins.json`` holds them by name. None is ever written by hand, and no recipe has one as
+its default: what was not read anywhere has to be given.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.images import registry
+from megtrim.store import write_atomically
+from megtrim.wire import Request, split
+
+FILE = "pins.json"
+BASE = "base"
+NDK = "ndk"
+_VERSION = 1
+_LARGEST_NDK_BYTES = 4 * 1024**3
+_LONGEST_DOWNLOAD_S = 2 * 3600.0
+_VALUES = {
+    BASE: re.compile(r"[a-z0-9./:_-]{1,255}@sha256:[0-9a-f]{64}"),
+    NDK: re.compile(r"sha256:[0-9a-f]{64}"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pin:
+    """One thing that was read."""
+
+    value: str
+    """``NAME@sha256:HEX`` of a base image, ``sha256:HEX`` of an archive."""
+    source: str
+    """URL that it was read from."""
+    when: str
+    """Day, such as 2026-03-31."""
+    size_bytes: int | None = None
+
+
+def pin_base(text: str, today: date) -> Pin:
+    """Ask the registry what a name stands for now."""
+    reference = registry.parse_reference(text)
+    digest = registry.digest_of(reference)
+    value = f"{text.rpartition(':')[0]}@{digest}"
+    return Pin(value=value, source=reference.url, when=today.isoformat())
+
+
+def pin_ndk(url: str, today: date) -> Pin:
+    """Load an NDK's archive, and keep its size and its sha256."""
+    if split(url) is None:
+        msg = f"found {url[:80]!r}, expected the http(s) address of an archive"
+        raise InputError(msg)
+    digest = hashlib.sha256()
+    size_bytes = 0
+
+    def count(chunk: bytes) -> None:
+        nonlocal size_bytes
+        digest.update(chunk)
+        size_bytes += len(chunk)
+
+    request = Request(
+        method="GET",
+        url=url,
+        body=None,
+        largest_bytes=_LARGEST_NDK_BYTES,
+        longest_s=_LONGEST_DOWNLOAD_S,
+        may_leave=True,
+        sink=count,
+    )
+    answer = registry.exchange(url, request=request)
+    if answer.status != 200:
+        msg = f"{url}: the server answered {answer.status}"
+        raise (InfrastructureFailure if answer.status >= 500 else InputError)(msg)
+    announced = answer.headers.get("content-length", str(size_bytes))
+    if announced != str(size_bytes) or not size_bytes:
+        msg = f"{url}: {size_bytes:,} bytes came, {announced[:20]} were announced"
+        raise InfrastructureFailure(msg, hint="load it again")
+    value = f"sha256:{digest.hexdigest()}"
+    return Pin(value=value, source=url, when=today.isoformat(), size_bytes=size_bytes)
+
+
+def read_pins(path: Path) -> Mapping[str, Pin]:
+    """Return the pins of a file, none where there is none."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        msg = f"{path} cannot be read: {error}"
+        raise InputError(msg) from None
+    try:
+        document = json.loads(text)
+        entries = {_VERSION: document["pins"]}[document["version"]]
+        return {name: _pin(name, entry) for name, entry in entries.items()}
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        msg = f"{path}: found something else than what `megtrim images pin` writes"
+        raise InputError(msg, hint="have it written anew: it holds nothing of its own") from None
+
+
+def write_pins(path: Path, pins: Mapping[str, Pin]) -> None:
+    """Write a file of pins; equal pins give equal bytes."""
+    entries = {
+        name: {label: value for label, value in asdict(pin).items() if value is not None}
+        for name, pin in pins.items()
+    }
+    document = {"version": _VERSION, "pins": entries}
+    write_atomically(path, json.dumps(document, indent=1, sort_keys=True) + "\n")
+
+
+def _pin(name: str, entry: Mapping[str, Any]) -> Pin:
+    pin = Pin(**entry)
+    texts = (pin.value, pin.source, pin.when)
+    if not all(isinstance(each, str) for each in texts) or not _VALUES[name].fullmatch(pin.value):
+        raise ValueError(name)
+    return pin

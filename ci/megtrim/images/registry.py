@@ -1,0 +1,145 @@
+"""What a registry of images says: the digest behind a name, by the HTTP API that all of them have.
+
+The API is that of the OCI distribution specification, as Docker's registry began it: a manifest
+at ``/v2/NAME/manifests/TAG``, and a token from the place that the answer 401 names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.wire import Answer, Broken, Limits, Request, Wire
+
+DEFAULT_REGISTRY = "docker.io"
+_API_OF_DEFAULT = "registry-1.docker.io"
+_LARGEST_BYTES = 4 * 1024 * 1024
+_LONGEST_S = 60.0
+_MANIFESTS = (
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+)
+_NAME = re.compile(r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*")
+_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
+_CHALLENGE = re.compile(r'(realm|service|scope)="([^"]{1,1000})"')
+_NEAR = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3})(?::\d+)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A name in a registry, with a tag."""
+
+    registry: str
+    name: str
+    tag: str
+    given: str
+
+    @property
+    def url(self) -> str:
+        """Where the manifest is; a registry of this machine speaks plain HTTP, as docker has it."""
+        host = _API_OF_DEFAULT if self.registry == DEFAULT_REGISTRY else self.registry
+        scheme = "http" if _NEAR.fullmatch(self.registry) else "https"
+        return f"{scheme}://{host}/v2/{self.name}/manifests/{self.tag}"
+
+
+def parse_reference(text: str) -> Reference:
+    """Return the parts of ``[REGISTRY/]NAME:TAG``; a name of one part is one of Debian's kind."""
+    path, colon, tag = text.rpartition(":")
+    first, slash, rest = path.partition("/")
+    elsewhere = bool(slash) and ("." in first or ":" in first or first == "localhost")
+    registry, name = (first, rest) if elsewhere else (DEFAULT_REGISTRY, path)
+    if registry == DEFAULT_REGISTRY and "/" not in name:
+        name = f"library/{name}"
+    if not colon or not _NAME.fullmatch(name) or not _TAG.fullmatch(tag):
+        msg = f"found {text[:80]!r}, expected [REGISTRY/]NAME:TAG, such as debian:bookworm-slim"
+        raise InputError(msg)
+    return Reference(registry=registry, name=name, tag=tag, given=text)
+
+
+def digest_of(reference: Reference) -> str:
+    """Return ``sha256:HEX`` of the manifest that the name stands for now.
+
+    The digest is counted from the manifest's own bytes, and must be what the registry says.
+    """
+    answer = _ask(reference, "")
+    if answer.status == 401:
+        answer = _ask(reference, _token(reference, answer))
+    match answer.status:
+        case 200:
+            return _counted(reference, answer)
+        case 401 | 403 | 404 as status:
+            msg = f"{reference.url}: the registry answered {status}"
+            raise InputError(msg, hint="is it spelt right, and may everybody read it?")
+        case status:
+            msg = f"{reference.url}: the registry answered {status}"
+            raise InfrastructureFailure(msg, hint="try again later")
+
+
+def exchange(url: str, *, token: str = "", accept: str = "*/*", request: Request) -> Answer:
+    """Ask once; no whole answer is a failure of the infrastructure."""
+    headers = {"Accept": accept, "User-Agent": "megtrim"}
+    wire = Wire(url, token, headers=headers, clock=time.monotonic, limits=Limits())
+    try:
+        return wire.exchange(request)
+    except Broken as broken:
+        msg = f"{url}: {broken}"
+        raise InfrastructureFailure(
+            msg, hint="is the address right, and the network there?"
+        ) from None
+
+
+def _ask(reference: Reference, token: str) -> Answer:
+    return exchange(
+        reference.url, token=token, accept=", ".join(_MANIFESTS), request=_get(reference.url)
+    )
+
+
+def _token(reference: Reference, answer: Answer) -> str:
+    """Get the token that everybody may have, from where the registry says."""
+    asked = dict(_CHALLENGE.findall(answer.headers.get("www-authenticate", "")))
+    realm = asked.pop("realm", "")
+    secure = realm.startswith("https://") or reference.url.startswith("http://")
+    if not realm or not secure:
+        msg = f"{reference.url}: the registry wants a password of a kind that megtrim has not"
+        raise InputError(msg)
+    url = f"{realm}?{urlencode(sorted(asked.items()))}"
+    told = exchange(realm, request=_get(url))
+    try:
+        token = json.loads(told.body)["token"] if told.status == 200 else None
+    except (ValueError, LookupError, TypeError, RecursionError):
+        token = None
+    if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]{1,16384}", token):
+        msg = f"{realm}: answered {told.status}, and gave no token"
+        raise InfrastructureFailure(msg)
+    return token
+
+
+def _counted(reference: Reference, answer: Answer) -> str:
+    digest = f"sha256:{hashlib.sha256(answer.body).hexdigest()}"
+    said = answer.headers.get("docker-content-digest", digest)
+    try:
+        whole = isinstance(json.loads(answer.body), dict)
+    except (ValueError, RecursionError):
+        whole = False
+    if not whole or said != digest:
+        msg = f"{reference.url}: the manifest's digest is {digest}, the registry says {said[:80]}"
+        raise InfrastructureFailure(msg, hint="something in between may have answered instead")
+    return digest
+
+
+def _get(url: str) -> Request:
+    return Request(
+        method="GET",
+        url=url,
+        body=None,
+        largest_bytes=_LARGEST_BYTES,
+        longest_s=_LONGEST_S,
+        may_leave=False,
+    )

@@ -1,0 +1,106 @@
+"""Put an Android NDK into place while the image is made: from an archive, or the one given.
+
+    fetch_ndk.py GIVEN TARGET URL SHA256
+
+GIVEN holds an NDK, or nothing: then the archive at URL is loaded, held to its sha256 and
+unpacked. Ends with 2 and one line that begins with ``megtrim: `` where what was given is wrong.
+Runs where little more than Python is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import shutil
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+GIVEN_WRONGLY = 2
+NO_ARCHIVE = 3
+LAYOUT = ("source.properties", "build/cmake/android.toolchain.cmake")
+CHUNK_BYTES = 1024 * 1024
+SILENCE_S = 60
+
+
+class Refusal(Exception):
+    """What was found, and the status to end with."""
+
+    def __init__(self, text: str, status: int = GIVEN_WRONGLY) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def load(url: str, sha256: str, archive: Path) -> None:
+    """Load the archive, and hold it to its checksum before anything looks into it."""
+    digest = hashlib.sha256()
+    try:
+        with urllib.request.urlopen(url, timeout=SILENCE_S) as answer, archive.open("wb") as kept:
+            while chunk := answer.read(CHUNK_BYTES):
+                digest.update(chunk)
+                kept.write(chunk)
+    except urllib.error.HTTPError as error:
+        status = NO_ARCHIVE if error.code >= 500 else GIVEN_WRONGLY
+        msg = f"{url}: the server answered {error.code}"
+        raise Refusal(msg, status) from None
+    except (OSError, http.client.HTTPException) as error:
+        msg = f"{url}: {error}"
+        raise Refusal(msg, NO_ARCHIVE) from None
+    except ValueError as error:
+        msg = f"{url}: {error}"
+        raise Refusal(msg) from None
+    if digest.hexdigest() != sha256.lower():
+        size_bytes = archive.stat().st_size
+        found = f"found sha256 {digest.hexdigest()} of {size_bytes} bytes"
+        msg = f"{url}: {found}, expected {sha256}"
+        raise Refusal(msg)
+
+
+def unpack(archive: Path, folder: Path) -> Path:
+    """Unpack and return the NDK's own folder, which archives have around it."""
+    # unzip keeps links and modes, which Python's zipfile does not.
+    told = subprocess.run(
+        ("unzip", "-q", str(archive), "-d", str(folder)), capture_output=True, check=False
+    )
+    if told.returncode != 0:
+        msg = f"the archive cannot be unpacked: unzip ended with {told.returncode}"
+        raise Refusal(msg)
+    archive.unlink()
+    inside = sorted(folder.iterdir())
+    return inside[0] if len(inside) == 1 and inside[0].is_dir() else folder
+
+
+def expect_layout(ndk: Path, source: str) -> None:
+    """Refuse what is no NDK."""
+    for name in LAYOUT:
+        if not (ndk / name).is_file():
+            msg = f"{source} is no Android NDK: it has no {name}"
+            raise Refusal(msg)
+
+
+def main(given: Path, target: Path, url: str, sha256: str) -> None:
+    """Leave the NDK at ``target``."""
+    if url:
+        work = target.parent / "unpacked"
+        work.mkdir(parents=True)
+        archive = target.parent / "archive.zip"
+        load(url, sha256, archive)
+        found, source = unpack(archive, work), url
+    elif any(given.iterdir()):
+        found, source = given, "the folder"
+    else:
+        msg = "no NDK was given: name a folder, or an archive and its sha256"
+        raise Refusal(msg)
+    expect_layout(found, source)
+    # A folder of an earlier layer cannot be renamed: this copies where it must.
+    shutil.move(found, target)
+
+
+if __name__ == "__main__":
+    try:
+        main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4])
+    except Refusal as refusal:
+        sys.stdout.write(f"megtrim: {refusal}\n")
+        sys.exit(refusal.status)

@@ -1,0 +1,94 @@
+"""Both images, made by the command line over the Debian that the device host's tests use."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from megtrim.images.docker import Docker
+from megtrim.images.inside import Inside, Seen
+from megtrim.process import Command, Outcome, Processes
+from support.docker_engine import debian_image, engine
+from support.standin_ndk import make_standin_ndk
+
+__all__ = ["engine"]
+
+LINUX = "megtrim-images-test:linux-arm64"
+ANDROID = "megtrim-images-test:android-arm64"
+
+
+def megtrim(*words: str, env: dict[str, str] | None = None, timeout_s: float = 900) -> Outcome:
+    """Run megtrim as a user does."""
+    argv = (sys.executable, "-m", "megtrim", *words)
+    return Processes(os.environ).run(Command(argv=argv, env=env or {}, timeout_s=timeout_s))
+
+
+def built(*words: str) -> str:
+    """Build an image, and return the ID that is told."""
+    outcome = megtrim("images", "build", *words)
+    assert outcome.rc == 0, outcome.stderr[-3000:]
+    return outcome.stdout.split()[-1]
+
+
+@pytest.fixture(scope="session")
+def docker(engine: Processes) -> Docker:
+    """The client, with a daemon that answers."""
+    return Docker(engine)
+
+
+@pytest.fixture(scope="session")
+def base(engine: Processes, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A Debian without any tool of a build."""
+    return debian_image(engine, "bookworm", tmp_path_factory.mktemp("base"))
+
+
+@pytest.fixture(scope="session")
+def linux_image(base: str) -> str:
+    """The image for Linux on arm64."""
+    return _kept("linux-arm64", "--base", base, "--tag", LINUX)
+
+
+@pytest.fixture(scope="session")
+def standin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A stand-in for the NDK: its layout around Debian's clang."""
+    return make_standin_ndk(tmp_path_factory.mktemp("ndk") / "ndk")
+
+
+@pytest.fixture(scope="session")
+def android_image(linux_image: str, standin: Path) -> str:
+    """The image for Android; its base has the clang that the stand-in leads to."""
+    return _kept("android-arm64", "--base", LINUX, "--ndk", str(standin), "--tag", ANDROID)
+
+
+def _kept(*words: str) -> str:
+    built(*words)
+    return words[-1]
+
+
+@pytest.fixture
+def inside(docker: Docker, linux_image: str, tmp_path: Path) -> Iterator[Inside]:
+    """Runs programs in the image; ``tmp_path / "out"`` is all that they may write to."""
+    yield opened(docker, linux_image, tmp_path)
+
+
+def opened(docker: Docker, image: str, folder: Path) -> Inside:
+    """Return what runs programs in an image, with a folder to write to and one to read."""
+    (folder / "given").mkdir(exist_ok=True)
+    seen = Seen(writable=(folder / "out",), readable=(folder / "given",))
+    return Inside(docker, docker.image(image), seen)
+
+
+@pytest.fixture
+def ours(docker: Docker) -> Callable[[int], list[str]]:
+    """List the containers that a megtrim of that process number has not removed."""
+
+    def containers(pid: int) -> list[str]:
+        label = ("--filter", "label=megtrim.holder", "--format", "{{.Names}}")
+        names = docker.told("ps", "--all", *label).split()
+        return [name for name in names if name.startswith(f"megtrim-{pid}-")]
+
+    return containers

@@ -1,0 +1,231 @@
+"""Programs in a real container: what they see, what they may, and that none is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from images.conftest import opened
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.images import holder
+from megtrim.images.docker import Docker
+from megtrim.images.inside import Inside
+from megtrim.process import Command, Outcome, Processes
+
+ROOT = Path(__file__).parents[2]
+STUBBORN = "trap '' INT TERM; echo up; while :; do sleep 0.1; done"
+
+
+def shell(
+    inside: Inside, script: str, *, env: dict[str, str] | None = None, cwd: Path | None = None
+) -> Outcome:
+    return inside.run(Command(argv=("sh", "-c", script), env=env or {}, cwd=cwd, timeout_s=60))
+
+
+def test_nothing_of_this_machine_enters(inside: Inside, tmp_path: Path) -> None:
+    """No network, no rights, none of the caller's variables; the folders have their own paths."""
+    script = "ls /sys/class/net; grep CapEff /proc/self/status; env | sort; pwd"
+    outcome = shell(inside, script, env={"GIVEN": "a b", "PATH": "/usr/bin"}, cwd=tmp_path / "out")
+
+    lines = outcome.stdout.splitlines()
+    assert lines[0] == "lo"
+    assert lines[1].split() == ["CapEff:", "0000000000000000"]
+    names = {line.partition("=")[0] for line in lines[2:-1]}
+    assert names - {"PWD", "OLDPWD", "SHLVL", "_"} == {"GIVEN", "HOME", "HOSTNAME", "PATH"}
+    assert {"GIVEN=a b", "HOME=/tmp", "PATH=/usr/bin"} <= set(lines)
+    assert lines[-1] == str(tmp_path / "out")
+
+
+def test_files_are_the_callers(
+    docker: Docker, linux_image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever runs megtrim, root or not, owns what is written; what is only read stays as it is."""
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "source").write_text("as it was", encoding="utf-8")
+    script = "echo new > made; echo other > ../given/source; echo $?; id -u"
+    shell(opened(docker, linux_image, tmp_path), script, cwd=tmp_path / "out")
+    assert (tmp_path / "out" / "made").stat().st_uid == os.getuid()
+
+    monkeypatch.setattr(os, "getuid", lambda: 4321)
+    monkeypatch.setattr(os, "getgid", lambda: 4322)
+    (tmp_path / "out").chmod(0o777)
+    inside = opened(docker, linux_image, tmp_path)
+    outcome = shell(inside, "echo new > by-other; id -u; id -g; cat ../given/source")
+    refused = shell(inside, script.replace("made", "more"), cwd=tmp_path / "out")
+    written = shell(inside, "echo new > by-other; id -u; id -g", cwd=tmp_path / "out")
+
+    assert outcome.rc != 0
+    assert refused.stdout.split() == ["2", "4321"]
+    assert written.stdout.split() == ["4321", "4322"]
+    status = (tmp_path / "out" / "by-other").stat()
+    assert (status.st_uid, status.st_gid) == (4321, 4322)
+    assert (tmp_path / "given" / "source").read_text(encoding="utf-8") == "as it was"
+
+
+def test_streams_are_those_of_the_program(inside: Inside, tmp_path: Path) -> None:
+    """Bytes in, bytes out, lines as they come, errors apart."""
+    given, taken = tmp_path / "in", tmp_path / "taken"
+    given.write_bytes(bytes(range(256)) * 1000)
+    lines: list[str] = []
+    command = Command(
+        argv=("sh", "-c", "cat; echo one >&2; echo two >&2; exit 3"),
+        stdin=given,
+        stdout_to=taken,
+        on_line=lines.append,
+        log=tmp_path / "log",
+        timeout_s=60,
+    )
+    outcome = inside.run(command)
+
+    assert outcome.rc == 3
+    assert outcome.argv == command.argv
+    assert taken.read_bytes() == given.read_bytes()
+    assert lines == ["one", "two"]
+    assert (tmp_path / "log").read_text(encoding="utf-8") == outcome.stderr == "one\ntwo\n"
+
+
+@pytest.mark.parametrize("rc", [1, 125, 126, 127])
+def test_a_programs_own_exit_status_stays(inside: Inside, rc: int) -> None:
+    """Docker has meanings of its own for some; a program may end with any."""
+    assert shell(inside, f"exit {rc}").rc == rc
+
+
+def test_a_signal_is_told_as_a_shell_does(inside: Inside) -> None:
+    """A trap is recognised by it."""
+    assert shell(inside, "kill -TRAP $$").rc == 128 + signal.SIGTRAP
+
+
+def test_what_cannot_run(inside: Inside, tmp_path: Path) -> None:
+    """A program that is not there is an input error; a folder, and docker itself, are not."""
+    with pytest.raises(InputError, match=r"^image \S+ has no program 'no-such-tool'\n.*images"):
+        inside.run(Command(argv=("no-such-tool",), timeout_s=60))
+    with pytest.raises(InfrastructureFailure, match=r"/etc cannot be started in image"):
+        inside.run(Command(argv=("/etc",), timeout_s=60))
+    with pytest.raises(InfrastructureFailure, match=r"there is no folder /usr in image"):
+        shell(inside, "true", cwd=Path("/usr"))
+    inside._docker.processes.env["DOCKER_HOST"] = f"unix://{tmp_path}/none"
+    try:
+        with pytest.raises(InfrastructureFailure, match=r"no Docker daemon answers"):
+            shell(inside, "true")
+    finally:
+        del inside._docker.processes.env["DOCKER_HOST"]
+
+
+def test_looking_into_the_image(inside: Inside, tmp_path: Path) -> None:
+    """Programs and small files are those of the image, not of this machine."""
+    assert inside.which("clang++-14") == "/usr/bin/clang++-14"
+    assert inside.which("/usr/bin/clang++-14") == "/usr/bin/clang++-14"
+    assert inside.which("/etc/debian_version") is None
+    assert inside.which("megtrim") is None
+    assert inside.build_tool("ninja") == "/usr/bin/ninja"
+    with pytest.raises(InputError, match=r"^image \S+ has no zig"):
+        inside.build_tool("zig")
+
+    assert (inside.read(Path("/etc/debian_version")) or b"").startswith(b"12.")
+    assert (inside.read(Path("/usr/bin/true")) or b"").startswith(b"\x7fELF\x02\x01\x01\x00")
+    assert inside.read(Path("/no/such/file")) is None
+    assert inside.read(Path("/etc")) is None
+    with pytest.raises(InputError, match=r"found more than 1,048,576 bytes"):
+        inside.read(Path("/usr/bin/qemu-aarch64-static"))
+
+
+def test_a_folder_can_be_brought_out(inside: Inside, tmp_path: Path) -> None:
+    """For boards that need the libraries of the image."""
+    inside.bring_out(Path("/usr/aarch64-linux-gnu"), tmp_path / "sysroot")
+
+    assert (tmp_path / "sysroot" / "lib" / "ld-linux-aarch64.so.1").is_file()
+    with pytest.raises(InfrastructureFailure, match=r"/no/such of image \S+ cannot be copied"):
+        inside.bring_out(Path("/no/such"), tmp_path / "other")
+
+
+def test_nothing_is_left_of_a_run_that_is_ended(
+    inside: Inside, ours: Callable[[int], list[str]]
+) -> None:
+    """Too long, or aborted: a program that obeys no signal goes with its container."""
+    late = inside.run(Command(argv=("sh", "-c", STUBBORN), timeout_s=1.5))
+    abort = threading.Event()
+    command = Command(
+        argv=("sh", "-c", STUBBORN), timeout_s=60, abort=abort, on_line=lambda _: abort.set()
+    )
+    aborted = inside.run(command)
+
+    assert (late.timed_out, aborted.aborted) == (True, True)
+    assert ours(os.getpid()) == []
+
+
+HOLDER = """
+import os, sys
+from pathlib import Path
+from images.conftest import opened
+from megtrim.images.docker import Docker
+from megtrim.process import Command, Processes
+inside = opened(Docker(Processes(os.environ)), sys.argv[1], Path(sys.argv[2]))
+command = Command(argv=("sh", "-c", sys.argv[3]), timeout_s=600, on_line=lambda _: print("up"))
+print(inside.run(command), flush=True)
+"""
+
+
+@pytest.mark.parametrize("script", ["echo up; exec sleep 600", STUBBORN], ids=["obeys", "stubborn"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
+def test_nothing_is_left_of_a_megtrim_that_is_ended(
+    docker: Docker,
+    linux_image: str,
+    tmp_path: Path,
+    ours: Callable[[int], list[str]],
+    script: str,
+    number: signal.Signals,
+) -> None:
+    """Killed, it can end nothing itself: the client does it, or whoever comes next."""
+    argv = (sys.executable, "-u", "-c", HOLDER, linux_image, str(tmp_path), script)
+    log = tmp_path / "log"
+    env = {"PYTHONPATH": f"{ROOT / 'ci'}:{ROOT / 'tests'}"}
+    with Processes(os.environ).background(Command(argv=argv, timeout_s=0, log=log, env=env)) as run:
+        _until(lambda: log.exists() and "up" in log.read_text(encoding="utf-8"))
+        assert len(ours(run.pid)) == 1
+        os.kill(run.pid, number)
+        _until(lambda: not run.alive())
+        if number == signal.SIGKILL and script == STUBBORN:
+            holder.end_abandoned(docker)
+        _until(lambda: ours(run.pid) == [])
+
+
+def test_what_others_hold_is_left_alone(docker: Docker, inside: Inside) -> None:
+    """A container of a megtrim that lives, or of another machine, is not ours to end."""
+    name = "megtrim-test-of-another-machine"
+    label = f"{holder.LABEL}=another-boot/pid:[1]/1/1"
+    docker.told("create", "--name", name, "--label", label, inside.image.id, "true")
+    try:
+        done = threading.Event()
+
+        def while_running(_line: str) -> None:
+            holder.end_abandoned(docker)
+            done.set()
+
+        command = Command(
+            argv=("sh", "-c", "echo up; sleep 2; exit 7"), timeout_s=60, on_line=while_running
+        )
+        assert inside.run(command).rc == 7
+        assert done.is_set()
+        assert name in docker.told("ps", "--all", "--format", "{{.Names}}").split()
+    finally:
+        docker.remove(name)
+
+
+def test_nothing_runs_beside_megtrim(inside: Inside) -> None:
+    """There is nobody who would wait for it."""
+    with pytest.raises(InputError, match=r"^adb would run beside megtrim"):
+        inside.background(Command(argv=("adb",), timeout_s=0))
+
+
+def _until(condition: Callable[[], bool], within_s: float = 60) -> None:
+    end = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)

@@ -1,0 +1,70 @@
+"""A compiler cache beyond the machine, from inside an image that has no network else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from megtrim.engines import remote_cache
+from megtrim.engines.compiler_cache import VARIABLE, CompilerCache
+from megtrim.images.inside import Inside
+from megtrim.process import Command, Processes
+from support.storages import free_port, redis_server
+
+CLANG = ("/usr/bin/clang++-14",)
+
+
+def variables(inside: Inside, url: str, folder: Path, warnings: list[str]) -> dict[str, str]:
+    """Return what a build in the image is told of a storage."""
+    storages = remote_cache.parse(url, source=VARIABLE)
+    cache = CompilerCache(storages, writes=True, passed={}, warn=warnings.append)
+    return dict(cache.variables(inside, CLANG, folder))
+
+
+def compiled(inside: Inside, told: dict[str, str], folder: Path) -> Counter[str]:
+    """Compile a file with a local cache that is empty; return what ccache did."""
+    folder.mkdir()
+    (folder / "a.cpp").write_text("int a() { return 1; }\n", encoding="utf-8")
+    env = {
+        **told,
+        "CCACHE_DIR": str(folder / "local"),
+        "CCACHE_STATSLOG": str(folder / "counted"),
+        "CCACHE_BASEDIR": str(folder),
+        "CCACHE_NOHASHDIR": "1",
+    }
+    argv = ("/usr/bin/ccache", *CLANG, "-c", "a.cpp", "-o", "a.o")
+    outcome = inside.run(Command(argv=argv, cwd=folder, env=env, timeout_s=120))
+    assert outcome.ok, outcome.stderr
+    assert (folder / "a.o").stat().st_size > 0
+    return Counter((folder / "counted").read_text(encoding="utf-8").split("\n"))
+
+
+def test_a_storage_is_asked_and_used(inside: Inside, processes: Processes, tmp_path: Path) -> None:
+    """The containers that are told of it reach it; those that are not have no network."""
+    warnings: list[str] = []
+    out = tmp_path / "out"
+
+    with redis_server(processes, tmp_path) as redis:
+        told = variables(inside, redis.url(), out / "asked", warnings)
+        first = compiled(inside, told, out / "first")
+        second = compiled(inside, told, out / "second")
+        alone = compiled(inside, {}, out / "third")
+
+    assert warnings == []
+    assert (first["cache_miss"], first["remote_storage_write"]) == (1, 2)
+    assert (second["cache_miss"], second["remote_storage_hit"]) == (0, 1)
+    assert alone["cache_miss"] == 1
+    assert alone["remote_storage_miss"] == 0
+
+
+def test_a_dead_storage_is_left_out(inside: Inside, tmp_path: Path) -> None:
+    """And the containers of the build then have no network either."""
+    warnings: list[str] = []
+    url = f"redis://127.0.0.1:{free_port()}"
+
+    told = variables(inside, url, tmp_path / "out", warnings)
+
+    assert told == {VARIABLE: ""}
+    assert warnings == [f"the remote compiler cache {url} does not answer: built without it"]
+    listed = inside.run(Command(argv=("ls", "/sys/class/net"), env=told, timeout_s=60))
+    assert listed.stdout.split() == ["lo"]

@@ -1,0 +1,151 @@
+"""The sample engine, trimmed inside both images, and with the same compiler outside."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from megtrim.images.docker import Docker
+from megtrim.process import Command, Processes
+from support.megtrim_cli import Project
+
+MODEL = "tiny-quant"
+PATIENCE_S = 1800
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Return the sha256 of every file below a folder."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def project_in(folder: Path, kind: str, image: str) -> Project:
+    """Return the sample for one model, built in an image with a compiler cache of its own."""
+    project = Project.of_sample(folder, models=(MODEL,))
+    config = project.read()
+    config["toolchain"] = {"kind": kind, "image": image}
+    project.write(config)
+    project.env["CCACHE_DIR"] = str(folder / "ccache")
+    return project
+
+
+@pytest.fixture(scope="module")
+def trimmed(linux_image: str, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project whose trim inside the image went well."""
+    project = project_in(tmp_path_factory.mktemp("team"), "clang-linux-arm64", linux_image)
+    before = digests(project.folder / "engine")
+    outcome = project.run("trim", "--accept", timeout_s=PATIENCE_S)
+    assert outcome.rc == 0, outcome.stdout + outcome.stderr[-3000:]
+    assert digests(project.folder / "engine") == before
+    return project
+
+
+def manifest(project: Project, stage: str) -> dict[str, Any]:
+    """Return the newest manifest of a stage."""
+    found = sorted((project.out / stage).glob("*/manifest.json"), key=lambda p: p.stat().st_mtime)
+    data: dict[str, Any] = json.loads(found[-1].read_text(encoding="utf-8"))
+    return data
+
+
+def test_a_trim_inside(docker: Docker, trimmed: Project, linux_image: str) -> None:
+    """Green, by the image's own tools; the image is named wherever the toolchain is."""
+    image = docker.image(linux_image).id
+    verdict = trimmed.verdict()
+
+    assert verdict["verdict"] == "pass"
+    assert manifest(trimmed, "reduce")["result"]["toolchain"]["image"] == image
+    assert manifest(trimmed, "reduce")["inputs"]["toolchain image"] == image
+    assert verdict["toolchain"]["image"] == image
+    owners = {path.stat().st_uid for path in trimmed.out.rglob("*")}
+    assert owners == {os.getuid()}
+
+
+def test_the_same_binary_as_outside(trimmed: Project) -> None:
+    """The same compiler on this machine makes the same file, under another key."""
+    inside = manifest(trimmed, "reduce")
+    trimmed.env["CCACHE_DISABLE"] = "1"
+    outcome = trimmed.run("reduce", "--committed", "--no-docker", timeout_s=PATIENCE_S)
+    assert outcome.rc == 0, outcome.stderr[-3000:]
+    outside = manifest(trimmed, "reduce")
+
+    assert outside["key"] != inside["key"]
+    assert "image" not in outside["result"]["toolchain"]
+    name = "bin/load_and_run"
+    assert outside["files"][name] == inside["files"][name]
+
+
+def test_a_trim_with_an_ndk(
+    docker: Docker, trimmed: Project, android_image: str, tmp_path: Path
+) -> None:
+    """The stand-in's compiler lies in the image alone; its programs run there under qemu."""
+    project = project_in(tmp_path / "team", "ndk", android_image)
+    keep_set = project.folder / "megtrim" / "keepset.json"
+    keep_set.parent.mkdir()
+    keep_set.write_bytes((trimmed.folder / "megtrim" / "keepset.json").read_bytes())
+    outcome = project.run("trim", "--committed", timeout_s=PATIENCE_S)
+    assert outcome.rc == 0, outcome.stdout + outcome.stderr[-3000:]
+
+    told = manifest(project, "reduce")["result"]["toolchain"]
+    assert told["image"] == docker.image(android_image).id
+    assert "stand-in" in told["version"]
+    assert project.verdict()["verdict"] == "pass"
+
+
+def test_an_image_that_cannot(base: str, tmp_path: Path) -> None:
+    """No tool, no image, no daemon: one message, and the status that fits."""
+    project = Project.of_sample(tmp_path / "team", models=(MODEL,))
+    no_daemon = {"DOCKER_HOST": f"unix://{tmp_path}/none"}
+    for kind, image, env, rc, said in (
+        (
+            "clang-linux-arm64",
+            base,
+            {},
+            2,
+            f"clang and lld of one version were not found on image {base}",
+        ),
+        ("ndk", base, {}, 2, f"ANDROID_NDK_ROOT is not set on image {base}"),
+        ("zig", base, {}, 2, f"is not in image {base}"),
+        ("host", "no-such/image:here", {}, 2, "megtrim images build"),
+        ("host", base, {}, 2, f"image {base} has no C++ compiler"),
+        ("host", base, no_daemon, 3, "no Docker daemon answers"),
+    ):
+        config = project.read()
+        config["toolchain"] = {"kind": kind, "image": image}
+        project.write(config)
+        project.env = env
+        outcome = project.run("trim")
+        assert (outcome.rc, said in outcome.stderr) == (rc, True), outcome.stderr
+        assert "Traceback" not in outcome.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
+def test_a_trim_that_is_ended_leaves_no_container(
+    linux_image: str, ours: Callable[[int], list[str]], tmp_path: Path, number: signal.Signals
+) -> None:
+    """In the middle of a build; what is finished is kept, and the next run takes it up."""
+    project = project_in(tmp_path / "team", "clang-linux-arm64", linux_image)
+    log = tmp_path / "log"
+    command = Command(argv=project.argv("build"), env=project.env, timeout_s=0, log=log)
+    with Processes(os.environ).background(command) as run:
+        _until(lambda: any((project.out / "work").rglob("*.cpp.o")))
+        os.kill(run.pid, number)
+        _until(lambda: not run.alive())
+        _until(lambda: ours(run.pid) == [])
+
+
+def _until(condition: Callable[[], bool], within_s: float = 120) -> None:
+    end = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)

@@ -1,0 +1,48 @@
+"""Who holds a container, and when the holder is no more."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from megtrim.images import holder
+from megtrim.images.docker import Docker
+from megtrim.process import Command, Processes
+from unit.images.stub import Stub
+
+
+def dead() -> int:
+    """Return the number of a process that has ended."""
+    processes = Processes(os.environ)
+    told = processes.run(Command(argv=("sh", "-c", "echo $$"), timeout_s=60)).stdout
+    return int(told)
+
+
+def test_only_the_abandoned_are_ended(tmp_path: Path) -> None:
+    """A process that is gone, or whose number another has now; nobody of another machine's."""
+    mine = holder.me()
+    here, pid, started = mine.rsplit("/", 2)
+    holders = {
+        "alive": mine,
+        "gone": f"{here}/{dead()}/123",
+        "reused": f"{here}/{pid}/{int(started) - 1}",
+        "elsewhere": f"other-boot/pid:[1]/{dead()}/123",
+        "strange": "hello",
+        "empty": "",
+    }
+    stub = Stub.make(tmp_path)
+    listed = "".join(f"{name} {value}\n" for name, value in holders.items())
+    stub.answer((["ps"], 0, listed, ""))
+    holder.end_abandoned(Docker(stub.processes))
+
+    assert (pid, started.isdigit()) == (str(os.getpid()), True)
+    assert stub.calls("rm") == [["rm", "--force", "--volumes", "gone", "reused"]]
+    assert "label=megtrim.holder" in stub.calls("ps")[0]
+
+
+def test_nothing_to_end(tmp_path: Path) -> None:
+    """Docker is not bothered."""
+    stub = Stub.make(tmp_path)
+    stub.answer((["ps"], 0, f"alive {holder.me()}\n", ""))
+    holder.end_abandoned(Docker(stub.processes))
+    assert stub.calls("rm") == []

@@ -1,0 +1,213 @@
+"""Pins: read from a registry on a real socket, from a server of archives, and written down."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import date
+from pathlib import Path
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from megtrim.errors import InfrastructureFailure, InputError, MegtrimError
+from megtrim.images import pins, registry
+from megtrim.images.pins import Pin
+from megtrim.images.registry import parse_reference
+
+DAY = date(2026, 3, 31)
+MANIFEST = json.dumps({"schemaVersion": 2, "manifests": []}).encode()
+DIGEST = f"sha256:{hashlib.sha256(MANIFEST).hexdigest()}"
+PATH = "/v2/library/debian/manifests/bookworm-slim"
+
+
+def name(server: HTTPServer, path: str = "library/debian:bookworm-slim") -> str:
+    return f"localhost:{server.port}/{path}"
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("debian:bookworm", "https://registry-1.docker.io/v2/library/debian/manifests/bookworm"),
+        ("team/a-b:1", "https://registry-1.docker.io/v2/team/a-b/manifests/1"),
+        ("docker.io/debian:12", "https://registry-1.docker.io/v2/library/debian/manifests/12"),
+        ("host.example/a/b:1.0", "https://host.example/v2/a/b/manifests/1.0"),
+        ("host.example:5000/a:x", "https://host.example:5000/v2/a/manifests/x"),
+        ("localhost:5000/a:x", "http://localhost:5000/v2/a/manifests/x"),
+        ("127.0.0.1:5000/a:x", "http://127.0.0.1:5000/v2/a/manifests/x"),
+        ("127.0.0.1.example/a:x", "https://127.0.0.1.example/v2/a/manifests/x"),
+    ],
+)
+def test_where_a_name_is_kept(text: str, url: str) -> None:
+    """As docker reads it: only a registry of this machine speaks without TLS."""
+    assert parse_reference(text).url == url
+
+
+@pytest.mark.parametrize(
+    "text", ["", "debian", "debian:", ":x", "a b:c", "A:b", "a//b:c", "a:b/../c", "host.example/:x"]
+)
+def test_what_is_no_name(text: str) -> None:
+    """One message, and nobody is asked."""
+    with pytest.raises(InputError, match=r"expected \[REGISTRY/\]NAME:TAG"):
+        parse_reference(text)
+
+
+def test_a_base_is_pinned_by_what_its_registry_says(httpserver: HTTPServer) -> None:
+    """The digest is counted from the manifest's own bytes; every form of manifest is taken."""
+    seen: list[Request] = []
+
+    def answer(request: Request) -> Response:
+        seen.append(request)
+        return Response(MANIFEST, headers={"Docker-Content-Digest": DIGEST})
+
+    httpserver.expect_request(PATH).respond_with_handler(answer)
+    pin = pins.pin_base(name(httpserver), DAY)
+
+    assert pin == Pin(
+        value=f"localhost:{httpserver.port}/library/debian@{DIGEST}",
+        source=httpserver.url_for(PATH),
+        when="2026-03-31",
+    )
+    accepted = seen[0].headers["Accept"].split(", ")
+    assert "application/vnd.oci.image.index.v1+json" in accepted
+    assert "application/vnd.docker.distribution.manifest.list.v2+json" in accepted
+    assert "Authorization" not in seen[0].headers
+
+
+def test_a_token_that_everybody_may_have(httpserver: HTTPServer) -> None:
+    """The registry says where it is, and for what; it goes to the registry alone."""
+    asked: list[Request] = []
+    realm = httpserver.url_for("/token")
+    challenge = f'Bearer realm="{realm}",service="registry",scope="repository:library/debian:pull"'
+
+    def manifest(request: Request) -> Response:
+        if request.headers.get("Authorization") == "Bearer t0ken":
+            return Response(MANIFEST)
+        return Response("{}", 401, headers={"WWW-Authenticate": challenge})
+
+    def token(request: Request) -> Response:
+        asked.append(request)
+        return Response(json.dumps({"token": "t0ken"}))
+
+    httpserver.expect_request(PATH).respond_with_handler(manifest)
+    httpserver.expect_request("/token").respond_with_handler(token)
+
+    assert pins.pin_base(name(httpserver), DAY).value.endswith(f"@{DIGEST}")
+    assert dict(asked[0].args) == {
+        "service": "registry",
+        "scope": "repository:library/debian:pull",
+    }
+    assert "Authorization" not in asked[0].headers
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "said"),
+    [
+        (Response("", 404), InputError, "the registry answered 404"),
+        (Response("", 403), InputError, "the registry answered 403"),
+        (Response("", 500), InfrastructureFailure, "the registry answered 500"),
+        (Response("", 401), InputError, "wants a password"),
+        (Response("<html>"), InfrastructureFailure, "the manifest's digest is"),
+        (
+            Response(MANIFEST, headers={"Docker-Content-Digest": "sha256:0"}),
+            InfrastructureFailure,
+            "the registry says sha256:0",
+        ),
+        (Response(b"0" * 5_000_000), InfrastructureFailure, "larger than 4194304 bytes"),
+        (Response("", 302, headers={"Location": "http://x.example/"}), MegtrimError, "x.example"),
+    ],
+)
+def test_answers_that_are_no_digest(
+    httpserver: HTTPServer, answer: Response, kind: type[MegtrimError], said: str
+) -> None:
+    """A page of a proxy, a wrong name, an outage: nothing is recorded."""
+    httpserver.expect_request(PATH).respond_with_response(answer)
+    with pytest.raises(kind, match=said):
+        pins.pin_base(name(httpserver), DAY)
+
+
+@pytest.mark.parametrize("body", ["", "{}", '{"token": 1}', '{"token": "a\\nb"}', "[]"])
+def test_a_token_that_is_none(httpserver: HTTPServer, body: str) -> None:
+    """It never comes into a header."""
+    challenge = f'Bearer realm="{httpserver.url_for("/token")}"'
+    refusal = Response("", 401, headers={"WWW-Authenticate": challenge})
+    httpserver.expect_request(PATH).respond_with_response(refusal)
+    httpserver.expect_request("/token").respond_with_data(body)
+    with pytest.raises(InfrastructureFailure, match="gave no token"):
+        registry.digest_of(parse_reference(name(httpserver)))
+
+
+def test_an_archive_is_counted(httpserver: HTTPServer) -> None:
+    """All of it is loaded, none of it kept."""
+    data = bytes(range(256)) * 9000
+    httpserver.expect_request("/ndk.zip").respond_with_data(data)
+    url = httpserver.url_for("/ndk.zip")
+
+    assert pins.pin_ndk(url, DAY) == Pin(
+        value=f"sha256:{hashlib.sha256(data).hexdigest()}",
+        source=url,
+        when="2026-03-31",
+        size_bytes=len(data),
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "data", "kind", "said"),
+    [
+        (404, b"gone", InputError, "the server answered 404"),
+        (503, b"", InfrastructureFailure, "the server answered 503"),
+        (200, b"", InfrastructureFailure, "0 bytes came"),
+    ],
+)
+def test_an_archive_that_did_not_come(
+    httpserver: HTTPServer, status: int, data: bytes, kind: type[MegtrimError], said: str
+) -> None:
+    """Never a checksum of an error page."""
+    httpserver.expect_request("/ndk.zip").respond_with_data(data, status=status)
+    with pytest.raises(kind, match=said):
+        pins.pin_ndk(httpserver.url_for("/ndk.zip"), DAY)
+
+
+@pytest.mark.parametrize("url", ["", "ndk.zip", "file:///etc/passwd", "https://u:p@h/x"])
+def test_what_is_no_address(url: str) -> None:
+    """Nothing is loaded from this machine's own files."""
+    with pytest.raises(InputError, match=r"expected the http\(s\) address"):
+        pins.pin_ndk(url, DAY)
+
+
+def test_pins_are_written_and_read(tmp_path: Path) -> None:
+    """Equal pins, equal bytes; no file, no pins."""
+    path = tmp_path / "pins.json"
+    base = Pin(value=f"debian@{DIGEST}", source="https://r/", when="2026-03-31")
+    ndk = Pin(value=DIGEST, source="https://h/ndk.zip", when="2026-03-31", size_bytes=12)
+    assert pins.read_pins(path) == {}
+    pins.write_pins(path, {"ndk": ndk, "base": base})
+    before = path.read_bytes()
+    pins.write_pins(path, {"base": base, "ndk": ndk})
+
+    assert path.read_bytes() == before
+    assert pins.read_pins(path) == {"base": base, "ndk": ndk}
+    assert json.loads(before)["pins"]["base"] == {
+        "value": f"debian@{DIGEST}",
+        "source": "https://r/",
+        "when": "2026-03-31",
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", "{}", "null", '{"version": 2, "pins": {}}', '{"version": 1, "pins": 7}'),
+        '{"version": 1, "pins": {"base": {}}}',
+        '{"version": 1, "pins": {"base": {"value": "debian:12", "source": "", "when": ""}}}',
+        '{"version": 1, "pins": {"ndk": {"value": "sha256:0", "source": "", "when": ""}}}',
+        '{"version": 1, "pins": {"other": {"value": "x", "source": "", "when": ""}}}',
+    ],
+)
+def test_files_that_hold_no_pins(tmp_path: Path, text: str) -> None:
+    """A digest that was never read is not one."""
+    path = tmp_path / "pins.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match="found something else than what `megtrim images pin`"):
+        pins.read_pins(path)
