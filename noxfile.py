@@ -23,6 +23,7 @@ nox.options.reuse_existing_virtualenvs = True
 VERBS = (
     *("trim", "init", "doctor", "plan", "build", "profile", "header", "reduce", "verify"),
     *("size", "verdict", "report", "explain", "model", "devices", "virtual-phone"),
+    *("images", "dump"),
 )
 SAMPLE = "examples/sample-engine/megtrim.yaml"
 DEMO_PACKAGES = ("qemu-user-static",)
@@ -36,11 +37,13 @@ TEST_PACKAGES = (
     *FAULT_PACKAGES,
     *("git", "g++", "clang-14", "lld-14", "llvm-14", "ccache", "openssh-server"),
     *("chromium", "chromium-driver", "docker.io", "mmdebstrap", "systemd", "udev"),
+    "redis-server",
 )
 TEST_PROGRAMS = (
     *FAULT_PROGRAMS,
     *("git", "g++", "clang++-14", "ld.lld-14", "llvm-strip-14", "ccache", "ssh", "sshd"),
     *("chromium", "chromedriver", "docker", "dockerd", "mmdebstrap", "systemd-analyze", "udevadm"),
+    "redis-server",
 )
 ADMIN_FOLDERS = ("/usr/sbin", "/sbin")
 """Where Debian has programs that are on the path of root alone, and that others may run, too."""

@@ -38,7 +38,8 @@ _MEGTRIM = (sys.executable, "-m", "megtrim")
 
 def before() -> dict[str, bytes]:
     """Return the repository before megtrim: the engine, and the model with an input."""
-    engine = [SAMPLE / "CMakeLists.txt", *sorted((SAMPLE / "src").rglob("*"))]
+    folders = (SAMPLE / "cmake", SAMPLE / "src")
+    engine = [SAMPLE / "CMakeLists.txt", *(f for each in folders for f in sorted(each.rglob("*")))]
     files = {
         f"engine/{file.relative_to(SAMPLE)}": file.read_bytes() for file in engine if file.is_file()
     }
@@ -70,7 +71,7 @@ def with_table(size: int) -> str:
     declared = f"static const unsigned char table[{size}] = {{1}};\nstatic volatile int sink;\n\n"
     start = "int main(int argc, char** argv) {\n"
     assert text.count(start) == 2
-    text = text.replace("#if SAMPLE_MINIMUM_SIZE\n", f"{declared}#if SAMPLE_MINIMUM_SIZE\n", 1)
+    text = text.replace("#if SAMPLE_NO_EXCEPTIONS\n", f"{declared}#if SAMPLE_NO_EXCEPTIONS\n", 1)
     return text.replace(start, f"{start}    sink = table[argc];\n")
 
 

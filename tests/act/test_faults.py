@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import zipfile
+from pathlib import Path
+
 import pytest
 
 from act import golden, stranger
@@ -97,6 +100,35 @@ def test_a_broken_configuration_is_said(settled: World) -> None:
     assert ended.run.conclusions["verdict"] == "failure"
     assert DEVICE_JOB not in ended.run.conclusions
     golden.check("broken", ended.body)
+
+
+def test_an_image_by_tag_is_refused(settled: World) -> None:
+    """What the tag stands for could change without a commit: the comment says what is expected."""
+    tagged = stranger.CONFIG.replace("{kind: host}", "{kind: host, image: 'team/android:r21e'}")
+    number = settled.propose("tagged", {"megtrim.yaml": tagged})
+    refused = settled.run_pull(number)
+    assert refused.run.conclusions == {**HOSTED_JOBS, "verdict": "failure"}
+    assert refused.run.jobs["build"].steps["Bring the image"] == "success"
+    golden.check("tagged", refused.body)
+
+
+def test_the_log_of_a_build_that_failed_is_kept(settled: World) -> None:
+    """It holds the error, and not the password of the runner's compiler cache, which is dead."""
+    number = settled.propose("no-build", {stranger.MAIN: "int main() { return nowhere; }\n"})
+    cache = {"CCACHE_REMOTE_STORAGE": "redis://ci:geheim@127.0.0.1:1"}
+    failed = settled.run_pull(number, env=cache)
+    assert failed.run.conclusions == {**HOSTED_JOBS, "verdict": "failure"}
+    logs = _texts(failed.run.artifacts["megtrim-build-logs"])
+    assert ["nowhere" in text for text in logs.values()] == [True, True]  # plain, and reduced
+    assert all("geheim" not in text for text in logs.values())
+    assert "geheim" not in failed.body
+    log = failed.run.log.read_text(encoding="utf-8")
+    assert "the remote compiler cache redis://127.0.0.1:1 does not answer" in log
+
+
+def _texts(archive: Path) -> dict[str, str]:
+    with zipfile.ZipFile(archive) as opened:
+        return {name: opened.read(name).decode() for name in opened.namelist()}
 
 
 def test_an_expired_baseline_is_rebuilt(settled: World) -> None:

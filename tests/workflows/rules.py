@@ -22,6 +22,12 @@ KIT = {
     "path": "kit",
     "persist-credentials": "false",
 }
+OF_DEFAULT_BRANCH = (
+    """github.event_name == 'schedule' || """
+    """contains(fromJSON('["push", "workflow_dispatch"]'), github.event_name) && """
+    "github.ref == format('refs/heads/{0}', github.event.repository.default_branch)"
+)
+_KEPT = ".github/actions/"
 _PINNED = re.compile(r"[\w.-]+/[\w.-]+(?:/[\w.-]+)*@[0-9a-f]{40}")
 _OUTPUT = re.compile(r"\bneeds\.([\w-]+)\.outputs\.([\w-]+)")
 _RESULT = re.compile(r"\bneeds\.([\w-]+)\.result")
@@ -215,15 +221,72 @@ def no_way_around(document: Document) -> Iterator[str]:
 
 
 def cache_in_one_place(document: Document) -> Iterator[str]:
-    """Only the compiler cache restores and saves, and it never saves for a pull request."""
+    """Only what is kept for compilers restores and saves, and never saves for a pull request."""
     for job_id, step in document.steps():
         uses = step.get("uses", "")
         if uses.startswith("actions/cache@"):
             yield f"{job_id}: a cache that saves by itself"
         if uses.startswith("actions/setup-python@") and "cache" in step.get("with", {}):
             yield f"{job_id}: setup-python with a cache"
-        if uses.startswith("actions/cache/") and "compiler-cache" not in document.name:
-            yield f"{job_id}: a cache outside compiler-cache"
+        own = document.name.startswith((_KEPT + "compiler-cache/", _KEPT + "image/"))
+        if uses.startswith("actions/cache/") and not own:
+            yield f"{job_id}: a cache of its own"
+        if uses.startswith("actions/cache/save@") and OF_DEFAULT_BRANCH not in step.get("if", ""):
+            yield f"{job_id}: {step.get('name')} saves what is only proposed"
+
+
+def images_by_digest(document: Document) -> Iterator[str]:
+    """An image is named by its digest and brought by megtrim, which insists on it."""
+    for reference in _IMAGE.findall(document.text):
+        yield f"image {reference}"
+    for job_id, step in document.steps():
+        words = shlex.split(step.get("run", ""))
+        if words[:1] == ["docker"] or "docker" in words[1:]:
+            yield f"{job_id}: docker by hand: {step['run']}"
+        if step.get("uses", "").startswith("docker/"):
+            yield f"{job_id}: {step['uses']}"
+
+
+_IMAGE = re.compile(
+    r"\b(?:ghcr\.io|docker\.io|quay\.io|debian|ubuntu)[\w./-]*:(?!\S*@sha256:)[\w.-]+"
+)
+
+
+def builds_in_the_image(document: Document) -> Iterator[str]:
+    """What asks for a toolchain comes after the image, and is told of it."""
+    for job_id, job in document.jobs.items():
+        brought = False
+        for step in job.get("steps", ()):
+            if step.get("id") == "image" and step.get("uses") == f"./kit/{_KEPT}image":
+                brought = True
+            if not _BUILDS.search(step.get("run", "")):
+                continue
+            if not brought:
+                yield f"{job_id}: {step.get('name')} comes before the image"
+            if step.get("env", {}).get("MEGTRIM_IMAGE") != "${{ steps.image.outputs.image }}":
+                yield f"{job_id}: {step.get('name')} is not told of the image"
+
+
+_BUILDS = re.compile(r"bin/megtrim (?:trim|build|plan|evidence pack|github baseline rebuild)\b")
+
+
+def the_cache_password_is_guarded(document: Document) -> Iterator[str]:
+    """Whoever may write into the compiler cache is no pull request; nobody else has it."""
+    guarded = f"${{{{ ({OF_DEFAULT_BRANCH}) && secrets.cache-remote || '' }}}}"
+    for job_id, step in document.steps():
+        for name, value in (*step.get("env", {}).items(), *step.get("with", {}).items()):
+            if "secrets.cache-remote" not in value:
+                continue
+            if name != "MEGTRIM_CACHE_REMOTE_SECRET" or value != guarded:
+                yield f"{job_id}: {step.get('name')} has the password in {name}"
+            elif not _COMPILES.search(step.get("run", "")):
+                yield f"{job_id}: {step.get('name')} compiles nothing"
+    for job_id, job in document.jobs.items():
+        if "secrets.cache-remote" in repr({**job, "steps": ()}):
+            yield f"{job_id}: the whole job has the password"
+
+
+_COMPILES = re.compile(r"bin/megtrim (?:trim|build|github baseline rebuild)\b")
 
 
 def uploads_stand_a_second_attempt(document: Document) -> Iterator[str]:
@@ -252,5 +315,8 @@ RULES: tuple[Rule, ...] = (
     secrets_by_name,
     no_way_around,
     cache_in_one_place,
+    images_by_digest,
+    builds_in_the_image,
+    the_cache_password_is_guarded,
     uploads_stand_a_second_attempt,
 )

@@ -73,5 +73,6 @@ def test_steps_were_found() -> None:
 
     assert verbs == {
         *("github baseline", "github wait", "github publish", "github propose"),
+        *("github image", "github logs"),
         *("trim", "plan", "build", "evidence pack", "evidence run", "evidence join", "gate report"),
     }

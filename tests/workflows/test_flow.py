@@ -19,6 +19,7 @@ CHECK = [
             " --baseline ../out/baseline/sizes.json"
         ),
     ),
+    ("build", f"{KIT} github logs --out out --to logs"),
     (
         "build",
         (
@@ -37,12 +38,14 @@ CHECK = [
 ]
 REFRESH = [
     ("build", f"../{KIT} build --config $CONFIG --out ../out"),
+    ("build", f"{KIT} github logs --out out --to logs"),
     ("build", f"../{KIT} plan --github-matrix --config $CONFIG --out ../out"),
     ("build", f"../{KIT} evidence pack --traces --config $CONFIG --out ../out --to ../bundle"),
     (
         "keep-set",
         f"../{KIT} trim --accept --no-gate --config $CONFIG --out ../out --traces ../traces",
     ),
+    ("keep-set", f"{KIT} github logs --out out --to logs"),
     ("keep-set", "install -D --mode=644 project/$KEEP_SET proposal/$KEEP_SET"),
     (
         "propose",
@@ -77,6 +80,12 @@ CONCLUDE = [
     ),
     ("runs", f"{KIT} gate report"),
 ]
+IMAGE = [
+    (
+        "runs",
+        f"{KIT} github image --config $CONFIG --image $IMAGE --recipe $RECIPE --kept image",
+    ),
+]
 EVIDENCE_RUN = (
     f"{KIT} evidence run bundle --sha256 $SHA256 --class $CLASS --shard $SHARD --to evidence"
 )
@@ -86,6 +95,13 @@ EVIDENCE = [
     ("runs", f"{EVIDENCE_RUN} --emulated"),
     ("runs", "rm -rf bundle evidence"),
 ]
+
+
+UNSEEN = {
+    *("GITHUB_TOKEN", "MEGTRIM_LANES", "MEGTRIM_IMAGE"),
+    *("MEGTRIM_CACHE_REMOTE", "MEGTRIM_CACHE_REMOTE_SECRET"),
+}
+"""Variables that megtrim reads by itself."""
 
 
 def commands(document: Document) -> list[tuple[str, str]]:
@@ -104,6 +120,7 @@ def commands(document: Document) -> list[tuple[str, str]]:
         (workflow("trace-refresh"), REFRESH),
         (action("conclude"), CONCLUDE),
         (action("evidence"), EVIDENCE),
+        (action("image"), IMAGE),
         (action("set-up"), [("runs", "python3 kit/scripts/kit.py --apt $PACKAGES")]),
     ],
     ids=lambda value: value.name if isinstance(value, Document) else "",
@@ -120,7 +137,7 @@ def test_every_variable_is_set_where_it_is_used() -> None:
         for _, step in document.steps():
             used = set(re.findall(r"\$([A-Z_0-9]+)", step.get("run", "")))
             given = step.get("env", {})
-            assert used == set(given) - {"GITHUB_TOKEN", "MEGTRIM_LANES"}, step.get("name")
+            assert used == set(given) - UNSEEN, step.get("name")
             for name in used:
                 sources.setdefault(name, set()).add(given[name])
 
@@ -129,6 +146,7 @@ def test_every_variable_is_set_where_it_is_used() -> None:
         "BRANCH": {"${{ inputs.branch }}"},
         "CLASS": {"${{ inputs.class }}"},
         "CONFIG": {"${{ inputs.config }}"},
+        "IMAGE": {"${{ inputs.image }}"},
         "JOBS": {"${{ needs.build.outputs.device-jobs }}"},
         "KEEP_SET": {"${{ inputs.keep-set }}"},
         "KIT_REPOSITORY": {"${{ job.workflow_repository || inputs.kit-repository }}"},
@@ -137,6 +155,7 @@ def test_every_variable_is_set_where_it_is_used() -> None:
         "PENDING": {"${{ inputs.pending }}"},
         "PICKUP": {"${{ inputs.device-pickup-minutes }}"},
         "PULL_REQUEST": {"${{ inputs.pull-request }}"},
+        "RECIPE": {"${{ inputs.recipe }}"},
         "RUN": {"${{ inputs.device-minutes }}"},
         "SESSION": {"${{ matrix.session }}"},
         "SHA256": {"${{ inputs.sha256 }}"},
@@ -167,6 +186,7 @@ def test_what_may_fail() -> None:
     }
     names = (
         *("Find the baseline", "Check out the merge base", "Rebuild the baseline"),
+        "Bring the merge base's image",
         *("Trim, and verify without devices", "Wait for the devices"),
     )
     own = [step for _, step in action("conclude").steps() if "continue-on-error" in step]
@@ -240,6 +260,8 @@ def test_where_artifacts_come_from_and_go_to() -> None:
         ("megtrim-traces-*", "traces"),
         ("megtrim-report", "report"),
         ("megtrim-report", "out/final"),
+        ("megtrim-build-logs", "logs"),
+        ("megtrim-build-logs-keep-set", "logs"),
         ("megtrim-proposal", "proposal"),
         ("${{ inputs.artifact }}", "evidence"),
         ("${{ inputs.baseline }}", "report/sizes.json\nreport/evidence.json"),

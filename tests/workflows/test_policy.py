@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from workflows.documents import Document, action, actions, workflow, workflows
-from workflows.rules import KIT, RULES, Rule
+from workflows.rules import KIT, OF_DEFAULT_BRANCH, RULES, Rule
 
 READ = {"contents": "read"}
 RIGHTS = {
@@ -88,6 +88,7 @@ def test_names_of_artifacts_are_stable() -> None:
 
     assert found == {
         *("megtrim-results", "megtrim-proofs", "megtrim-bundle", "megtrim-report"),
+        *("megtrim-build-logs", "megtrim-build-logs-keep-set"),
         *("megtrim-proposal", "${{ inputs.artifact }}", "${{ inputs.baseline }}"),
     }
     assert workflow("size-check").events["workflow_call"]["inputs"]["baseline"]["default"] == (
@@ -225,7 +226,9 @@ def test_a_build_that_failed_has_a_verdict() -> None:
     steps = workflow("size-check").jobs["build"]["steps"]
     trim = next(step for step in steps if step.get("id") == "trim")
     after = {
-        step["name"]: step.get("if") for step in steps[steps.index(trim) + 1 :] if "run" in step
+        step["name"]: step.get("if")
+        for step in steps[steps.index(trim) + 1 :]
+        if "run" in step and "logs" not in step["name"]
     }
     kept = next(step for step in steps if step["name"] == "Keep the results")
 
@@ -367,15 +370,84 @@ def test_tokens_go_to_single_steps() -> None:
     assert {key for job in jobs for key in job.get("env", {})} == {"OTHER_TOKEN"}
 
 
-def test_the_secret_of_a_refresh_is_used_in_one_step() -> None:
-    """Beyond the question whether it is there."""
+def test_secrets_are_used_where_they_are_needed() -> None:
+    """Beyond the question whether one is there. The compiler cache's has a rule of its own."""
     text = "\n".join(document.text for document in (*workflows(), *actions()))
     uses = re.findall(r"^.*\bsecrets\.[\w-]+.*$", text, re.MULTILINE)
 
-    assert [use.strip() for use in uses] == [
+    assert [use.strip() for use in uses if "secrets.cache-remote" not in use] == [
         "OTHER_TOKEN: ${{ secrets.pull-request-token != '' }}",
         "GITHUB_TOKEN: ${{ secrets.pull-request-token }}",
     ]
+
+
+def test_builds_are_told_of_the_compiler_cache() -> None:
+    """Each of them, by what the caller says, and by nothing that lies in the project."""
+    told = {
+        (_stem(document), job_id, step["name"])
+        for document in workflows()
+        for job_id, step in document.steps()
+        if step.get("env", {}).get("MEGTRIM_CACHE_REMOTE") == "${{ inputs.cache-remote }}"
+        and "MEGTRIM_CACHE_REMOTE_SECRET" in step["env"]
+    }
+
+    assert told == {
+        ("size-check", "build", "Rebuild the baseline"),
+        ("size-check", "build", "Trim, and verify without devices"),
+        ("trace-refresh", "build", "Build to trace"),
+        ("trace-refresh", "keep-set", "Make the keep set, and trim by it"),
+    }
+
+
+def test_the_image_is_what_the_caller_or_the_configuration_names() -> None:
+    """The merge base's own configuration may name another one."""
+    found = {
+        (_stem(document), job_id, step["name"]): step["with"]
+        for document in workflows()
+        for job_id, step in document.steps()
+        if step.get("uses") == "./kit/.github/actions/image"
+    }
+    head = {
+        "config": "project/${{ inputs.config }}",
+        "image": "${{ inputs.image }}",
+        "recipe": "${{ inputs.image-recipe }}",
+    }
+    bring = "Bring the image"
+
+    assert found == {
+        ("size-check", "build", bring): head,
+        ("size-check", "build", "Bring the merge base's image"): {
+            "config": "base/${{ inputs.config }}"
+        },
+        ("trace-refresh", "build", bring): head,
+        ("trace-refresh", "keep-set", bring): head,
+    }
+
+
+def test_an_image_is_kept_by_all_that_it_is_made_from() -> None:
+    """A recipe or a pin that changed is another image."""
+    restore, bring, save = (step for _, step in action("image").steps())
+
+    assert restore["if"] == "inputs.recipe != ''"
+    assert save["if"] == f"steps.{bring['id']}.outputs.made == 'true' && ({OF_DEFAULT_BRANCH})"
+    assert restore["with"] == save["with"]
+    assert save["with"]["path"] == "image"
+    assert bring["run"].endswith(" --kept image")
+    for part in ("runner.arch", "inputs.recipe", "hashFiles('kit/docker/**')"):
+        assert part in save["with"]["key"]
+
+
+@pytest.mark.parametrize("job", sorted(BUILDS))
+def test_logs_of_a_failed_build_are_kept(job: tuple[str, str]) -> None:
+    """Also where the trim reached a verdict in spite of it; where nothing failed there are none."""
+    name, job_id = job
+    take, keep = (s for s in workflow(name).jobs[job_id]["steps"] if "logs of what" in s["name"])
+
+    assert take["run"] == "kit/.venv/bin/megtrim github logs --out out --to logs"
+    assert take["if"] == keep["if"] == "${{ !cancelled() }}"
+    assert keep["with"]["path"] == "logs"
+    assert keep["with"]["if-no-files-found"] == "ignore"
+    assert int(keep["with"]["retention-days"]) <= 7
 
 
 def test_the_cache_is_saved_on_the_default_branch_alone() -> None:
@@ -383,11 +455,7 @@ def test_the_cache_is_saved_on_the_default_branch_alone() -> None:
     restore, save = (step for _, step in action("compiler-cache").steps())
 
     assert restore["if"] == "inputs.save != 'true'"
-    assert save["if"] == (
-        "inputs.save == 'true' && (github.event_name == 'schedule' || "
-        """contains(fromJSON('["push", "workflow_dispatch"]'), github.event_name) && """
-        "github.ref == format('refs/heads/{0}', github.event.repository.default_branch))"
-    )
+    assert save["if"] == f"inputs.save == 'true' && ({OF_DEFAULT_BRANCH})"
     assert restore["with"]["key"] == save["with"]["key"]
     assert "hashFiles('kit/requirements/kit.txt')" in save["with"]["key"]
     assert "hashFiles(format('project/{0}', inputs.config))" in save["with"]["key"]

@@ -8,6 +8,7 @@ from workflows import rules
 from workflows.documents import parse
 
 SHA = "0123456789012345678901234567890123456789"
+GUARDED = f"${{{{ ({rules.OF_DEFAULT_BRANCH}) && secrets.cache-remote || '' }}}}"
 PROPER = f"""\
 name: proper
 on:
@@ -70,8 +71,19 @@ jobs:
           ref: ${{{{ job.workflow_sha || inputs.kit-sha }}}}
           path: kit
           persist-credentials: false
+      - name: Bring the image
+        id: image
+        uses: ./kit/.github/actions/image
+      - name: Trim
+        run: kit/.venv/bin/megtrim trim
+        env:
+          MEGTRIM_CACHE_REMOTE_SECRET: {GUARDED}
+          MEGTRIM_IMAGE: ${{{{ steps.image.outputs.image }}}}
 """
 PLAN = """plan "$WORD" --to 'a;b'"""
+_BEFORE = "two: Trim comes before the image"
+_UNTOLD = "two: Trim is not told of the image"
+_PASSWORD = "two: Trim has the password in MEGTRIM_CACHE_REMOTE_SECRET"
 CHECKOUT = f"actions/checkout@{SHA} # v1.2.3"
 
 DEFECTS = [
@@ -243,13 +255,45 @@ DEFECTS = [
         "cache_in_one_place",
         "actions/upload-artifact@",
         "actions/cache/save@",
-        "one: a cache outside compiler-cache",
+        "one: a cache of its own",
+    ),
+    (
+        "cache_in_one_place",
+        "actions/upload-artifact@",
+        "actions/cache/save@",
+        "one: Keep saves what is only proposed",
     ),
     (
         "cache_in_one_place",
         f"actions/upload-artifact@{SHA} # v1.2.3\n        with:",
         f"actions/setup-python@{SHA} # v1.2.3\n        with:\n          cache: pip",
         "one: setup-python with a cache",
+    ),
+    ("images_by_digest", PLAN, "plan ghcr.io/acme/android:r21e", "image ghcr.io/acme/android:r21e"),
+    ("images_by_digest", PLAN, "plan debian:12-slim", "image debian:12-slim"),
+    ("images_by_digest", PLAN, "docker login", "one: docker by hand: docker login"),
+    ("images_by_digest", PLAN, "sudo docker pull a", "one: docker by hand: sudo docker pull a"),
+    (
+        "images_by_digest",
+        f"actions/upload-artifact@{SHA} # v1.2.3",
+        f"docker/login-action@{SHA} # v1.2.3",
+        f"one: docker/login-action@{SHA}",
+    ),
+    ("builds_in_the_image", "uses: ./kit/.github/actions/image", "run: x", _BEFORE),
+    ("builds_in_the_image", "steps.image.outputs.image", "inputs.image", _UNTOLD),
+    ("the_cache_password_is_guarded", f"({rules.OF_DEFAULT_BRANCH}) && ", "", _PASSWORD),
+    ("the_cache_password_is_guarded", "_REMOTE_SECRET:", "_REMOTE:", f"{_PASSWORD[:-7]}"),
+    (
+        "the_cache_password_is_guarded",
+        "bin/megtrim trim",
+        "bin/megtrim gate",
+        "two: Trim compiles nothing",
+    ),
+    (
+        "the_cache_password_is_guarded",
+        "    name: two\n",
+        "    name: two\n    env: {A: '${{ secrets.cache-remote }}'}\n",
+        "two: the whole job has the password",
     ),
     ("uploads_stand_a_second_attempt", "          overwrite: true\n", "", "one: Keep"),
     ("uploads_stand_a_second_attempt", "          name: plan\n", "", "one: Keep"),

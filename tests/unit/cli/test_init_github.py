@@ -121,3 +121,47 @@ def test_models_are_needed_without_github(team: Shell) -> None:
     assert answer.status == 2
     assert "found no model" in answer.err
     assert not (team.folder / "megtrim.yaml").exists()
+
+
+_DIGEST = "registry.lan/android@sha256:" + "0123456789abcdef" * 4
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "more"),
+    [
+        ("{kind: ndk}", {"image-recipe": "android-arm64"}),
+        ("{kind: ndk, image: megtrim/android-arm64}", {"image-recipe": "android-arm64"}),
+        (f"{{kind: ndk, image: '{_DIGEST}'}}", {}),
+        ("{kind: clang-linux-arm64, image: mine}", {"image-recipe": "linux-arm64"}),
+        (f"{{kind: host, image: '{_DIGEST}'}}", {}),
+        ("{kind: host}", {"packages": "g++"}),
+    ],
+)
+def test_where_the_toolchain_comes_from(team: Shell, toolchain: str, more: dict[str, str]) -> None:
+    """An image by digest is in the configuration; a tag of one machine's is made anew in CI."""
+    models = "models:\n- {name: m, file: resnet18-s.mge, scenarios: [{name: s}]}\n"
+    text = f"version: 1\nengine: {{kind: sample}}\ntoolchain: {toolchain}\n{models}"
+    (team.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
+
+    answer = team("init", *KIT)
+
+    assert (answer.status, answer.err) == (0, "")
+    for name, own in zip(WRITTEN, ("pull-request", "keep-set"), strict=True):
+        found = given(team.folder, name)
+        del found["config"], found[own]
+        assert found == more
+
+
+def test_a_tag_that_no_recipe_makes_is_refused(team: Shell) -> None:
+    """CI would not know which image it is tomorrow."""
+    models = "models:\n- {name: m, file: resnet18-s.mge, scenarios: [{name: s}]}\n"
+    text = f"version: 1\nengine: {{kind: sample}}\ntoolchain: {{kind: host, image: mine}}\n{models}"
+    (team.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
+
+    answer = team("init", *KIT)
+
+    assert answer.status == 2
+    assert answer.err == (
+        "megtrim: toolchain.image: found mine, expected NAME@sha256:DIGEST\n"
+        "  CI takes no tag, which may be another image tomorrow\n"
+    )

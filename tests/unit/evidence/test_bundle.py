@@ -10,6 +10,7 @@ import pytest
 
 from megtrim.errors import InputError
 from megtrim.evidence.bundle import (
+    BundleApplication,
     BundleInput,
     Purpose,
     binding,
@@ -111,7 +112,7 @@ def test_a_file_is_named_by_its_digest_alone(path: tuple[str | int, ...], digest
         (put(*SCENARIO, "arguments", 0, value="a\x1b[0m"), "one line of at most 4096 characters"),
         (put(*SCENARIO, "arguments", 0, value="x" * 4097), "one line of at most 4096 characters"),
         (put(*SCENARIO, "arguments", value=["--cpu"] * 10_001), "10001, expected at most 10000"),
-        (put(*SCENARIO, "arguments", value=["stray"]), "found the argument 'stray'"),
+        (put(*SCENARIO, "arguments", value=["x", "--input=y"]), "--input is not for args"),
         (put(*SCENARIO, "arguments", value=["--flagfile=x"]), "--flagfile is not for args"),
         (put(*SCENARIO, "inputs", 0, "suffix", value="/../x"), "expected one such as .npy"),
         (put(*SCENARIO, "inputs", 0, "suffix", value=".npy\n"), "expected one such as .npy"),
@@ -228,3 +229,46 @@ def test_a_folder_without_a_plain_document_is_refused(tmp_path: Path, kind: str)
     said = "byte 0 is no UTF-8, expected a document"
     expected = said if kind == "latin" else "found no plain file, expected one"
     assert caught.value.message == f"{path}: {expected}"
+
+
+CLASSIFY = BundleApplication(
+    name="classify",
+    programs=(("plain", "3" * 64), ("reduced", "4" * 64)),
+    beside=(("plain", "libengine.so", "6" * 64), ("reduced", "libengine.so", "7" * 64)),
+)
+OF_APPLICATION = bundle(
+    programs=(),
+    applications=(CLASSIFY,),
+    scenarios=(scenario(application="classify", arguments=("{model}", "{input:data}")),),
+)
+
+
+def test_an_application_comes_back_with_what_lies_beside_it() -> None:
+    """By variant; the engine's own program need not be there."""
+    found = parse_bundle(dump_bundle(OF_APPLICATION), source="x")
+
+    assert found == OF_APPLICATION
+    assert found.program(Variant.REDUCED, "classify") == "4" * 64
+    assert found.program(Variant.PROFILE, "classify") is None
+    assert found.program(Variant.PLAIN) is None
+    assert found.beside(Variant.PLAIN, "classify") == {"libengine.so": "6" * 64}
+    assert found.beside(Variant.PLAIN, "") == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (put(*SCENARIO, "application", value="other"), "application other: found []"),
+        (put(*SCENARIO, "application", value="../x"), "application: found '../x', expected a name"),
+        (put(*SCENARIO, "arguments", value=["{modle}"]), "an unknown placeholder {modle}"),
+        (put(*SCENARIO, "arguments", value=["{input:x}"]), "['input:x'], expected its inputs"),
+        (put("applications", 0, "programs", value=[]), "application classify"),
+        (put("applications", 0, "beside", 0, 0, value="profile"), "expected a file of its own"),
+        (put("applications", 0, "beside", 0, 1, value="classify"), "expected a file of its own"),
+        (put("applications", 0, "beside", 0, 1, value="../lib.so"), "expected a name of letters"),
+        (put("applications", 0, "beside", 0, 2, value="x"), "expected a sha256"),
+    ],
+)
+def test_every_value_of_an_application_is_held_to_its_shape(change: Change, said: str) -> None:
+    """Names become files, and words become command lines."""
+    assert said in refused(changed(dump_bundle(OF_APPLICATION), change))

@@ -14,8 +14,8 @@ from werkzeug import Request, Response
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.github.api import Api, Forbidden, NotFound, Refused
-from megtrim.github.wire import Broken, Wire
-from megtrim.github.wire import Request as WireRequest
+from megtrim.wire import Broken, Wire
+from megtrim.wire import Request as WireRequest
 from unit.github.support import (
     NOW_S,
     QUICK,
@@ -696,7 +696,7 @@ def test_a_download_lies_elsewhere_and_gets_no_token(
 def test_a_download_is_not_led_out_of_tls(target: str, follows: bool) -> None:
     """Whoever listens on the way could give other bytes."""
     base = "https://api.example"
-    wire = Wire(base, TOKEN, user_agent="megtrim", clock=lambda: NOW_S, limits=QUICK)
+    wire = Wire(base, TOKEN, headers={}, clock=lambda: NOW_S, limits=QUICK)
     request = WireRequest(
         method="GET", url=base, body=None, largest_bytes=1, longest_s=1.0, may_leave=True
     )

@@ -1,0 +1,115 @@
+"""What the configuration asks of the engine, refused before a build where the tree lacks it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from megtrim.cli.engine_checks import refuse_unknown
+from megtrim.config.load import LoadedConfig, load_config
+from megtrim.engines.megengine import MegEngine
+from megtrim.errors import InputError
+from megtrim.process import Processes
+from unit.engines.megengine_trees import NEWEST, OLDEST
+from unit.engines.support import write
+
+CONFIG = """\
+version: 1
+engine:
+  kind: megengine
+  source: engine
+  cmake:
+    CMAKE_CXX_FLAGS: -g0
+    {option}
+models:
+  - name: m
+    file: m.mge
+    scenarios:
+      - name: s
+        args: [{args}]
+"""
+
+
+def configured(tmp_path: Path, option: str = "MGE_WITH_TEST: false", args: str = "--cpu") -> (
+    LoadedConfig
+):  # fmt: skip
+    files = {"megtrim.yaml": CONFIG.format(option=option, args=args), "m.mge": "model"}
+    (tmp_path / "engine").mkdir(exist_ok=True)
+    write(tmp_path, files)
+    return load_config(tmp_path / "megtrim.yaml")
+
+
+@pytest.fixture
+def newest(processes: Processes, tmp_path: Path) -> MegEngine:
+    return MegEngine(write(tmp_path / "engine", NEWEST), processes)
+
+
+@pytest.fixture
+def oldest(processes: Processes, tmp_path: Path) -> MegEngine:
+    return MegEngine(write(tmp_path / "engine", OLDEST), processes)
+
+
+def test_what_the_tree_has_passes(newest: MegEngine, tmp_path: Path) -> None:
+    """CMake's own options too."""
+    refuse_unknown(configured(tmp_path), newest)
+
+
+def test_an_unknown_option_is_refused_with_its_line(newest: MegEngine, tmp_path: Path) -> None:
+    """And with the one that was meant; the list is in the tree's own files."""
+    with pytest.raises(InputError) as caught:
+        refuse_unknown(configured(tmp_path, "MGE_WITH_TSET: true"), newest)
+
+    assert caught.value.message == (
+        f"{tmp_path}/megtrim.yaml:7: engine.cmake.MGE_WITH_TSET: found an option that no CMake "
+        "file of this engine asks for, expected one of its options (did you mean MGE_WITH_TEST?)"
+    )
+    assert caught.value.hint == f"the CMake files of {tmp_path}/engine say which options it has"
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("MGE_WITH_MINIMUM_SIZE: true", "the key trim.minimum_size in its place"),
+        ("MGE_BIN_REDUCE: x.h", "no such key: megtrim passes the header that it makes"),
+    ],
+)
+def test_what_megtrim_sets_is_refused(
+    oldest: MegEngine, tmp_path: Path, option: str, expected: str
+) -> None:
+    """Although the tree has it: it tells the variants apart."""
+    with pytest.raises(InputError) as caught:
+        refuse_unknown(configured(tmp_path, option), oldest)
+
+    name = option.partition(":")[0]
+    assert caught.value.message == (
+        f"{tmp_path}/megtrim.yaml:7: engine.cmake.{name}: found an option that megtrim sets, "
+        f"expected {expected}"
+    )
+
+
+def test_flags_are_those_of_the_generation(
+    processes: Processes, newest: MegEngine, tmp_path: Path
+) -> None:
+    """The same arguments pass with one tree and not with another."""
+    loaded = configured(tmp_path, args="--fuse-grain")
+    refuse_unknown(loaded, newest)
+    older = MegEngine(write(tmp_path / "older", OLDEST), processes)
+    with pytest.raises(InputError) as caught:
+        refuse_unknown(loaded, older)
+
+    assert caught.value.message == (
+        f"{tmp_path}/megtrim.yaml:12: m/s@any: the flag --fuse-grain is unknown to this engine"
+    )
+
+
+def test_flags_are_those_of_the_tree(processes: Processes, tmp_path: Path) -> None:
+    """A fork's own flag is known, and a flag of another release is not."""
+    source = {
+        "lite/load_and_run/src/own.cpp": 'DEFINE_bool(cpu, 0, "");DEFINE_bool(our_own, 0, "")'
+    }
+    engine = MegEngine(write(tmp_path / "engine", {**NEWEST, **source}), processes)
+
+    refuse_unknown(configured(tmp_path, args="--cpu, --our-own"), engine)
+    with pytest.raises(InputError, match="the flag --fitting is unknown to this engine"):
+        refuse_unknown(configured(tmp_path, args="--fitting"), engine)
