@@ -21,6 +21,7 @@ _GRAMMAR = {
     "branch": (r"[A-Za-z0-9_][A-Za-z0-9._/-]*", "the name of a branch, without spaces"),
     "config": (r"[A-Za-z0-9._][A-Za-z0-9._/-]*", "a path without spaces and quotes"),
     "keep_set": (r"[A-Za-z0-9._][A-Za-z0-9._/-]*", "a path without spaces and quotes"),
+    "recipe": (r"|[a-z0-9][a-z0-9-]*", "the name of a recipe of the kit"),
     "packages": (r"|[a-z0-9][a-z0-9.+ -]*", "names of Debian packages"),
 }
 
@@ -76,6 +77,8 @@ class Callers:
     config: str
     keep_set: str
     packages: str = ""
+    recipe: str = ""
+    """The kit's recipe of an image, where the configuration does not name one by digest."""
 
 
 def workflows(callers: Callers) -> dict[str, str]:
@@ -91,7 +94,8 @@ def workflows(callers: Callers) -> dict[str, str]:
             msg = f"{name.replace('_', ' ')}: found {value!r}, expected {expected}"
             raise InputError(msg)
     packages = f", packages: {callers.packages}" if callers.packages else ""
-    values["given"] = f"config: {callers.config}{packages}"
+    recipe = f", image-recipe: {callers.recipe}" if callers.recipe else ""
+    values["given"] = f"config: {callers.config}{packages}{recipe}"
     return {SIZE_CHECK: _SIZE_CHECK.format_map(values), REFRESH: _REFRESH.format_map(values)}
 
 

@@ -19,6 +19,8 @@ def load_file_problems(document: Document, folder: Path) -> Iterator[Problem]:
     engine = document.data.get("engine")
     if isinstance(engine, dict):
         yield from _engine_problems(document, engine, folder)
+    for path, each in sections(document.data, "applications"):
+        yield from _application_problems(document, path, each.get("source"), folder)
     for path, model in sections(document.data, "models"):
         yield from _missing(
             document, _model_files(model, path), folder, "file", "a file that is there"
@@ -38,6 +40,20 @@ def _engine_problems(
         yield document.problem(path, "nothing", expected)
     expected = "the folder of the engine's source (or --engine PATH)"
     yield from _missing(document, [(path, source)], folder, "folder", expected)
+
+
+def _application_problems(
+    document: Document, path: KeyPath, source: object, folder: Path
+) -> Iterator[Problem]:
+    key = (*path, "source")
+    expected = "the folder of the application's source"
+    missing = list(_missing(document, [(key, source)], folder, "folder", expected))
+    yield from missing
+    if isinstance(source, str) and not missing:
+        found = folder / source / "CMakeLists.txt"
+        if not _load_answer(Path.is_file, found):
+            lacking = f"{show(source)}, a folder without CMakeLists.txt"
+            yield document.problem(key, lacking, "the folder of a CMake project")
 
 
 def _model_files(model: Mapping[str, object], path: KeyPath) -> Iterator[Placed]:

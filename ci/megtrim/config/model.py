@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool, StrictInt, model_validator
 
+from megtrim.config.application import Application
 from megtrim.config.device import DeviceConfig
 from megtrim.config.kinds import (
     Argument,
@@ -18,8 +19,10 @@ from megtrim.config.kinds import (
     EmulatedCpu,
     FilePath,
     FilePaths,
+    ImageName,
     InputName,
     Name,
+    NdkRelease,
     OptionName,
     OptionValue,
     SizeBytes,
@@ -27,7 +30,7 @@ from megtrim.config.kinds import (
     TimeoutS,
 )
 from megtrim.config.section import Section
-from megtrim.recipe import Variant
+from megtrim.recipe import Relocations, Switch, Variant
 
 DAY_S = 86_400.0
 DEFAULT_TARGET = "load_and_run"
@@ -49,10 +52,33 @@ class EngineConfig(Section):
 class ToolchainConfig(Section):
     """The compiler that builds the engine."""
 
-    kind: Literal["auto", "zig", "clang-linux-arm64", "host"] = "auto"
-    """auto takes the best that this machine has."""
+    kind: Literal["auto", "zig", "clang-linux-arm64", "ndk", "host"] = "auto"
+    """auto takes the best that this machine has. ndk: Android, ANDROID_NDK_ROOT names the NDK."""
+    ndk: NdkRelease | None = None
+    """ndk: the release that must be found, such as r21e; left out: any."""
+    abi: Literal["arm64-v8a", "armeabi-v7a"] | None = None
+    """ndk: Android's name of the architecture; left out: arm64-v8a."""
+    api: Annotated[StrictInt, Field(ge=16, le=99)] | None = None
+    """ndk: API level of the oldest phone; left out: the lowest that the ABI has."""
+    fp16: StrictBool = False
+    """ndk, arm64-v8a: use the half-precision instructions of Armv8.2; older phones lack them."""
+    image: ImageName | None = None
+    """Docker image to build in, best by digest; left out: this machine."""
     jobs: Annotated[StrictInt, Field(ge=1, le=1024)] | None = None
     """Compilers that run at the same time; left out: one for each core."""
+
+
+class SwitchesConfig(Section):
+    """Switches of the engine, for the reduced build; left out: as minimum_size says."""
+
+    rtti: StrictBool | None = None
+    """false: without C++ type information. On Arm a Release build of MegEngine never has it."""
+    logging: StrictBool | None = None
+    """false: without log lines."""
+    exceptions: StrictBool | None = None
+    """false: every error of the engine is a trap without a word."""
+    flatbuffers: StrictBool | None = None
+    """false: without the readers of all .mge models; refused where a model is one."""
 
 
 class TrimConfig(Section):
@@ -63,9 +89,14 @@ class TrimConfig(Section):
     layout: Literal["scoped", "upstream"] = "scoped"
     """scoped: a file sees the regions of its own tags. upstream: every file sees all of them."""
     minimum_size: StrictBool = True
-    """Build the reduced variant with the engine's minimum-size switch (no log, no assert texts)."""
+    """Build the reduced variant with the engine's minimum-size switch: no RTTI, log, exceptions."""
+    switches: SwitchesConfig = SwitchesConfig()
+    measure: tuple[Switch, ...] = ()
+    """Switches that are weighed singly: a reduced build for each, which takes its time."""
     optimize: Literal["none"] = "none"
     """none: the documented recipe's compiler flags, nothing beyond."""
+    relocations: Relocations = Relocations.NONE
+    """ndk: how relocations are packed. android: API level 23 on. relr: API level 30 on."""
 
 
 class CpuClass(Section):
@@ -83,8 +114,14 @@ class ScenarioConfig(Section):
     """One way a model is run that must work on the reduced build."""
 
     name: Name
+    application: Name | None = None
+    """Application that runs; left out: the engine's target."""
     args: tuple[Argument, ...] = ("--cpu",)
-    """Arguments for the program, without the model and what other keys here say."""
+    """Arguments for the program, without the model and what other keys here say.
+
+    An application's are its whole command line, with {model}, {input:NAME}, {outputs}, {threads}
+    and {algo_cache} where those belong; {{ and }} are braces.
+    """
     inputs: dict[InputName, FilePath] = Field(default={})
     """Input name: file with its tensor, used alike for trace and verification."""
     classes: Annotated[tuple[Name, ...], Field(min_length=1)] = ()
@@ -97,6 +134,11 @@ class ScenarioConfig(Section):
     """Recorded algorithm cache: used as it is, nothing is searched again."""
     timeout_s: TimeoutS = Field(default=600.0, alias="timeout")
     """Longest that one run may take, such as 10 minutes."""
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """What a run is bound to by its words: an application's begin with its name."""
+        return self.args if self.application is None else (self.application, *self.args)
 
 
 class ModelConfig(Section):
@@ -165,13 +207,16 @@ class Config(Section):
     """CPU classes; left out: one, named any, with every feature that qemu has."""
     devices: Annotated[tuple[DeviceConfig, ...], Field(min_length=1)] = ()
     """Devices; left out: one of kind auto for each class."""
+    applications: tuple[Application, ...] = ()
+    """Programs of the team's own that are trimmed with the engine."""
     models: Annotated[tuple[ModelConfig, ...], Field(min_length=1)]
     """Models that the trimmed engine must run, at least one."""
     keep_set: FilePath = Field(default="megtrim/keepset.json", validate_default=True)
     """The file that a team commits: what is kept, and for whom."""
     verify: VerifyConfig = VerifyConfig()
     artifacts: Annotated[tuple[Name, ...], Field(min_length=1)] = ()
-    """Files of the build that are weighed; left out: the engine's target."""
+    """Files of the build that are weighed; left out: the engine's target if it is run, and all
+    applications."""
     budgets: tuple[Budget, ...] = ()
     waivers: tuple[Waiver, ...] = ()
     baseline: FilePath | None = None
@@ -187,9 +232,22 @@ class Config(Section):
         )
         # The model is frozen for everybody else; here it is still being made.
         object.__setattr__(self, "models", models)
-        object.__setattr__(self, "artifacts", self.artifacts or (self.engine.target,))
+        object.__setattr__(self, "artifacts", self.artifacts or self._programs())
         object.__setattr__(self, "devices", self.devices or _automatic_devices(names))
         return self
+
+    @property
+    def runs_engine(self) -> bool:
+        """Whether any scenario runs the engine's own program."""
+        return any(each.application is None for model in self.models for each in model.scenarios)
+
+    def application(self, name: str | None) -> Application | None:
+        """Return the application of that name, None where there is none."""
+        return next((each for each in self.applications if each.name == name), None)
+
+    def _programs(self) -> tuple[str, ...]:
+        own = (self.engine.target,) if self.runs_engine else ()
+        return (*own, *(each.name for each in self.applications))
 
 
 def _with_classes(

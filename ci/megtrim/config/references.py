@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from megtrim.config.application_keys import application_names, engine_target, runs_engine
 from megtrim.config.document import Document, nearest_line
-from megtrim.config.model import ANY_CLASS, DEFAULT_TARGET
+from megtrim.config.model import ANY_CLASS
 from megtrim.config.problems import KeyPath, Problem, closest, listing, show
 from megtrim.config.sections import Placed, Section, items, sections
 from megtrim.recipe import Variant
@@ -19,6 +20,7 @@ _OWN_ARGUMENTS: Mapping[str, str] = {
     "--fast-run": "the key fast_run in its place",
     "--fast-run-algo-policy": "the key algo_cache in its place",
     "--bin_out_dump": "no such argument: verification adds it",
+    "--bin-out-dump": "no such argument: verification adds it",
 }
 """Arguments that megtrim gives itself, from keys whose files it binds by digest."""
 
@@ -26,7 +28,7 @@ _OWN_ARGUMENTS: Mapping[str, str] = {
 def reference_problems(document: Document) -> Iterator[Problem]:
     """Yield names that occur twice, and names of things that do not exist."""
     data = document.data
-    for key in ("classes", "devices", "models"):
+    for key in ("applications", "classes", "devices", "models"):
         yield from _repeated(document, _at(sections(data, key), "name"))
     classes = _texts(_at(sections(data, "classes"), "name")) or [ANY_CLASS.name]
     yield from _unknown(document, _at(sections(data, "devices"), "class"), classes)
@@ -39,7 +41,8 @@ def reference_problems(document: Document) -> Iterator[Problem]:
             named = list(items(scenario, "classes", scenario_path))
             yield from _repeated(document, named)
             yield from _unknown(document, named, classes)
-            yield from _own_arguments(document, items(scenario, "args", scenario_path))
+            if scenario.get("application") is None:
+                yield from _own_arguments(document, items(scenario, "args", scenario_path))
     yield from _budgets(document)
 
 
@@ -86,10 +89,10 @@ def _budgets(document: Document) -> Iterator[Problem]:
     data = document.data
     artifacts = list(items(data, "artifacts"))
     yield from _repeated(document, artifacts)
-    engine = data.get("engine")
-    target = engine.get("target") if isinstance(engine, dict) else None
     budgets = list(sections(data, "budgets"))
-    known = _texts(artifacts) or [target if isinstance(target, str) else DEFAULT_TARGET]
+    applications = application_names(document)
+    own = [engine_target(document)] if runs_engine(document) or not applications else []
+    known = _texts(artifacts) or [*own, *applications]
     yield from _unknown(document, _at(budgets, "artifact"), known)
     named = [((*path, "artifact"), _budget_id(budget)) for path, budget in budgets]
     yield from _repeated(document, named)

@@ -18,7 +18,8 @@ from pathlib import Path
 from megtrim.errors import InputError
 from megtrim.evidence import bounds
 from megtrim.evidence.device import BundleDevice
-from megtrim.loadrun.arguments import check_arguments
+from megtrim.loadrun import application as command
+from megtrim.loadrun.arguments import check_reserved
 from megtrim.midout.keepset import GENERATIONS
 from megtrim.recipe import Variant
 from megtrim.verdict.document import LARGEST_DOCUMENT, dump, load
@@ -78,6 +79,8 @@ class BundleScenario:
     """Let the engine search for algorithms first, and trace with what it found."""
     binding: str
     """What a proof or a trace of it is bound to, see :func:`binding`."""
+    application: str = ""
+    """Name of the application that runs; empty: the engine's own program."""
 
     def __post_init__(self) -> None:
         bounds.check_name("scenario: class", self.cpu_class)
@@ -97,6 +100,39 @@ class BundleScenario:
             expected = "none, since a cache is recorded"
             bounds.require(not self.search, f"{self.id}: search", self.search, expected)
         bounds.check_digest(f"{self.id}: binding", self.binding)
+        self._check_command()
+
+    def _check_command(self) -> None:
+        source = f"scenario {self.id}"
+        if not self.application:
+            # A flag that reads further flags from a file, say, must not get by here either.
+            check_reserved(self.arguments, source=source)
+            return
+        bounds.check_name(f"{self.id}: application", self.application)
+        given = {f"{command.INPUT}{each.name}" for each in self.inputs}
+        wanted = {name for name in command.names_in(self.arguments) if ":" in name}
+        bounds.require(wanted <= given, f"{self.id}: arguments", sorted(wanted), "its inputs")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleApplication:
+    """A program of the team's own, in each variant."""
+
+    name: str
+    programs: tuple[tuple[str, str], ...]
+    """Variant and sha256."""
+    beside: tuple[tuple[str, str, str], ...]
+    """Variant, name and sha256 of the files that must lie beside it."""
+
+    def __post_init__(self) -> None:
+        bounds.check_name("application", self.name)
+        _check_variants(f"application {self.name}", self.programs)
+        bounds.check_count(f"application {self.name}: beside", self.beside, bounds.MOST_ITEMS)
+        for variant, name, digest in self.beside:
+            bounds.check_name(f"application {self.name}: beside", name)
+            fits = name != self.name and variant in dict(self.programs)
+            bounds.require(fits, f"application {self.name}: beside", name, "a file of its own")
+            bounds.check_digest(f"application {self.name}: {name}", digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +173,8 @@ class Bundle:
     """What is to be run."""
     proven: tuple[ProvenScenario, ...]
     """What would be run without its proof."""
+    applications: tuple[BundleApplication, ...] = ()
+    """Programs beside the engine's own that scenarios run."""
 
     def __post_init__(self) -> None:
         bounds.check_name("target", self.target)
@@ -154,28 +192,33 @@ class Bundle:
         bounds.check_count("scenarios", ids, bounds.MOST_ITEMS)
         bounds.check_unique("devices", [device.name for device in self.devices])
         bounds.check_unique("scenarios", ids)
-        for scenario in self.scenarios:
-            # A flag that reads further flags from a file, say, must not get by here either.
-            source = f"scenario {scenario.id}"
-            check_arguments(scenario.arguments, generation=self.generation, source=source)
 
     def _check_programs(self) -> None:
-        names = [variant for variant, _ in self.programs]
-        bounds.check_unique("programs", names)
-        for variant, digest in self.programs:
-            known = variant in list(Variant)
-            bounds.require(known, "programs", variant, f"one of {', '.join(Variant)}")
-            bounds.check_digest(f"programs: {variant}", digest)
-        if self.scenarios:
+        _check_variants("programs", self.programs)
+        bounds.check_unique("applications", [each.name for each in self.applications])
+        for scenario in self.scenarios:
+            names = sorted(self._programs(scenario.application))
             needed = _NEEDED[self.purpose]
-            fits = needed <= set(names)
-            bounds.require(fits, "programs", names, " and ".join(sorted(needed)))
+            where = f"application {scenario.application}" if scenario.application else "programs"
+            bounds.require(needed <= set(names), where, names, " and ".join(sorted(needed)))
+        if self.scenarios:
             fits = self.purpose is Purpose.TRACE or self.keep_set is not None
             bounds.require(fits, "keep_set", None, "one, because devices are to verify")
 
-    def program(self, variant: Variant) -> str | None:
+    def program(self, variant: Variant, application: str = "") -> str | None:
         """Return the sha256 of a variant's program, None where it is not in the bundle."""
-        return dict(self.programs).get(variant)
+        return self._programs(application).get(variant)
+
+    def beside(self, variant: Variant, application: str) -> dict[str, str]:
+        """Return name and sha256 of what must lie beside an application."""
+        every = (each.beside for each in self.applications if each.name == application)
+        return {name: digest for files in every for of, name, digest in files if of == variant}
+
+    def _programs(self, application: str) -> dict[str, str]:
+        if not application:
+            return dict(self.programs)
+        every = {each.name: dict(each.programs) for each in self.applications}
+        return every.get(application, {})
 
     def runner_classes(self) -> frozenset[str]:
         """Return the CPU classes that a device on a runner stands for."""
@@ -184,6 +227,13 @@ class Bundle:
     def of_class(self, cpu_class: str) -> tuple[BundleScenario, ...]:
         """Return what is to be run for a CPU class."""
         return tuple(each for each in self.scenarios if each.cpu_class == cpu_class)
+
+
+def _check_variants(where: str, programs: tuple[tuple[str, str], ...]) -> None:
+    bounds.check_unique(where, [variant for variant, _ in programs])
+    for variant, digest in programs:
+        bounds.require(variant in list(Variant), where, variant, f"one of {', '.join(Variant)}")
+        bounds.check_digest(f"{where}: {variant}", digest)
 
 
 _NEEDED = {

@@ -1,4 +1,4 @@
-"""Outputs that ``--bin_out_dump`` wrote, and whether two of them are the same.
+"""Outputs that ``--bin-out-dump`` wrote, and whether two of them are the same.
 
 A file is a header of 32-bit numbers (length of the description, data type, places for
 dimensions, the dimensions), a description as text, and the tensor's bytes. The description
@@ -78,7 +78,7 @@ def _sizes_bytes(shape: tuple[int, ...], element: Element) -> set[int]:
 
 def _fail(source: str, found: str) -> NoReturn:
     msg = f"{source}: not a whole dumped output: {found}"
-    raise InputError(msg, hint="expected a file that --bin_out_dump wrote; run the program again")
+    raise InputError(msg, hint="expected a file that --bin-out-dump wrote; run the program again")
 
 
 def compare(plain: Tensor, reduced: Tensor, tolerance: float) -> Comparison:

@@ -1,6 +1,6 @@
 #include "base/error.h"
 
-#if !SAMPLE_MINIMUM_SIZE
+#if !SAMPLE_NO_EXCEPTIONS
 
 #include <cstdarg>
 #include <cstdio>

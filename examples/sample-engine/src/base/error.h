@@ -1,8 +1,8 @@
-// How the engine gives up. Every check ends here, so that a minimum-size build can turn all of
-// them into a trap without a word.
+// How the engine gives up. Every check ends here, so that a build without exceptions can turn
+// all of them into a trap without a word.
 #pragma once
 
-#if SAMPLE_MINIMUM_SIZE
+#if SAMPLE_NO_EXCEPTIONS
 
 #define SAMPLE_FAIL(...) __builtin_trap()
 

@@ -1,6 +1,6 @@
 #include "base/log.h"
 
-#if !SAMPLE_MINIMUM_SIZE
+#if !SAMPLE_NO_LOGGING
 
 #include <cstdarg>
 #include <cstdio>

@@ -1,7 +1,7 @@
-// Log lines on stderr: [DAY HOUR:MINUTE:SECOND @:LINE] text. A minimum-size build has none.
+// Log lines on stderr: [DAY HOUR:MINUTE:SECOND @:LINE] text. A build without logging has none.
 #pragma once
 
-#if SAMPLE_MINIMUM_SIZE
+#if SAMPLE_NO_LOGGING
 
 #define SAMPLE_LOG(...) static_cast<void>(0)
 #define SAMPLE_WARN(...) static_cast<void>(0)

@@ -6,7 +6,7 @@
 #include "load_and_run/options.h"
 #include "load_and_run/session.h"
 
-#if SAMPLE_MINIMUM_SIZE
+#if SAMPLE_NO_EXCEPTIONS
 
 // Says nothing, and there is nothing to catch: every error has become a trap.
 int main(int argc, char** argv) {

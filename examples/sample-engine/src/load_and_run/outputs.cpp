@@ -34,7 +34,7 @@ std::string dims(const Shape& shape) {
 
 // Types have names only where there is type information, so this text differs between builds.
 const char* type_of(const Operator& each) {
-#if SAMPLE_MINIMUM_SIZE
+#if SAMPLE_NO_RTTI
     return "";
 #else
     return each.record().type.c_str();

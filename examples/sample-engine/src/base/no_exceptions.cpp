@@ -1,5 +1,5 @@
-// What only a minimum-size build has.
-#if SAMPLE_MINIMUM_SIZE
+// What only a build without exceptions has.
+#if SAMPLE_NO_EXCEPTIONS
 
 // The C++ runtime makes the names in its last words readable, with code that is larger than the
 // rest of a trimmed engine. This build has no last words. (-1: out of memory, no result.)

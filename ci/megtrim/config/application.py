@@ -1,0 +1,29 @@
+"""An application of the team's own: the second program beside the engine's. Pure."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from megtrim.config.kinds import FilePath, Name
+from megtrim.config.section import Section
+from megtrim.recipe import Linkage
+
+
+class Application(Section):
+    """A program that is trimmed with the engine it is built on."""
+
+    name: Name
+    """Of the program, and of the CMake target that makes it."""
+    source: FilePath | None = None
+    """Folder with its own CMakeLists.txt; left out: a target in the engine's tree."""
+    library: Linkage = Field(default=Linkage.STATIC, validate_default=True)
+    """static: the engine is linked in. shared: its shared object goes along. Needs source."""
+    lto: Literal["none", "full"] = "none"
+    """full: it and the engine are compiled for optimisation at link time, but for traces."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the engine's shared object must lie beside it."""
+        return self.source is not None and self.library is Linkage.SHARED

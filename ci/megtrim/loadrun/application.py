@@ -1,0 +1,97 @@
+"""The command line of a team's own application: its words, with places for what is measured.
+
+``{model}``, ``{input:NAME}``, ``{outputs}``, ``{threads}`` and ``{algo_cache}`` are replaced;
+``{{`` and ``}}`` are braces. Pure: it only makes and judges arguments, it never runs them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from megtrim.errors import InputError
+
+MODEL = "model"
+OUTPUTS = "outputs"
+THREADS = "threads"
+ALGO_CACHE = "algo_cache"
+INPUT = "input:"
+KNOWN = "{model}, {input:NAME}, {outputs}, {threads} or {algo_cache}"
+
+_WORDS = frozenset({MODEL, OUTPUTS, THREADS, ALGO_CACHE})
+_PART = re.compile(r"(?P<double>\{\{|\}\})|\{(?P<name>[^{}]*)\}|(?P<text>[^{}]+)|(?P<lone>[{}])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """What the placeholders stand for in one run. Paths are those of the device."""
+
+    model: str
+    outputs: str
+    threads: int
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """Input name and file."""
+    algo_cache: str | None = None
+
+    def value(self, name: str) -> str | None:
+        """Return what a placeholder stands for, None where nothing was given for it."""
+        if name.startswith(INPUT):
+            return self.inputs.get(name.removeprefix(INPUT))
+        values = {
+            MODEL: self.model,
+            OUTPUTS: self.outputs,
+            THREADS: str(self.threads),
+            ALGO_CACHE: self.algo_cache,
+        }
+        return values.get(name)
+
+
+def placeholders(argument: str) -> tuple[str, ...]:
+    """Return the names of an argument's placeholders, in order.
+
+    Raises InputError for a name that is none, and for a brace that stands alone.
+    """
+    return tuple(part for part, is_name in _parts(argument) if is_name)
+
+
+def names_in(arguments: Sequence[str]) -> frozenset[str]:
+    """Return the names of all placeholders. Raises InputError as :func:`placeholders` does."""
+    return frozenset(name for argument in arguments for name in placeholders(argument))
+
+
+def compose(program: str, arguments: Sequence[str], places: Places) -> tuple[str, ...]:
+    """Return the whole command line. Raises InputError for a placeholder without a value."""
+    return (program, *(_filled(argument, places) for argument in arguments))
+
+
+def _filled(argument: str, places: Places) -> str:
+    text = ""
+    for part, is_name in _parts(argument):
+        value = places.value(part) if is_name else part
+        if value is None:
+            msg = f"{{{part}}} in the argument {argument!r} stands for nothing"
+            raise InputError(msg, hint="give the input or the algorithm cache that it names")
+        text += value
+    return text
+
+
+def _parts(argument: str) -> Iterator[tuple[str, bool]]:
+    """Yield an argument's pieces of text, and its placeholders' names."""
+    for part in _PART.finditer(argument):
+        if part["double"]:
+            yield part["double"][0], False
+        elif part["text"]:
+            yield part["text"], False
+        elif part["lone"]:
+            msg = f"the argument {argument!r} has a lone {part['lone']!r}"
+            raise InputError(msg, hint="write {{ for { and }} for }")
+        else:
+            yield _known(part["name"], argument), True
+
+
+def _known(name: str, argument: str) -> str:
+    if name not in _WORDS and not (name.startswith(INPUT) and name != INPUT):
+        msg = f"the argument {argument!r} has an unknown placeholder {{{name}}}"
+        raise InputError(msg, hint=f"expected {KNOWN}, and {{{{ for a brace")
+    return name

@@ -1,0 +1,109 @@
+"""Outputs of a team's own application, and whether two of them are the same.
+
+A ``.npy`` file is a tensor; anything else, the program's standard output among it, is bytes.
+Layout of ``.npy``: NumPy's own description of the format, ``numpy.lib.format``. Pure.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from dataclasses import dataclass
+
+from megtrim.errors import InputError
+from megtrim.loadrun import dump
+from megtrim.loadrun.dtypes import OF_NUMPY
+from megtrim.loadrun.dump import Comparison, Tensor
+
+NPY = ".npy"
+PRINTED = "standard output"
+"""Name of the one output of an application that writes no files."""
+_NO_TEXT = "\N{REPLACEMENT CHARACTER}".encode()
+_MOST_PRINTED_BYTES = 8 * 1024 * 1024
+_MAGIC = b"\x93NUMPY"
+_VERSIONS = {1: 2, 2: 4, 3: 4}
+"""Version of the format and bytes of the header's length."""
+_LONGEST_HEADER = 10_000
+_MOST_DIMENSIONS = 32
+_KEYS = {"descr", "fortran_order", "shape"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """One output."""
+
+    name: str
+    data: bytes
+    tensor: Tensor | None
+    """Of a ``.npy`` file whose elements are plain numbers."""
+
+
+def parse_written(data: bytes, *, name: str, source: str) -> Written:
+    """Read one output. Raises InputError for a ``.npy`` file that is none, or cut off."""
+    tensor = _parse_npy(data, name, source) if name.endswith(NPY) else None
+    return Written(name=name, data=data, tensor=tensor)
+
+
+def compare(plain: Written, reduced: Written, tolerance: float) -> Comparison:
+    """Compare two outputs: tensors within the tolerance, everything else byte by byte."""
+    if plain.data == reduced.data:
+        return Comparison(equal=True, largest_difference=0.0, text="")
+    if plain.tensor is not None and reduced.tensor is not None:
+        return dump.compare(plain.tensor, reduced.tensor, tolerance)
+    pairs = zip(plain.data, reduced.data, strict=False)
+    shorter = min(len(plain.data), len(reduced.data))
+    first = next((at for at, (left, right) in enumerate(pairs) if left != right), shorter)
+    text = f"differs from byte {first + 1} on ({len(plain.data)} against {len(reduced.data)} bytes)"
+    return Comparison(equal=False, largest_difference=math.inf, text=text)
+
+
+def refusal(written: Written) -> str | None:
+    """Say why an output proves nothing; None where it is good evidence."""
+    if written.tensor is not None:
+        return dump.refusal(written.tensor)
+    if not written.data.strip():
+        return f"the output {written.name} is empty"
+    if written.name == PRINTED and _NO_TEXT in written.data:
+        # It is told as text, in which two different bytes look alike.
+        return f"the {PRINTED} holds what is no text (files in {{outputs}} may)"
+    if written.name == PRINTED and len(written.data) > _MOST_PRINTED_BYTES:
+        return f"the {PRINTED} is longer than what is kept of it (files in {{outputs}} are whole)"
+    return None
+
+
+def _parse_npy(data: bytes, name: str, source: str) -> Tensor | None:
+    length_bytes = _VERSIONS.get(data[len(_MAGIC)] if len(data) > len(_MAGIC) else 0)
+    if not data.startswith(_MAGIC) or length_bytes is None:
+        raise _damaged(source, "no header of a known version")
+    start = len(_MAGIC) + 2 + length_bytes
+    length = int.from_bytes(data[start - length_bytes : start], "little")
+    if length > _LONGEST_HEADER or start + length > len(data):
+        raise _damaged(source, f"a header of {length} bytes in {len(data)}")
+    descr, shape = _header(data[start : start + length], source)
+    body = data[start + length :]
+    element = OF_NUMPY.get(descr)
+    if element is None:
+        return None
+    if len(body) * 8 != math.prod(shape) * element.bits:
+        raise _damaged(source, f"{len(body)} bytes for {descr} {shape}")
+    return Tensor(name=name, dtype=element.name, shape=shape, data=body)
+
+
+def _header(text: bytes, source: str) -> tuple[str, tuple[int, ...]]:
+    """Return the type and the shape, both as told; in Fortran's order, the shape turned round."""
+    try:
+        told = ast.literal_eval(text.decode("utf-8").strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        told = None
+    if not isinstance(told, dict) or told.keys() != _KEYS:
+        raise _damaged(source, "a header that is none")
+    shape = told["shape"]
+    fits = isinstance(shape, tuple) and len(shape) <= _MOST_DIMENSIONS
+    if not fits or not all(type(each) is int and each >= 0 for each in shape):
+        raise _damaged(source, "a shape that is none")
+    return str(told["descr"]), shape[::-1] if told["fortran_order"] else shape
+
+
+def _damaged(source: str, found: str) -> InputError:
+    msg = f"{source}: not a whole .npy file: {found}"
+    return InputError(msg, hint="expected a file as NumPy writes it; give it another name if not")
