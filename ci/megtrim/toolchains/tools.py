@@ -16,5 +16,9 @@ def need(processes: Processes, name: str, *, hint: str) -> str:
 
 
 def first_line(processes: Processes, *argv: str) -> str:
-    """Return the first line that a tool prints about itself."""
-    return processes.capture(*argv).splitlines()[0].strip()
+    """Return the first line that a tool prints about itself; one that says nothing is refused."""
+    lines = processes.capture(*argv).splitlines()
+    if not lines:
+        msg = f"{' '.join(argv)} says nothing"
+        raise InputError(msg, hint="is it the tool of that name?")
+    return lines[0].strip()

@@ -238,3 +238,13 @@ def test_zig_makes_static_programs(
     assert found.compile_flags == ("-target", target)
     assert found.link_flags == ("-target", target, "-static", "-s", "-Wl,--build-id=none")
     assert found.sysroot is None
+
+
+def test_a_tool_that_says_nothing_is_refused(tmp_path: Path) -> None:
+    """An empty program on the path is no compiler."""
+    tool = tmp_path / "g++"
+    tool.write_text("#!/bin/sh\n", encoding="utf-8")
+    tool.chmod(0o755)
+
+    with pytest.raises(InputError, match="--version says nothing$"):
+        tools.first_line(Processes({}), str(tool), "--version")
