@@ -111,9 +111,9 @@ def parse_options(words: tuple[str, ...]) -> dict[str, Option]:
 def _value(text: str) -> Option:
     try:
         value = json.loads(text.lower())
-    except (ValueError, RecursionError):
+        return value if isinstance(value, int | float) and math.isfinite(value) else text
+    except (ValueError, OverflowError, RecursionError):
         return text
-    return value if isinstance(value, int | float) and math.isfinite(value) else text
 
 
 def _leave(order: DumpOrder, dumped: Dumped, output: Path) -> str:

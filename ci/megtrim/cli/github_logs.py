@@ -18,7 +18,11 @@ LARGEST_BYTES = 512 * 1024
 MOST_LOGS = 8
 _LOG = "build.log"
 _CUT = "... the beginning was left out: {} bytes\n"
-_OPENS = re.compile(r"(?<=://)[^/@\s]{1,200}@")
+_BEFORE_BYTES = 8 * 1024
+"""Read in front of the end that is kept: a cut would leave half a password, which none finds."""
+_OPENS = re.compile(r"(?<=://)[^/\s]{1,2000}@")
+_TOKEN = re.compile(r"(?<=\|)(bearer-token|header)=[^|\s]{1,2000}")
+"""The step that copies is not told the password itself: it is known by where it stands."""
 
 
 @click.command(
@@ -54,10 +58,12 @@ def logs(out: Path, to: Path) -> int:
 def _bounded(path: Path, secrets: list[str]) -> str:
     size = path.stat().st_size
     with path.open("rb") as stream:
-        stream.seek(max(0, size - LARGEST_BYTES))
-        data = stream.read(LARGEST_BYTES)
+        stream.seek(max(0, size - LARGEST_BYTES - _BEFORE_BYTES))
+        data = stream.read(LARGEST_BYTES + _BEFORE_BYTES)
     text = data.decode("utf-8", "replace")
     for secret in secrets:
         text = text.replace(secret, "***")
-    text = _OPENS.sub("***@", text)
-    return _CUT.format(size - LARGEST_BYTES) + text if size > LARGEST_BYTES else text
+    text = _TOKEN.sub(r"\1=***", _OPENS.sub("***@", text))
+    if size <= LARGEST_BYTES:
+        return text
+    return _CUT.format(size - LARGEST_BYTES) + text[-LARGEST_BYTES:]

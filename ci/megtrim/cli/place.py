@@ -6,6 +6,7 @@ to a phone or a board stays outside.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable
 from dataclasses import replace
@@ -18,13 +19,19 @@ from megtrim.process import Processes
 from megtrim.recipe import Toolchain
 from megtrim.store import cannot_write
 
+_OF_THE_IMAGE = frozenset(
+    ("bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "run", "sbin", "sys", "usr")
+)
+"""Folders of the root that compilers are made of: this machine's must not take their place."""
+
 
 def open_place(
     reference: str | None, processes: Processes, *, results: Path, readable: Iterable[Path]
 ) -> Processes:
     """Return what runs programs in the image of that name; without one, on this machine.
 
-    They write to ``results`` and to the compiler's cache, and may read ``readable``.
+    They write to ``results`` and to the compiler's cache, and may read ``readable``; what of that
+    lies in a system folder is the image's own, or the image would not be what it is named.
     """
     if not reference:
         return processes
@@ -35,10 +42,16 @@ def open_place(
     kept = cache.folder(processes.env, otherwise=results / "ccache")
     seen = Seen(
         writable=(results, kept),
-        readable=tuple(sorted(path for path in {*readable} if path.is_dir())),
+        readable=tuple(sorted(each for each in {*readable} if each.is_dir() and not _hides(each))),
         env={cache.VARIABLE: str(kept)},
     )
     return Inside(docker, image, seen)
+
+
+def _hides(path: Path) -> bool:
+    """Tell whether a mount there would hide what the image has; links are this machine's."""
+    parts = Path(os.path.normpath(path)).parts
+    return len(parts) < 2 or parts[1] in _OF_THE_IMAGE
 
 
 def placed(toolchain: Toolchain, place: Processes) -> Toolchain:

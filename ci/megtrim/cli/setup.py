@@ -115,6 +115,11 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
                 metavar="NAME",
                 help="Image with the toolchain, instead of toolchain.image.",
             ),
+            click.option(
+                "--no-docker",
+                is_flag=True,
+                help="Use this machine's compilers, not those of an image.",
+            ),
             today_option("The day that waivers and proofs are judged against; else the clock's."),
         )
     ):
@@ -135,10 +140,7 @@ def trimming(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="NAME|KIND",
         help="Run on this device, or on those of this kind, such as virtual-phone or qemu.",
     )
-    no_docker = click.option(
-        "--no-docker", is_flag=True, help="Use this machine's compilers, not those of an image."
-    )
-    return common(committed_option(baseline(device(no_docker(command)))))
+    return common(committed_option(baseline(device(command))))
 
 
 def open_console(*, quiet: bool) -> Console:

@@ -17,6 +17,7 @@ from megtrim.recipe import BuildScript, Toolchain
 
 PATH = "scripts/cmake-build/cross_build_android_arm_inference.sh"
 _WHY = "the engine's own way for Android: it makes flatc, and chooses the ABI's options"
+_GETOPTS = re.compile(r'\bgetopts +"([^"\n]{1,99})"')
 _PLAIN = re.compile(r"[A-Za-z0-9_./+@,:=-]+")
 
 
@@ -42,6 +43,10 @@ def expect_abi(text: str, abi: str, *, root: str) -> None:
     if f'"{abi}"' not in text:
         msg = f"{root}/{PATH} does not name the ABI {abi}, so this tree cannot build it"
         raise InputError(msg, hint="change toolchain.abi to one that the script names")
+    taken = _GETOPTS.search(text)
+    if taken is None or not {"e:", "j:"} <= set(re.findall("[a-z]:", taken[1])):
+        msg = f"{root}/{PATH} takes no -e TARGET and -j JOBS, with which megtrim builds"
+        raise InputError(msg, hint="the engine's script has them from release 1.6 on")
 
 
 def environment(ndk: str, options: Sequence[tuple[str, str]]) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.engines import cmake, shadow, toolchain_file
-from megtrim.engines.checkout import Checkout
+from megtrim.engines.checkout import Checkout, digest_of
 from megtrim.engines.cmake import Job, WorkTree
 from megtrim.errors import InputError, ProductFailure
 from megtrim.process import Processes
@@ -82,7 +82,10 @@ def build(order: ApplicationOrder, engine: WorkTree, shop: Workshop) -> Path:
         *_rpath(order.library),
         *entries(order, engine),
     )
-    cmake.start_anew(tree, shop.toolchain, (*options, ("toolchain file", told)))
+    # A link line may name the library where Ninja takes it for a flag and sees no change of it.
+    linked = digest_of(_library(order, engine)) or ""
+    settings = (*options, ("toolchain file", told), ("engine library", linked))
+    cmake.start_anew(tree, shop.toolchain, settings)
     job = Job(
         source=tree.source,
         build=tree.build,
@@ -104,10 +107,7 @@ def build(order: ApplicationOrder, engine: WorkTree, shop: Workshop) -> Path:
 def entries(order: ApplicationOrder, engine: WorkTree) -> tuple[tuple[str, str], ...]:
     """Return the cache entries that tell it of the engine. Lists are CMake's: with ``;``."""
     library = order.library
-    file = find(engine.build, library.file)
-    if file is None:
-        msg = f"the engine's build left no {library.file}, which {order.name} links"
-        raise ProductFailure(msg, hint="does this engine have a target of that name?")
+    file = _library(order, engine)
     whole = ("-Wl,--whole-archive", str(file), "-Wl,--no-whole-archive")
     linked = whole if library.whole else (str(file),)
     lto = FULL_LTO if order.lto else ()
@@ -119,6 +119,14 @@ def entries(order: ApplicationOrder, engine: WorkTree) -> tuple[tuple[str, str],
         ("MEGTRIM_ENGINE_COMPILE_OPTIONS", ";".join((*_SECTIONS, *lto))),
         ("MEGTRIM_ENGINE_LINK_OPTIONS", ";".join(dict.fromkeys((*library.link_options, *lto)))),
     )
+
+
+def _library(order: ApplicationOrder, engine: WorkTree) -> Path:
+    file = find(engine.build, order.library.file)
+    if file is None:
+        msg = f"the engine's build left no {order.library.file}, which {order.name} links"
+        raise ProductFailure(msg, hint="does this engine have a target of that name?")
+    return file
 
 
 def _rpath(library: EngineLibrary) -> tuple[tuple[str, str], ...]:

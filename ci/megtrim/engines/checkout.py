@@ -18,6 +18,7 @@ from megtrim.recipe import EngineIdentity
 
 _GIT_TIMEOUT_S = 120.0
 _SUBMODULE_MODE = "160000"
+_LARGEST_TEXT_BYTES = 2**24
 _SKIPPED = frozenset({".git", "__pycache__"})
 
 
@@ -37,6 +38,16 @@ class Checkout:
         """Digest of every path and content: equal trees are equal engines, wherever they lie."""
         lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(self.files.items()))
         return hashlib.sha256(os.fsencode(lines)).hexdigest()
+
+    def text(self, name: str, *, most_bytes: int = _LARGEST_TEXT_BYTES) -> str:
+        """Return a file's text; nothing of a link, which may lead anywhere, nor of a huge file."""
+        path = self.root / name
+        try:
+            if path.is_symlink() or not path.is_file() or path.stat().st_size > most_bytes:
+                return ""
+            return path.read_bytes().decode("utf-8", errors="replace")
+        except OSError:
+            return ""
 
     def identity(self, kind: str, generation: int) -> EngineIdentity:
         """Return what it is as an engine of that kind."""
@@ -115,10 +126,23 @@ class _Git:
 def _walk(root: Path) -> list[str]:
     names = []
     for folder, folders, files in os.walk(root):
-        folders[:] = sorted(set(folders) - _SKIPPED)
+        kept = set(folders) - _SKIPPED
+        folders[:] = sorted(name for name in kept if not _hides_itself(Path(folder, name)))
         links = [name for name in folders if Path(folder, name).is_symlink()]
         names += [str(Path(folder, name).relative_to(root)) for name in (*files, *links)]
     return sorted(names)
+
+
+def _hides_itself(folder: Path) -> bool:
+    """Tell whether git would leave the whole folder out by its own word, as results of ours are."""
+    rules = folder / ".gitignore"
+    try:
+        if not rules.is_file():
+            return False
+        with rules.open("rb") as stream:
+            return stream.read(3).strip() == b"*"
+    except OSError:
+        return False
 
 
 def digest_of(path: Path) -> str | None:

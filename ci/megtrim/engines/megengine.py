@@ -100,7 +100,7 @@ class MegEngine:
 
     def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
         there = mge_library.TARGETS_FILE in self.checkout.files
-        targets = self._text(mge_library.TARGETS_FILE) if there else ""
+        targets = self.checkout.text(mge_library.TARGETS_FILE) if there else ""
         return mge_library.library(targets, linkage, toolchain, root=str(self.checkout.root))
 
     def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
@@ -116,7 +116,7 @@ class MegEngine:
     def texts(self) -> Iterator[tuple[str, str]]:
         for name in self.checkout.files:
             if name.startswith(self.generation.sources) and name.endswith((".h", ".cpp", ".inl")):
-                yield name, self._text(name)
+                yield name, self.checkout.text(name)
 
     def options(self) -> TreeOptions:
         return self._options
@@ -130,24 +130,21 @@ class MegEngine:
             return None
         ndk_limits.check(toolchain)
         there = android_script.PATH in self.checkout.files
-        text = self._text(android_script.PATH) if there else ""
+        text = self.checkout.text(android_script.PATH) if there else ""
         android_script.expect_abi(text, toolchain.abi, root=str(self.checkout.root))
         return android_script.script_for(toolchain, targets)
 
     def _path(self, name: str) -> Path:
         return self.checkout.root / name
 
-    def _text(self, name: str) -> str:
-        return self._path(name).read_text(encoding="utf-8", errors="replace")
-
     def _generation(self) -> Generation:
         files = self.checkout.files
-        traced = MODES_FILE in files and MODES_TAG in self._text(MODES_FILE)
+        traced = MODES_FILE in files and MODES_TAG in self.checkout.text(MODES_FILE)
         return generation_of(files, traces_modes=traced, root=str(self.checkout.root))
 
     def _refuse_missing_submodules(self) -> None:
         root, files = self.checkout.root, self.checkout.files
-        listed = self._text(_MODULES).split() if _MODULES in files else None
+        listed = self.checkout.text(_MODULES).split() if _MODULES in files else None
         needed = [
             name
             for name in self.generation.submodules

@@ -52,9 +52,10 @@ class Storage:
         return "@" in urlsplit(self.url).netloc or bool(_TOKENS & self._names())
 
     def shown(self) -> str:
-        """Say where it is, without user, password and attributes."""
+        """Say where it is, without user, password, query and attributes."""
         parts = urlsplit(self.url)
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        host = parts.netloc.rpartition("@")[2]
+        return parts._replace(netloc=host, query="", fragment="").geturl()
 
     def bounded(self) -> Storage:
         """Return it with a limit for what it may cost where it hangs."""

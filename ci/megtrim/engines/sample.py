@@ -104,7 +104,7 @@ class SampleEngine:
     def texts(self) -> Iterator[tuple[str, str]]:
         for name in sorted(self.checkout.files):
             if name.endswith((".h", ".cpp", ".inl")):
-                yield name, (self.checkout.root / name).read_text("utf-8", errors="replace")
+                yield name, self.checkout.text(name)
 
     def options(self) -> TreeOptions:
         return TreeOptions(self.checkout)

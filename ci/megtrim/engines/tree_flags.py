@@ -29,7 +29,8 @@ def narrowed(dialect: Dialect, checkout: Checkout, program: str) -> Dialect:
     names = [n for n in sorted(checkout.files) if n.startswith(program) and n.endswith(".cpp")]
     switches: set[str] = set()
     values: set[str] = set()
-    for text in _texts(checkout, names[:_MOST_FILES]):
+    for source in names[:_MOST_FILES]:
+        text = checkout.text(source, most_bytes=_LARGEST_FILE_BYTES)
         for name, takes_value in (_compared if dialect.literal else _defined)(text):
             (values if takes_value else switches).add(name)
     if not switches | values:
@@ -54,14 +55,3 @@ def _compared(text: str) -> Iterable[tuple[str, bool]]:
         yield match[1].replace("-", "_"), step is not None
     # One macro makes the flags of the tensor layouts, for each that it is called with.
     yield from ((f"enable_{name}", False) for name in _LAYOUT.findall(text))
-
-
-def _texts(checkout: Checkout, names: Iterable[str]) -> Iterable[str]:
-    """Yield the files' texts, without links, which may lead anywhere, and huge files."""
-    for name in names:
-        path = checkout.root / name
-        try:
-            if not path.is_symlink() and path.stat().st_size <= _LARGEST_FILE_BYTES:
-                yield path.read_bytes().decode("utf-8", errors="replace")
-        except OSError:
-            continue

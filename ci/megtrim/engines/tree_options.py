@@ -37,7 +37,7 @@ class TreeOptions:
     """The options of one checkout. Files are read when they are first asked about."""
 
     def __init__(self, checkout: Checkout) -> None:
-        self._root = checkout.root
+        self._checkout = checkout
         files = sorted(n for n in checkout.files if n.endswith((".cmake", "CMakeLists.txt")))
         # What the engine brings along has thousands; it is read only when nothing else helps.
         self._unread = [
@@ -76,7 +76,7 @@ class TreeOptions:
         wanted = tuple(options)
         for name, value in wanted:
             if value == "ON" and not self.knows(name):
-                msg = f"{self._root} has no CMake option {name}, which megtrim needs there"
+                msg = f"{self._checkout.root} has no CMake option {name}, which megtrim needs there"
                 raise InputError(msg, hint="is it a whole checkout of a release from 1.0 on?")
         return tuple((name, value) for name, value in wanted if self.knows(name))
 
@@ -88,7 +88,7 @@ class TreeOptions:
     def _read_more(self) -> None:
         size = 0
         for name in self._unread.pop(0)[:_MOST_FILES]:
-            text = self._text(name)
+            text = self._checkout.text(name, most_bytes=_LARGEST_FILE_BYTES)
             size += len(text)
             if size > _MOST_BYTES:
                 break
@@ -99,15 +99,3 @@ class TreeOptions:
             self._declared.setdefault(option, f"{name}:{line}")
         self._heard |= found.heard
         self._packages |= found.packages
-
-    def _text(self, name: str) -> str:
-        """Return a file's text; nothing of a link, which may lead anywhere, nor of a huge file."""
-        path = self._root / name
-        try:
-            if path.is_symlink() or not path.is_file():
-                return ""
-            if path.stat().st_size > _LARGEST_FILE_BYTES:
-                return ""
-            return path.read_bytes().decode("utf-8", errors="replace")
-        except OSError:
-            return ""

@@ -25,6 +25,7 @@ _VERSIONS = {1: 2, 2: 4, 3: 4}
 """Version of the format and bytes of the header's length."""
 _LONGEST_HEADER = 10_000
 _MOST_DIMENSIONS = 32
+_LONGEST_SIDE = 2**63 - 1
 _KEYS = {"descr", "fortran_order", "shape"}
 
 
@@ -99,7 +100,7 @@ def _header(text: bytes, source: str) -> tuple[str, tuple[int, ...]]:
         raise _damaged(source, "a header that is none")
     shape = told["shape"]
     fits = isinstance(shape, tuple) and len(shape) <= _MOST_DIMENSIONS
-    if not fits or not all(type(each) is int and each >= 0 for each in shape):
+    if not fits or not all(type(each) is int and 0 <= each <= _LONGEST_SIDE for each in shape):
         raise _damaged(source, "a shape that is none")
     return str(told["descr"]), shape[::-1] if told["fortran_order"] else shape
 

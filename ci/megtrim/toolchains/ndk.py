@@ -22,7 +22,7 @@ _LEVELS = "meta/platforms.json"
 _TOOLCHAIN_FILE = "build/cmake/android.toolchain.cmake"
 _PROGRAMS = "toolchains/llvm/prebuilt/linux-x86_64/bin"
 _HINT = f"unpack an NDK and let {VARIABLE} name its folder, or build in an image: toolchain.image"
-_REVISION = re.compile(r"^Pkg\.Revision *= *(\d+)\.(\d+)\.", re.MULTILINE)
+_REVISION = re.compile(r"^Pkg\.Revision *= *(\d{1,4})\.(\d{1,4})\.", re.MULTILINE)
 _DESCRIPTION = re.compile(r"^Pkg\.Desc *= *([^\n]{1,200})", re.MULTILINE)
 
 
@@ -123,7 +123,7 @@ def _check_level(api: int, abi: str, levels: str, release: str) -> None:
     try:
         known = json.loads(levels)
         lowest, highest = int(known["min"]), int(known["max"])
-    except (ValueError, TypeError, LookupError):
+    except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
         msg = f"{_LEVELS} of NDK {release}: expected the lowest and the highest API level"
         raise InputError(msg, hint="unpack the NDK again") from None
     lowest = max(lowest, _ABIS[abi].lowest_api)

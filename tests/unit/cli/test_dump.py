@@ -191,11 +191,13 @@ def test_a_dump_that_says_it_is_done_is_not_believed(
 def test_options_are_pythons() -> None:
     """A name alone is true; numbers are numbers; all else is text; dashes are as good."""
     words = ("a", "--b-c", "d=false", "e=True", "f=3", "g=1e-4", "h=FBS", "i=", "j=#rand(0,1)",
-             "k=nan", "l=1e999", "m=[1]", "n=8.14.0")  # fmt: skip
+             "k=nan", "l=1e999", "m=[1]", "n=8.14.0",
+             f"o={'1' * 400}")  # fmt: skip
 
     assert parse_options(words) == {
         "a": True, "b_c": True, "d": False, "e": True, "f": 3, "g": 1e-4, "h": "FBS", "i": "",
         "j": "#rand(0,1)", "k": "nan", "l": "1e999", "m": "[1]", "n": "8.14.0",
+        "o": "1" * 400,
     }  # fmt: skip
 
 

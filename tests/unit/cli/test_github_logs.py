@@ -70,6 +70,36 @@ def test_a_password_is_not_in_them(shell: Shell, monkeypatch: pytest.MonkeyPatch
     assert kept(shell) == {"build-abc.log": "a *** b redis://***@cache.lan:1 http://x/y@z\n"}
 
 
+@pytest.mark.parametrize(
+    ("found", "left"),
+    [
+        ("http://cache.lan|bearer-token=geheim|read-only=true", "|bearer-token=***|read-only=true"),
+        ("http://cache.lan|header=X-Key=geheim end", "http://cache.lan|header=*** end"),
+        ("redis://ci:ge@heim@cache.lan", "redis://***@cache.lan"),
+        (f"redis://ci:{'geheim' * 300}@cache.lan", "redis://***@cache.lan"),
+    ],
+)
+def test_a_password_that_nobody_told(shell: Shell, found: str, left: str) -> None:
+    """A job's step that copies logs has no password to look for."""
+    log(shell, "build/abc", f"a {found}\n")
+
+    text = kept(shell)["build-abc.log"]
+
+    assert text.endswith(f"{left}\n")
+    assert "heim" not in text
+
+
+def test_a_password_is_not_cut_in_two(shell: Shell) -> None:
+    """Its end, without its beginning, could not be told from anything else."""
+    secret = "redis://ci:geheim@cache.lan "
+    log(shell, "build/abc", "x" * 100 + secret + "y" * (LARGEST_BYTES - len("heim@cache.lan ")))
+
+    text = kept(shell)["build-abc.log"]
+
+    assert "heim" not in text
+    assert text.endswith("@cache.lan " + "y" * (LARGEST_BYTES - len("heim@cache.lan ")))
+
+
 def test_a_link_is_not_followed(shell: Shell) -> None:
     """A build could leave one to what is not its own."""
     other = shell.folder / "other"

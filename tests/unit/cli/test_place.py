@@ -69,6 +69,18 @@ def test_an_image(stub: Stub, tmp_path: Path) -> None:
     assert stub.calls("ps") != []
 
 
+@pytest.mark.parametrize("folder", ["/", "/usr", "/usr/lib", "/etc", "/home/../usr/lib", "/run"])
+def test_a_sysroot_does_not_hide_the_image(stub: Stub, tmp_path: Path, folder: str) -> None:
+    """Whatever a configuration names: compilers and libraries stay those of the image."""
+    assert Path(folder).is_dir()
+    opened = place.open_place("a:b", stub.processes, results=tmp_path, readable=(Path(folder),))
+    opened.run(Command(argv=("true",), timeout_s=60))
+
+    argv = stub.calls("run")[0]
+    assert len([word for word in argv if word == "--mount"]) == 2
+    assert not any("readonly" in word for word in argv)
+
+
 def test_a_sysroot_for_boards_is_brought_out_once(stub: Stub, tmp_path: Path) -> None:
     """A board needs the libraries that the image's compiler linked with."""
     opened = place.open_place("a:b", stub.processes, results=tmp_path, readable=())

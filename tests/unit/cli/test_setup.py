@@ -86,3 +86,16 @@ def test_the_folder_of_results_is_spelled_without_detours(tmp_path: Path) -> Non
     options = setup.Options(config=Path("c"), out=out, engine=None, jobs=None, quiet=False)
 
     assert options.results == tmp_path / "out"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("trim",), ("build",), ("plan",), ("evidence", "pack"), ("github", "baseline", "rebuild")],
+    ids=" ".join,
+)
+def test_whatever_takes_an_image_can_do_without(shell: Shell, words: tuple[str, ...]) -> None:
+    """What is built without one is packed without one, and what an error advises is an option."""
+    told = shell(*words, "--help").out
+
+    assert "--image NAME" in told
+    assert "--no-docker" in told

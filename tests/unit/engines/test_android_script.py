@@ -65,10 +65,22 @@ def test_a_path_that_it_would_tear_apart_is_refused(path: str) -> None:
 
 def test_an_abi_that_the_tree_cannot_build_is_refused() -> None:
     """The tree's own script says which it can."""
-    script = 'ARCHS=("arm64-v8a" "armeabi-v7a")'
+    script = 'ARCHS=("arm64-v8a" "armeabi-v7a")\nwhile getopts "lnvrkhdfa:e:j:" arg; do'
     android_script.expect_abi(script, "armeabi-v7a", root="engine")
 
     with pytest.raises(InputError, match="does not name the ABI x86, so this tree cannot build it"):
         android_script.expect_abi(script, "x86", root="engine")
     with pytest.raises(InputError, match=r"^engine has no scripts/cmake-build/cross_build_android"):
         android_script.expect_abi("", "arm64-v8a", root="engine")
+
+
+@pytest.mark.parametrize("options", ['getopts "rkhdfpa:" arg', 'getopts "nvrkhdfa:e:" arg', ""])
+def test_a_script_that_takes_no_targets_or_jobs_is_refused(options: str) -> None:
+    """Those of the releases up to 1.5 would end with their usage, in the middle of a build."""
+    with pytest.raises(InputError) as caught:
+        android_script.expect_abi(f'"arm64-v8a"\nwhile {options}', "arm64-v8a", root="engine")
+
+    script = f"engine/{android_script.PATH}"
+    expected = f"{script} takes no -e TARGET and -j JOBS, with which megtrim builds"
+    assert caught.value.message == expected
+    assert caught.value.hint == "the engine's script has them from release 1.6 on"

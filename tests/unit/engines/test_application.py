@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.engines.application import ApplicationOrder, entries, expect_possible
+from megtrim.engines import application, cmake
+from megtrim.engines.application import ApplicationOrder, Workshop, entries, expect_possible
 from megtrim.engines.checkout import Checkout
-from megtrim.engines.cmake import WorkTree
+from megtrim.engines.cmake import Job, WorkTree
 from megtrim.engines.mge_library import library
 from megtrim.errors import InputError, ProductFailure
+from megtrim.process import Processes
 from megtrim.recipe import EngineLibrary, Linkage
 from unit.engines.support import TOOLCHAIN
 
@@ -152,3 +154,32 @@ def test_a_tree_without_the_library_is_refused() -> None:
             "/engine has no library for applications: "
             "lite/CMakeLists.txt makes no lite_static_all_in_one"
         )
+
+
+def test_another_library_starts_the_build_anew(
+    tree: WorkTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A link line may name it where Ninja sees no change, and the old program would stay."""
+    found: list[bool] = []
+
+    def run(job: Job, *_: object) -> None:
+        found.append((job.build / "classify").exists())
+        job.build.mkdir(exist_ok=True)
+        (job.build / "classify").write_bytes(b"program")
+
+    monkeypatch.setattr(cmake, "run", run)
+    shop = Workshop(
+        toolchain=TOOLCHAIN,
+        processes=Processes({}),
+        jobs=1,
+        env={},
+        launcher=(),
+        link_flags=(),
+        log=tmp_path / "build.log",
+        progress=lambda *_: None,
+    )
+    for content in (b"one", b"one", b"two"):
+        (tree.build / "lite/libengine.a").write_bytes(content)
+        application.build(order(), tree, shop)
+
+    assert found == [False, True, False]

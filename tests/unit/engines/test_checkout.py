@@ -213,3 +213,29 @@ def test_a_moved_repository_is_the_same(processes: Processes, tmp_path: Path) ->
     after = take(moved, processes)
 
     assert (after.commit, after.digest) == (before.commit, before.digest)
+
+
+def test_results_are_no_part_of_a_tree_without_git(processes: Processes, tmp_path: Path) -> None:
+    """They may lie in it, and would be other ones after each run; other rules hide no folder."""
+    write(tmp_path, FILES | {"megtrim-out/.gitignore": "*\n", "megtrim-out/build/build.log": "1"})
+    write(tmp_path, {"kept/.gitignore": "*.o\n"})
+
+    assert sorted(take(tmp_path, processes).files) == sorted([*FILES, "kept/.gitignore"])
+
+
+def test_of_a_link_or_a_huge_file_there_is_no_text(processes: Processes, tmp_path: Path) -> None:
+    """An editor's lock leads nowhere, another link has no end; what is no UTF-8 is told as such."""
+    write(tmp_path, FILES)
+    (tmp_path / "src/.#a.cpp").symlink_to("me@host.1234")
+    (tmp_path / "src/endless.cpp").symlink_to("/dev/zero")
+    (tmp_path / "src/other.cpp").write_bytes(b"\xff\n")
+
+    checkout = take(tmp_path, processes)
+
+    assert {name: checkout.text(name) for name in checkout.files} == FILES | {
+        "src/.#a.cpp": "",
+        "src/endless.cpp": "",
+        "src/other.cpp": "\N{REPLACEMENT CHARACTER}\n",
+    }
+    assert checkout.text("src/a.cpp", most_bytes=6) == ""
+    assert checkout.text("src/a.cpp", most_bytes=7) == FILES["src/a.cpp"]

@@ -39,6 +39,9 @@ def test_conditions_have_parentheses_of_their_own() -> None:
         "#[==[ option(NO) ]] ]=] \n]==]option(A)",
         'message("option(NO)")\noption(A)',
         'message("a \\" option(NO)")\noption(A)',
+        # An escaped quote opens no quoted text: what follows is read as it stands.
+        'add_definitions(-DX=\\"y\\")\noption(A "a" ON)',
+        "message(a\\(b\\ c)\noption(A)",
         'message([[option(NO) "]])\noption(A)',
         "message([=[option(NO) ]] ]=])\noption(A)",
     ],

@@ -88,6 +88,8 @@ def test_what_is_shown() -> None:
     (storage,) = parse(text, source="")
 
     assert storage.shown() == "redis://cache.lan:6380/1"
+    (storage,) = parse(f"http://cache.lan/megtrim?token={SECRET}", source="")
+    assert storage.shown() == "http://cache.lan/megtrim"
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,12 @@ def test_a_tensor_that_proves_nothing_is_refused() -> None:
     assert refusal(read(npy([1.0, 2.0]))) is None
 
 
+def header(shape: str) -> bytes:
+    """Return a file that is a header alone, whose shape stands there in these words."""
+    text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}".encode()
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
 WHOLE = npy([1.0, 2.0])
 
 
@@ -137,6 +143,7 @@ WHOLE = npy([1.0, 2.0])
         (WHOLE.replace(b"'shape'", b"'shap' "), "a header that is none"),
         (WHOLE.replace(b"(2,)", b"(-2)"), "a shape that is none"),
         (WHOLE.replace(b"{'descr'", b"x'descr' "), "a header that is none"),
+        (header("(0x" + "f" * 9000 + ",)"), "a shape that is none"),
     ],
 )
 def test_a_damaged_file_is_told(data: bytes, found: str) -> None:

@@ -145,7 +145,14 @@ def test_a_level_that_it_cannot_build_for_is_refused(tmp_path: Path, abi: str, a
     assert error.message == (f"NDK r21e builds arm64-v8a for API levels 21 to 30, not for {api}")
 
 
-@pytest.mark.parametrize("levels", ["[]", "{", '{"min": "x", "max": 30}', '{"min": 16}', "null"])
+@pytest.mark.parametrize(
+    "levels",
+    [
+        *("[]", "{", '{"min": "x", "max": 30}', '{"min": 16}', "null", "[" * 100_000),
+        '{"min": 16, "max": Infinity}',
+    ],
+    ids=range(7),
+)
 def test_broken_levels_are_refused(tmp_path: Path, levels: str) -> None:
     """They decide what may be built."""
     assert "expected the lowest" in refused(lay_out(tmp_path, levels=levels)).message
