@@ -91,14 +91,14 @@ def _configured(config: Path) -> str:
 
 
 def _of_recipe(recipe: str, folder: Path) -> tuple[bool, str]:
-    """Return whether the image was built now, and its ID."""
+    """Return whether the folder holds an image that was built now, and the image's ID."""
     order = kept.pinned_order(recipe)
     docker = Docker(open_processes())
     found = kept.loaded(docker, folder, order.tag)
     if found is not None:
         show(f"image {order.tag}, ID {found.id}: as an earlier job built it")
         return False, found.id
-    progress = open_console(quiet=False).progress(f"building {recipe}")
-    made = kept.saved(docker, folder, order.tag, lambda: builds.build(order, docker, progress))
+    console = open_console(quiet=False)
+    made = builds.build(order, docker, console.progress(f"building {recipe}"))
     show(f"image {order.tag}, ID {made.id}: built now")
-    return True, made.id
+    return kept.saved(docker, folder, order.tag, console.warn), made.id

@@ -186,7 +186,8 @@ class Files:
             return ()
         if of_android and not there:
             msg = f"{self._link.label}: has no {loader}, which {program.name} needs"
-            raise InputError(msg, hint="link it statically, or for a Linux with a C library")
+            hint = "phones have it; a virtual phone shows that of an Android: the key `sysroot`"
+            raise InputError(msg, hint=hint)
         beside = {name: file.source for name, file in self._put.items()}
         needs = read_needs(program, self._place.sysroot, beside)
         for name, file in needs.files:

@@ -154,6 +154,8 @@ class Builder:
         if target.exists() and target.read_bytes() == (build / "flatc").read_bytes():
             return
         target.parent.mkdir(parents=True, exist_ok=True)
+        # A link there would be followed, and may lead out of the tree.
+        target.unlink(missing_ok=True)
         shutil.copy2(build / "flatc", target)
 
     def _prove(self, order: BuildOrder, tree: WorkTree) -> proof.Proof:

@@ -20,6 +20,7 @@ from megtrim.store import cannot_write, write_atomically
 
 CONFIGURE_TIMEOUT_S = 1800.0
 BUILD_TIMEOUT_S = 6 * 3600.0
+_DEFAULT_PATH = "/usr/bin:/bin"
 
 _NINJA_STEP = re.compile(r"^\[(\d+)/(\d+)\] (.*)$")
 _ERROR = re.compile(r"(?::\d+(?::\d+)?: (?:fatal )?error:|\berror:|CMake Error|: undefined )")
@@ -97,7 +98,9 @@ def run_script(
 ) -> None:
     """Let the engine's own script configure and build; it finds our CMake and Ninja first."""
     tools = Path(processes.build_tool("cmake")).parent
-    told = {"PATH": f"{tools}:{processes.env.get('PATH', '')}", **job.env}
+    # A path that ends with a colon would have the current folder in it.
+    path = processes.env.get("PATH") or _DEFAULT_PATH
+    told = {"PATH": f"{tools}:{path}", **job.env}
     program = str(job.source / script.path)
     argv = ("bash", program, *script.arguments, "-j", str(job.jobs))
     outcome = _logged(argv, replace(job, env=told), processes, BUILD_TIMEOUT_S, _steps(progress))

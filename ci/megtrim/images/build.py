@@ -24,8 +24,10 @@ _TIMEOUT_S = 2 * 3600.0
 _GIVEN_WRONGLY = 2
 """What the scripts of a recipe end with where what they were given is wrong."""
 _FAILED = re.compile(r"(?:returned a non-zero code|exit code): (\d+)")
-_STEP = re.compile(r"^Step (\d+)/(\d+) : (.*)$")
-_OUR_WORD = "megtrim: "
+_STEP = re.compile(r"(?:Step (\d+)/(\d+) :|#\d+ \[(?:\S+ +| +)?(\d+)/(\d+)\]) (.*)")
+"""A step as the classic builder tells it, or as BuildKit does: ``#8 [stage-0 4/6] RUN ...``."""
+_OUR_WORDS = re.compile(r"^(?:#\d+ )?(?:\d+\.\d+ )?megtrim: (.*)$", re.MULTILINE)
+"""What a recipe's script says; BuildKit puts the step and the seconds before it."""
 _NO_NEWS = ("DEPRECATED", " ", "Sending build context")
 _TAIL_CHARACTERS = 2000
 
@@ -110,7 +112,7 @@ def _steps(progress: Progress) -> Callable[[str], None]:
     def on_line(line: str) -> None:
         step = _STEP.match(line)
         if step:
-            progress(int(step[1]), int(step[2]), step[3])
+            progress(int(step[1] or step[3]), int(step[2] or step[4]), step[5])
 
     return on_line
 
@@ -124,7 +126,7 @@ def _expect_built(order: ImageOrder, outcome: Outcome) -> None:
     expect_daemon(outcome.stdout)
     lines = [line for line in outcome.stdout.splitlines() if line.strip()]
     failed = _FAILED.search(outcome.stdout)
-    said = [line.removeprefix(_OUR_WORD) for line in lines if line.startswith(_OUR_WORD)]
+    said = _OUR_WORDS.findall(outcome.stdout)
     msg = f"the image {order.name} cannot be built: {said[-1]}" if said else ""
     if said and failed is not None and int(failed[1]) == _GIVEN_WRONGLY:
         raise InputError(msg)

@@ -21,6 +21,8 @@ _PULL_TIMEOUT_S = 3600.0
 _REFERENCE = re.compile(r"(?:sha256:)?[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}")
 _DIGEST = re.compile(r"@(sha256:[0-9a-f]{64})$")
 _HERE = "or leave Docker out: --no-docker builds with what this machine has"
+_ABSENT = ("no such image", "invalid reference format")
+"""Words for an image that is not here, the second for a name that none can have."""
 _TROUBLES = (
     ("permission denied", "this user may not talk to Docker's daemon", "join the group docker"),
     (
@@ -64,14 +66,13 @@ class Docker:
 
     def image(self, reference: str) -> Image:
         """Return an image that is here; one that is not is an input error."""
-        expect_reference(reference)
-        outcome = self.call("image", "inspect", reference)
-        if not outcome.ok:
+        told = self._inspected(reference)
+        if told is None:
             msg = f"there is no image {reference} on this machine"
             raise InputError(
                 msg, hint="make it with `megtrim images build`, or get it with `docker pull`"
             )
-        facts = _first(outcome.stdout)
+        facts = _first(told)
         digest = _DIGEST.search(reference)
         listed = facts.get("Config") or {}
         variables = dict(each.partition("=")[::2] for each in listed.get("Env") or ())
@@ -81,8 +82,18 @@ class Docker:
 
     def has(self, reference: str) -> bool:
         """Tell whether an image is here."""
+        return self._inspected(reference) is not None
+
+    def _inspected(self, reference: str) -> str | None:
+        """Return what docker tells of an image, None where it has none of that name."""
         expect_reference(reference)
-        return self.call("image", "inspect", reference).ok
+        outcome = self.call("image", "inspect", reference)
+        if outcome.ok:
+            return outcome.stdout
+        if any(sign in outcome.stderr.lower() for sign in _ABSENT):
+            return None
+        msg = f"docker image inspect {reference}: {last_line(outcome.stderr)}"
+        raise InfrastructureFailure(msg)
 
     def pull(self, reference: str) -> Image:
         """Bring an image here from where its name says it is kept, and return it."""

@@ -7,17 +7,19 @@ anybody on this machine ends those whose holder is no more.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from megtrim.images.docker import Docker
 
 LABEL = "megtrim.holder"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
+_PID = re.compile(r"[1-9][0-9]{0,8}")
 
 
 def me() -> str:
     """Name this process: machine and boot, namespace, process and its start."""
-    return f"{_here()}/{os.getpid()}/{_started(os.getpid())}"
+    return f"{_here()}/{os.getpid()}/{_started(os.getpid()) or ''}"
 
 
 def end_abandoned(docker: Docker) -> None:
@@ -31,20 +33,37 @@ def end_abandoned(docker: Docker) -> None:
 
 
 def _gone(holder: str) -> bool:
-    here, _, rest = holder.rpartition("/")[0].rpartition("/")
-    started = holder.rpartition("/")[2]
+    rest, _, started = holder.rpartition("/")
+    here, _, pid = rest.rpartition("/")
     # Of another machine's, or another namespace's, processes nothing is known here.
-    return here == _here() and rest.isdigit() and _started(int(rest)) != started
+    if here != _here() or not _PID.fullmatch(pid):
+        return False
+    now = _started(int(pid))
+    return not _is_there(int(pid)) if now is None else now != started
+
+
+def _is_there(pid: int) -> bool:
+    """Ask the kernel: a machine may hide the folders of other users' processes (hidepid)."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _here() -> str:
     return f"{_read(_BOOT)}/{_link(Path('/proc/self/ns/pid'))}"
 
 
-def _started(pid: int) -> str:
-    """Return when a process started, in ticks since the boot; empty where there is none."""
+def _started(pid: int) -> str | None:
+    """Return when a process started, in ticks since the boot: empty once ended, None unknown."""
+    told = _read(Path(f"/proc/{pid}/stat"))
+    if not told:
+        return None
     # The name in the second field may hold anything, spaces and brackets too.
-    fields = _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    fields = told.rpartition(")")[2].split()
     return fields[19] if len(fields) > 19 and fields[0] not in "ZX" else ""
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -28,7 +29,9 @@ _LOOK_TIMEOUT_S = 120.0
 _COPY_TIMEOUT_S = 600.0
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _DOCKER_FAILED = 125
-_NOT_STARTED = re.compile(r"^\[FATAL tini \(\d+\)\] exec .* failed: (.*)$", re.MULTILINE)
+_NOT_STARTED = re.compile(r"\[FATAL tini \(\d+\)\] exec .* failed: (.*)")
+_NOT_STARTED_STATUSES = frozenset((1, 126, 127))
+"""What tini ends with: 127 for no such file, 126 for one it may not run, 1 for anything else."""
 _DOCKER_SAYS = re.compile(r"^(?:docker: |.*error waiting for container)", re.MULTILINE)
 _OBEYED = re.compile(
     r"(?:HOME|PATH|DOCKER_.*|BUILDX_.*|LD_.*|GO.*|SSL_.*|.*_proxy)$", re.IGNORECASE
@@ -68,13 +71,20 @@ class Inside(Processes):
         if "/" in name:
             return name if self._executables((name,), depth=0) else None
         if self._programs is None:
-            path = self.env.get("PATH", _DEFAULT_PATH).split(":")
-            folders = tuple(dict.fromkeys(each for each in path if each.startswith("/")))
-            found = self._executables(folders, depth=1)
-            by_folder = {each: Path(each).name for each in found}
-            order = sorted(found, key=lambda each: folders.index(str(Path(each).parent)))
-            self._programs = {by_folder[each]: each for each in reversed(order)}
+            self._programs = self._programs_on_path()
         return self._programs.get(name)
+
+    def _programs_on_path(self) -> dict[str, str]:
+        """Return the full path of each program by its name; the first folder wins."""
+        path = self.env.get("PATH", _DEFAULT_PATH).split(":")
+        folders = list(dict.fromkeys(str(Path(each)) for each in path if each.startswith("/")))
+        if not folders:
+            return {}
+        found = [Path(each) for each in self._executables(tuple(folders), depth=1)]
+        # The rest of a name that holds a line's end is in none of the folders.
+        programs = [each for each in found if str(each.parent) in folders]
+        programs.sort(key=lambda each: folders.index(str(each.parent)), reverse=True)
+        return {each.name: str(each) for each in programs}
 
     def build_tool(self, name: str) -> str:
         """Return the path of the image's own ``cmake`` or ``ninja``."""
@@ -108,7 +118,7 @@ class Inside(Processes):
 
     def run(self, command: Command) -> Outcome:
         """Run to the end, in a container that does not outlive it."""
-        name = f"megtrim-{os.getpid()}-{next(_numbers)}"
+        name = _new_name()
         variables = {"HOME": HOME, **self._seen.env, **command.env}
         # A value may be a password, and arguments are for everybody to read: docker takes values
         # from its own environment, but for those that it would obey itself.
@@ -138,7 +148,7 @@ class Inside(Processes):
 
     def bring_out(self, path: Path, folder: Path) -> None:
         """Copy a folder of the image to this machine, for machines that have no Docker."""
-        name = f"megtrim-{os.getpid()}-{next(_numbers)}"
+        name = _new_name()
         label = ("--label", f"{holder.LABEL}={self._holder}", "--pull", "never")
         self._docker.told("create", "--name", name, *label, self.image.id, "true")
         try:
@@ -159,6 +169,8 @@ class Inside(Processes):
             *("--name", name, "--label", f"{holder.LABEL}={self._holder}"),
             *("--network", network, "--user", self._user, "--cap-drop", "ALL"),
             *("--security-opt", "no-new-privileges"),
+            # An image may begin every command with a program of its own.
+            *("--entrypoint", ""),
             *(("--interactive",) if command.stdin else ()),
             *("--workdir", self._workdir(command.cwd)),
             *(word for path in self._mounts() for word in ("--mount", path)),
@@ -182,7 +194,12 @@ class Inside(Processes):
         argv = ("find", "-L", *folders, "-maxdepth", str(depth), "-type", "f", "-perm", "/111")
         # It ends with 1 where a folder of the path is not there.
         outcome = self.run(Command(argv=argv, timeout_s=_LOOK_TIMEOUT_S))
-        return outcome.stdout.splitlines()
+        if outcome.timed_out or outcome.rc not in (0, 1):
+            ended = "did not end" if outcome.timed_out else f"ended with {outcome.rc}"
+            said = last_line(outcome.stderr)
+            msg = f"{self.where} cannot be searched for programs: find {ended}: {said}"
+            raise InfrastructureFailure(msg)
+        return outcome.stdout.split("\n")
 
     def _expect_started(self, outcome: Outcome, command: Command) -> None:
         """Tell docker's own failures, and a program that did not start, from the program's."""
@@ -191,14 +208,20 @@ class Inside(Processes):
             expect_daemon(said)
             msg = f"docker could not run {command.argv[0]} in {self.where}: {last_line(said)}"
             raise InfrastructureFailure(msg)
-        failed = _NOT_STARTED.search(said)
-        if failed is None:
+        # A program that tini did not start says nothing after that.
+        failed = _NOT_STARTED.fullmatch(last_line(said))
+        if failed is None or outcome.rc not in _NOT_STARTED_STATUSES:
             return
         if failed[1] == "No such file or directory":
             msg = f"{self.where} has no program {command.argv[0]!r}"
             raise InputError(msg, hint="make a fitting one with `megtrim images build`")
         msg = f"{command.argv[0]} cannot be started in {self.where}: {failed[1]}"
         raise InfrastructureFailure(msg)
+
+
+def _new_name() -> str:
+    """Return a container's name: megtrims of other namespaces have the same process numbers."""
+    return f"megtrim-{os.getpid()}-{next(_numbers)}-{secrets.token_hex(4)}"
 
 
 def _mount(path: Path, *options: str) -> str:

@@ -1,15 +1,15 @@
-"""An image of a recipe, kept as a file between jobs: loaded where it fits, else built and saved."""
+"""An image of a recipe, kept as a file between jobs: loaded where it fits, else saved once built."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.images import pins
 from megtrim.images.build import ANDROID, NAMES, ImageOrder, Ndk, recipes
 from megtrim.images.docker import Docker, Image, last_line
-from megtrim.store import cannot_write
 
 ARCHIVE = "image.tar"
 _TIMEOUT_S = 1800.0
@@ -44,18 +44,22 @@ def loaded(docker: Docker, folder: Path, tag: str) -> Image | None:
     return docker.image(tag) if docker.has(tag) else None
 
 
-def saved(docker: Docker, folder: Path, tag: str, build: Callable[[], Image]) -> Image:
-    """Build the image, leave it in the folder's archive, and return it."""
-    image = build()
+def saved(docker: Docker, folder: Path, tag: str, warn: Callable[[str], None]) -> bool:
+    """Leave the image in the folder's archive, and tell whether it is there.
+
+    What cannot be written is only a warning: the image itself is at hand, and the next job builds.
+    """
     archive = folder / ARCHIVE
     try:
         folder.mkdir(parents=True, exist_ok=True)
         archive.unlink(missing_ok=True)
-    except OSError as error:
-        raise cannot_write(archive, error) from None
-    done = docker.call("save", "--output", str(archive), tag, timeout_s=_TIMEOUT_S)
-    if not done.ok:
+        done = docker.call("save", "--output", str(archive), tag, timeout_s=_TIMEOUT_S)
+        said = "" if done.ok else last_line(done.stderr)
+    except (OSError, InfrastructureFailure) as error:
+        said = str(error)
+    if not said:
+        return True
+    with suppress(OSError):
         archive.unlink(missing_ok=True)
-        msg = f"{archive} cannot be written by docker: {last_line(done.stderr)}"
-        raise InfrastructureFailure(msg, hint="is there room for a copy of the image?")
-    return image
+    warn(f"the image is not kept for later jobs: {archive} cannot be written: {said}")
+    return False

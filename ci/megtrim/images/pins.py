@@ -26,8 +26,9 @@ NDK = "ndk"
 _VERSION = 1
 _LARGEST_NDK_BYTES = 4 * 1024**3
 _LONGEST_DOWNLOAD_S = 2 * 3600.0
+_BASE_NAME = r"[a-z0-9./:_-]{1,255}"
 _VALUES = {
-    BASE: re.compile(r"[a-z0-9./:_-]{1,255}@sha256:[0-9a-f]{64}"),
+    BASE: re.compile(_BASE_NAME + r"@sha256:[0-9a-f]{64}"),
     NDK: re.compile(r"sha256:[0-9a-f]{64}"),
 }
 
@@ -48,8 +49,12 @@ class Pin:
 def pin_base(text: str, today: date) -> Pin:
     """Ask the registry what a name stands for now."""
     reference = registry.parse_reference(text)
-    digest = registry.digest_of(reference)
-    value = f"{text.rpartition(':')[0]}@{digest}"
+    # Of a host's name the case means nothing, and the rest has small letters alone.
+    name = text.rpartition(":")[0].lower()
+    if not re.fullmatch(_BASE_NAME, name):
+        msg = f"found {text[:80]!r}, expected a name of at most 255 letters, digits and ./:_-"
+        raise InputError(msg)
+    value = f"{name}@{registry.digest_of(reference)}"
     return Pin(value=value, source=reference.url, when=today.isoformat())
 
 
