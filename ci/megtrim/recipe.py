@@ -121,6 +121,8 @@ class Toolchain:
     """CMake toolchain file that the one which megtrim writes includes; empty: none."""
     settings: tuple[tuple[str, str], ...] = ()
     """CMake variables that the included file reads, name and value."""
+    files: str = ""
+    """Digest of the files that say what a toolchain is, beyond its version; empty: it has none."""
     image: str = ""
     """Digest or ID of the image that it lies in; empty: on this machine."""
 
@@ -137,7 +139,8 @@ class Toolchain:
 
     def _android(self) -> dict[str, str]:
         settings = " ".join(f"{name}={value}" for name, value in self.settings)
-        return {"settings": settings, "fp16": "on" if self.fp16 else "", "image": self.image}
+        fp16 = "on" if self.fp16 else ""
+        return {"settings": settings, "fp16": fp16, "files": self.files, "image": self.image}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -151,7 +151,12 @@ def _check_command(wanted: Request, context: Context) -> None:
         msg = f"--application: found {name!r}, expected one of {names or 'none: there are none'}"
         raise InputError(msg)
     given = {f"{INPUT}{each}" for each in wanted.inputs}
-    unknown = names_in(wanted.arguments) - given - {MODEL, OUTPUTS, THREADS}
+    used = names_in(wanted.arguments)
+    vain = sorted({MODEL, *given} - used)
+    if vain:
+        msg = f"--probe: {{{vain[0]}}} does not stand in the arguments, so it would not be used"
+        raise InputError(msg, hint="an application gets what its arguments name")
+    unknown = used - given - {MODEL, OUTPUTS, THREADS}
     if unknown:
         found = ", ".join(f"{{{each}}}" for each in sorted(unknown))
         msg = f"--probe: {found} in the arguments stands for nothing"

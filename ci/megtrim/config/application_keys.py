@@ -5,6 +5,7 @@ Pure, and works on plain data like :mod:`megtrim.config.references`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from megtrim.config.document import Document
@@ -16,6 +17,7 @@ from megtrim.loadrun import application as command
 
 _OURS = ("algo.cache", "dump", "model.mge", "trace.txt")
 """Names of files that lie beside a program while it runs."""
+_INPUT = re.compile(r"input\d+(\..*)?")
 _ARCHIVE_EXPECTED = "the application that links it: what an archive weighs is no program's size"
 
 
@@ -61,7 +63,7 @@ def _one(document: Document, path: KeyPath, each: Section) -> Iterator[Problem]:
     if isinstance(name, str) and name == engine_target(document):
         expected = "a name of its own: that is the engine's target"
         yield document.problem((*path, "name"), show(name), expected)
-    if isinstance(name, str) and name in _OURS:
+    if isinstance(name, str) and (name in _OURS or _INPUT.fullmatch(name)):
         expected = "another name: a file of megtrim's has it where programs run"
         yield document.problem((*path, "name"), show(name), expected)
     if each.get("source") is None and each.get("library") is not None:

@@ -32,6 +32,12 @@ def switched_off(trim: TrimConfig) -> tuple[Switch, ...]:
     return tuple(each for each in Switch if said[each] is False or each in minimum)
 
 
+def switched_on(trim: TrimConfig) -> tuple[Switch, ...]:
+    """Return the switches that the configuration says are on: an engine's default may be off."""
+    said = trim.switches.model_dump()
+    return tuple(each for each in Switch if said[each] is True)
+
+
 def switch_problems(document: Document) -> Iterator[Problem]:
     """Yield switches that minimum_size contradicts, and options that are said in two places."""
     trim = document.data.get("trim")

@@ -6,6 +6,7 @@ ships, and the sysroot that holds the target's loader, where programs are not st
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from megtrim.devices.local import Local
@@ -13,6 +14,10 @@ from megtrim.errors import InputError
 from megtrim.process import Command, Processes
 
 _HINT = "on Debian: apt-get install qemu-user-static"
+_SYSTEM_FILES = (
+    *("lib/ld-linux-aarch64.so.1", "lib/libc.so.6", "system/bin/linker64", "system/bin/linker"),
+    *(f"system/{folder}/lib{name}.so" for folder in ("lib64", "lib") for name in ("c", "m", "dl")),
+)
 
 
 class Qemu(Local):
@@ -29,13 +34,15 @@ class Qemu(Local):
         launcher: tuple[str, ...],
         cpu: str,
         version: str,
+        system: str = "",
     ) -> None:
         super().__init__(name, processes, scratch, launcher=launcher)
         self._cpu = cpu
         self._version = version
+        self._system = {"system": system} if system else {}
 
     def identity(self) -> dict[str, str]:
-        return {"kind": self.kind, "cpu": self._cpu, "qemu": self._version}
+        return {"kind": self.kind, "cpu": self._cpu, "qemu": self._version, **self._system}
 
     def facts(self) -> dict[str, str]:
         return {"cpu": self._cpu, "emulator": self._version}
@@ -68,4 +75,24 @@ def find(
         raise InputError(msg, hint=f"`{emulator} -cpu help` lists those it knows")
     launcher = (emulator, "-cpu", cpu, *(("-L", str(sysroot)) if sysroot else ()))
     version = processes.capture(emulator, "--version").splitlines()[0].strip()
-    return Qemu(name, processes, scratch, launcher=launcher, cpu=cpu, version=version)
+    return Qemu(
+        name,
+        processes,
+        scratch,
+        launcher=launcher,
+        cpu=cpu,
+        version=version,
+        system=system_of(processes, sysroot) if sysroot else "",
+    )
+
+
+def system_of(processes: Processes, sysroot: Path) -> str:
+    """Return a digest of the loader and the C library that programs find in a sysroot.
+
+    A program that ran under one Android says nothing of another. Empty where it has none of them.
+    """
+    paths = [str(sysroot / each) for each in _SYSTEM_FILES]
+    # Most of them are not there: a sysroot is of one system.
+    told = processes.run(Command(argv=("sha256sum", "--", *paths), timeout_s=60)).stdout
+    known = sorted(line.replace(f"{sysroot}/", "") for line in told.splitlines())
+    return hashlib.sha256("\n".join(known).encode()).hexdigest()[:16] if known else ""

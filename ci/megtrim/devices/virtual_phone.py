@@ -44,8 +44,10 @@ def find(order: DeviceOrder, *, native: str | None = None) -> VirtualPhone:
         msg = f"device {order.name}: a virtual phone runs {launch.MACHINE}, not {order.machine}"
         raise InputError(msg, hint="choose a toolchain for arm64, or another device")
     native = native or platform.machine()
+    android = _android(order.sysroot)
+    system = {"system": qemu.system_of(order.processes, android)} if android else {}
     if not launch.emulator(order.processes, native=native):
-        return VirtualPhone(order, {"machine": native})
+        return VirtualPhone(order, {"machine": native, **system})
     emulator = qemu.find(
         order.name,
         order.processes,
@@ -55,7 +57,7 @@ def find(order: DeviceOrder, *, native: str | None = None) -> VirtualPhone:
         sysroot=None,
     )
     played_by = emulator.identity()
-    return VirtualPhone(order, {"cpu": played_by["cpu"], "qemu": played_by["qemu"]})
+    return VirtualPhone(order, {"cpu": played_by["cpu"], "qemu": played_by["qemu"], **system})
 
 
 class VirtualPhone:

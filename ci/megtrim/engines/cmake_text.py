@@ -98,10 +98,11 @@ def calls(text: str) -> Iterator[Call]:
             if depth == 1:
                 arguments, begun = [], line
         elif word == ")":
-            depth = max(0, depth - 1)
+            depth -= 1
             if depth == 0 and _NAME.fullmatch(before):
                 yield Call(before.lower(), tuple(arguments), begun)
-                before = ""
+            if depth <= 0:
+                before, depth = "", 0  # one that closes nothing is passed over
         elif depth:
             arguments.append(word[1:].removesuffix('"') if word.startswith('"') else word)
         else:

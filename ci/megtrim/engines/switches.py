@@ -27,10 +27,11 @@ def is_minimum_size(off: Iterable[Switch]) -> bool:
     return set(off) >= set(MINIMUM_SIZE)
 
 
-def options(off: Sequence[Switch]) -> dict[str, bool]:
-    """Return the CMake options that switch off what the minimum-size option does not."""
+def options(off: Sequence[Switch], on: Sequence[Switch] = ()) -> dict[str, bool]:
+    """Return the CMake options of switches, without those that the minimum-size option sets."""
     minimum = is_minimum_size(off)
-    return {OPTIONS[each]: False for each in off if not (minimum and each in MINIMUM_SIZE)}
+    without = {OPTIONS[each]: False for each in off if not (minimum and each in MINIMUM_SIZE)}
+    return {OPTIONS[each]: True for each in on} | without
 
 
 def refuse_unknown(wanted: Mapping[Switch, str], checkout: Checkout) -> None:

@@ -209,7 +209,7 @@ class Inside(Processes):
             msg = f"docker could not run {command.argv[0]} in {self.where}: {last_line(said)}"
             raise InfrastructureFailure(msg)
         # A program that tini did not start says nothing after that.
-        failed = _NOT_STARTED.fullmatch(last_line(said))
+        failed = _NOT_STARTED.fullmatch(said.rstrip().rpartition("\n")[2])
         if failed is None or outcome.rc not in _NOT_STARTED_STATUSES:
             return
         if failed[1] == "No such file or directory":

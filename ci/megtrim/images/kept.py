@@ -1,4 +1,4 @@
-"""An image of a recipe, kept as a file between jobs: loaded where it fits, else saved once built."""
+"""An image of a recipe, kept as a file between jobs: loaded where it fits, else saved again."""
 
 from __future__ import annotations
 
@@ -55,8 +55,10 @@ def saved(docker: Docker, folder: Path, tag: str, warn: Callable[[str], None]) -
         archive.unlink(missing_ok=True)
         done = docker.call("save", "--output", str(archive), tag, timeout_s=_TIMEOUT_S)
         said = "" if done.ok else last_line(done.stderr)
-    except (OSError, InfrastructureFailure) as error:
+    except OSError as error:
         said = str(error)
+    except InfrastructureFailure as failure:
+        said = failure.message
     if not said:
         return True
     with suppress(OSError):

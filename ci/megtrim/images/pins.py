@@ -49,7 +49,7 @@ class Pin:
 def pin_base(text: str, today: date) -> Pin:
     """Ask the registry what a name stands for now."""
     reference = registry.parse_reference(text)
-    # Of a host's name the case means nothing, and the rest has small letters alone.
+    # Only a host's name may have capitals.
     name = text.rpartition(":")[0].lower()
     if not re.fullmatch(_BASE_NAME, name):
         msg = f"found {text[:80]!r}, expected a name of at most 255 letters, digits and ./:_-"

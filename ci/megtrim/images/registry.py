@@ -53,6 +53,7 @@ def parse_reference(text: str) -> Reference:
     """Return the parts of ``[REGISTRY/]NAME:TAG``; a name of one part is one of Debian's kind."""
     path, colon, tag = text.rpartition(":")
     first, slash, rest = path.partition("/")
+    first = first.lower()  # a host's name, should it be one: its case means nothing
     elsewhere = bool(slash) and ("." in first or ":" in first or first == "localhost")
     registry, name = (first, rest) if elsewhere else (DEFAULT_REGISTRY, path)
     if registry == DEFAULT_REGISTRY and "/" not in name:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from megtrim.config.switches import switched_off
+from megtrim.config.switches import switched_off, switched_on
 from megtrim.engines import switches
 from megtrim.plan.graph import HEADER
 from megtrim.recipe import BuildOrder, Switch, Variant
@@ -39,7 +40,8 @@ def order(
         link_flags=tuple(dict.fromkeys((*made.link_flags, *lto))),
     )
     if variant is Variant.REDUCED:
-        made = made.with_options(switches.options(without))
+        on = [each for each in switched_on(config.trim) if each not in without]
+        made = made.with_options(switches.options(without, on))
     return made.with_options(config.engine.cmake)
 
 
@@ -50,7 +52,7 @@ def inputs(context: Context, wanted: BuildOrder) -> dict[str, str]:
     return {
         "engine": identity.digest,
         "targets": " ".join(wanted.targets),
-        "options": " ".join(f"{name}={value}" for name, value in wanted.options),
+        "options": shlex.join(f"{name}={value}" for name, value in wanted.options),
         "engine compile flags": " ".join(wanted.compile_flags),
         "engine link flags": " ".join(wanted.link_flags),
         **{f"toolchain {label}": value for label, value in toolchain.items()},

@@ -6,6 +6,7 @@ its release, and the API levels that it has. Names and forms of its files were r
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from dataclasses import dataclass
@@ -55,7 +56,8 @@ def find(order: ToolchainOrder, processes: Processes) -> Toolchain:
     or that cannot build for that phone.
     """
     root = _root(processes)
-    release = release_of(_text(root, _RELEASE, processes), source=str(root / _RELEASE))
+    properties = _text(root, _RELEASE, processes)
+    release = release_of(properties, source=str(root / _RELEASE))
     if order.ndk and order.ndk != release:
         msg = f"{root} is NDK {release}, expected {order.ndk}"
         raise InputError(msg, hint=f"let {VARIABLE} name that one, or change toolchain.ndk")
@@ -65,7 +67,7 @@ def find(order: ToolchainOrder, processes: Processes) -> Toolchain:
     _check_level(api, name, _text(root, _LEVELS, processes), release)
     _check_loader(order.relocations, api)
     cmake_file = root / _TOOLCHAIN_FILE
-    _text(root, _TOOLCHAIN_FILE, processes)
+    rules = _text(root, _TOOLCHAIN_FILE, processes)
     programs = root / _PROGRAMS
     cxx = tools.need(processes, str(programs / "clang++"), hint=_HINT)
     return Toolchain(
@@ -73,6 +75,7 @@ def find(order: ToolchainOrder, processes: Processes) -> Toolchain:
         target=f"{abi.target}{api}",
         machine=abi.machine,
         version=f"NDK {release}, {tools.first_line(processes, cxx, '--version')}",
+        files=hashlib.sha256(f"{properties}\0{rules}".encode()).hexdigest()[:16],
         c_compiler=(str(programs / "clang"),),
         cxx_compiler=(cxx,),
         link_flags=("-Wl,--build-id=none", *_PACKED[order.relocations]),

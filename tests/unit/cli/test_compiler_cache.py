@@ -172,9 +172,10 @@ def test_a_job_that_may_not_write_obeys_no_configuration_file(tmp_path: Path) ->
 
 def test_ccaches_own_variables_are_passed_on(tmp_path: Path) -> None:
     """For a build in an image, which sees nothing of this machine's environment."""
-    env = {"CCACHE_RESHARE": "1", "CCACHE_NAMESPACE": "a", "CCACHE_DIR": "/b", "CCACHE_DISABLE": ""}
+    passed = {"CCACHE_RESHARE": "1", "CCACHE_NAMESPACE": "a", "CCACHE_MAXSIZE": "20G"}
+    others = {"CCACHE_DIR": "/b", "CCACHE_DISABLE": ""}
 
-    assert told(tmp_path, env) == {"CCACHE_RESHARE": "1", "CCACHE_NAMESPACE": "a"}
+    assert told(tmp_path, {**passed, **others}) == passed
 
 
 def test_a_storage_is_asked_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -43,6 +43,9 @@ match words:
         images.update(json.loads(pathlib.Path(file).read_text()))
         end()
     case ["save", "--output", file, tag]:
+        if (here / "full").exists():
+            pathlib.Path(file).write_text("half")
+            end("", 1, "write image.tar: no space left on device")
         pathlib.Path(file).write_text(json.dumps({tag: images[tag]}))
         end()
     case ["build", *rest]:
@@ -225,6 +228,33 @@ def test_a_damaged_archive_is_made_anew(job: Job, monkeypatch: pytest.MonkeyPatc
     assert job.verbs() == ["load", "build", "save"]
     assert job.outputs()["made"] == "true"
     assert Path("image", "image.tar").read_text(encoding="utf-8").startswith("{")
+
+
+def test_an_image_that_cannot_be_kept(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The trim has its image all the same; half an archive is left to nobody."""
+    job.pin(monkeypatch, "base")
+    job.told.with_name("full").touch()
+
+    answer = job.shell("github", "image", "--recipe", "linux-arm64", "--kept", "image")
+
+    assert answer.status == 0, answer.err
+    assert "the image is not kept for later jobs: image/image.tar cannot be" in answer.err
+    assert "no space left on device" in answer.err
+    assert job.outputs() == {"image": f"sha256:{'d' * 64}", "made": "false"}
+    assert not Path("image", "image.tar").exists()
+
+
+def test_a_folder_that_cannot_be_made(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more than a warning either."""
+    job.pin(monkeypatch, "base")
+    Path("file").touch()
+
+    answer = job.shell("github", "image", "--recipe", "linux-arm64", "--kept", "file/image")
+
+    assert answer.status == 0, answer.err
+    assert "the image is not kept for later jobs: file/image/image.tar" in answer.err
+    assert job.verbs() == ["build"]
+    assert job.outputs()["made"] == "false"
 
 
 @pytest.mark.parametrize(

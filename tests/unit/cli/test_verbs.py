@@ -34,8 +34,8 @@ def test_doctor_says_what_is_there(shell: Shell) -> None:
     findings = json.loads(data.out)
     assert [each["what"] for each in findings] == [
         *("python", "cmake", "ninja", "toolchain zig", "toolchain clang-linux-arm64"),
-        *("toolchain host", "device qemu", "device adb", "device ssh", "device virtual-phone"),
-        *("git", "ccache"),
+        *("toolchain ndk", "toolchain host", "device qemu", "device adb", "device ssh"),
+        *("device virtual-phone", "docker, for toolchain.image", "git", "ccache"),
     ]
     assert text.out.splitlines() == [
         f"{'ok     ' if each['there'] else 'missing'} {each['what']}: {each['text']}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -123,3 +125,18 @@ def test_the_real_qemu_knows_its_cpus(processes: Processes, tmp_path: Path) -> N
     assert "version" in device.facts()["emulator"]
     with pytest.raises(InputError, match="knows no CPU 'cortex-a999'"):
         find(processes, tmp_path, "cortex-a999", None)
+
+
+def test_another_system_is_another_device(tmp_path: Path) -> None:
+    """What passed under one Android's C library says nothing of another's."""
+    (tmp_path / "system/lib64").mkdir(parents=True)
+    here = Processes(os.environ)
+    libc = tmp_path / "system/lib64/libc.so"
+
+    assert qemu.system_of(here, tmp_path) == ""
+    libc.write_bytes(b"eleven")
+    eleven = qemu.system_of(here, tmp_path)
+    libc.write_bytes(b"six")
+
+    assert re.fullmatch("[0-9a-f]{16}", eleven)
+    assert qemu.system_of(here, tmp_path) != eleven

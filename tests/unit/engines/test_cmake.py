@@ -11,7 +11,8 @@ import pytest
 from megtrim.engines import cmake
 from megtrim.engines.cmake import Job, WorkTree, first_error
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
-from megtrim.process import Processes
+from megtrim.process import Command, Outcome, Processes
+from megtrim.recipe import BuildScript
 
 COMPILER = """\
 [1/4] Building CXX object src/CMakeFiles/e.dir/a.cpp.o
@@ -178,6 +179,35 @@ def test_a_build_is_configured_and_then_built(
     log = job.log.read_text(encoding="utf-8")
     assert log.splitlines()[0] == "$ " + configure.replace("-DX=a b", "'-DX=a b'")
     assert log.endswith("[1/2] first\nno step\n[2/2] second\nmark 1\n")
+
+
+@pytest.mark.parametrize(
+    ("env", "path"),
+    [({}, "/usr/bin:/bin"), ({"PATH": ""}, "/usr/bin:/bin"), ({"PATH": "/a"}, "/a")],
+)
+def test_the_engines_own_script_finds_our_tools_first(
+    job: Job,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    env: dict[str, str],
+    path: str,
+) -> None:
+    """Then the path as it is; without one the system's folders, never the current folder."""
+    ran: list[Command] = []
+
+    class Recorded(Processes):
+        def run(self, command: Command) -> Outcome:
+            ran.append(command)
+            return Outcome(
+                argv=command.argv, rc=0, stdout="", stderr="", wall_s=0.0, timed_out=False
+            )
+
+    fake_tools(tmp_path, monkeypatch)
+    script = BuildScript(path="build.sh", arguments=("-x",), build="b", why="it is its own")
+    cmake.run_script(script, job, Recorded(env), lambda *_: None)
+
+    assert ran[0].argv == ("bash", f"{job.source}/build.sh", "-x", "-j", "3")
+    assert ran[0].env == {"PATH": f"{tmp_path}/tools:{path}", "MARK": "1"}
 
 
 def test_an_engine_that_does_not_configure_is_not_built(

@@ -93,6 +93,39 @@ def test_what_fails_around_it(stub: Stub, status: int) -> None:
     assert "--->" not in failed.value.message
 
 
+BUILDKIT = """\
+#1 [internal] load build definition from Dockerfile
+#5 [stage-0 1/3] FROM docker.io/library/debian@sha256:00
+#6 [stage-0  2/3] RUN apt-get update
+#7 [ 3/12] RUN python3 /fetch_ndk.py
+#7 1.234 megtrim: URL: found sha256 a
+#7 ERROR: process "/bin/sh -c python3 /fetch_ndk.py" did not complete successfully: exit code: 2
+------
+ > [stage-0 3/3] RUN python3 /fetch_ndk.py:
+1.234 megtrim: URL: found sha256 a
+------
+ERROR: failed to solve: process "/bin/sh -c x" did not complete successfully: exit code: 2
+"""
+
+
+def test_the_words_of_buildkit(stub: Stub) -> None:
+    """It puts its own number of the step, and the seconds, before what a step prints."""
+    steps: list[tuple[int, int, str]] = []
+    stub.answer((["build"], 1, "", BUILDKIT))
+    with pytest.raises(InputError) as refused:
+        builds.build(LINUX, Docker(stub.processes), lambda *step: steps.append(step))
+
+    assert str(refused.value) == "the image linux-arm64 cannot be built: URL: found sha256 a"
+    assert steps == [
+        (1, 3, "FROM docker.io/library/debian@sha256:00"),
+        (2, 3, "RUN apt-get update"),
+        (3, 12, "RUN python3 /fetch_ndk.py"),
+    ]
+    stub.answer((["build"], 1, "", BUILDKIT.replace("exit code: 2", "exit code: 3")))
+    with pytest.raises(InfrastructureFailure, match=r"cannot be built: URL: found sha256 a\n"):
+        build(stub, LINUX)
+
+
 def test_no_daemon(stub: Stub) -> None:
     """Found before anything is built."""
     said = "Cannot connect to the Docker daemon at x. Is the docker daemon running?\n"

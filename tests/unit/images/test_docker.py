@@ -52,6 +52,19 @@ def test_an_image_that_is_not_here(stub: Stub) -> None:
     assert stub.calls("pull") == []
 
 
+def test_an_image_that_cannot_be_looked_for(stub: Stub) -> None:
+    """That it is not here was not said, so that nobody builds or pulls it; no name is no image."""
+    docker = Docker(stub.processes)
+    stub.answer((["image", "inspect"], 1, "[]\n", "Error response from daemon: layer lost\n"))
+    for look in (docker.image, docker.has):
+        with pytest.raises(InfrastructureFailure, match=r"image inspect a/b:c: .* layer lost$"):
+            look("a/b:c")
+
+    stub.answer((["image", "inspect"], 1, "[]\n", "Error: invalid reference format: lowercase\n"))
+    with pytest.raises(InputError, match="there is no image A:b"):
+        docker.image("A:b")
+
+
 def test_an_image_that_is_pulled(stub: Stub) -> None:
     """Where that is asked for, it is said what went wrong."""
     docker = Docker(stub.processes)

@@ -119,7 +119,14 @@ def test_a_server_that_says_no(place: Path, httpserver: HTTPServer, status: int,
     assert (outcome.rc, f"the server answered {status}" in outcome.stdout) == (rc, True)
 
 
-@pytest.mark.parametrize(("url", "rc"), [("http://127.0.0.1:1/x", 3), ("nonsense", 2)])
+@pytest.mark.parametrize(
+    ("url", "rc"),
+    [
+        ("http://127.0.0.1:1/x", 3),
+        *(("nonsense", 2), ("http:///x", 2), ("foo://h/x", 2), ("http://h:x/y", 2)),
+        *(("file:///etc/passwd", 2), ("http://[x/y", 2), ("http://127.0.0.1:1/a b", 2)),
+    ],
+)
 def test_nobody_there(place: Path, url: str, rc: int) -> None:
     """No traceback."""
     outcome = run(place, url, "0" * 64)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -54,7 +56,7 @@ def test_the_command_line(stub: Stub, inside: Inside, tmp_path: Path) -> None:
         *("run", "--rm", "--init", "--pull", "never", "--log-driver", "none"),
         *("--name", name, "--label", label),
         *("--network", "none", "--user", f"{os.getuid()}:{os.getgid()}", "--cap-drop", "ALL"),
-        *("--security-opt", "no-new-privileges", "--workdir", str(out)),
+        *("--security-opt", "no-new-privileges", "--entrypoint", "", "--workdir", str(out)),
         *("--mount", f"type=bind,source={out},target={out}"),
         *("--mount", f"type=bind,source={tmp_path}/given,target={tmp_path}/given,readonly"),
         *("--env", "A", "--env", "CCACHE_DIR", "--env", "HOME=/tmp"),
@@ -65,11 +67,13 @@ def test_the_command_line(stub: Stub, inside: Inside, tmp_path: Path) -> None:
 
 
 def test_two_containers_have_two_names(stub: Stub, inside: Inside) -> None:
-    """They may run at the same time."""
+    """They may run at the same time, and so may a megtrim of another namespace with our number."""
     for _ in range(2):
         inside.run(Command(argv=("true",), timeout_s=60))
     names = [argv[argv.index("--name") + 1] for argv in stub.calls("run")]
     assert len({*names}) == 2
+    chance = [re.fullmatch(r"megtrim-\d+-\d+-([0-9a-f]{8})", name) for name in names]
+    assert len({each[1] for each in chance if each}) == 2
 
 
 def test_a_password_is_in_no_list_of_processes(stub: Stub, inside: Inside) -> None:
@@ -153,6 +157,23 @@ def test_docker_that_failed_is_not_the_program(stub: Stub, inside: Inside, merge
     assert stub.calls("rm") == []
 
 
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (2, "[FATAL tini (7)] exec ninja failed: No such file or directory\n"),
+        (0, "[FATAL tini (7)] exec ninja failed: No such file or directory\n"),
+        (127, "[FATAL tini (7)] exec ninja failed: No such file or directory\nand so on\n"),
+        (127, "log: [FATAL tini (7)] exec ninja failed: No such file or directory\n"),
+    ],
+)
+def test_a_program_that_only_prints_such_words(
+    stub: Stub, inside: Inside, status: int, said: str
+) -> None:
+    """It was started: tini ends with 1, 126 or 127, and nothing comes after its words."""
+    stub.answer((["run"], status, "", said))
+    assert inside.run(Command(argv=("ninja",), timeout_s=60)).rc == status
+
+
 def test_what_is_ended_is_removed(stub: Stub, inside: Inside) -> None:
     """By name, once the client is gone; what the run itself says is not lost with it."""
     (stub.folder / "docker").write_text(
@@ -183,6 +204,49 @@ def test_programs_are_found_in_the_order_of_the_path(stub: Stub, inside: Inside)
     ]
     with pytest.raises(InputError, match=r"^image team/android:r21 has no zig\n  make a fitting"):
         inside.build_tool("zig")
+
+
+def test_a_path_of_odd_folders(stub: Stub, tmp_path: Path) -> None:
+    """A folder is the same by any spelling; half of a name with a line's end is no program."""
+    config = {"Env": ["PATH=/opt/bin/:/usr//bin:bin::/usr/bin"]}
+    stub.answer((["image", "inspect"], 0, json.dumps([{"Id": ID, "Config": config}]), ""))
+    inside = opened(stub, tmp_path)
+    found = "/usr/bin/cmake\n/usr/bin/odd\nninja\n/opt/bin/cmake\n"
+    inspected = (["image", "inspect"], 0, json.dumps([{"Id": ID, "Config": config}]), "")
+    stub.answer((["run"], 0, found, ""), inspected)
+
+    assert inside.which("cmake") == "/opt/bin/cmake"
+    assert inside.which("ninja") is None
+    assert ran(stub)[ran(stub).index("find") + 2 :][:3] == ["/opt/bin", "/usr/bin", "-maxdepth"]
+
+
+def test_no_folder_to_look_in(stub: Stub, tmp_path: Path) -> None:
+    """Without folders `find` would look where it stands."""
+    config = {"Env": ["PATH=bin"]}
+    stub.answer((["image", "inspect"], 0, json.dumps([{"Id": ID, "Config": config}]), ""))
+    assert opened(stub, tmp_path).which("cmake") is None
+    assert stub.calls("run") == []
+
+
+def test_a_look_that_failed(stub: Stub, inside: Inside) -> None:
+    """Nothing is known then of what the image has; 1 only means that a folder is not there."""
+    stub.answer((["run"], 137, "/usr/bin/cmake\n", "Killed\n"))
+    expected = r"^image team/android:r21 cannot be searched .*: find ended with 137: Killed$"
+    for name in ("cmake", "/usr/bin/cmake"):
+        with pytest.raises(InfrastructureFailure, match=expected):
+            inside.which(name)
+
+
+def test_a_look_that_does_not_end(
+    stub: Stub, inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A daemon that hangs is not an image without a compiler."""
+    monkeypatch.setattr("megtrim.images.inside._LOOK_TIMEOUT_S", 0.3)
+    (stub.folder / "docker").write_text(
+        '#!/bin/sh\nif [ "$1" = run ]; then exec sleep 60; fi\n', encoding="utf-8"
+    )
+    with pytest.raises(InfrastructureFailure, match="find did not end"):
+        inside.which("cmake")
 
 
 def test_the_images_variables_are_its_environment(inside: Inside) -> None:

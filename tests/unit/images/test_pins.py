@@ -34,6 +34,8 @@ def name(server: HTTPServer, path: str = "library/debian:bookworm-slim") -> str:
         ("docker.io/debian:12", "https://registry-1.docker.io/v2/library/debian/manifests/12"),
         ("host.example/a/b:1.0", "https://host.example/v2/a/b/manifests/1.0"),
         ("host.example:5000/a:x", "https://host.example:5000/v2/a/manifests/x"),
+        ("Host.example/a:X", "https://host.example/v2/a/manifests/X"),
+        ("Docker.io/debian:12", "https://registry-1.docker.io/v2/library/debian/manifests/12"),
         ("localhost:5000/a:x", "http://localhost:5000/v2/a/manifests/x"),
         ("127.0.0.1:5000/a:x", "http://127.0.0.1:5000/v2/a/manifests/x"),
         ("127.0.0.1.example/a:x", "https://127.0.0.1.example/v2/a/manifests/x"),
@@ -167,6 +169,19 @@ def test_an_archive_that_did_not_come(
     httpserver.expect_request("/ndk.zip").respond_with_data(data, status=status)
     with pytest.raises(kind, match=said):
         pins.pin_ndk(httpserver.url_for("/ndk.zip"), DAY)
+
+
+def test_a_base_is_written_so_that_it_is_read(httpserver: HTTPServer, tmp_path: Path) -> None:
+    """A host's capitals are made small; a name that no file of pins may hold is never asked for."""
+    httpserver.expect_request(PATH).respond_with_data(MANIFEST)
+    pin = pins.pin_base(f"LocalHost:{httpserver.port}/library/debian:bookworm-slim", DAY)
+    pins.write_pins(tmp_path / "pins.json", {"base": pin})
+
+    assert pin.value == f"localhost:{httpserver.port}/library/debian@{DIGEST}"
+    assert pins.read_pins(tmp_path / "pins.json") == {"base": pin}
+    for text in (f"localhost:1/{'a' * 256}:x", "a b.example/c:x", "h.example@/c:x"):
+        with pytest.raises(InputError, match="expected a name of at most 255"):
+            pins.pin_base(text, DAY)
 
 
 @pytest.mark.parametrize("url", ["", "ndk.zip", "file:///etc/passwd", "https://u:p@h/x"])

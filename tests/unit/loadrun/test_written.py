@@ -163,3 +163,12 @@ def test_no_bytes_end_in_another_error(noise: bytes, at: int) -> None:
             read(data)
         except InputError as error:
             assert "not a whole .npy file" in error.message
+
+
+def test_a_square_by_columns_is_not_one_by_rows() -> None:
+    """Their bytes and shapes are equal, their values are not."""
+    by_rows = read(npy([[1, 2], [3, 4]]))
+    by_columns = read(npy([[1, 3], [2, 4]], fortran=True))
+
+    assert by_rows.tensor == by_columns.tensor
+    assert not compare(by_rows, by_columns, 0.0).equal
