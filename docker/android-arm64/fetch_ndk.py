@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import urllib.error
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
@@ -33,8 +34,21 @@ class Refusal(Exception):
         self.status = status
 
 
+def expect_address(url: str) -> None:
+    """Refuse what leads to no server: trying again would not help."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        right = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        right = False
+    if not right:
+        msg = f"{url}: expected the http(s) address of an archive"
+        raise Refusal(msg)
+
+
 def load(url: str, sha256: str, archive: Path) -> None:
     """Load the archive, and hold it to its checksum before anything looks into it."""
+    expect_address(url)
     digest = hashlib.sha256()
     try:
         with urllib.request.urlopen(url, timeout=SILENCE_S) as answer, archive.open("wb") as kept:
@@ -45,12 +59,12 @@ def load(url: str, sha256: str, archive: Path) -> None:
         status = NO_ARCHIVE if error.code >= 500 else GIVEN_WRONGLY
         msg = f"{url}: the server answered {error.code}"
         raise Refusal(msg, status) from None
+    except (ValueError, http.client.InvalidURL) as error:
+        msg = f"{url}: {error}"
+        raise Refusal(msg) from None
     except (OSError, http.client.HTTPException) as error:
         msg = f"{url}: {error}"
         raise Refusal(msg, NO_ARCHIVE) from None
-    except ValueError as error:
-        msg = f"{url}: {error}"
-        raise Refusal(msg) from None
     if digest.hexdigest() != sha256.lower():
         size_bytes = archive.stat().st_size
         found = f"found sha256 {digest.hexdigest()} of {size_bytes} bytes"

@@ -199,7 +199,7 @@ class Inside(Processes):
             said = last_line(outcome.stderr)
             msg = f"{self.where} cannot be searched for programs: find {ended}: {said}"
             raise InfrastructureFailure(msg)
-        return outcome.stdout.split("\n")
+        return [each for each in outcome.stdout.split("\n") if each]
 
     def _expect_started(self, outcome: Outcome, command: Command) -> None:
         """Tell docker's own failures, and a program that did not start, from the program's."""

@@ -209,15 +209,22 @@ def test_programs_are_found_in_the_order_of_the_path(stub: Stub, inside: Inside)
 def test_a_path_of_odd_folders(stub: Stub, tmp_path: Path) -> None:
     """A folder is the same by any spelling; half of a name with a line's end is no program."""
     config = {"Env": ["PATH=/opt/bin/:/usr//bin:bin::/usr/bin"]}
-    stub.answer((["image", "inspect"], 0, json.dumps([{"Id": ID, "Config": config}]), ""))
-    inside = opened(stub, tmp_path)
     found = "/usr/bin/cmake\n/usr/bin/odd\nninja\n/opt/bin/cmake\n"
     inspected = (["image", "inspect"], 0, json.dumps([{"Id": ID, "Config": config}]), "")
     stub.answer((["run"], 0, found, ""), inspected)
+    inside = opened(stub, tmp_path)
 
     assert inside.which("cmake") == "/opt/bin/cmake"
     assert inside.which("ninja") is None
     assert ran(stub)[ran(stub).index("find") + 2 :][:3] == ["/opt/bin", "/usr/bin", "-maxdepth"]
+
+
+def test_a_program_that_is_named_by_its_path(stub: Stub, inside: Inside) -> None:
+    """It is there, or it is not."""
+    stub.answer((["run"], 1, "", "find: '/opt/x': No such file or directory\n"))
+    assert inside.which("/opt/x") is None
+    stub.answer((["run"], 0, "/opt/x\n", ""))
+    assert inside.which("/opt/x") == "/opt/x"
 
 
 def test_no_folder_to_look_in(stub: Stub, tmp_path: Path) -> None:
