@@ -19,6 +19,7 @@ from megtrim.process import Processes
 from megtrim.recipe import EngineLibrary, Linkage, Toolchain
 
 FULL_LTO = ("-flto=full",)
+ANDROID_RPATH = "-Wl,-rpath,$ORIGIN"
 _SECTIONS = ("-ffunction-sections", "-fdata-sections")
 _FOLDER = "applications"
 
@@ -73,7 +74,8 @@ def build(order: ApplicationOrder, engine: WorkTree, shop: Workshop) -> Path:
     """
     tree = WorkTree(root=engine.root / _FOLDER / order.name)
     shadow.sync(order.checkout, tree.source, {})
-    told = toolchain_file.render(shop.toolchain, quoted_include=False, link_flags=shop.link_flags)
+    link_flags = (*shop.link_flags, *_android_rpath(order.library, shop.toolchain))
+    told = toolchain_file.render(shop.toolchain, quoted_include=False, link_flags=link_flags)
     shadow.write_if_changed(tree.toolchain_file, told)
     options = (
         ("CMAKE_TOOLCHAIN_FILE", str(tree.toolchain_file)),
@@ -134,6 +136,11 @@ def _rpath(library: EngineLibrary) -> tuple[tuple[str, str], ...]:
     if not library.is_shared:
         return ()
     return (("CMAKE_BUILD_WITH_INSTALL_RPATH", "ON"), ("CMAKE_INSTALL_RPATH", "$ORIGIN"))
+
+
+def _android_rpath(library: EngineLibrary, toolchain: Toolchain) -> tuple[str, ...]:
+    """Return the flag that CMake does not write for Android by itself."""
+    return (ANDROID_RPATH,) if library.is_shared and toolchain.includes else ()
 
 
 def _is_clang(toolchain: Toolchain) -> bool:

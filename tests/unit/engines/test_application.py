@@ -14,7 +14,7 @@ from megtrim.engines.cmake import Job, WorkTree
 from megtrim.engines.mge_library import library
 from megtrim.errors import InputError, ProductFailure
 from megtrim.process import Processes
-from megtrim.recipe import EngineLibrary, Linkage
+from megtrim.recipe import EngineLibrary, Linkage, Toolchain
 from unit.engines.support import TOOLCHAIN
 
 NOTHING = Checkout(root=Path("/app"), files={}, commit="", dirty=())
@@ -156,6 +156,20 @@ def test_a_tree_without_the_library_is_refused() -> None:
         )
 
 
+def workshop(tmp_path: Path, toolchain: Toolchain) -> Workshop:
+    """Return what building takes, with nothing beyond the toolchain."""
+    return Workshop(
+        toolchain=toolchain,
+        processes=Processes({}),
+        jobs=1,
+        env={},
+        launcher=(),
+        link_flags=(),
+        log=tmp_path / "build.log",
+        progress=lambda *_: None,
+    )
+
+
 def test_another_library_starts_the_build_anew(
     tree: WorkTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,18 +182,39 @@ def test_another_library_starts_the_build_anew(
         (job.build / "classify").write_bytes(b"program")
 
     monkeypatch.setattr(cmake, "run", run)
-    shop = Workshop(
-        toolchain=TOOLCHAIN,
-        processes=Processes({}),
-        jobs=1,
-        env={},
-        launcher=(),
-        link_flags=(),
-        log=tmp_path / "build.log",
-        progress=lambda *_: None,
-    )
+    shop = workshop(tmp_path, TOOLCHAIN)
     for content in (b"one", b"one", b"two"):
         (tree.build / "lite/libengine.a").write_bytes(content)
         application.build(order(), tree, shop)
 
     assert found == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("linkage", "includes", "said"),
+    [
+        (Linkage.SHARED, "/ndk/android.toolchain.cmake", True),
+        (Linkage.STATIC, "/ndk/android.toolchain.cmake", False),
+        (Linkage.SHARED, "", False),
+    ],
+)
+def test_on_android_the_way_to_the_shared_object_is_a_flag(
+    tree: WorkTree,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    linkage: Linkage,
+    includes: str,
+    said: bool,
+) -> None:
+    """CMake writes none by itself there; elsewhere it does."""
+
+    def run(job: Job, *_: object) -> None:
+        job.build.mkdir()
+        (job.build / "classify").write_bytes(b"program")
+
+    monkeypatch.setattr(cmake, "run", run)
+    toolchain = replace(TOOLCHAIN, includes=includes)
+    application.build(order(linkage=linkage), tree, workshop(tmp_path, toolchain))
+
+    told = (tmp_path / "applications/classify/toolchain.cmake").read_text(encoding="utf-8")
+    assert ('add_link_options("-Wl,-rpath,$ORIGIN")' in told) is said
