@@ -260,8 +260,10 @@ def _popen(
 
 
 def _die_with_parent() -> None:
-    # A shell's background job ignores the interrupt, and its programs would inherit that.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # A shell's background job ignores the interrupt, one under nohup the hang-up; its programs
+    # would inherit that.
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     # kill -9 of megtrim must not leave a build writing into a tree that the next run uses.
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

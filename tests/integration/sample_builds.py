@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from megtrim.engines.cmake import tool
 from megtrim.process import Command, Outcome, Processes
 
 
@@ -16,12 +15,13 @@ def run(*argv: str, env: dict[str, str] | None = None) -> Outcome:
 
 def build(source: Path, folder: Path, **settings: str) -> Path:
     """Build ``load_and_run`` in ``folder`` and return it."""
+    processes = Processes(os.environ)
     configure = (
-        *(tool("cmake"), "-G", "Ninja", "-S", str(source), "-B", str(folder)),
-        f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}",
+        *(processes.build_tool("cmake"), "-G", "Ninja", "-S", str(source), "-B", str(folder)),
+        f"-DCMAKE_MAKE_PROGRAM={processes.build_tool('ninja')}",
         *(f"-D{name}={value}" for name, value in settings.items()),
     )
-    for argv in (configure, (tool("ninja"), "-C", str(folder), "-j", "2")):
+    for argv in (configure, (processes.build_tool("ninja"), "-C", str(folder), "-j", "2")):
         done = run(*argv)
         assert done.ok, done.stdout[-3000:] + done.stderr[-3000:]
     return folder / "load_and_run"
