@@ -53,7 +53,8 @@ def header(tmp_path_factory: pytest.TempPathFactory) -> str:
 def _shares(folder: Path, header: str) -> Shares:
     """Build with Debian's clang and lld, and read the map."""
     source = folder / "source"
-    shutil.copytree(ENGINE / "src", source / "src")
+    for name in ("src", "cmake"):
+        shutil.copytree(ENGINE / name, source / name)
     shutil.copy(ENGINE / "CMakeLists.txt", source)
     if header:
         (source / "src/bin_reduce_cmake.h").write_text(header, encoding="utf-8")
