@@ -23,7 +23,7 @@ nox.options.reuse_existing_virtualenvs = True
 VERBS = (
     *("trim", "init", "doctor", "plan", "build", "profile", "header", "reduce", "verify"),
     *("size", "verdict", "report", "explain", "model", "devices", "virtual-phone"),
-    *("images", "dump"),
+    *("images", "dump", "switches"),
 )
 SAMPLE = "examples/sample-engine/megtrim.yaml"
 DEMO_PACKAGES = ("qemu-user-static",)
