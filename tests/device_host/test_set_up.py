@@ -100,7 +100,7 @@ def test_what_a_job_leaves_running_is_ended(booted: Host) -> None:
     assert booted.run("systemctl", "is-active", "megtrim-runner@1.service").stdout == "inactive\n"
     orphan = booted.text("cat", f"{STATE}/orphan").strip()
     assert booted.run("test", "-e", f"/proc/{orphan}").rc == 1
-    assert booted.text("find", "/var/lib/megtrim-host/work/1", "-mindepth", "1") == ""
+    assert booted.text("find", "/var/lib/megtrim-host/runners/1", "-mindepth", "1") == ""
     assert booted.text("systemctl", "is-active", "megtrim-adb.service") == "active\n"
     assert booted.set_up("--check").rc == 0
 

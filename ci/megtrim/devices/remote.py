@@ -214,7 +214,7 @@ class RemoteDirectory:
         if made.size_bytes > LARGEST_FETCHED_BYTES:
             raise too_large(name, made.size_bytes)
         target = self._local / "fetched"
-        source = f"{self._entry.root}/runs/{self._run}/work/{name}"
+        source = f"{self._entry.root}/runs/{self._run}/place/{name}"
         with watched(self._link, self._patience, self._entry.root) as watch:
             timeout_s = self._patience.transfer_s(made.size_bytes)
             self._link.pull(source, target, timeout_s=timeout_s, abort=watch.abort)

@@ -5,7 +5,7 @@ varies as arguments, and does as much as it can in one call: on a phone, calls a
 A line that begins with ``megtrim`` is an answer.
 
     ROOT/files/DIGEST       files that were brought, kept for the next job
-    ROOT/runs/RUN/work      where the program runs; beside it: pid, put (names), late (too slow)
+    ROOT/runs/RUN/place     where the program runs; beside it: pid, put (names), late (too slow)
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ if [ -e "$1" ] || [ -L "$1" ]; then
   remove "$@" || exit 1
 fi
 find files -type f '(' -name '*.part' -o -mtime +{KEEP_DAYS} ')' -exec rm -f '{{}}' +
-mkdir -p "runs/$run/work" || exit 1
+mkdir -p "runs/$run/place" || exit 1
 {RESTORE_SCRIPT}\
 {READING_SCRIPT}\
 echo "megtrim root=$root"
@@ -95,7 +95,7 @@ PREPARE_SCRIPT = """\
 # megtrim:put
 root=$1 run=$2 sum=$3
 shift 3
-cd "$root/runs/$run/work" || exit 1
+cd "$root/runs/$run/place" || exit 1
 names=
 used=
 while [ "$#" -gt 0 ]; do
@@ -135,7 +135,7 @@ RUN_SCRIPT = f"""\
 root=$1 run=$1/runs/$2 sum=$3 mark=$4 limit=$5
 shift 5
 {_STRAYS}{_SURVEY}\
-cd "$run/work" || exit 1
+cd "$run/place" || exit 1
 guard=
 end() {{
   read -r program <"$run/pid"
@@ -178,7 +178,7 @@ kill "$guard"
 end
 cd "$root"
 strays "$run/"
-cd "$run/work" || exit 1
+cd "$run/place" || exit 1
 printf '\\n%s\\n' "$mark"
 {READING_SCRIPT}\
 echo "megtrim pid=$program"
@@ -201,7 +201,7 @@ SURVEY_SCRIPT = f"""\
 # megtrim:get
 root=$1 run=$1/runs/$2 sum=$3
 {_SURVEY}\
-cd "$run/work" || exit 1
+cd "$run/place" || exit 1
 survey -path "$4" && echo "megtrim surveyed=yes"
 """
 """Root folder, run, digest program, ``./NAME``: tells of one file what a run tells of all."""

@@ -78,7 +78,7 @@ def test_the_shell_is_androids(phone: ConnectedPhone) -> None:
     assert "MIRBSD KSH" in shell
     assert ls.endswith("toybox")
     assert machine == "aarch64"
-    assert phone.shell("ls -d /home /root /work /tmp 2>/dev/null").stdout == ""
+    assert phone.shell("ls -d /home /root /srv /tmp 2>/dev/null").stdout == ""
     assert 3 <= len(phone.shell("ls -d /proc/[0-9]*").stdout.splitlines()) <= 5
 
 

@@ -182,12 +182,12 @@ def test_a_runner_is_registered_after_phones_and_workspace_are_clean() -> None:
     steps = [line.split("=", 1)[1].split() for line in lines if line.startswith("ExecSt")]
 
     assert [" ".join(step[:3]).removeprefix("/usr/local/lib/megtrim-host/") for step in steps] == [
-        "workspace.sh fill /var/lib/megtrim-host/work/%i",
+        "workspace.sh fill /var/lib/megtrim-host/runners/%i",
         "/opt/megtrim/.venv/bin/megtrim devices clean",
         "+/usr/bin/systemctl start megtrim-jit@%i.service",
-        "job.sh /run/megtrim-host/jit/%i/config /var/lib/megtrim-host/work/%i/runner",
+        "job.sh /run/megtrim-host/jit/%i/config /var/lib/megtrim-host/runners/%i/runner",
         "-/opt/megtrim/.venv/bin/megtrim devices clean",
-        "workspace.sh empty /var/lib/megtrim-host/work/%i",
+        "workspace.sh empty /var/lib/megtrim-host/runners/%i",
     ]
 
 

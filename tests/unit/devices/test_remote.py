@@ -196,7 +196,7 @@ def test_an_entry_sweeps_what_a_killed_holder_left(
     link: FolderLink, root: Path, processes: Processes
 ) -> None:
     """Its programs, its folders whatever their rights, and files that came but in part."""
-    work = root / "runs" / "run-old" / "work"
+    work = root / "runs" / "run-old" / "place"
     (work / "closed").mkdir(parents=True)
     (work / "closed").chmod(0)
     (root / "files").mkdir()

@@ -149,9 +149,9 @@ def test_how_the_header_enters(
     assert reduced.overrides == ((header, "forced\n"),)
     assert reduced.forced_header == header
     assert reduced.include == (("midout.h", "regions\n"),)
-    told = ((option, f"/work/src/{header}"),) if option else ()
-    assert reduced.header_entry(Path("/work/src")) == told
-    assert order(engine, Variant.PLAIN).header_entry(Path("/work/src")) == ()
+    told = ((option, f"/tree/src/{header}"),) if option else ()
+    assert reduced.header_entry(Path("/tree/src")) == told
+    assert order(engine, Variant.PLAIN).header_entry(Path("/tree/src")) == ()
     assert header not in files or not option
 
 
