@@ -197,6 +197,17 @@ class Background:
         return self._child.poll() is None
 
 
+def is_there(pid: int) -> bool:
+    """Ask the kernel for a process: /proc may hide those of other users (hidepid)."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 @contextmanager
 def _opened(path: Path | None, mode: Literal["rb", "wb", "ab"]) -> Iterator[IO[bytes] | None]:
     if path is None:

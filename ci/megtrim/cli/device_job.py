@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 
 from megtrim import devices
-from megtrim.cli.device_orders import POOLED, Around, bundle_orders, make
+from megtrim.cli.device_orders import NEAR, POOLED, Around, bundle_orders, make
 from megtrim.cli.environment import open_processes
 from megtrim.cli.output import show
 from megtrim.cli.setup import open_console
@@ -29,8 +29,7 @@ HOST_VARIABLE = "MEGTRIM_HOST_RUNS_PROGRAMS"
 BOARDS_VARIABLE = "MEGTRIM_BOARDS"
 """Hosts that a job may log in to, separated by spaces: a bundle comes from a pull request."""
 
-_ON_THE_HOST = ("auto", "local", "qemu")
-_RUNS_HERE = (*_ON_THE_HOST, "virtual-phone")
+_RUNS_HERE = (*NEAR, "virtual-phone")
 """Kinds whose programs are processes of this machine, walled off or not."""
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR")
 """All of the environment that programs under test see: a job's has tokens in it."""
@@ -140,10 +139,10 @@ def _open(
     job: DeviceJob, standing: tuple[BundleDevice, ...], processes: Processes, console: Console
 ) -> Device:
     bundle, kind = job.bundle, job.asked.kind
-    if kind not in (*_ON_THE_HOST, *devices.KINDS):
+    if kind not in (*NEAR, *devices.KINDS):
         msg = f"device {job.asked.name}: this megtrim knows no kind {kind!r}"
         raise InputError(msg, hint="is the kit on the runner that of the build job?")
-    passed_on = _PASSED_ON if kind in _ON_THE_HOST else (*_PASSED_ON, *_FOR_THE_WAY)
+    passed_on = _PASSED_ON if kind in NEAR else (*_PASSED_ON, *_FOR_THE_WAY)
     around = Around(
         processes=Processes(
             {name: value for name, value in processes.env.items() if name in passed_on}

@@ -22,9 +22,9 @@ from megtrim.process import Processes
 
 POOLED = ("adb", "ssh")
 """Kinds whose devices of a class take turns; of the others, the first stands for its class."""
-_NEAR = ("auto", "local", "qemu")
+NEAR = ("auto", "local", "qemu")
 """Kinds whose programs run where those of the toolchain run."""
-_UNCONFIGURED = ("auto", "local", "qemu", "virtual-phone")
+_UNCONFIGURED = (*NEAR, "virtual-phone")
 """Kinds of which a device can be had without a word about it in the configuration."""
 
 
@@ -177,7 +177,7 @@ def sysroot_of(device: DeviceConfig, loaded: LoadedConfig) -> Path | None:
 
 
 def _place(kind: str, around: Around) -> Around | Near:
-    return around.near if around.near is not None and kind in _NEAR else around
+    return around.near if around.near is not None and kind in NEAR else around
 
 
 def _here(path: Path | None, loaded: LoadedConfig) -> Path | None:

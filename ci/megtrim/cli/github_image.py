@@ -53,9 +53,11 @@ def image(config: Path, image: str, recipe: str, folder: Path) -> int:
     if image and recipe:
         msg = "an image and a recipe: found both, expected one of them"
         raise InputError(msg)
-    env = open_processes().env
+    processes = open_processes()
+    env = processes.env
+    docker = Docker(processes)
     if recipe:
-        made, reference = _of_recipe(recipe, folder)
+        made, reference = _of_recipe(recipe, folder, docker)
         write_output(env, "image", reference)
         write_output(env, "made", "true" if made else "false")
         return EXIT_PASS
@@ -67,8 +69,7 @@ def image(config: Path, image: str, recipe: str, folder: Path) -> int:
     if not reference:
         show("no image is brought")
         return EXIT_PASS
-    docker = Docker(open_processes())
-    found = docker.image(reference) if docker.has(reference) else docker.pull(reference)
+    found = docker.find(reference) or docker.pull(reference)
     show(f"image {found.reference}, ID {found.id}")
     return EXIT_PASS
 
@@ -90,10 +91,9 @@ def _configured(config: Path) -> str:
     return reference
 
 
-def _of_recipe(recipe: str, folder: Path) -> tuple[bool, str]:
+def _of_recipe(recipe: str, folder: Path, docker: Docker) -> tuple[bool, str]:
     """Return whether the folder holds an image that was built now, and the image's ID."""
     order = kept.pinned_order(recipe)
-    docker = Docker(open_processes())
     found = kept.loaded(docker, folder, order.tag)
     if found is not None:
         show(f"image {order.tag}, ID {found.id}: as an earlier job built it")

@@ -16,6 +16,7 @@ from megtrim.images import build as builds
 from megtrim.images import pins
 from megtrim.images.build import ANDROID, NAMES, ImageOrder, Ndk
 from megtrim.images.docker import Docker
+from megtrim.images.kept import pinned_ndk
 
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -79,7 +80,10 @@ def build(
         msg = "there is no NDK to put into the image"
         raise InputError(msg, hint="--ndk FOLDER, or --ndk-url URL with --ndk-sha256 HEX")
     wanted = ImageOrder(
-        name=name, base=base, tag=tag or f"megtrim/{name}", ndk=ndk if name == ANDROID else None
+        name=name,
+        base=base,
+        tag=tag or builds.default_tag(name),
+        ndk=ndk if name == ANDROID else None,
     )
     progress = open_console(quiet=quiet).progress(f"building {name}")
     made = builds.build(wanted, Docker(open_processes()), progress)
@@ -136,6 +140,4 @@ def _ndk(
             msg = f"--ndk-sha256: found {sha256[:80]!r}, expected 64 hex digits"
             raise InputError(msg, hint="`megtrim images pin --ndk-url URL` reads it")
         return Ndk(url=url, sha256=sha256.lower())
-    if recorded is None:
-        return None
-    return Ndk(url=recorded.source, sha256=recorded.value.removeprefix("sha256:"))
+    return None if recorded is None else pinned_ndk(recorded)

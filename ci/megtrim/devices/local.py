@@ -16,7 +16,7 @@ from megtrim.devices import crash
 from megtrim.devices.device import LARGEST_FETCHED_BYTES, told_names, too_large
 from megtrim.errors import InfrastructureFailure
 from megtrim.loadrun.outcome import ProgramRun
-from megtrim.process import Command, Processes
+from megtrim.process import Command, Processes, is_there
 
 
 class Local:
@@ -66,7 +66,7 @@ def _remove_abandoned(scratch: Path) -> None:
     """Remove run directories whose holder was killed and could not clean up."""
     for folder in scratch.glob("run-*-*"):
         holder = folder.name.split("-")[1]
-        if holder.isdigit() and not _alive(int(holder)):
+        if holder.isdigit() and not is_there(int(holder)):
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -79,16 +79,6 @@ def _end_strays(folder: Path) -> None:
                 os.kill(int(entry.name), signal.SIGKILL)
         except OSError:
             continue  # it ended, or is somebody else's
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 class Folder:

@@ -53,6 +53,11 @@ class ImageOrder:
     ndk: Ndk | None = None
 
 
+def default_tag(name: str) -> str:
+    """Return what a recipe's image is called where nobody calls it otherwise."""
+    return f"megtrim/{name}"
+
+
 def recipes() -> Path:
     """Return the folder of the recipes: in the installed package or the repository."""
     package = Path(__file__).resolve().parent.parent
@@ -97,9 +102,9 @@ def build(order: ImageOrder, docker: Docker, progress: Progress) -> Image:
 
 def _base_identity(base: str, docker: Docker) -> str:
     """Return what names the base for good; one that is not here must be named by its digest."""
-    expect_reference(base)
-    if docker.has(base):
-        return docker.image(base).identity
+    here = docker.find(base)
+    if here is not None:
+        return here.identity
     if "@sha256:" not in base:
         msg = f"the base {base} is not on this machine, and a tag may be another image tomorrow"
         raise InputError(

@@ -66,12 +66,19 @@ class Docker:
 
     def image(self, reference: str) -> Image:
         """Return an image that is here; one that is not is an input error."""
-        told = self._inspected(reference)
-        if told is None:
+        found = self.find(reference)
+        if found is None:
             msg = f"there is no image {reference} on this machine"
             raise InputError(
                 msg, hint="make it with `megtrim images build`, or get it with `docker pull`"
             )
+        return found
+
+    def find(self, reference: str) -> Image | None:
+        """Return an image that is here, or None."""
+        told = self._inspected(reference)
+        if told is None:
+            return None
         facts = _first(told)
         digest = _DIGEST.search(reference)
         listed = facts.get("Config") or {}
@@ -79,10 +86,6 @@ class Docker:
         image_id = str(facts["Id"])
         identity = digest[1] if digest else image_id
         return Image(reference=reference, id=image_id, identity=identity, env=variables)
-
-    def has(self, reference: str) -> bool:
-        """Tell whether an image is here."""
-        return self._inspected(reference) is not None
 
     def _inspected(self, reference: str) -> str | None:
         """Return what docker tells of an image, None where it has none of that name."""

@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 from megtrim.images.docker import Docker
+from megtrim.process import is_there
 
 LABEL = "megtrim.holder"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -39,18 +40,7 @@ def _gone(holder: str) -> bool:
     if here != _here() or not _PID.fullmatch(pid):
         return False
     now = _started(int(pid))
-    return not _is_there(int(pid)) if now is None else now != started
-
-
-def _is_there(pid: int) -> bool:
-    """Ask the kernel: a machine may hide the folders of other users' processes (hidepid)."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    return not is_there(int(pid)) if now is None else now != started
 
 
 def _here() -> str:

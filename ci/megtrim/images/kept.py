@@ -8,30 +8,32 @@ from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.images import pins
-from megtrim.images.build import ANDROID, NAMES, ImageOrder, Ndk, recipes
+from megtrim.images.build import ANDROID, NAMES, ImageOrder, Ndk, default_tag, recipes
 from megtrim.images.docker import Docker, Image, last_line
 
 ARCHIVE = "image.tar"
 _TIMEOUT_S = 1800.0
 
 
-def pinned_order(name: str, file: Path | None = None) -> ImageOrder:
-    """Return what a recipe is built from, as the pins of the kit say; ``file`` stands for them."""
+def pinned_order(name: str) -> ImageOrder:
+    """Return what a recipe is built from, as the pins of the kit say."""
     if name not in NAMES:
         msg = f"the recipe: found {name[:80]!r}, expected one of {', '.join(NAMES)}"
         raise InputError(msg)
-    path = file or recipes() / pins.FILE
+    path = recipes() / pins.FILE
     recorded = pins.read_pins(path)
     needed = (pins.BASE, pins.NDK) if name == ANDROID else (pins.BASE,)
     lacking = [each for each in needed if each not in recorded]
     if lacking:
         msg = f"{path.name} of the kit has no pin of: {', '.join(lacking)}"
         raise InputError(msg, hint="record it with `megtrim images pin`, and commit it to the kit")
-    ndk = None
-    if name == ANDROID:
-        pin = recorded[pins.NDK]
-        ndk = Ndk(url=pin.source, sha256=pin.value.removeprefix("sha256:"))
-    return ImageOrder(name=name, base=recorded[pins.BASE].value, tag=f"megtrim/{name}", ndk=ndk)
+    ndk = pinned_ndk(recorded[pins.NDK]) if name == ANDROID else None
+    return ImageOrder(name=name, base=recorded[pins.BASE].value, tag=default_tag(name), ndk=ndk)
+
+
+def pinned_ndk(pin: pins.Pin) -> Ndk:
+    """Return where the NDK of a pin comes from."""
+    return Ndk(url=pin.source, sha256=pin.value.removeprefix("sha256:"))
 
 
 def loaded(docker: Docker, folder: Path, tag: str) -> Image | None:
@@ -41,7 +43,7 @@ def loaded(docker: Docker, folder: Path, tag: str) -> Image | None:
         return None
     if not docker.call("load", "--quiet", "--input", str(archive), timeout_s=_TIMEOUT_S).ok:
         return None
-    return docker.image(tag) if docker.has(tag) else None
+    return docker.find(tag)
 
 
 def saved(docker: Docker, folder: Path, tag: str, warn: Callable[[str], None]) -> bool:

@@ -48,7 +48,7 @@ def test_an_image_that_is_not_here(stub: Stub) -> None:
         docker.image("a/b:c")
     assert refused.value.message == "there is no image a/b:c on this machine"
     assert "`megtrim images build`" in refused.value.hint
-    assert not docker.has("a/b:c")
+    assert docker.find("a/b:c") is None
     assert stub.calls("pull") == []
 
 
@@ -56,7 +56,7 @@ def test_an_image_that_cannot_be_looked_for(stub: Stub) -> None:
     """That it is not here was not said, so that nobody builds or pulls it; no name is no image."""
     docker = Docker(stub.processes)
     stub.answer((["image", "inspect"], 1, "[]\n", "Error response from daemon: layer lost\n"))
-    for look in (docker.image, docker.has):
+    for look in (docker.image, docker.find):
         with pytest.raises(InfrastructureFailure, match=r"image inspect a/b:c: .* layer lost$"):
             look("a/b:c")
 
