@@ -42,6 +42,13 @@ class Relocations(StrEnum):
     RELR = "relr"
 
 
+LOADED_FROM: Mapping[str, int] = {Relocations.ANDROID: 23, Relocations.RELR: 30}
+"""Lowest API level whose loader takes a packing. Seen: relr ends with SIGSEGV on 23 and 26."""
+
+LOWEST_API: Mapping[str, int] = {"arm64-v8a": 21, "armeabi-v7a": 16}
+"""Lowest API level of each Android ABI."""
+
+
 class Linkage(StrEnum):
     """How an application takes the engine in."""
 
@@ -134,10 +141,11 @@ class Toolchain:
             "version": self.version,
             "compile flags": " ".join(self.compile_flags),
             "link flags": " ".join(self.link_flags),
-            **{label: value for label, value in self._android().items() if value},
+            **{label: value for label, value in self._if_any().items() if value},
         }
 
-    def _android(self) -> dict[str, str]:
+    def _if_any(self) -> dict[str, str]:
+        """Return what only some toolchains have: it is left out of the key where it is empty."""
         settings = " ".join(f"{name}={value}" for name, value in self.settings)
         fp16 = "on" if self.fp16 else ""
         return {"settings": settings, "fp16": fp16, "files": self.files, "image": self.image}

@@ -9,11 +9,9 @@ from collections.abc import Iterator
 
 from megtrim.config.document import Document
 from megtrim.config.problems import Problem, show
+from megtrim.recipe import LOADED_FROM, LOWEST_API
 
 _OF_NDK = ("ndk", "abi", "api", "fp16")
-_LOADED_FROM = {"android": 23, "relr": 30}
-"""Lowest API level whose loader takes that packing of relocations."""
-_LOWEST_API = {"arm64-v8a": 21, "armeabi-v7a": 16}
 
 
 def toolchain_problems(document: Document) -> Iterator[Problem]:
@@ -28,7 +26,7 @@ def toolchain_problems(document: Document) -> Iterator[Problem]:
         if keys.get(key):
             found = f"a key of kind ndk on a toolchain of kind {kind}"
             yield document.problem(("toolchain", key), found, "kind: ndk, or no such key")
-    if _packing(document) in _LOADED_FROM:
+    if _packing(document) in LOADED_FROM:
         found = f"packed relocations with a toolchain of kind {kind}"
         expected = "kind: ndk, whose loader's level is known, or none"
         yield document.problem(("trim", "relocations"), found, expected)
@@ -36,7 +34,7 @@ def toolchain_problems(document: Document) -> Iterator[Problem]:
 
 def _android(document: Document, keys: dict[object, object]) -> Iterator[Problem]:
     abi = str(keys.get("abi") or "arm64-v8a")
-    lowest = _LOWEST_API.get(abi)
+    lowest = LOWEST_API.get(abi)
     if lowest is None:
         return  # the model reports it
     api = keys.get("api") or lowest
@@ -47,7 +45,7 @@ def _android(document: Document, keys: dict[object, object]) -> Iterator[Problem
     if keys.get("fp16") and abi != "arm64-v8a":
         yield document.problem(("toolchain", "fp16"), f"fp16 for {abi}", "abi: arm64-v8a")
     packing = _packing(document)
-    needed = _LOADED_FROM.get(packing, 0)
+    needed = LOADED_FROM.get(packing, 0)
     if api < needed:
         found = f"{show(packing)} for phones from API level {api} on"
         expected = f"toolchain.api of {needed} or higher: an older loader ends without a word"

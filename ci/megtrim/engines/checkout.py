@@ -40,8 +40,13 @@ class Checkout:
         return hashlib.sha256(os.fsencode(lines)).hexdigest()
 
     def text(self, name: str, *, most_bytes: int = _LARGEST_TEXT_BYTES) -> str:
-        """Return a file's text; nothing of a link, which may lead anywhere, nor of a huge file."""
+        """Return a file's text; nothing of a link, which may lead anywhere, nor of a huge file.
+
+        Nothing, too, of what lies in the folder and is no part of the tree.
+        """
         path = self.root / name
+        if name not in self.files:
+            return ""
         try:
             if path.is_symlink() or not path.is_file() or path.stat().st_size > most_bytes:
                 return ""

@@ -7,7 +7,7 @@ change the number. The releases named here are where each shape was read. Pure.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from megtrim.errors import InputError
 from megtrim.loadrun import dialects
@@ -66,35 +66,22 @@ SDK = Generation(
     sources=("dnn/src/", "src/", "sdk/load-and-run/"),
     dialect=dialects.SDK,
 )
-_LITE_SIGNS = ("lite/load_and_run/CMakeLists.txt", "src/bin_reduce_cmake.h")
-_LITE_SUBMODULES = ("midout", "flatbuffers", "Json", "gflags", "cpuinfo", "cpp_redis", "tacopie")
 LITE = Generation(
     name="lite",
     releases="1.7 to 1.9",
     number=20190219,
-    signs=_LITE_SIGNS,
+    signs=("lite/load_and_run/CMakeLists.txt", "src/bin_reduce_cmake.h"),
     traces_modes=False,
     program="lite/load_and_run/",
     header="src/bin_reduce_cmake.h",
     header_option="",
     profile_build_type="Release",
-    submodules=_LITE_SUBMODULES,
+    submodules=("midout", "flatbuffers", "Json", "gflags", "cpuinfo", "cpp_redis", "tacopie"),
     sources=("dnn/src/", "src/", "lite/"),
     dialect=dialects.LITE,
 )
-LITE_TRACED = Generation(
-    name="lite-traced",
-    releases="1.10 and newer",
-    number=20220507,
-    signs=_LITE_SIGNS,
-    traces_modes=True,
-    program="lite/load_and_run/",
-    header="src/bin_reduce_cmake.h",
-    header_option="",
-    profile_build_type="Release",
-    submodules=_LITE_SUBMODULES,
-    sources=("dnn/src/", "src/", "lite/"),
-    dialect=dialects.LITE,
+LITE_TRACED = replace(
+    LITE, name="lite-traced", releases="1.10 and newer", number=20220507, traces_modes=True
 )
 GENERATIONS = (SDK, LITE, LITE_TRACED)
 

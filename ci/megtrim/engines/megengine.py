@@ -99,8 +99,7 @@ class MegEngine:
         )
 
     def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
-        there = mge_library.TARGETS_FILE in self.checkout.files
-        targets = self.checkout.text(mge_library.TARGETS_FILE) if there else ""
+        targets = self.checkout.text(mge_library.TARGETS_FILE)
         return mge_library.library(targets, linkage, toolchain, root=str(self.checkout.root))
 
     def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
@@ -129,8 +128,7 @@ class MegEngine:
         if not toolchain.includes:
             return None
         ndk_limits.check(toolchain)
-        there = android_script.PATH in self.checkout.files
-        text = self.checkout.text(android_script.PATH) if there else ""
+        text = self.checkout.text(android_script.PATH)
         android_script.expect_abi(text, toolchain.abi, root=str(self.checkout.root))
         return android_script.script_for(toolchain, targets)
 
@@ -138,9 +136,9 @@ class MegEngine:
         return self.checkout.root / name
 
     def _generation(self) -> Generation:
-        files = self.checkout.files
-        traced = MODES_FILE in files and MODES_TAG in self.checkout.text(MODES_FILE)
-        return generation_of(files, traces_modes=traced, root=str(self.checkout.root))
+        traced = MODES_TAG in self.checkout.text(MODES_FILE)
+        root = str(self.checkout.root)
+        return generation_of(self.checkout.files, traces_modes=traced, root=root)
 
     def _refuse_missing_submodules(self) -> None:
         root, files = self.checkout.root, self.checkout.files

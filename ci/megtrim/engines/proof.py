@@ -38,8 +38,10 @@ def prove(
     Only units that Ninja really compiled (those with recorded dependencies) count.
     """
     opened = dict(_dependencies(dependencies, build))
-    entries = json.loads(compile_commands)
-    commands = {_resolve(_output(entry), build): shlex.split(entry["command"]) for entry in entries}
+    commands = {}
+    for entry in json.loads(compile_commands):
+        words = shlex.split(entry["command"])
+        commands[_resolve(_output(entry, words), build)] = words
     units = [output for output in opened if output in commands]
     forced = [output for output in units if _forces(commands[output], header)]
     strangers = [output for output in units if _other_midout(opened[output], midout)]
@@ -57,12 +59,12 @@ def prove(
     return Proof(units=len(units), with_header=len(forced), with_regions=len(with_regions))
 
 
-def _output(entry: dict[str, str]) -> str:
-    """Return the object of a compile command. CMake 3.25, as Debian 12 has it, names none."""
+def _output(entry: dict[str, str], words: list[str]) -> str:
+    """Return the object of a command of ``words``. CMake 3.25, as Debian 12 has it, names none."""
     named = entry.get("output")
     if named is not None:
         return named
-    pairs = itertools.pairwise(shlex.split(entry["command"]))
+    pairs = itertools.pairwise(words)
     return next((following for word, following in pairs if word == "-o"), entry["file"])
 
 

@@ -59,11 +59,7 @@ def forced_off(switch: Switch, checkout: Checkout, toolchain: Toolchain, order: 
 
 def _drops_rtti(checkout: Checkout) -> bool:
     """Tell whether the tree has the condition behind which it sets RTTI off of itself."""
-    try:
-        with (checkout.root / "CMakeLists.txt").open("rb") as stream:
-            text = stream.read(_LARGEST_BYTES).decode("utf-8", errors="replace")
-    except OSError:
-        return False
+    text = checkout.text("CMakeLists.txt", most_bytes=_LARGEST_BYTES)
     return any(
         condition.name == "if"
         and {"Release", _KEEPS_RTTI} <= set(condition.arguments)

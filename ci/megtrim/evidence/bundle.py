@@ -110,7 +110,8 @@ class BundleScenario:
             return
         bounds.check_name(f"{self.id}: application", self.application)
         given = {f"{command.INPUT}{each.name}" for each in self.inputs}
-        wanted = {name for name in command.names_in(self.arguments) if ":" in name}
+        named = command.names_in(self.arguments)
+        wanted = {name for name in named if name.startswith(command.INPUT)}
         bounds.require(wanted <= given, f"{self.id}: arguments", sorted(wanted), "its inputs")
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from megtrim.config.units import format_bytes
 from megtrim.report.markup import bounded_table, code, fold, prose
+from megtrim.report.table import aligned
 from megtrim.report.text import one_line
 from megtrim.report.words import grouped
 from megtrim.verdict.model import SwitchSize
@@ -37,17 +38,7 @@ def text(rows: Sequence[SwitchSize]) -> str:
     """Return the table for a terminal, without a final newline; empty where there is none."""
     if not rows:
         return ""
-    table = [HEAD, *map(cells, rows)]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if head in _WORDS else cell.rjust(width)
-            for cell, width, head in zip(line, widths, HEAD, strict=True)
-        ).rstrip()
-        for line in table
-    ]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join(lines)
+    return "\n".join(aligned(HEAD, map(cells, rows), _WORDS))
 
 
 def markdown(rows: Sequence[SwitchSize]) -> str:

@@ -5,6 +5,8 @@ Pure; no colour, so that it reads the same in a log.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
+
 from megtrim.config.units import format_bytes
 from megtrim.report.text import one_line
 from megtrim.report.words import grouped, growth_of, percent, regions_of, to_look_at
@@ -43,14 +45,22 @@ def _table(artifact: ArtifactSizes, verdict: Verdict) -> str:
     }
     if not verdict.baseline:
         del columns["growth"]
-    widths = {head: max(map(len, (head, *cells))) for head, cells in columns.items()}
-    rows = [tuple(columns), *zip(*columns.values(), strict=True)]
+    lines = aligned(tuple(columns), zip(*columns.values(), strict=True), _LEFT)
+    return "\n".join([one_line(artifact.name), *(f"  {line}" for line in lines)])
+
+
+def aligned(
+    head: Sequence[str], rows: Iterable[Sequence[str]], words: Collection[str]
+) -> list[str]:
+    """Return the lines of a table; columns of ``words`` stand left, all others right."""
+    table = [head, *rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = [
         "  ".join(
-            cell.ljust(width) if head in _LEFT else cell.rjust(width)
-            for cell, (head, width) in zip(row, widths.items(), strict=True)
+            cell.ljust(width) if name in words else cell.rjust(width)
+            for cell, width, name in zip(row, widths, head, strict=True)
         ).rstrip()
-        for row in rows
+        for row in table
     ]
-    lines.insert(1, "  ".join("-" * width for width in widths.values()))
-    return "\n".join([one_line(artifact.name), *(f"  {line}" for line in lines)])
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return lines

@@ -47,21 +47,23 @@ def targets(context: Context) -> tuple[str, ...]:
     config = context.loaded.config
     own = {each.name for each in config.applications if each.source is not None}
     wanted = (
-        *((config.engine.target,) if config.runs_engine else ()),
+        *_engines_own(context),
         *config.artifacts,
         *(each.name for each in config.applications),
     )
-    libraries = (library for _, library in _linked(context))
+    libraries = (
+        context.engine.library(each.library, context.toolchain).file
+        for each in _with_source(context)
+    )
     return tuple(dict.fromkeys((*(name for name in wanted if name not in own), *libraries)))
 
 
 def holders(context: Context) -> tuple[str, ...]:
     """Return the built files that hold the engine's regions: programs, and shared objects."""
-    config = context.loaded.config
-    programs = (*((config.engine.target,) if config.runs_engine else ()),)
-    static = (each.name for each in config.applications if not each.is_shared)
-    shared = (file for each in config.applications for file in beside(each.name, context))
-    return tuple(dict.fromkeys((*programs, *static, *shared)))
+    applications = context.loaded.config.applications
+    static = (each.name for each in applications if not each.is_shared)
+    shared = (file for each in applications for file in beside(each.name, context))
+    return tuple(dict.fromkeys((*_engines_own(context), *static, *shared)))
 
 
 def orders(context: Context, variant: Variant) -> tuple[ApplicationOrder, ...]:
@@ -98,17 +100,18 @@ def expect_buildable(context: Context) -> None:
 
 def unweighed(context: Context) -> Iterator[str]:
     """Yield a warning for each program whose shared object no one weighs."""
-    artifacts = context.loaded.config.artifacts
-    for name, library in _linked(context):
-        if library in beside(name, context) and library not in artifacts:
-            yield f"{name} needs {library}, whose size is not weighed: name it in `artifacts`"
+    config = context.loaded.config
+    for name in (each.name for each in config.applications):
+        for library in beside(name, context):
+            if library not in config.artifacts:
+                yield f"{name} needs {library}, whose size is not weighed: name it in `artifacts`"
 
 
 def _with_source(context: Context) -> Iterator[Application]:
     return (each for each in context.loaded.config.applications if each.source is not None)
 
 
-def _linked(context: Context) -> Iterator[tuple[str, str]]:
-    """Yield each application with the engine's library that it links."""
-    for each in _with_source(context):
-        yield each.name, context.engine.library(each.library, context.toolchain).file
+def _engines_own(context: Context) -> tuple[str, ...]:
+    """Return the name of the engine's own program, nothing where no scenario runs it."""
+    config = context.loaded.config
+    return (config.engine.target,) if config.runs_engine else ()

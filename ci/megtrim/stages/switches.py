@@ -27,11 +27,11 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     if task.id == SWITCHES:
         return {need: context.done[need].key for need in task.needs}
     build = _measured(task, context)
-    why = _impossible(build, context)
+    wanted = _order(build, context)
+    why = _impossible(build, wanted, context)
     if why:
         return {"cannot be built": why}
-    files = building.header_inputs(context)
-    return building.inputs(context, _order(build, context)) | files
+    return building.inputs(context, wanted) | building.header_inputs(context)
 
 
 def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
@@ -39,11 +39,11 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     if task.id == SWITCHES:
         return {"rows": list(_rows(context))}
     build = _measured(task, context)
-    why = _impossible(build, context)
+    wanted = _order(build, context)
+    why = _impossible(build, wanted, context)
     if why:
         return {"artifacts": {}, "note": why}
     try:
-        wanted = _order(build, context)
         return building.work(context, wanted, folder, purpose=_PURPOSE) | {"note": ""}
     except ProductFailure as failure:
         context.console.warn(f"{task.id}: {failure}")
@@ -59,12 +59,11 @@ def _order(build: Measured, context: Context) -> BuildOrder:
     return building.order(context, Variant.REDUCED, header, off=build.off)
 
 
-def _impossible(build: Measured, context: Context) -> str:
+def _impossible(build: Measured, order: BuildOrder, context: Context) -> str:
     """Return why a switch that is off alone differs in nothing from all on; empty where it does."""
     if len(build.off) != 1:
         return ""
-    checkout, order = context.engine.checkout, _order(build, context)
-    return switches.forced_off(build.off[0], checkout, context.toolchain, order)
+    return switches.forced_off(build.off[0], context.engine.checkout, context.toolchain, order)
 
 
 def _rows(context: Context) -> Iterator[dict[str, Any]]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from megtrim.errors import InputError
 from megtrim.process import Processes
-from megtrim.recipe import Relocations, Toolchain, ToolchainOrder
+from megtrim.recipe import LOADED_FROM, LOWEST_API, Relocations, Toolchain, ToolchainOrder
 from megtrim.toolchains import tools
 
 VARIABLE = "ANDROID_NDK_ROOT"
@@ -31,12 +31,11 @@ _DESCRIPTION = re.compile(r"^Pkg\.Desc *= *([^\n]{1,200})", re.MULTILINE)
 class _Abi:
     machine: str
     target: str
-    lowest_api: int
 
 
 _ABIS = {
-    "arm64-v8a": _Abi(machine="aarch64", target="aarch64-linux-android", lowest_api=21),
-    "armeabi-v7a": _Abi(machine="arm", target="armv7a-linux-androideabi", lowest_api=16),
+    "arm64-v8a": _Abi(machine="aarch64", target="aarch64-linux-android"),
+    "armeabi-v7a": _Abi(machine="arm", target="armv7a-linux-androideabi"),
 }
 ABIS = tuple(_ABIS)
 
@@ -45,8 +44,6 @@ _PACKED = {
     Relocations.ANDROID: ("-Wl,--pack-dyn-relocs=android",),
     Relocations.RELR: ("-Wl,--pack-dyn-relocs=relr",),
 }
-LOADED_FROM = {Relocations.NONE: 0, Relocations.ANDROID: 23, Relocations.RELR: 30}
-"""Lowest API level whose loader takes a packing. Seen: relr ends with SIGSEGV on 23 and 26."""
 
 
 def find(order: ToolchainOrder, processes: Processes) -> Toolchain:
@@ -63,7 +60,7 @@ def find(order: ToolchainOrder, processes: Processes) -> Toolchain:
         raise InputError(msg, hint=f"let {VARIABLE} name that one, or change toolchain.ndk")
     name = order.abi or ABIS[0]
     abi = _ABIS[name]
-    api = order.api or abi.lowest_api
+    api = order.api or LOWEST_API[name]
     _check_level(api, name, _text(root, _LEVELS, processes), release)
     _check_loader(order.relocations, api)
     cmake_file = root / _TOOLCHAIN_FILE
@@ -129,16 +126,17 @@ def _check_level(api: int, abi: str, levels: str, release: str) -> None:
     except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
         msg = f"{_LEVELS} of NDK {release}: expected the lowest and the highest API level"
         raise InputError(msg, hint="unpack the NDK again") from None
-    lowest = max(lowest, _ABIS[abi].lowest_api)
+    lowest = max(lowest, LOWEST_API[abi])
     if not lowest <= api <= highest:
         msg = f"NDK {release} builds {abi} for API levels {lowest} to {highest}, not for {api}"
         raise InputError(msg, hint="change toolchain.api, or take another NDK")
 
 
 def _check_loader(relocations: Relocations, api: int) -> None:
-    if api < LOADED_FROM[relocations]:
+    needed = LOADED_FROM.get(relocations, 0)
+    if api < needed:
         msg = (
-            f"trim.relocations: {relocations} loads from API level {LOADED_FROM[relocations]} on, "
+            f"trim.relocations: {relocations} loads from API level {needed} on, "
             f"and toolchain.api says {api}: an older phone would end it without a word"
         )
         raise InputError(msg, hint="raise toolchain.api to that of the oldest phone, or pack less")

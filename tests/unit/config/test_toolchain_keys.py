@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.config.problems import ConfigError
-from megtrim.recipe import Relocations
+from megtrim.recipe import LOADED_FROM, LOWEST_API, Relocations
 from megtrim.toolchains import ndk
 from unit.config.support import SMALL, load
 
@@ -74,11 +74,9 @@ def test_64_bits_begin_at_level_21_and_have_fp16_alone(tmp_path: Path) -> None:
     assert "found fp16 for armeabi-v7a" in refused(tmp_path, more)
 
 
-def test_both_places_know_the_same_levels() -> None:
-    """The configuration is refused early, a toolchain that was asked otherwise just as well."""
-    from megtrim.config import toolchain_keys
-
-    known = {name.value: level for name, level in ndk.LOADED_FROM.items() if level}
-    assert known == toolchain_keys._LOADED_FROM
-    assert {name: abi.lowest_api for name, abi in ndk._ABIS.items()} == toolchain_keys._LOWEST_API
-    assert {name.value for name in Relocations} == {"none", *known}
+def test_levels_are_known_of_every_abi_and_packing() -> None:
+    """One table for the configuration, which is refused early, and for the toolchain."""
+    assert LOADED_FROM == {"android": 23, "relr": 30}
+    assert LOWEST_API == {"arm64-v8a": 21, "armeabi-v7a": 16}
+    assert set(ndk.ABIS) == set(LOWEST_API)
+    assert {name.value for name in Relocations} == {"none", *LOADED_FROM}
