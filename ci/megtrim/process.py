@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import select
 import shlex
 import shutil
@@ -124,6 +125,14 @@ class Processes:
             msg = f"{path}: found more than {LARGEST_READ_BYTES:,} bytes, expected a short text"
             raise InputError(msg)
         return data
+
+    def spent_cpu_s(self) -> float | None:
+        """Return the CPU seconds of all programs that have ended, and of those they waited for.
+
+        Of two such numbers, the difference is what ended between them. None: others run them.
+        """
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
 
     def run(self, command: Command) -> Outcome:
         """Run to the end. Raises for a program that is missing or cannot start, not for its rc."""

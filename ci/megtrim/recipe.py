@@ -14,10 +14,12 @@ from megtrim.errors import InputError
 
 
 class Variant(StrEnum):
-    """The three builds of one engine."""
+    """The builds of one engine."""
 
     PLAIN = "plain"
     PROFILE = "profile"
+    REGION = "region"
+    """Trimmed by regions alone, where the reduced one is trimmed by functions as well."""
     REDUCED = "reduced"
 
 
@@ -44,6 +46,9 @@ class Relocations(StrEnum):
 
 LOADED_FROM: Mapping[str, int] = {Relocations.ANDROID: 23, Relocations.RELR: 30}
 """Lowest API level whose loader takes a packing. Seen: relr ends with SIGSEGV on 23 and 26."""
+
+PACKED = {each: (f"-Wl,--pack-dyn-relocs={each}",) for each in LOADED_FROM}
+"""What lld is told for a packing."""
 
 LOWEST_API: Mapping[str, int] = {"arm64-v8a": 21, "armeabi-v7a": 16}
 """Lowest API level of each Android ABI."""
@@ -176,6 +181,22 @@ class BuildScript:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """Compile options, behind all others, for C and C++ sources but those in some folders."""
+
+    options: tuple[str, ...]
+    fast: tuple[str, ...]
+    """Further ones where the engine compiles with ``-Ofast``, which ``options`` undo."""
+    outside: tuple[str, ...]
+    """Folders of the tree whose sources get neither."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What enters the key of a build."""
+        return (*self.options, "behind -Ofast", *self.fast, "outside", *self.outside)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BuildOrder:
     """One variant to be built by CMake and Ninja in a shadow tree."""
 
@@ -186,6 +207,9 @@ class BuildOrder:
     link_flags: tuple[str, ...] = ()
     compile_flags: tuple[str, ...] = ()
     """Flags that come behind the engine's own."""
+    own_link_flags: tuple[str, ...] = ()
+    """For the engine's own links alone: an application beside it is linked without them."""
+    source_options: SourceOptions | None = None
     script: BuildScript | None = None
     """None: CMake is called directly."""
     overrides: tuple[tuple[str, str], ...] = ()
@@ -217,6 +241,48 @@ class BuildOrder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LinkOrder:
+    """One more link of a built target, beside the target itself."""
+
+    target: str
+    """Built file, such as ``load_and_run``."""
+    label: str
+    """Folder of the result that it goes to."""
+    unfolded: bool = False
+    """No function shares its bytes with another, and none is inlined at the link."""
+    flags: tuple[str, ...] = ()
+    """Behind the target's own."""
+    sources: tuple[tuple[str, str], ...] = ()
+    """Further sources, C or assembler: file name and text."""
+    script: str = ""
+    """Text of a linker script with assignments; empty: none."""
+    emptied: tuple[str, ...] = ()
+    """Functions that the script cannot reach, for they are internal: emptied in copies of what is
+    linked, each in a section of its own."""
+    unwind_tables: bool = True
+    """Keep what serves exceptions, and debuggers where there are none."""
+    named: bool = False
+    """An emptied function says its place in ``emptied`` before it traps."""
+    strip: bool = True
+    """Leave a stripped copy, too."""
+    map: bool = False
+    """Leave the linker's map beside the file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilt:
+    """What one build compiled in a tree where there may have been one before it."""
+
+    predicted: tuple[str, ...] | None
+    """Sources that rest on what changed, as the build before recorded it; None: it left nothing
+    that tells, so all of them."""
+    compiled: tuple[str, ...]
+    """Sources that were compiled, as this build recorded it."""
+    cpu_s: float | None
+    """CPU seconds of the build's whole command; None where they are not ours to read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRecord:
     """What a build left: artifacts in the stage folder, and what its own records prove."""
 
@@ -227,6 +293,7 @@ class BuildRecord:
     """Translation units whose compile command forces the header in."""
     units_with_regions: int
     """Translation units whose recorded dependencies hold the ``midout.h`` that was generated."""
+    rebuilt: Rebuilt
 
 
 def _cmake_value(value: str | bool | int) -> str:

@@ -101,12 +101,17 @@ class Store:
         """Return the finished folder, or None where there is none or it is torn."""
         return _load(self.root / stage / key)
 
-    def previous(self, stage: str, name: str) -> Folder | None:
-        """Return the newest finished folder of that name, whatever its inputs were."""
+    def previous(
+        self, stage: str, name: str = "", *, fits: Callable[[Folder], bool] = lambda _: True
+    ) -> Folder | None:
+        """Return the newest finished folder that fits, whatever its inputs were.
+
+        ``name``: of that name alone; empty: of any.
+        """
         newest: tuple[float, Path] | None = None
         for manifest in (self.root / stage).glob(f"*/{MANIFEST}"):
             folder = _load(manifest.parent)
-            if folder is None or folder.name != name:
+            if folder is None or name not in ("", folder.name) or not fits(folder):
                 continue
             try:
                 candidate = (manifest.stat().st_mtime, manifest.parent)

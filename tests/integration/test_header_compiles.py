@@ -1,13 +1,16 @@
 """The generated header in real compilers: what is kept runs, of the rest only a trap remains.
 
-Both layouts must give the same program: scoped with the ``midout.h`` that is written, upstream
-with an engine's own, for which the sample engine's stands.
+All forms must give the same program: scoped with the ``midout.h`` that is written, in sources as
+they are and in sources that include each fact by itself, and upstream with an engine's own
+``midout.h``, for which the sample engine's stands.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from enum import StrEnum
 from itertools import product
 from pathlib import Path
 
@@ -16,6 +19,7 @@ import pytest
 from megtrim.midout.header import Layout, render
 from megtrim.midout.keepset import KeepSet, ScenarioRecord, build_keep_set
 from megtrim.midout.region import Region
+from megtrim.midout.sources import Scopes, rewritten, scopes
 from megtrim.process import Command, Outcome, Processes
 
 SOURCES = Path(__file__).parent / "header"
@@ -83,29 +87,50 @@ def keep(cases: Iterable[str], *others: str) -> KeepSet:
     return build_keep_set(generation=20220507, scenarios=(record,), operators=None)
 
 
+class Form(StrEnum):
+    """How a tree is given its header."""
+
+    OWN_FILES = "own files"
+    """Scoped, and each tag has a file that sources include: how megtrim builds."""
+    SCOPED = "scoped"
+    UPSTREAM = "upstream"
+
+    @property
+    def layout(self) -> Layout:
+        return Layout.UPSTREAM if self is Form.UPSTREAM else Layout.SCOPED
+
+
 class Workshop:
-    """One compiler, one folder; the header is written anew for each keep set."""
+    """One compiler, one folder; header and sources are written anew for each keep set."""
 
     def __init__(self, compiler: str, folder: Path, processes: Processes) -> None:
         self.compiler = compiler
         self.folder = folder
         self.processes = processes
 
-    def write(self, kept: KeepSet, layout: Layout) -> None:
-        include = self.folder / "include"
-        include.mkdir(exist_ok=True)
-        for name, text in render(kept, layout=layout, elemwise_modes=()).files:
-            (include / name).write_text(text, encoding="utf-8")
+    def write(self, kept: KeepSet, form: Form) -> None:
+        sources = {path.name: path.read_text(encoding="utf-8") for path in SOURCES.iterdir()}
+        own = scopes(sources.values()) if form is Form.OWN_FILES else Scopes()
+        header = render(kept, layout=form.layout, elemwise_modes=(), scopes=own)
+        texts = {f"include/{name}": text for name, text in header.files}
+        for name, text in sources.items():
+            texts[f"src/{name}"] = rewritten(text, own)
+        # What another form left would be found.
+        shutil.rmtree(self.folder / "include", ignore_errors=True)
+        for name, text in texts.items():
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
 
     def compile(self, unit: str, *flags: str) -> Path:
         """Return the object of one source file; a warning is an error."""
         out = self.folder / f"{unit}.o"
         strict = ("-Wall", "-Wextra", "-Werror", "-c", "-o", str(out))
-        self.expect(*self._front(unit), *strict, *flags)
+        self.expect(*self.front(unit), *strict, *flags)
         return out
 
     def preprocess(self, unit: str) -> str:
-        return self.expect(*self._front(unit), "-E").stdout
+        return self.expect(*self.front(unit), "-E").stdout
 
     def link(self, *flags: str) -> Path:
         program = self.folder / "program"
@@ -121,10 +146,10 @@ class Workshop:
     def run(self, *argv: str) -> Outcome:
         return self.processes.run(Command(argv=argv, timeout_s=60))
 
-    def _front(self, unit: str) -> tuple[str, ...]:
+    def front(self, unit: str) -> tuple[str, ...]:
         include = self.folder / "include"
         return (
-            *(self.compiler, str(SOURCES / f"{unit}.cpp")),
+            *(self.compiler, str(self.folder / f"src/{unit}.cpp")),
             # The generated folder comes first for quoted names, the engine's own after it.
             *("-I", str(SAMPLE_MIDOUT), "-iquote", str(include)),
             *("-include", str(include / "bin_reduce.h")),
@@ -139,18 +164,18 @@ def workshop(
 
 
 SETTINGS = [
-    *((Layout.SCOPED, std, level) for std, level in product(("c++14", "c++17"), ("-O0", "-O2"))),
+    *product((Form.OWN_FILES, Form.SCOPED), ("c++14", "c++17"), ("-O0", "-O2")),
     # The sample engine's own midout.h is C++17.
-    *((Layout.UPSTREAM, "c++17", level) for level in ("-O0", "-O2")),
+    *((Form.UPSTREAM, "c++17", level) for level in ("-O0", "-O2")),
 ]
 
 
-@pytest.mark.parametrize(("layout", "std", "level"), SETTINGS)
+@pytest.mark.parametrize(("form", "std", "level"), SETTINGS)
 def test_kept_regions_run_and_others_trap(
-    layout: Layout, std: str, level: str, workshop: Workshop
+    form: Form, std: str, level: str, workshop: Workshop
 ) -> None:
-    """Each case ends as the keep set says, whatever the layout, the standard and the level."""
-    workshop.write(keep(KEPT), layout)
+    """Each case ends as the keep set says, whatever the form, the standard and the level."""
+    workshop.write(keep(KEPT), form)
     program = str(workshop.link(f"-std={std}", level))
 
     runs = {case: workshop.run(program, case) for case in REGIONS}
@@ -161,15 +186,27 @@ def test_kept_regions_run_and_others_trap(
     assert {case for case, run in runs.items() if run.rc in TRAPPED} == REGIONS.keys() - KEPT
 
 
-@pytest.mark.parametrize("layout", Layout)
-def test_no_byte_of_a_dropped_body_stays(layout: Layout, workshop: Workshop) -> None:
+@pytest.mark.parametrize("form", Form)
+def test_no_byte_of_a_dropped_body_stays(form: Form, workshop: Workshop) -> None:
     """The text that a dropped body would print is not in the objects; a kept one's is."""
-    workshop.write(keep(KEPT), layout)
+    workshop.write(keep(KEPT), form)
     held = b"".join(workshop.compile(unit, "-std=c++17", "-O2").read_bytes() for unit in UNITS)
 
     assert {case for case in REGIONS if f"ran {case}\0".encode() in held} == KEPT
 
 
+def test_all_forms_compile_to_the_same(workshop: Workshop) -> None:
+    """Byte for byte: the form decides what is compiled again, never what is shipped."""
+    objects = []
+    for form in Form:
+        workshop.write(keep(KEPT), form)
+        built = [workshop.compile(unit, "-std=c++17", "-O2") for unit in UNITS]
+        objects.append([path.read_bytes() for path in built])
+
+    assert objects[0] == objects[1] == objects[2]
+
+
+@pytest.mark.parametrize("form", (Form.OWN_FILES, Form.SCOPED))
 @pytest.mark.parametrize(
     ("added", "changed"),
     [
@@ -181,26 +218,57 @@ def test_no_byte_of_a_dropped_body_stays(layout: Layout, workshop: Workshop) -> 
     ],
 )
 def test_only_files_of_the_changed_tag_change(
-    added: str, changed: set[str], workshop: Workshop
+    added: str, changed: set[str], form: Form, workshop: Workshop
 ) -> None:
     """One region more alters the preprocessed text of the files that declare its tag alone."""
-    before, after = _texts(workshop, keep(KEPT), keep({*KEPT, added}))
+    before, after = _texts(workshop, form, keep(KEPT), keep({*KEPT, added}))
 
     assert {unit for unit in UNITS if before[unit] != after[unit]} == changed
 
 
-def test_a_tag_of_another_file_changes_nothing_here(workshop: Workshop) -> None:
+@pytest.mark.parametrize("form", (Form.OWN_FILES, Form.SCOPED))
+def test_a_tag_of_another_file_changes_nothing_here(form: Form, workshop: Workshop) -> None:
     """Regions of tags that a file does not declare, many or few, do not show in its text."""
     others = [f"another_{number}<{number}, elsewhere::Unknown>" for number in range(40)]
-    before, after = _texts(workshop, keep(KEPT), keep(KEPT, *others))
+    before, after = _texts(workshop, form, keep(KEPT), keep(KEPT, *others))
 
     assert before == after
 
 
-def _texts(workshop: Workshop, *keeps: KeepSet) -> list[dict[str, str]]:
+@pytest.mark.parametrize(
+    ("unit", "tags"),
+    [
+        ("first", {"shared", "typed", "dependent"}),
+        ("second", {"shared", "bare", "lonely", "eight", "named"}),
+    ],
+)
+def test_a_file_opens_the_files_of_its_own_tags(
+    unit: str, tags: set[str], workshop: Workshop
+) -> None:
+    """The compiler's own record of them, by which a build tool goes; kept or not."""
+    workshop.write(keep(KEPT), Form.OWN_FILES)
+    record = workshop.expect(*workshop.front(unit), "-M").stdout.replace("\\\n", " ").split()
+
+    assert {Path(file).stem for file in record if "/megtrim/tags/" in file} == tags
+
+
+def test_a_tag_with_a_file_of_its_own_cannot_be_declared_otherwise(workshop: Workshop) -> None:
+    """By a macro that no text shows, say: it would see none of its regions, and all would trap."""
+    workshop.write(keep(KEPT), Form.OWN_FILES)
+    hidden = workshop.folder / "src/hidden.cpp"
+    hidden.write_text('#include "midout.h"\nMIDOUT_DECL(typed)\n', encoding="utf-8")
+    other = workshop.folder / "src/other.cpp"
+    other.write_text('#include "midout.h"\nMIDOUT_DECL(unheard_of)\n', encoding="utf-8")
+
+    with pytest.raises(AssertionError, match=r"alone on a line; `trim\.layout: upstream` takes"):
+        workshop.compile("hidden", "-std=c++14")
+    assert workshop.compile("other", "-std=c++14").exists()
+
+
+def _texts(workshop: Workshop, form: Form, *keeps: KeepSet) -> list[dict[str, str]]:
     texts = []
     for kept in keeps:
-        workshop.write(kept, Layout.SCOPED)
+        workshop.write(kept, form)
         texts.append({unit: workshop.preprocess(unit) for unit in UNITS})
     return texts
 
@@ -209,7 +277,7 @@ def test_the_forced_header_holds_macros_only(workshop: Workshop) -> None:
     """A file that has no regions compiles to the same text with and without the header."""
     unit = workshop.folder / "plain.cpp"
     unit.write_text("int answer() { return 42; }\n", encoding="utf-8")
-    workshop.write(keep(KEPT), Layout.SCOPED)
+    workshop.write(keep(KEPT), Form.OWN_FILES)
     header = str(workshop.folder / "include" / "bin_reduce.h")
     command = (workshop.compiler, "-E", "-P", str(unit))
 
@@ -221,7 +289,7 @@ def test_a_kept_class_must_only_be_declared(workshop: Workshop) -> None:
     """The class of a kept region may be incomplete, and a misspelt one does not compile."""
     kept = keep(KEPT)
     record = replace(kept.scenarios[0], regions=(Region.parse("typed<engine::Nowhere>"),))
-    workshop.write(replace(kept, scenarios=(record,)), Layout.SCOPED)
+    workshop.write(replace(kept, scenarios=(record,)), Form.OWN_FILES)
 
     with pytest.raises(AssertionError, match="Nowhere"):
         workshop.compile("first", "-std=c++14")

@@ -5,6 +5,7 @@ First by their own script, as a user of the engine does; then by megtrim.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ from support.standin_ndk import make_standin_ndk
 pytestmark = [pytest.mark.chain, pytest.mark.clang]
 
 SCRIPT = "scripts/cmake-build/cross_build_android_arm_inference.sh"
+KERNEL = "dnn/src/fallback/kernel.cpp"
 BUILD = "build_dir/android/arm64-v8a/Release/build"
 INSTALLED = "build_dir/android/arm64-v8a/Release/install/bin/load_and_run"
 RECORDER = "src/CMakeFiles/megbrain.dir/__/third_party/midout/src/midout.cpp.o"
@@ -137,23 +139,27 @@ def test_a_second_shell_reads_the_words(tmp_path: Path, ndk: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("generation", "toolchain"),
+    ("generation", "toolchain", "optimize"),
     [
-        (Generation.SDK, "ndk"),
-        (Generation.LITE, "ndk"),
-        (Generation.LITE, "clang-linux-arm64"),
+        (Generation.SDK, "ndk", "none"),
+        (Generation.LITE, "ndk", "size"),
+        (Generation.LITE, "clang-linux-arm64", "none"),
     ],
 )
 def test_one_command_trims_a_miniature(
-    tmp_path: Path, ndk: Path, generation: Generation, toolchain: str
+    tmp_path: Path, ndk: Path, generation: Generation, toolchain: str, optimize: str
 ) -> None:
-    """The whole chain, through the engine's own script where it is for Android."""
+    """The whole chain, through the engine's own script where it is for Android.
+
+    What is compiled for size is all but the kernels, by that way as by any.
+    """
     project = Project.of_sample(tmp_path / "project", models=("tiny-mobile", "tiny-quant"))
-    tree = make_miniature(project.folder / "tree", generation)
+    tree = make_miniature(project.folder / "tree", generation, more={KERNEL: "int kernel;\n"})
     project.env["ANDROID_NDK_ROOT"] = str(ndk)
     config = project.read()
     config["engine"] = {"kind": "megengine", "source": "tree", "target": "load_and_run"}
     config["toolchain"] = {"kind": toolchain}
+    config["trim"] = {"optimize": optimize}
     config["budgets"] = []
     project.write(config)
     ended = project.run("trim")
@@ -173,3 +179,16 @@ def test_one_command_trims_a_miniature(
     assert sizes["reduced"] < sizes["plain"] < sizes["profile"]
     assert [SCRIPT in log for log in logs] == [toolchain == "ndk"] * 3
     assert _run("git", "-C", str(tree), "status", "--porcelain").stdout == ""
+    for_size = _compiled_for_size(project.out)
+    assert KERNEL in for_size[False]
+    assert len(for_size[True]) == (0 if optimize == "none" else len(for_size[False]) + 49)
+
+
+def _compiled_for_size(out: Path) -> dict[bool, list[str]]:
+    """Return the sources of the reduced build by whether -Oz is said of them."""
+    (records,) = out.glob("work/*-reduced/**/compile_commands.json")
+    told: dict[bool, list[str]] = {True: [], False: []}
+    for entry in json.loads(records.read_text(encoding="utf-8")):
+        source = entry["file"].partition("/src/")[2]
+        told[" -Oz " in entry["command"]].append(source)
+    return told

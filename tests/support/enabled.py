@@ -47,7 +47,7 @@ def enabled(*texts: str) -> Enabled:
     registry = macros.get("MGB_OPR_REGISTRY_CALLER_SPECIALIZE")
     return Enabled(
         generation=int(macros["MGB_BINREDUCE_VERSION"].body),
-        regions=_regions(macros),
+        regions=_regions(macros, texts),
         operators=None if registry is None else tuple(sorted(_OPERATOR.findall(registry.body))),
         switches=tuple(sorted(name for name in macros if name.startswith("MEGDNN_DISABLE_"))),
         modes=None if modes is None else tuple(sorted(n for n, calls in modes.items() if calls)),
@@ -83,15 +83,21 @@ def _modes(macros: dict[str, _Macro]) -> dict[str, bool] | None:
     return modes
 
 
-def _regions(macros: dict[str, _Macro]) -> tuple[str, ...] | None:
+def _regions(macros: dict[str, _Macro], texts: Iterable[str]) -> tuple[str, ...] | None:
     if "MIDOUT_GENERATED" not in macros:
         return None
-    found: list[str] = []
+    found = [
+        _canonical(type_)
+        for text in texts
+        for line in text.splitlines()
+        # A tag's own file declares its regions in no macro.
+        for type_, _ in _REGION.findall(line if line.endswith(";") else "")
+    ]
     for type_, body in _REGION.findall(macros["MIDOUT_GENERATED"].body):
         assert body.strip() == "static constexpr bool enable = true;"
         found.append(_canonical(type_))
     for name, macro in macros.items():
-        if name.startswith("MEGTRIM_TAG_"):
+        if name.startswith("MEGTRIM_TAG_") and macro.body != "~, (MEGTRIM_ELSEWHERE)":
             tag = name.removeprefix("MEGTRIM_TAG_")
             kept = [_canonical(type_) for type_, body in _REGION.findall(macro.body) if not body]
             assert kept

@@ -16,7 +16,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "ci" / "megtrim"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 PURE_ROOMS = (
-    *("config", "plan", "midout", "models", "loadrun", "size", "verdict", "evidence", "report"),
+    *("config", "functions", "plan", "midout", "models", "loadrun", "size", "verdict"),
+    *("evidence", "report"),
 )
 WORLDLY = {
     *("subprocess", "socket", "shutil", "tempfile", "time", "random", "logging", "urllib"),

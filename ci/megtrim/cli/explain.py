@@ -14,6 +14,7 @@ from megtrim.cli.output import show
 from megtrim.cli.setup import DEFAULT_OUT, Options, common, open_engine
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.errors import EXIT_PASS, InputError
+from megtrim.functions.names import readable
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.midout.names import NameTable
 from megtrim.midout.region import Region
@@ -33,6 +34,7 @@ Examples:
   megtrim explain resnet50/default@any          a scenario
   megtrim explain megdnn_fp32_sgemv             a tag
   megtrim explain 'megdnn_fp32_sgemv<-1290123641>'
+  megtrim explain my::session::run              a function, where functions are trimmed
 """
 )
 @common
@@ -41,7 +43,7 @@ Examples:
 def explain(thing: str, as_json: bool, **options: Any) -> int:
     """Say who needs THING, by which trace, and where it stands in the engine's source.
 
-    THING is `verdict`, a model, a scenario, a tag or a region of the committed keep set.
+    THING is `verdict`, or of the committed keep set a model, scenario, tag, region or function.
     """
     chosen = Options(**options)
     loaded = load_config(chosen.config, engine_source=chosen.engine)
@@ -78,6 +80,13 @@ def _kept(thing: str, loaded: LoadedConfig) -> dict[str, Any]:
     if scenarios:
         return {scenario.id: _scenario(scenario.id, keep) for scenario in scenarios}
     regions = [region for region in needed if thing in (region.tag, str(region))]
+    functions = {
+        name: {"function": readable(name), "needed by": list(users)}
+        for name, users in keep.functions().items()
+        if thing in (name, readable(name), readable(name).partition("(")[0])
+    }
+    if functions:
+        return functions
     names = NameTable(open_engine(loaded, open_processes()).texts())
     if not regions:
         return {thing: _stranger(thing, path, names)}
@@ -92,6 +101,7 @@ def _scenario(wanted: str, keep: KeepSet) -> dict[str, Any]:
         "model": f"sha256 {record.model_sha256}",
         "trace": f"sha256 {record.trace_sha256}",
         "regions": len(record.regions),
+        **({"functions": len(record.functions)} if record.functions else {}),
         "regions that nobody else needs": alone,
     }
 

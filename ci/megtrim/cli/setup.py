@@ -38,8 +38,8 @@ from megtrim.errors import InputError
 from megtrim.evidence.given import read_traces
 from megtrim.images.reference import expect_fixed
 from megtrim.process import Processes
-from megtrim.recipe import Toolchain, ToolchainOrder
-from megtrim.stages import bundling, header, programs, switching
+from megtrim.recipe import Relocations, Toolchain, ToolchainOrder
+from megtrim.stages import bundling, committed, near_scenarios, programs, sizing, switching
 from megtrim.stages.context import Context
 from megtrim.store import Store
 
@@ -63,6 +63,10 @@ class Options:
     """Name or kind of the device to use, in place of what stands for a class."""
     image: str | None = None
     """Image with the toolchain, in place of the one that is configured."""
+    quick: bool = False
+    """Trim by functions from the plain build alone."""
+    neighbours: bool = False
+    """Try every neighbour of every scenario."""
     no_docker: bool = False
     """Use this machine's toolchain, whatever image is configured."""
 
@@ -84,6 +88,13 @@ def today_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[...,
 
 committed_option = click.option(
     "--committed", is_flag=True, help="Use the committed keep set; trace nothing."
+)
+
+
+neighbours_option = click.option(
+    "--neighbours",
+    is_flag=True,
+    help="Also run what is near each scenario: other iterations, threads, flags and so on.",
 )
 
 
@@ -151,7 +162,7 @@ def open_console(*, quiet: bool) -> Console:
 def open_context(options: Options, *, accept: bool = False) -> Context:
     """Load the configuration and construct everything that a trim needs."""
     console = open_console(quiet=options.quiet)
-    loaded = load_config(options.config, engine_source=options.engine)
+    loaded = load_config(options.config, engine_source=options.engine, quick=options.quick)
     for warning in loaded.warnings:
         console.warn(warning)
     processes = open_processes()
@@ -159,7 +170,7 @@ def open_context(options: Options, *, accept: bool = False) -> Context:
     refuse_unknown(loaded, engine)
     if options.committed:
         _check_committed(loaded)
-        header.read_committed(loaded, engine)  # refused now, not after an hour of building
+        committed.read_committed(loaded, engine)  # refused now, not after an hour of building
     place = _place(loaded, processes, options)
     emulated = qemu.program(place) is not None
     toolchain = placed(toolchains.find(toolchain_order(loaded), place, emulated=emulated), place)
@@ -182,6 +193,8 @@ def open_context(options: Options, *, accept: bool = False) -> Context:
         today=options.today or date.today(),
         accept=accept,
         committed=options.committed,
+        quick=options.quick,
+        neighbours=options.neighbours,
         baseline=options.baseline,
         asked_device=options.device or "",
         traced=read_traces(options.traces) if options.traces else {},
@@ -196,6 +209,8 @@ def open_context(options: Options, *, accept: bool = False) -> Context:
         console.warn(warning)
     bundling.expect_packable(context)
     switching.expect_switchable(context)
+    near_scenarios.expect_known(context)
+    sizing.expect_usable(context)
     return context
 
 
@@ -208,7 +223,7 @@ def toolchain_order(loaded: LoadedConfig) -> ToolchainOrder:
         abi=wanted.abi or "",
         api=wanted.api,
         fp16=wanted.fp16,
-        relocations=loaded.config.trim.relocations,
+        relocations=loaded.config.trim.relocations or Relocations.NONE,
     )
 
 
@@ -230,6 +245,8 @@ def describe(context: Context) -> None:
         context.console.warn(f"the engine's tree differs from its commit: {shown}{more}")
     toolchain = context.toolchain
     context.console.say(f"toolchain  {toolchain.kind} {toolchain.version} for {toolchain.target}")
+    for line in sizing.lines(context):
+        context.console.say(line)
     for name, device in sorted(context.devices.items()):
         facts = ", ".join(f"{label} {value}" for label, value in sorted(device.facts().items()))
         context.console.say(f"device     {device.name} ({device.kind}) for class {name}: {facts}")

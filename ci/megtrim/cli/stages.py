@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from megtrim.cli import probe
 from megtrim.cli.output import show
-from megtrim.cli.setup import Options, describe, open_context, trimming
+from megtrim.cli.setup import Options, describe, neighbours_option, open_context, trimming
 from megtrim.errors import InputError, worst
-from megtrim.plan.graph import VERDICT, Stage, tasks, through
-from megtrim.report import switches, table
+from megtrim.plan.graph import VERDICT, Stage, Task, by_function, tasks, through
+from megtrim.report import neighbours, switches, table
 from megtrim.stages import chain
 from megtrim.stages.context import Context
 from megtrim.stages.files import VERDICT_FILE
+from megtrim.stages.nearby_told import neighbour_results
 from megtrim.stages.weighed import switch_sizes
 from megtrim.verdict.model import parse_verdict
 
@@ -24,6 +26,7 @@ _HELP: dict[Stage, str] = {
     Stage.PROFILE: "Run every scenario on the profile build and collect its trace.",
     Stage.HEADER: "Merge traces and operator JSON into the keep set and the header.",
     Stage.REDUCE: "Build the engine with only what the keep set names.",
+    Stage.FUNCTIONS: "Record which functions run, for trim.level: function.",
     Stage.VERIFY: "Run every scenario on the reduced build and compare its outputs.",
     Stage.SIZE: "Weigh the artifacts and hold them to their budgets.",
     Stage.SWITCHES: "Tell what each switch of the engine buys (trim.measure), by reduced builds.",
@@ -62,19 +65,13 @@ def run_chain(
     options: Options, stage: Stage, *, as_json: bool, accept: bool, again: bool = False
 ) -> tuple[Context, list[int]]:
     """Run the stage and what it rests on, and show what came of it."""
-    if options.committed and (accept or options.traces):
-        msg = "--committed takes the keep set as it is: it goes with neither --accept nor --traces"
-        raise InputError(msg)
-    if options.committed and stage is Stage.PROFILE:
-        msg = "--committed traces nothing, so there is nothing to profile"
-        raise InputError(msg, hint="leave --committed out")
+    _refuse_contradictions(options, stage, accept=accept)
     context = open_context(options, accept=accept)
     describe(context)
-    every = tasks(context.loaded.config, committed=context.committed)
+    config, asked = context.loaded.config, context.neighbours
+    every = tasks(config, committed=context.committed, neighbours=asked)
     wanted = through(stage, every)
-    if stage is Stage.SWITCHES and not wanted:
-        msg = f"{options.config}: trim.measure names no switch, so there is nothing to weigh"
-        raise InputError(msg, hint="add trim: {measure: [rtti, logging, exceptions]}")
+    _refuse_idle(stage, context, wanted, accept=accept)
     if again:
         context.store.discard(stage)
     ran, codes = chain.run(wanted, context)
@@ -82,6 +79,33 @@ def run_chain(
         context.console.say("everything is up to date: nothing was built or run")
     show(_as_json(context) if as_json else _as_text(context, stage))
     return context, codes
+
+
+def _refuse_contradictions(options: Options, stage: Stage, *, accept: bool) -> None:
+    """Refuse options that say the opposite of each other."""
+    if options.committed and (accept or options.traces):
+        msg = "--committed takes the keep set as it is: it goes with neither --accept nor --traces"
+        raise InputError(msg)
+    if options.committed and options.quick:
+        msg = "--quick records which functions run: it does not go with --committed"
+        raise InputError(msg, hint="leave one of them out")
+    if options.committed and stage is Stage.PROFILE:
+        msg = "--committed traces nothing, so there is nothing to profile"
+        raise InputError(msg, hint="leave --committed out")
+
+
+def _refuse_idle(stage: Stage, context: Context, wanted: Sequence[Task], *, accept: bool) -> None:
+    """Refuse a verb that by this configuration would do nothing."""
+    config = context.loaded.path
+    if stage is Stage.SWITCHES and not wanted:
+        msg = f"{config}: trim.measure names no switch, so there is nothing to weigh"
+        raise InputError(msg, hint="add trim: {measure: [rtti, logging, exceptions]}")
+    if accept and stage is Stage.HEADER and by_function(context.loaded.config):
+        msg = "with trim.level: function the keep set is whole only with its functions"
+        raise InputError(msg, hint="megtrim functions --accept")
+    if stage is Stage.FUNCTIONS and not wanted:
+        msg = f"{config}: trim.level is region, so no functions are recorded"
+        raise InputError(msg, hint="add trim: {level: function}")
 
 
 def _as_json(context: Context) -> str:
@@ -104,6 +128,8 @@ def _as_text(context: Context, stage: Stage) -> str:
         lines.append(table.render(parse_verdict(source.read_text("utf-8"), source=str(source))))
     if stage is Stage.SWITCHES:
         lines.append(switches.text(switch_sizes(context)))
+    if stage is Stage.NEIGHBOURS:
+        lines.append(neighbours.text(neighbour_results(context)))
     for folder in context.done.values():
         if folder.stage == stage:
             page = folder.path / "index.html"
@@ -123,29 +149,38 @@ def _command(stage: Stage) -> click.Command:
     return command
 
 
-@click.command("header", help=_HELP[Stage.HEADER], epilog=EXAMPLE.format(verb="header --accept"))
-@trimming
-@click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
-@click.option("--again", is_flag=True, help="Make this stage's results anew.")
-@click.option("--accept", is_flag=True, help="Accept the new keep set, shrunken traces included.")
-def header(as_json: bool, again: bool, accept: bool, **options: Any) -> int:
-    """Run the stage; ``--accept`` writes the committed keep set anew."""
-    return execute(Options(**options), Stage.HEADER, as_json=as_json, accept=accept, again=again)
+def _accepting(stage: Stage) -> click.Command:
+    """Return the command of a stage that may write the committed keep set anew."""
+
+    @click.command(stage.value, help=_HELP[stage], epilog=EXAMPLE.format(verb=f"{stage} --accept"))
+    @trimming
+    @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
+    @click.option("--again", is_flag=True, help="Make this stage's results anew.")
+    @click.option(
+        "--accept", is_flag=True, help="Accept the new keep set, shrunken traces included."
+    )
+    def command(as_json: bool, again: bool, accept: bool, **options: Any) -> int:
+        return execute(Options(**options), stage, as_json=as_json, accept=accept, again=again)
+
+    return command
 
 
 @click.command(
     "verify",
     help=_HELP[Stage.VERIFY]
-    + "\n\nWith --probe, run anything on the reduced build: a trap is then explained and exits 1.",
+    + "\n\nWith --probe, run anything on the reduced build: a trap is then explained and exits 1."
+    "\n\nWith --neighbours, run what is near each scenario, and show what trimming costs.",
     epilog="""\b
 Examples:
   megtrim verify
+  megtrim verify --neighbours
   megtrim verify --probe models/other.mge -- --cpu --enable-nchw44
   megtrim verify --probe resnet50 --input data=inputs/cat.npy -- --cpu --iter 3
   megtrim verify --probe resnet50 --application classify -- {model} --top 5
 """,
 )
 @trimming
+@neighbours_option
 @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
 @click.option("--again", is_flag=True, help="Make this stage's results anew.")
 @click.option("--probe", "probed", metavar="MODEL", help="A model's name or file, to be tried.")
@@ -163,15 +198,24 @@ def verify(
     arguments: tuple[str, ...],
     **options: Any,
 ) -> int:
-    """Verify the scenarios, or probe one model with any arguments."""
+    """Verify the scenarios and what is near them, or probe one model with any arguments."""
+    chosen = Options(**options)
     if probed is not None:
+        if chosen.neighbours:
+            msg = "--probe tries one run, --neighbours those of every scenario: one of them"
+            raise click.UsageError(msg)
         request = probe.request(probed, inputs, arguments, application)
-        return probe.execute(Options(**options), request, as_json=as_json)
+        return probe.execute(chosen, request, as_json=as_json)
     if arguments or inputs or application is not None:
         msg = "arguments and --input go with --probe (and --application): scenarios run as traced"
         raise click.UsageError(msg)
-    return execute(Options(**options), Stage.VERIFY, as_json=as_json, again=again)
+    stage = Stage.NEIGHBOURS if chosen.neighbours else Stage.VERIFY
+    return execute(chosen, stage, as_json=as_json, again=again)
 
 
-_OWN: dict[Stage, click.Command] = {Stage.HEADER: header, Stage.VERIFY: verify}
+_OWN: dict[Stage, click.Command] = {
+    Stage.HEADER: _accepting(Stage.HEADER),
+    Stage.FUNCTIONS: _accepting(Stage.FUNCTIONS),
+    Stage.VERIFY: verify,
+}
 COMMANDS: tuple[click.Command, ...] = tuple(_OWN.get(stage) or _command(stage) for stage in _HELP)

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from megtrim.cli.setup import Options, trimming
+from megtrim.cli.setup import Options, neighbours_option, trimming
 from megtrim.cli.stages import EXAMPLE, run_chain
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, MegtrimError, worst
 from megtrim.evidence.ending import ENDING_FILE, EarlyEnding, dump_ending
@@ -24,10 +24,19 @@ from megtrim.stages.files import FINAL_FOLDER, SIZES_FILE
 from megtrim.store import Store, cannot_write, write_atomically
 
 
-@click.command(epilog=EXAMPLE.format(verb="trim") + "  megtrim trim --committed --no-gate\n")
+@click.command(
+    epilog=EXAMPLE.format(verb="trim")
+    + "  megtrim trim --quick\n  megtrim trim --committed --no-gate\n"
+)
 @trimming
+@neighbours_option
 @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
 @click.option("--accept", is_flag=True, help="Accept the new keep set, shrunken traces included.")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="Trim by functions from the plain build alone: no profile build, nothing compiled again.",
+)
 @click.option("--no-gate", is_flag=True, help="Exit with 0 once there is a verdict.")
 @click.option(
     "--traces",

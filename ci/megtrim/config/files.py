@@ -60,6 +60,8 @@ def _model_files(model: Mapping[str, object], path: KeyPath) -> Iterator[Placed]
     yield (*path, "file"), model.get("file")
     yield (*path, "strip_info"), model.get("strip_info")
     yield from items(model, "strip_info", path)
+    yield (*path, "also"), model.get("also")
+    yield from items(model, "also", path)
 
 
 def _scenario_files(scenario: Mapping[str, object], path: KeyPath) -> Iterator[Placed]:

@@ -44,6 +44,8 @@ IMAGE_PATTERN = (
     r"(@sha256:[0-9a-f]{64})?$"
 )
 IMAGE_EXPECTED = "a Docker image, such as megtrim/android-arm64 or NAME@sha256:DIGEST"
+FUNCTIONS_PATTERN = r"^[!-~]([ -~]*[!-~])?$"
+FUNCTIONS_EXPECTED = "functions by a shell pattern, such as my::log::*, or by folder: src/log/"
 HOST_PATTERN = r"^[A-Za-z0-9:][A-Za-z0-9.:_-]*$"
 USER_PATTERN = r"^[A-Za-z_][A-Za-z0-9_.-]*$"
 SERIAL_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9.:_-]*$"
@@ -197,6 +199,11 @@ InputName = Annotated[
 ]
 Argument = Annotated[
     str, PlainValidator(_argument), WithJsonSchema({"type": ["string", "integer"]})
+]
+Pattern = Annotated[
+    StrictStr,
+    AfterValidator(_matching(FUNCTIONS_PATTERN, FUNCTIONS_EXPECTED)),
+    _schema_pattern(FUNCTIONS_PATTERN),
 ]
 FilePath = Annotated[Path, PlainValidator(_path), WithJsonSchema({"type": "string"})]
 FilePaths = Annotated[

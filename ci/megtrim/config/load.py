@@ -22,7 +22,10 @@ from megtrim.config.document import (
     parse_document,
 )
 from megtrim.config.files import load_file_problems
+from megtrim.config.level_keys import level_problems
+from megtrim.config.means import means_problems
 from megtrim.config.model import Config
+from megtrim.config.neighbour_keys import neighbour_problems
 from megtrim.config.problems import ConfigError, KeyPath, Problem
 from megtrim.config.references import reference_problems
 from megtrim.config.scenarios import runners_alone, without_device
@@ -55,20 +58,31 @@ class LoadedConfig:
         return nearest_line(self.lines, path)
 
 
-def load_config(path: Path, *, engine_source: Path | None = None) -> LoadedConfig:
+def load_config(
+    path: Path, *, engine_source: Path | None = None, quick: bool = False
+) -> LoadedConfig:
     """Read and check a megtrim.yaml; all mistakes at once are one :class:`ConfigError`.
 
-    ``engine_source`` stands in for ``engine.source``, relative to the current folder.
+    ``engine_source`` stands in for ``engine.source``, relative to the current folder. ``quick``
+    trims by functions from the plain build, whatever level is configured.
     """
     raw = _load_bytes(path)
     document = parse_document(raw, file=str(path))
     problems = list(document.repeated)
     if engine_source is not None:
         document = _with_source(document, engine_source.absolute())
+    if quick:
+        document = _quick(document)
     folder = path.absolute().parent
     problems += [*reference_problems(document), *device_problems(document)]
     problems += [*application_problems(document), *toolchain_problems(document)]
-    problems += [*switch_problems(document), *load_file_problems(document, folder)]
+    problems += [
+        *level_problems(document),
+        *switch_problems(document),
+        *means_problems(document),
+        *neighbour_problems(document),
+        *load_file_problems(document, folder),
+    ]
     try:
         config = Config.model_validate(document.data)
     except ValidationError as error:
@@ -102,6 +116,14 @@ def _with_source(document: Document, source: Path) -> Document:
     if not isinstance(engine, dict):
         return document
     return replace(document, data=document.data | {"engine": engine | {"source": str(source)}})
+
+
+def _quick(document: Document) -> Document:
+    trim = document.data.get("trim", {})
+    if not isinstance(trim, dict):
+        return document
+    quick = {"level": "function", "base": "plain"}
+    return replace(document, data=document.data | {"trim": trim | quick})
 
 
 def _warnings(config: Config, document: Document) -> tuple[str, ...]:

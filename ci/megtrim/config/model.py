@@ -25,10 +25,13 @@ from megtrim.config.kinds import (
     NdkRelease,
     OptionName,
     OptionValue,
+    Pattern,
     SizeBytes,
     Text,
     TimeoutS,
 )
+from megtrim.config.means import MeansConfig
+from megtrim.config.neighbours import AskedNeighbours
 from megtrim.config.section import Section
 from megtrim.recipe import Relocations, Switch, Variant
 
@@ -84,8 +87,13 @@ class SwitchesConfig(Section):
 class TrimConfig(Section):
     """How far the engine is trimmed."""
 
-    level: Literal["region"] = "region"
-    """region: kernels that no scenario runs are compiled out."""
+    level: Literal["region", "function"] = "region"
+    """region: kernels that no scenario runs are compiled out. function: beyond that, functions
+    that no scenario ran are linked out: smaller by far, and more brittle."""
+    base: Literal["reduced", "plain"] = "reduced"
+    """What the level function starts from. plain: no profile build and no keep set of regions."""
+    keep: tuple[Pattern, ...] = ()
+    """Functions that stay whatever ran: shell patterns over names, or folders such as src/log/."""
     layout: Literal["scoped", "upstream"] = "scoped"
     """scoped: a file sees the regions of its own tags. upstream: every file sees all of them."""
     minimum_size: StrictBool = True
@@ -93,10 +101,13 @@ class TrimConfig(Section):
     switches: SwitchesConfig = SwitchesConfig()
     measure: tuple[Switch, ...] = ()
     """Switches that are weighed singly: a reduced build for each, which takes its time."""
-    optimize: Literal["none"] = "none"
-    """none: the documented recipe's compiler flags, nothing beyond."""
-    relocations: Relocations = Relocations.NONE
-    """ndk: how relocations are packed. android: API level 23 on. relr: API level 30 on."""
+    optimize: Literal["none", "size"] = "none"
+    """none: the documented recipe's compiler flags, nothing beyond. size: the means that the
+    toolchain and the switches allow."""
+    means: MeansConfig = MeansConfig()
+    relocations: Relocations | None = None
+    """ndk: how relocations are packed. android: API level 23 on. relr: API level 30 on. Left out:
+    none, or in the reduced build alone what optimize: size may choose."""
 
 
 class CpuClass(Section):
@@ -149,6 +160,8 @@ class ModelConfig(Section):
     """The dumped model."""
     strip_info: Annotated[FilePaths, Field(min_length=1)] = ()
     """Operator JSON that the engine wrote beside the model; left out: read from the model."""
+    also: Annotated[FilePaths, Field(min_length=1)] = ()
+    """Other dumps of the same model, such as another format: only neighbours run them."""
     scenarios: Annotated[tuple[ScenarioConfig, ...], Field(min_length=1)]
     """The ways this model is run, at least one."""
 
@@ -172,6 +185,14 @@ class Budget(Section):
     """Largest size, such as 2.5 MiB."""
     growth_bytes: SizeBytes | None = Field(default=None, alias="growth")
     """Largest growth against the baseline, such as 16 KiB."""
+    neighbours: AskedNeighbours | None = None
+    """Runs near each scenario that must work as well: how many, all, or a list of their names."""
+
+    @property
+    def weighs(self) -> bool:
+        """Whether it is about size: one may be about neighbours alone."""
+        alone = self.max_bytes is None and self.growth_bytes is None
+        return not alone or self.neighbours is None
 
     @property
     def id(self) -> str:

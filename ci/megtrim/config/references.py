@@ -23,6 +23,7 @@ _OWN_ARGUMENTS: Mapping[str, str] = {
     "--bin-out-dump": "no such argument: verification adds it",
 }
 """Arguments that megtrim gives itself, from keys whose files it binds by digest."""
+_LIMITS = ("max", "growth", "neighbours")
 
 
 def reference_problems(document: Document) -> Iterator[Problem]:
@@ -97,8 +98,8 @@ def _budgets(document: Document) -> Iterator[Problem]:
     named = [((*path, "artifact"), _budget_id(budget)) for path, budget in budgets]
     yield from _repeated(document, named)
     for path, budget in budgets:
-        if budget.get("max") is None and budget.get("growth") is None:
-            yield document.problem(path, "a budget without a limit", "max, growth or both")
+        if all(budget.get(key) is None for key in _LIMITS):
+            yield document.problem(path, "a budget without a limit", "max, growth or neighbours")
     yield from _unknown(document, _at(sections(data, "waivers"), "budget"), _texts(named))
 
 

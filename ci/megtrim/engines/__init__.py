@@ -14,6 +14,7 @@ from megtrim.engines import megengine, sample
 from megtrim.engines.checkout import Checkout
 from megtrim.engines.tree_options import TreeOptions
 from megtrim.loadrun.dialects import Dialect
+from megtrim.midout.sources import Scopes
 from megtrim.process import Processes
 from megtrim.recipe import (
     BuildOrder,
@@ -29,6 +30,10 @@ class Engine(Protocol):
     """A checkout of an engine."""
 
     checkout: Checkout
+    kept: tuple[str, ...]
+    """Functions that stay whatever ran, as ``trim.keep`` names them."""
+    kernels: tuple[str, ...]
+    """Folders of its tree that stay compiled for speed, whatever else is compiled for size."""
 
     def identity(self) -> EngineIdentity:
         """What it is: kind, generation of its header, digest, commit, dirty files."""
@@ -55,6 +60,9 @@ class Engine(Protocol):
 
     def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
         """All elementwise modes, name and value: the header must name each one."""
+
+    def scopes(self) -> Scopes:
+        """What of a keep set can stand in files of its own, by what the sources name."""
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Relative path and text of the sources that may mark regions."""

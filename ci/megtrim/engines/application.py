@@ -57,7 +57,7 @@ def expect_possible(toolchain: Toolchain, name: str, library: Linkage, *, lto: b
         msg = f"application {name}: {toolchain.kind} makes static programs, without shared objects"
         hint = "use library: static, or a toolchain of kind clang-linux-arm64, ndk or host"
         raise InputError(msg, hint=hint)
-    if lto and not _is_clang(toolchain):
+    if lto and not is_clang(toolchain):
         msg = f"application {name}: lto: full needs clang, found {toolchain.version}"
         raise InputError(msg, hint="use lto: none, or a toolchain that is clang's")
 
@@ -67,12 +67,17 @@ def find(build: Path, name: str) -> Path | None:
     return next((path for path in sorted(build.rglob(name)) if path.is_file()), None)
 
 
+def tree_of(order: ApplicationOrder, engine: WorkTree) -> WorkTree:
+    """Return the folders that it is built in, beside the engine's."""
+    return WorkTree(root=engine.root / _FOLDER / order.name)
+
+
 def build(order: ApplicationOrder, engine: WorkTree, shop: Workshop) -> Path:
     """Build it in a folder beside the engine's, and return the program.
 
     Raises ProductFailure where it does not compile, or makes no program of its name.
     """
-    tree = WorkTree(root=engine.root / _FOLDER / order.name)
+    tree = tree_of(order, engine)
     shadow.sync(order.checkout, tree.source, {})
     link_flags = (*shop.link_flags, *_android_rpath(order.library, shop.toolchain))
     told = toolchain_file.render(shop.toolchain, quoted_include=False, link_flags=link_flags)
@@ -143,5 +148,6 @@ def _android_rpath(library: EngineLibrary, toolchain: Toolchain) -> tuple[str, .
     return (ANDROID_RPATH,) if library.is_shared and toolchain.includes else ()
 
 
-def _is_clang(toolchain: Toolchain) -> bool:
+def is_clang(toolchain: Toolchain) -> bool:
+    """Whether its compiler is clang, under whatever name."""
     return toolchain.kind in ("zig", "ndk") or "clang" in toolchain.version

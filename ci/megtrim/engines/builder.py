@@ -7,19 +7,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.engines import android_script, application, cmake, proof, shadow, toolchain_file
+from megtrim.engines import (
+    android_script,
+    application,
+    cmake,
+    freshness,
+    generated,
+    host_tools,
+    proof,
+    rebuilt,
+    relink,
+    shadow,
+    source_options,
+    toolchain_file,
+)
 from megtrim.engines.application import ApplicationOrder, Workshop
 from megtrim.engines.checkout import Checkout
 from megtrim.engines.cmake import Job, WorkTree
 from megtrim.engines.compiler_cache import CompilerCache
+from megtrim.engines.link_call import Bench
 from megtrim.errors import ProductFailure
+from megtrim.midout.header import CONTRACT
 from megtrim.process import Processes
-from megtrim.recipe import BuildOrder, BuildRecord, BuildScript, Toolchain
-from megtrim.store import cannot_write
-
-_FLATBUFFERS = "third_party/flatbuffers"
-_FLATC = "build_dir/host_flatc/install/bin/flatc"
-_DEPS_TIMEOUT_S = 300.0
+from megtrim.recipe import BuildOrder, BuildRecord, BuildScript, LinkOrder, Rebuilt, Toolchain
 
 Progress = Callable[[int, int, str], None]
 
@@ -52,43 +62,124 @@ class Builder:
         applications: tuple[ApplicationOrder, ...] = (),
     ) -> BuildRecord:
         """Build in ``work``, leave the log, the records and ``bin/`` in ``folder``."""
-        tree = WorkTree(root=work, inside=order.script.build if order.script else "")
-        shadow.sync(self._checkout, tree.source, dict(order.overrides))
-        told = toolchain_file.render(
-            self._toolchain,
-            quoted_include=bool(order.include),
-            compile_flags=order.compile_flags,
-            link_flags=order.link_flags,
-        )
-        shadow.write_if_changed(tree.toolchain_file, told)
-        self._write_include(tree, order)
-        log = folder / "build.log"
-        options = (*order.options, *order.header_entry(tree.source), *self._options(tree))
-        cmake.start_anew(tree, self._toolchain, (*options, ("toolchain file", told)))
-        job = Job(
-            source=tree.source,
-            build=tree.build,
-            options=options,
-            targets=order.targets,
-            log=log,
-            jobs=self._jobs,
-            env=self._env(tree),
-        )
-        if order.script is None:
-            self._host_tools(tree, log, progress)
-            cmake.run(job, self._processes, progress)
-        else:
-            self._run_script(order.script, job, progress)
-        found = self._prove(order, tree)
+        tree = _tree(order, work)
+        found, rebuilds, programs = self._make(order, tree, folder, applications, progress)
         return BuildRecord(
             artifacts=(
                 *self._collect(order, tree, folder, applications),
-                *self._applications(order, tree, folder, applications, progress),
+                *(self._kept(program, name, folder) for name, program in programs.items()),
             ),
             translation_units=found.units,
             units_with_header=found.with_header,
             units_with_regions=found.with_regions,
+            rebuilt=rebuilds,
         )
+
+    def predict(self, order: BuildOrder, *, work: Path) -> tuple[str, ...] | None:
+        """Return the sources that :meth:`build` would compile in ``work``; nothing is built.
+
+        None where nothing tells, so maybe all: it was never built there, or with other options.
+        """
+        tree = _tree(order, work)
+        if not cmake.is_configured(tree, self._toolchain, self._settings(order, tree)):
+            return None
+        changed = generated.pending(order, tree, self._checkout)
+        return rebuilt.predicted(tree, changed, self._processes)
+
+    def link(
+        self,
+        order: BuildOrder,
+        links: tuple[LinkOrder, ...],
+        *,
+        work: Path,
+        folder: Path,
+        progress: Progress,
+        applications: tuple[ApplicationOrder, ...] = (),
+    ) -> None:
+        """Link targets of a build once more, by their own commands and as ``links`` say.
+
+        The tree in ``work`` is built before, where it is not yet what ``order`` says; its own
+        files stay. A link leaves ``links/LABEL/TARGET`` in ``folder``, with symbols, and where
+        asked ``links/LABEL/stripped/TARGET`` and ``links/LABEL/TARGET.map``.
+        """
+        tree = _tree(order, work)
+        if not self._is_made(order, tree, applications):
+            self._make(order, tree, folder, applications, progress)
+        for done, each in enumerate(links):
+            progress(done, len(links), f"linking {each.target} ({each.label})")
+            own = (application.tree_of(a, tree) for a in applications if a.name == each.target)
+            build = next(own, tree).build
+            bench = Bench(
+                toolchain=self._toolchain,
+                processes=self._processes,
+                build=build,
+                scratch=tree.root / relink.LINKS / each.label / each.target,
+                log=folder / "build.log",
+                env=self._env(tree),
+            )
+            relink.make(each, _built(build, each.target), bench, folder)
+
+    def _is_made(
+        self, order: BuildOrder, tree: WorkTree, applications: tuple[ApplicationOrder, ...]
+    ) -> bool:
+        """Whether nothing is to be built: a changed list of functions is a matter of seconds."""
+        if not freshness.is_noted(tree, self._token(order, applications)):
+            return False
+        trees = {application.tree_of(each, tree).build: (each.name,) for each in applications}
+        return all(
+            freshness.nothing_to_do(build, targets, self._processes)
+            for build, targets in {tree.build: order.targets, **trees}.items()
+        )
+
+    def _token(self, order: BuildOrder, applications: tuple[ApplicationOrder, ...]) -> str:
+        told = (f"{each.name} {each.lto} {each.library}" for each in applications)
+        sources = (each.checkout.digest for each in applications)
+        digests = (self._checkout.digest, str(self._launcher()), *told, *sources)
+        return freshness.token(order, self._toolchain, digests)
+
+    def _make(
+        self,
+        order: BuildOrder,
+        tree: WorkTree,
+        folder: Path,
+        applications: tuple[ApplicationOrder, ...],
+        progress: Progress,
+    ) -> tuple[proof.Proof, Rebuilt, Mapping[str, Path]]:
+        """Build everything; return what the records tell, and the applications' programs."""
+        freshness.forget(tree)
+        predicted = self.predict(order, work=tree.root)
+        generated.write(order, tree, self._checkout)
+        shadow.write_if_changed(tree.toolchain_file, self._told(order))
+        if order.source_options is not None:
+            text = source_options.render(order.source_options)
+            shadow.write_if_changed(tree.root / source_options.FILE, text)
+        log = folder / "build.log"
+        shop = self._shop(order, tree, log, progress)
+        cmake.start_anew(tree, self._toolchain, self._settings(order, tree))
+        before, spent_s = rebuilt.made(tree), self._processes.spent_cpu_s()
+        job = Job(
+            source=tree.source,
+            build=tree.build,
+            options=self._entries(order, tree),
+            targets=order.targets,
+            log=log,
+            jobs=self._jobs,
+            env=shop.env,
+        )
+        if order.script is None:
+            host_tools.build(tree, shop)
+            cmake.run(job, self._processes, progress)
+        else:
+            self._run_script(order.script, job, progress)
+        rebuilds = Rebuilt(
+            predicted=predicted,
+            compiled=rebuilt.compiled(tree, before),
+            cpu_s=_since(spent_s, self._processes.spent_cpu_s()),
+        )
+        found = self._prove(order, tree)
+        programs = {each.name: application.build(each, tree, shop) for each in applications}
+        freshness.note(tree, self._token(order, applications))
+        return found, rebuilds, programs
 
     def _run_script(self, script: BuildScript, job: Job, progress: Progress) -> None:
         android_script.expect_plain(self._toolchain.ndk, "the NDK's folder")
@@ -99,8 +190,27 @@ class Builder:
         env = {**job.env, **host, **told, "CMAKE_POLICY_VERSION_MINIMUM": "3.5"}
         cmake.run_script(script, replace(job, env=env), self._processes, progress)
 
-    def _options(self, tree: WorkTree) -> tuple[tuple[str, str], ...]:
-        return (("CMAKE_TOOLCHAIN_FILE", str(tree.toolchain_file)), *self._launcher())
+    def _told(self, order: BuildOrder) -> str:
+        return toolchain_file.render(
+            self._toolchain,
+            quoted_include=bool(order.include),
+            compile_flags=order.compile_flags,
+            link_flags=(*order.link_flags, *order.own_link_flags),
+        )
+
+    def _entries(self, order: BuildOrder, tree: WorkTree) -> tuple[tuple[str, str], ...]:
+        told = [("CMAKE_TOOLCHAIN_FILE", str(tree.toolchain_file)), *self._launcher()]
+        if order.source_options is not None:
+            lists = self._checkout.text(source_options.LISTS)
+            name = source_options.option_name(lists, root=str(self._checkout.root))
+            told.append((name, str(tree.root / source_options.FILE)))
+        return (*order.options, *order.header_entry(tree.source), *told)
+
+    def _settings(self, order: BuildOrder, tree: WorkTree) -> tuple[tuple[str, str], ...]:
+        """Return all that a tree is configured by: with anything else it is built anew."""
+        hook = order.source_options
+        by_folder = (("source options", source_options.render(hook)),) if hook else ()
+        return (*self._entries(order, tree), ("toolchain file", self._told(order)), *by_folder)
 
     def _launcher(self) -> tuple[tuple[str, str], ...]:
         ccache = self._processes.which("ccache")
@@ -117,71 +227,18 @@ class Builder:
             "CCACHE_COMPILERCHECK": "content",
         }
 
-    def _write_include(self, tree: WorkTree, order: BuildOrder) -> None:
-        try:
-            tree.include.mkdir(parents=True, exist_ok=True)
-            for stale in set(tree.include.iterdir()) - {tree.include / n for n, _ in order.include}:
-                stale.unlink()
-        except OSError as error:
-            raise cannot_write(tree.include, error) from None
-        for name, text in order.include:
-            shadow.write_if_changed(tree.include / name, text)
-
-    def _host_tools(self, tree: WorkTree, log: Path, progress: Progress) -> None:
-        """Build ``flatc`` for this machine, where the engine looks for it in a cross build."""
-        flatbuffers = tree.source / _FLATBUFFERS
-        if not flatbuffers.is_dir():
-            return
-        build = tree.root / "host_flatc"
-        compiler = self._toolchain.host_cxx or self._toolchain.cxx_compiler
-        job = Job(
-            source=flatbuffers,
-            build=build,
-            options=(
-                ("CMAKE_BUILD_TYPE", "Release"),
-                ("CMAKE_CXX_COMPILER", compiler[0]),
-                ("FLATBUFFERS_BUILD_TESTS", "OFF"),
-                ("CMAKE_POLICY_VERSION_MINIMUM", "3.5"),
-                *self._launcher(),
-            ),
-            targets=("flatc",),
-            log=log,
-            jobs=self._jobs,
-            env=self._env(tree),
-        )
-        cmake.run(job, self._processes, lambda done, total, _: progress(done, total, "flatc"))
-        target = tree.source / _FLATC
-        if target.exists() and target.read_bytes() == (build / "flatc").read_bytes():
-            return
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # A link there would be followed, and may lead out of the tree.
-        target.unlink(missing_ok=True)
-        shutil.copy2(build / "flatc", target)
-
     def _prove(self, order: BuildOrder, tree: WorkTree) -> proof.Proof:
         """Check that the generated header was compiled in; nothing to prove without one."""
         if order.forced_header is None:
             return proof.Proof(units=0, with_header=0, with_regions=0)
-        deps = self._processes.capture(
-            self._processes.build_tool("ninja"),
-            "-C",
-            str(tree.build),
-            "-t",
-            "deps",
-            timeout_s=_DEPS_TIMEOUT_S,
-        )
         found = proof.prove(
-            (tree.build / "compile_commands.json").read_text(encoding="utf-8"),
-            deps,
+            rebuilt.commands(tree),
+            rebuilt.dependencies(tree, self._processes),
             header=tree.source / order.forced_header,
-            midout=tree.include / "midout.h" if order.include else None,
+            midout=tree.include / CONTRACT if CONTRACT in dict(order.include) else None,
             build=tree.build,
         )
-        for name, text in (*order.overrides, *order.include):
-            base = tree.include if (name, text) in order.include else tree.source
-            if (base / name).read_text(encoding="utf-8") != text:
-                msg = f"{base / name} changed while it was compiled"
-                raise ProductFailure(msg, hint="does the engine's build write that file itself?")
+        generated.expect(order, tree)
         return found
 
     def _collect(
@@ -197,33 +254,20 @@ class Builder:
         for target in order.targets:
             if target in archives:
                 continue
-            built = [path for path in sorted(tree.build.rglob(target)) if _is_elf(path)]
-            if not built:
-                msg = f"the build of {order.variant} left no file called {target}"
-                raise ProductFailure(msg, hint="is it the name of a target of this engine?")
-            artifacts.append(self._kept(built[0], target, folder))
+            artifacts.append(self._kept(_built(tree.build, target), target, folder))
         return tuple(artifacts)
 
-    def _applications(
-        self,
-        order: BuildOrder,
-        tree: WorkTree,
-        folder: Path,
-        applications: tuple[ApplicationOrder, ...],
-        progress: Progress,
-    ) -> tuple[tuple[str, str], ...]:
-        shop = Workshop(
+    def _shop(self, order: BuildOrder, tree: WorkTree, log: Path, progress: Progress) -> Workshop:
+        return Workshop(
             toolchain=self._toolchain,
             processes=self._processes,
             jobs=self._jobs,
             env=self._env(tree),
             launcher=self._launcher(),
             link_flags=order.link_flags,
-            log=folder / "build.log",
+            log=log,
             progress=progress,
         )
-        built = ((each.name, application.build(each, tree, shop)) for each in applications)
-        return tuple(self._kept(program, name, folder) for name, program in built)
 
     def _kept(self, built: Path, name: str, folder: Path) -> tuple[str, str]:
         """Copy a file of the build to the stage's folder, stripped."""
@@ -233,6 +277,23 @@ class Builder:
         if self._toolchain.strip:
             self._processes.capture(*self._toolchain.strip, str(copy))
         return name, str(copy.relative_to(folder))
+
+
+def _tree(order: BuildOrder, work: Path) -> WorkTree:
+    return WorkTree(root=work, inside=order.script.build if order.script else "")
+
+
+def _since(before: float | None, now: float | None) -> float | None:
+    return None if before is None or now is None else now - before
+
+
+def _built(build: Path, target: str) -> Path:
+    """Return the program or shared object of that name."""
+    found = next((path for path in sorted(build.rglob(target)) if _is_elf(path)), None)
+    if found is None:
+        msg = f"the build in {build} left no file called {target}"
+        raise ProductFailure(msg, hint="is it the name of a target of this engine?")
+    return found
 
 
 def _is_elf(path: Path) -> bool:

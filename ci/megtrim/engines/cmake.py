@@ -19,6 +19,7 @@ from megtrim.recipe import BuildScript, Toolchain
 from megtrim.store import cannot_write, write_atomically
 
 CONFIGURE_TIMEOUT_S = 1800.0
+_CONFIGURED = "configured.json"
 BUILD_TIMEOUT_S = 6 * 3600.0
 _DEFAULT_PATH = "/usr/bin:/bin"
 
@@ -77,17 +78,27 @@ def start_anew(tree: WorkTree, toolchain: Toolchain, settings: Sequence[tuple[st
     CMake remembers options that are no longer given and flags of its first run, and Ninja
     sees no difference in a compiler that was replaced under its own name.
     """
-    identity = sorted(toolchain.identity().items())
-    wanted = json.dumps([identity, sorted(settings)])
-    record = tree.root / "configured.json"
-    if record.exists() and record.read_text(encoding="utf-8") == wanted:
+    if is_configured(tree, toolchain, settings):
         return
     try:
         if tree.build.exists():
             shutil.rmtree(tree.build)
     except OSError as error:
         raise cannot_write(tree.build, error) from None
-    write_atomically(record, wanted)
+    write_atomically(tree.root / _CONFIGURED, _configuration(toolchain, settings))
+
+
+def is_configured(
+    tree: WorkTree, toolchain: Toolchain, settings: Sequence[tuple[str, str]]
+) -> bool:
+    """Whether the build folder is of this toolchain and these settings, so that it may go on."""
+    record = tree.root / _CONFIGURED
+    wanted = _configuration(toolchain, settings)
+    return record.exists() and record.read_text(encoding="utf-8") == wanted
+
+
+def _configuration(toolchain: Toolchain, settings: Sequence[tuple[str, str]]) -> str:
+    return json.dumps([sorted(toolchain.identity().items()), sorted(settings)])
 
 
 def run_script(
@@ -162,17 +173,22 @@ def _steps(progress: Callable[[int, int, str], None]) -> Callable[[str], None]:
 
 
 def _expect(outcome: Outcome, job: Job, what: str) -> None:
+    expect(outcome, build=job.build, log=job.log, what=f"{job.what} {what}")
+
+
+def expect(outcome: Outcome, *, build: Path, log: Path, what: str) -> None:
+    """Raise where a step of a build failed: ``what`` says so, and its first error follows."""
     if outcome.ok:
         return
     cause = next((why for said, why in _INFRASTRUCTURE.items() if said in outcome.stdout), None)
     if cause is not None:
-        msg = f"the build in {job.build} stopped: {cause}"
+        msg = f"the build in {build} stopped: {cause}"
         raise InfrastructureFailure(msg, hint="make room (fewer --jobs take less memory) and retry")
     if outcome.timed_out:
-        msg = f"the build in {job.build} was ended after {outcome.wall_s:.0f} s"
-        raise InfrastructureFailure(msg, hint=f"the log is {job.log}")
-    msg = f"{job.what} {what}:\n{first_error(outcome.stdout)}"
-    raise ProductFailure(msg, hint=f"the whole log is {job.log}")
+        msg = f"the build in {build} was ended after {outcome.wall_s:.0f} s"
+        raise InfrastructureFailure(msg, hint=f"the log is {log}")
+    msg = f"{what}:\n{first_error(outcome.stdout)}"
+    raise ProductFailure(msg, hint=f"the whole log is {log}")
 
 
 def first_error(output: str) -> str:

@@ -13,9 +13,11 @@ from pathlib import Path
 from megtrim.engines import android_script, mge_library, ndk_limits, quirks, tree_flags
 from megtrim.engines import checkout as checkouts
 from megtrim.engines.generations import MODES_FILE, MODES_TAG, Generation, generation_of
+from megtrim.engines.source_texts import SourceTexts
 from megtrim.engines.tree_options import TreeOptions
 from megtrim.errors import InputError
 from megtrim.loadrun.dialects import Dialect
+from megtrim.midout.sources import Scopes
 from megtrim.process import Processes
 from megtrim.recipe import (
     BuildOrder,
@@ -46,6 +48,19 @@ _FOLD = {"clang-linux-arm64": ("-Wl,-z,nocopyreloc", "-Wl,--icf=all")}
 _QUICK = ("-O0",)
 """A trace says what ran, not how fast; with less optimisation the same regions run."""
 
+_KEPT = ("cpuinfo/",)
+"""What looks at the machine: phones of one CPU class differ in what it finds there, and 1.13's
+decides by bytes that nobody wrote where /proc/cpuinfo has no line ``Hardware``."""
+
+_KERNELS = (
+    "dnn/src/aarch64",
+    "dnn/src/arm_common",
+    "dnn/src/armv7",
+    "dnn/src/fallback",
+    "dnn/src/x86",
+)
+"""Where nearly all of a model's time goes; read in 1.0, 1.6, 1.9 and 1.13, which all have them."""
+
 _MODES_SCRIPT = "dnn/scripts/gen_param_defs.py"
 _MODES_SOURCE = "dnn/scripts/opr_param_defs.py"
 _MODULES = ".gitmodules"
@@ -54,12 +69,16 @@ _MODULES = ".gitmodules"
 class MegEngine:
     """A plain checkout with the submodules that an inference build needs."""
 
+    kept: tuple[str, ...] = _KEPT
+    kernels: tuple[str, ...] = _KERNELS
+
     def __init__(self, source: Path, processes: Processes) -> None:
         self._processes = processes
         self.checkout = checkouts.take(source, processes)
         self.generation = self._generation()
         self._refuse_missing_submodules()
         self._options = TreeOptions(self.checkout)
+        self._sources = SourceTexts(self.checkout)
         self._refuse_what_cannot_be_trimmed()
 
     def identity(self) -> EngineIdentity:
@@ -92,8 +111,8 @@ class MegEngine:
             link_flags=_FOLD.get(toolchain.kind, ()),
             compile_flags=_QUICK if variant is Variant.PROFILE else (),
             script=self._script(toolchain, targets),
-            overrides=((generation.header, header["bin_reduce.h"]),) if header else (),
-            include=(("midout.h", header["midout.h"]),) if "midout.h" in header else (),
+            overrides=self._sources.overrides(header, forced=generation.header),
+            include=self._sources.include(header),
             forced_header=generation.header if header else None,
             header_option=generation.header_option,
         )
@@ -111,6 +130,9 @@ class MegEngine:
             self._processes.capture(*argv, str(source), str(written))
             lines = written.read_text(encoding="utf-8").splitlines()
         return tuple(_mode(line) for line in lines if line.strip())
+
+    def scopes(self) -> Scopes:
+        return self._sources.scopes
 
     def texts(self) -> Iterator[tuple[str, str]]:
         for name in self.checkout.files:

@@ -9,12 +9,11 @@ the compiler really open?).
 from __future__ import annotations
 
 import itertools
-import json
 import shlex
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from megtrim.engines import build_records
 from megtrim.errors import ProductFailure
 
 
@@ -37,13 +36,10 @@ def prove(
     or None in the upstream layout, where the regions stand in the forced header.
     Only units that Ninja really compiled (those with recorded dependencies) count.
     """
-    opened = dict(_dependencies(dependencies, build))
-    commands = {}
-    for entry in json.loads(compile_commands):
-        words = shlex.split(entry["command"])
-        commands[_resolve(_output(entry, words), build)] = words
+    opened = build_records.opened(dependencies, build)
+    commands = build_records.units(compile_commands, build)
     units = [output for output in opened if output in commands]
-    forced = [output for output in units if _forces(commands[output], header)]
+    forced = [output for output in units if _forces(commands[output].command, header)]
     strangers = [output for output in units if _other_midout(opened[output], midout)]
     with_regions = [o for o in units if any(file.name == "midout.h" for file in opened[o])]
     if strangers:
@@ -59,46 +55,12 @@ def prove(
     return Proof(units=len(units), with_header=len(forced), with_regions=len(with_regions))
 
 
-def _output(entry: dict[str, str], words: list[str]) -> str:
-    """Return the object of a command of ``words``. CMake 3.25, as Debian 12 has it, names none."""
-    named = entry.get("output")
-    if named is not None:
-        return named
-    pairs = itertools.pairwise(words)
-    return next((following for word, following in pairs if word == "-o"), entry["file"])
-
-
-def _forces(words: list[str], header: Path) -> bool:
+def _forces(command: str, header: Path) -> bool:
     return any(
         word == "-include" and Path(following) == header
-        for word, following in itertools.pairwise(words)
+        for word, following in itertools.pairwise(shlex.split(command))
     )
 
 
 def _other_midout(files: frozenset[Path], midout: Path | None) -> bool:
     return midout is not None and any(f.name == "midout.h" and f != midout for f in files)
-
-
-def _dependencies(text: str, build: Path) -> Iterator[tuple[Path, frozenset[Path]]]:
-    output: Path | None = None
-    files: list[Path] = []
-    for line in (*text.splitlines(), ""):
-        if line.startswith("    "):
-            files.append(_resolve(line.strip(), build))
-        elif ": #deps " in line:
-            output = _resolve(line.split(": #deps ")[0], build)
-        elif output is not None:
-            yield output, frozenset(files)
-            output, files = None, []
-
-
-def _resolve(name: str, build: Path) -> Path:
-    # Lexically, as the compiler wrote it: a compiler cache records paths relative to the build.
-    path = Path(name) if name.startswith("/") else build / name
-    parts: list[str] = []
-    for part in path.parts:
-        if part == ".." and parts:
-            parts.pop()
-        else:
-            parts.append(part)
-    return Path(*parts)

@@ -5,15 +5,18 @@ It takes its header the way MegEngine does, so that everything after it is the s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from megtrim.engines import checkout as checkouts
+from megtrim.engines.source_texts import SourceTexts
 from megtrim.engines.tree_options import TreeOptions
 from megtrim.errors import InputError
 from megtrim.loadrun import dialects
 from megtrim.loadrun.dialects import Dialect
+from megtrim.midout.sources import Scopes
 from megtrim.process import Processes
 from megtrim.recipe import (
     BuildOrder,
@@ -30,6 +33,8 @@ GENERATION = 20220507
 _FOLD = dict.fromkeys(("clang-linux-arm64", "ndk"), ("-Wl,--icf=all",))
 """Where the linker is lld, which takes it; the engine's own CMake asks."""
 _MODES = "src/elemwise_modes.txt"
+_OPTIONS = "src/load_and_run/options.cpp"
+_FLAG = re.compile(r'\b(switched|counted|named)\("([a-z0-9_]{1,99})"')
 _SOURCES = ("CMakeLists.txt", "cmake/", "src/")
 
 
@@ -43,6 +48,9 @@ def embedded() -> Path:
 class SampleEngine:
     """A copy of the sample engine's sources."""
 
+    kept: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ("src/kernels",)
+
     def __init__(self, source: Path, processes: Processes) -> None:
         tree = checkouts.take(source, processes)
         # Models, inputs and pages lie beside the sources and do not enter the build.
@@ -53,6 +61,7 @@ class SampleEngine:
         self.checkout = checkouts.Checkout(
             root=source, files=files, commit=tree.commit, dirty=tree.dirty
         )
+        self._sources = SourceTexts(self.checkout)
 
     def identity(self) -> EngineIdentity:
         return self.checkout.identity(KIND, GENERATION)
@@ -77,8 +86,8 @@ class SampleEngine:
                 *profile,
                 ("MGE_WITH_MINIMUM_SIZE", "ON" if minimum else "OFF"),
             ),
-            overrides=((FORCED_HEADER, header["bin_reduce.h"]),) if header else (),
-            include=(("midout.h", header["midout.h"]),) if "midout.h" in header else (),
+            overrides=self._sources.overrides(header, forced=FORCED_HEADER),
+            include=self._sources.include(header),
             forced_header=FORCED_HEADER if header else None,
         )
 
@@ -101,6 +110,9 @@ class SampleEngine:
         pairs = (line.split() for line in lines if line.strip() and not line.startswith("#"))
         return tuple((name, int(value)) for name, value in pairs)
 
+    def scopes(self) -> Scopes:
+        return self._sources.scopes
+
     def texts(self) -> Iterator[tuple[str, str]]:
         for name in sorted(self.checkout.files):
             if name.endswith((".h", ".cpp", ".inl")):
@@ -110,5 +122,12 @@ class SampleEngine:
         return TreeOptions(self.checkout)
 
     def dialect(self) -> Dialect:
-        """Return the newer dialect; a flag that the sample lacks is the program's to refuse."""
-        return replace(dialects.LITE, closed=False)
+        """Return the newer dialect with the flags that the tree's program names, if it does."""
+        found = (
+            _FLAG.findall(self.checkout.text(_OPTIONS)) if _OPTIONS in self.checkout.files else []
+        )
+        if not found:
+            return replace(dialects.LITE, closed=False)
+        switches = frozenset(name for kind, name in found if kind == "switched")
+        values = frozenset(name for kind, name in found if kind != "switched")
+        return dialects.LITE.of_tree(switches, values)

@@ -25,9 +25,8 @@ def sync(checkout: Checkout, tree: Path, overrides: Mapping[str, str]) -> None:
     """Make ``tree`` equal to the checkout, with ``overrides`` (path to text) in place."""
     record = tree.parent / _RECORD
     before = _read(record)
-    after = dict(checkout.files) | {name: _text_digest(text) for name, text in overrides.items()}
-    gone = sorted(before.keys() - after.keys())
-    new = [n for n in sorted(after) if before.get(n) != after[n] or not os.path.lexists(tree / n)]
+    after = _wanted(checkout, overrides)
+    gone, new = _differing(tree, before, after)
     if not gone and not new:
         return
     # First: a sync that is cut off leaves none of these as it is recorded, nor as it was.
@@ -43,11 +42,30 @@ def sync(checkout: Checkout, tree: Path, overrides: Mapping[str, str]) -> None:
     _write(record, after)
 
 
+def pending(checkout: Checkout, tree: Path, overrides: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the paths in ``tree`` that :func:`sync` would write or remove."""
+    gone, new = _differing(tree, _read(tree.parent / _RECORD), _wanted(checkout, overrides))
+    return (*gone, *new)
+
+
 def write_if_changed(path: Path, text: str) -> None:
     """Write a text only when it differs, so that the build tool does not even look."""
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return
     write_atomically(path, text)
+
+
+def _wanted(checkout: Checkout, overrides: Mapping[str, str]) -> dict[str, str]:
+    return dict(checkout.files) | {name: _text_digest(text) for name, text in overrides.items()}
+
+
+def _differing(
+    tree: Path, before: Mapping[str, str], after: Mapping[str, str]
+) -> tuple[list[str], list[str]]:
+    """Return the paths that are to go, and those that are to be written."""
+    gone = sorted(before.keys() - after.keys())
+    new = [n for n in sorted(after) if before.get(n) != after[n] or not os.path.lexists(tree / n)]
+    return gone, new
 
 
 def _place(source: Path, target: Path, text: str | None) -> None:

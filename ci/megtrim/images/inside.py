@@ -66,6 +66,10 @@ class Inside(Processes):
         for folder in seen.writable:
             folder.mkdir(parents=True, exist_ok=True)
 
+    def spent_cpu_s(self) -> float | None:
+        """Return None: the daemon runs them."""
+        return None
+
     def which(self, name: str) -> str | None:
         """Return a program's full path in the image, or None."""
         if "/" in name:

@@ -114,6 +114,14 @@ def _largest_difference(plain: Tensor, reduced: Tensor) -> float:
     return float(np.max(np.where(np.isnan(difference), math.inf, difference), initial=0.0))
 
 
+def largest_value(tensor: Tensor) -> float:
+    """Return the largest absolute value of a floating-point output, 0 of any other."""
+    if not BY_NAME[tensor.dtype].is_float:
+        return 0.0
+    values = np.abs(_values(tensor))
+    return float(np.max(values[np.isfinite(values)], initial=0.0))
+
+
 def _values(tensor: Tensor) -> NDArray[Any]:
     """Return the elements as numbers: wide enough that differences are exact."""
     elements = np.frombuffer(tensor.data, dtype=BY_NAME[tensor.dtype].numpy)

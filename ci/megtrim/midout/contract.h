@@ -81,4 +81,11 @@ Argument<number<value>> argument();
     MEGTRIM_OPENED(MEGTRIM_SECOND_OF(MEGTRIM_TAG_##tag, (), ~))     \
     }
 
+// A tag that has a file of its own is declared by including that file. Declared in any other way,
+// none of its regions would be seen, and all of them would trap.
+#define MEGTRIM_ELSEWHERE                                                                \
+    static_assert(false,                                                                 \
+                  "a tag with a file of its own is declared by MIDOUT_DECL(tag) alone on " \
+                  "a line; `trim.layout: upstream` takes declarations of any form");
+
 // Only directives follow, so that their number does not show in preprocessed text.

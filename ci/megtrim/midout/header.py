@@ -3,7 +3,9 @@
 ``upstream``: everything in one force-included file, as the engine's own generator writes it.
 ``scoped``: the force-included file holds macros only, and a ``midout.h`` that takes the place
 of the engine's brings in a tag's regions where that tag is declared. Preprocessed text, and
-with it the key of a compiler cache, then changes only in files that declare a changed tag.
+with it the key of a compiler cache, then changes only in files that declare a changed tag. Facts
+that :mod:`megtrim.midout.sources` found room for stand in files of their own, so that nobody
+else even looks.
 """
 
 from __future__ import annotations
@@ -13,12 +15,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib.resources import files as package_files
 from itertools import groupby
-from typing import assert_never
 
 from megtrim.errors import InputError
 from megtrim.midout.grammar import is_identifier
 from megtrim.midout.keepset import KeepSet
 from megtrim.midout.region import Region
+from megtrim.midout.sources import (
+    ELEMWISE_MODES,
+    GENERATION,
+    GRAPH_HASHES,
+    OPERATORS,
+    Scopes,
+    macro_file,
+    tag_file,
+)
 from megtrim.models.operators import OperatorNeeds
 
 MODE_TAG = "megdnn_common_elemwise_mode"
@@ -27,6 +37,7 @@ FORCED = "bin_reduce.h"
 CONTRACT = "midout.h"
 _MODES_FROM_TRACE = 20220507
 _TITLE = "// Written by megtrim from the keep set: do not edit.\n"
+_ONCE = "#pragma once\n"
 
 
 class Layout(StrEnum):
@@ -38,49 +49,66 @@ class Layout(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderFiles:
-    """The generated files: name without folder, and text."""
+    """The generated files: name as it is included, and text."""
 
     files: tuple[tuple[str, str], ...]
 
 
 def render(
-    keep: KeepSet, *, layout: Layout, elemwise_modes: Sequence[tuple[str, int]]
+    keep: KeepSet,
+    *,
+    layout: Layout,
+    elemwise_modes: Sequence[tuple[str, int]],
+    scopes: Scopes = Scopes(),  # noqa: B008 - a frozen value
 ) -> HeaderFiles:
     """Write the header. ``elemwise_modes`` are all modes of the engine, name and value.
+
+    ``scopes`` are the facts that have files of their own in the scoped layout. Each has one
+    whatever is kept, so that sources can include it.
 
     Without scenarios all regions are kept, without operators all operators: what is not known
     is not trimmed. So there is no ``midout.h`` then, and the engine's own leaves all as it is.
     Raises InputError for a mode that the engine does not have.
     """
-    macros = _TITLE + "".join(_macros(keep, elemwise_modes))
+    own = scopes if layout is Layout.SCOPED else Scopes()
+    macros = {name: "".join(lines) for name, lines in _macros(keep, elemwise_modes).items()}
+    forced = "".join(text for name, text in macros.items() if name not in own.macros)
     regions = tuple(keep.regions())
-    if not regions:
-        return HeaderFiles(files=((FORCED, macros),))
-    match layout:
-        case Layout.UPSTREAM:
-            return HeaderFiles(files=((FORCED, macros + _define(_specialised(regions))),))
-        case Layout.SCOPED:
-            contract = (package_files("megtrim.midout") / "contract.h").read_text(encoding="utf-8")
-            scoped = _TITLE + contract + "".join(_by_tag(regions))
-            return HeaderFiles(files=((FORCED, macros), (CONTRACT, scoped)))
-        case _:
-            assert_never(layout)
+    if layout is Layout.UPSTREAM and regions:
+        forced += _define(_specialised(regions))
+    scoped = _scoped(regions, own.tags) if layout is Layout.SCOPED and regions else ()
+    own_macros = ((macro_file(name), _TITLE + _ONCE + macros.get(name, "")) for name in own.macros)
+    return HeaderFiles(files=((FORCED, _TITLE + forced), *scoped, *own_macros))
 
 
-def _macros(keep: KeepSet, every_mode: Sequence[tuple[str, int]]) -> Iterator[str]:
-    yield f"#define MGB_BINREDUCE_VERSION {keep.generation}\n"
+def _macros(keep: KeepSet, every_mode: Sequence[tuple[str, int]]) -> dict[str, list[str]]:
+    """Return the lines that define each macro, by the name that a source reads."""
+    macros = {GENERATION: [f"#define {GENERATION} {keep.generation}\n"]}
     needs = keep.operators
     if needs is not None and "Float16" not in dict(needs.dtypes):
         # The switch's first spelling has a slip that engines of either generation still read.
-        yield "#define MEGDNN_DISABLE_FLOT16 1\n#define MEGDNN_DISABLE_FLOAT16 1\n"
+        for name in ("MEGDNN_DISABLE_FLOT16", "MEGDNN_DISABLE_FLOAT16"):
+            macros[name] = [f"#define {name} 1\n"]
     used = _used_modes(keep, every_mode)
     if used is not None:
-        yield from _modes(every_mode, used)
+        macros[ELEMWISE_MODES] = list(_modes(every_mode, used))
     if needs is not None:
-        yield _define(_operators(needs))
+        macros[OPERATORS] = [_define(_operators(needs))]
         if needs.hashes:
             hashes = ",".join(f"{number}ULL" for number in needs.hashes)
-            yield f"#define MGB_BINREDUCE_GRAPH_HASHES {hashes}\n"
+            macros[GRAPH_HASHES] = [f"#define {GRAPH_HASHES} {hashes}\n"]
+    return macros
+
+
+def _scoped(regions: Sequence[Region], own: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield ``midout.h``, with the tags that have no file of their own, and the files of others."""
+    contract = (package_files("megtrim.midout") / "contract.h").read_text(encoding="utf-8")
+    by_tag = {tag: tuple(kept) for tag, kept in groupby(regions, key=lambda region: region.tag)}
+    shared = (_shared_tag(tag, kept) for tag, kept in by_tag.items() if tag not in set(own))
+    guards = (f"#define MEGTRIM_TAG_{tag} ~, (MEGTRIM_ELSEWHERE)\n" for tag in own)
+    yield CONTRACT, _TITLE + contract + "".join((*shared, *guards))
+    for tag in own:
+        yield tag_file(tag), _TITLE + _ONCE + _own_tag(tag, by_tag.get(tag, ()))
 
 
 def _modes(every: Sequence[tuple[str, int]], used: frozenset[str]) -> Iterator[str]:
@@ -88,10 +116,7 @@ def _modes(every: Sequence[tuple[str, int]], used: frozenset[str]) -> Iterator[s
     for name, _ in sorted(every, key=lambda mode: (mode[1], mode[0])):
         body = f" _cb({name})" if name in used else ""
         yield f"#define _MEGDNN_ELEMWISE_MODE_ENABLE_IMPL_{name}(_cb){body}\n"
-    yield (
-        "#define MEGDNN_ELEMWISE_MODE_ENABLE(_mode, _cb) "
-        "_MEGDNN_ELEMWISE_MODE_ENABLE_IMPL_##_mode(_cb)\n"
-    )
+    yield (f"#define {ELEMWISE_MODES}(_mode, _cb) _MEGDNN_ELEMWISE_MODE_ENABLE_IMPL_##_mode(_cb)\n")
 
 
 def _used_modes(keep: KeepSet, every: Sequence[tuple[str, int]]) -> frozenset[str] | None:
@@ -137,7 +162,7 @@ def _operators(needs: OperatorNeeds) -> list[str]:
     """
     names = [name for name, _ in needs.operators]
     return [
-        "MGB_OPR_REGISTRY_CALLER_SPECIALIZE }",
+        f"{OPERATORS} }}",
         "namespace opr {",
         *(f"class {name};" for name in names),
         "}",
@@ -166,10 +191,26 @@ def _specialised(regions: Sequence[Region]) -> list[str]:
     ]
 
 
-def _by_tag(regions: Sequence[Region]) -> Iterator[str]:
-    for tag, kept in groupby(regions, key=lambda region: region.tag):
-        declarations = [f"template <> struct {_cpp(region)};" for region in kept]
-        yield _define([f"MEGTRIM_TAG_{tag} ~, (", *declarations, ")"])
+def _shared_tag(tag: str, kept: Sequence[Region]) -> str:
+    return _define([f"MEGTRIM_TAG_{tag} ~, (", *_declared(kept), ")"])
+
+
+def _own_tag(tag: str, kept: Sequence[Region]) -> str:
+    """Return what stands in a tag's file: all that its declaration is."""
+    lines = (
+        f'#include "{CONTRACT}"',
+        "namespace midout {",
+        "namespace tags {",
+        f"class {tag};",
+        "}",
+        *_declared(kept),
+        "}",
+    )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _declared(kept: Iterable[Region]) -> list[str]:
+    return [f"template <> struct {_cpp(region)};" for region in kept]
 
 
 def _cpp(region: Region) -> str:

@@ -1,7 +1,8 @@
 """The keep set: the regions and operators that all scenarios together need, and who needs each.
 
 It is what a team commits, as ``megtrim/keepset.json``: one line for each scenario, region,
-operator, data type, elementwise mode and graph hash, sorted, so that git merges it by line::
+function, operator, data type, elementwise mode and graph hash, sorted, so that git merges it by
+line::
 
     {
      "version": 1,
@@ -9,41 +10,50 @@ operator, data type, elementwise mode and graph hash, sorted, so that git merges
      "operators": "listed",
      "scenario resnet18/default@any": {"model_sha256": "...", ...},
      "region megbrain_misc<-394016210>": ["resnet18/default@any"],
+     "function _ZN3mgb12tensor_stats4nextEv": ["resnet18/default@any"],
      ...
      "": "end"
     }
 
-``"operators": "all"`` keeps all operators, and names none. Pure: text in, values out.
+``"operators": "all"`` keeps all operators, and names none. Functions stand in it only where
+functions are trimmed; a scenario then says by which link they are named. Pure: text in, values
+out.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from megtrim.errors import InputError
-from megtrim.midout.grammar import is_identifier
+from megtrim.functions.names import is_linkable
 from megtrim.midout.lines import MAX_TEXT, Entries, Reader, dump_entries
+from megtrim.midout.operator_lines import (
+    OPERATOR_KINDS,
+    dump_operators,
+    parse_operators,
+    which,
+)
 from megtrim.midout.region import Region, order
 from megtrim.midout.trace import TraceFailure, TraceProblem
-from megtrim.models.operators import MAX_HASH, Needed, OperatorNeeds
+from megtrim.models.operators import OperatorNeeds
 
 GENERATIONS = (20190219, 20220507)
 """Versions of the header that engines know: up to 1.6, and from 1.7."""
 
 VERSION = 1
 _MAX_THREADS = 4096
-_OPERATOR_KINDS = ("operator", "dtype", "elemwise_mode", "hash")
-_KINDS = ("version", "generation", "operators", "scenario", "region", *_OPERATOR_KINDS)
-_ALL, _LISTED = "all", "listed"
+_KINDS = (
+    *("version", "generation", "operators", "scenario", "region", "function"),
+    *OPERATOR_KINDS,
+)
 _SCENARIO_FIELDS = (
     *("model_sha256", "arguments", "inputs", "algo_cache_sha256", "threads", "trace_sha256"),
 )
-_HASH = re.compile(r"[0-9]{1,20}")
+_LINK = "link_sha256"
 _HINT = "take the committed file again, or write it anew: megtrim header --accept"
 
 
@@ -61,7 +71,11 @@ class ScenarioRecord:
     threads: int
     trace_sha256: str
     regions: tuple[Region, ...]
-    """Sorted and unique."""
+    """Sorted and unique; none where only functions are trimmed."""
+    functions: tuple[str, ...] = ()
+    """Linkage names of those that ran, sorted and unique; none where only regions are trimmed."""
+    link_sha256: str | None = None
+    """The link that these names belong to: what is inlined differs from link to link."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +91,24 @@ class KeepSet:
 
     def regions(self) -> dict[Region, tuple[str, ...]]:
         """Return each region with the scenarios that need it, both sorted."""
-        users: dict[Region, list[str]] = {}
-        for scenario in self.scenarios:
-            for region in scenario.regions:
-                users.setdefault(region, []).append(scenario.id)
-        return {region: tuple(users[region]) for region in sorted(users, key=order)}
+        users = _users((scenario.id, scenario.regions) for scenario in self.scenarios)
+        return {region: users[region] for region in sorted(users, key=order)}
+
+    def functions(self) -> dict[str, tuple[str, ...]]:
+        """Return each function with the scenarios that need it, both sorted."""
+        users = _users((scenario.id, scenario.functions) for scenario in self.scenarios)
+        return {name: users[name] for name in sorted(users)}
+
+
+_Item = TypeVar("_Item", Region, str)
+
+
+def _users(needs: Iterable[tuple[str, tuple[_Item, ...]]]) -> dict[_Item, tuple[str, ...]]:
+    found: dict[_Item, list[str]] = {}
+    for name, items in needs:
+        for item in items:
+            found.setdefault(item, []).append(name)
+    return {item: tuple(names) for item, names in found.items()}
 
 
 def build_keep_set(
@@ -89,7 +116,8 @@ def build_keep_set(
 ) -> KeepSet:
     """Join scenarios and operators; equal sets give equal values, whatever their order.
 
-    Raises TraceFailure where a scenario has no regions: a build from it would keep nothing.
+    Raises TraceFailure where a scenario has neither regions nor functions, or no regions where
+    others have some: a build from it would keep nothing for it.
     """
     if generation not in GENERATIONS:
         known = " and ".join(map(str, GENERATIONS))
@@ -100,10 +128,7 @@ def build_keep_set(
         if before.id == after.id:
             msg = f"scenario {after.id} stands twice in one keep set"
             raise InputError(msg, hint="give each scenario a name of its own")
-    for record in records:
-        if not record.regions:
-            said = f"{record.id}: its trace holds no region, so nothing would be kept for it"
-            raise TraceFailure(TraceProblem.EMPTY, said, hint="record its trace again")
+    _check_needs(records)
     if not records and operators is None:
         msg = "a keep set of no scenario and no operators would trim nothing"
         raise InputError(msg, hint="give at least one trace or one operator JSON")
@@ -114,21 +139,54 @@ def build_keep_set(
     )
 
 
+def _check_needs(records: tuple[ScenarioRecord, ...]) -> None:
+    """Refuse a scenario that brought nothing, or no regions where others brought some."""
+    traced = any(record.regions for record in records)
+    for record in records:
+        if not record.regions and (traced or not record.functions):
+            said = f"{record.id}: its trace holds no region, so nothing would be kept for it"
+            raise TraceFailure(TraceProblem.EMPTY, said, hint="record its trace again")
+        if (record.link_sha256 is None) is bool(record.functions):
+            msg = f"{record.id}: functions and the link that they belong to come together"
+            raise InputError(msg, hint="record its functions again")
+
+
 def shrunken(previous: KeepSet, current: KeepSet) -> tuple[tuple[str, tuple[Region, ...]], ...]:
     """Return the scenarios that lost regions, with what they lost, sorted.
 
     Only a scenario of which nothing else changed can shrink: another model, other arguments,
     inputs or threads, or a new search for algorithms may well need less.
     """
+    lost = (
+        (record.id, tuple(sorted({*old.regions} - {*record.regions}, key=order)))
+        for old, record in _same(previous, current, _bound)
+    )
+    return tuple((name, gone) for name, gone in lost if gone)
+
+
+def shrunken_functions(
+    previous: KeepSet, current: KeepSet
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the scenarios that lost functions, with what they lost, sorted.
+
+    Another link inlines others, so names are compared within one link only.
+    """
+    lost = (
+        (record.id, tuple(sorted({*old.functions} - {*record.functions})))
+        for old, record in _same(previous, current, lambda each: (*_bound(each), each.link_sha256))
+    )
+    return tuple((name, gone) for name, gone in lost if gone)
+
+
+def _same(
+    previous: KeepSet, current: KeepSet, bound: Callable[[ScenarioRecord], tuple[object, ...]]
+) -> Iterator[tuple[ScenarioRecord, ScenarioRecord]]:
+    """Yield what stands in both keep sets and is bound to the same, before and after."""
     before = {record.id: record for record in previous.scenarios}
-    lost = []
     for record in current.scenarios:
         old = before.get(record.id)
-        if old is None or _bound(old) != _bound(record):
-            continue
-        if gone := tuple(sorted({*old.regions} - {*record.regions}, key=order)):
-            lost.append((record.id, gone))
-    return tuple(lost)
+        if old is not None and bound(old) == bound(record):
+            yield old, record
 
 
 def _bound(record: ScenarioRecord) -> tuple[object, ...]:
@@ -138,35 +196,30 @@ def _bound(record: ScenarioRecord) -> tuple[object, ...]:
 
 def missing(keep: KeepSet, regions: Iterable[Region]) -> tuple[Region, ...]:
     """Return what a run needs and the keep set lacks, sorted; nothing where all are kept."""
-    if not keep.scenarios:
-        return ()
-    return tuple(sorted({*regions} - keep.regions().keys(), key=order))
+    kept = keep.regions()
+    return tuple(sorted({*regions} - kept.keys(), key=order)) if kept else ()
 
 
 def _normal(record: ScenarioRecord) -> ScenarioRecord:
-    return ScenarioRecord(
-        id=record.id,
-        model_sha256=record.model_sha256,
-        arguments=record.arguments,
+    return replace(
+        record,
         inputs=tuple(sorted(record.inputs)),
-        algo_cache_sha256=record.algo_cache_sha256,
-        threads=record.threads,
-        trace_sha256=record.trace_sha256,
         regions=tuple(sorted(set(record.regions), key=order)),
+        functions=tuple(sorted(set(record.functions))),
     )
 
 
 def dump_keep_set(keep: KeepSet) -> str:
     """Return the text of ``megtrim/keepset.json``. Equal values give equal text."""
-    operators = _ALL if keep.operators is None else _LISTED
     return dump_entries(
         (
             ("version", VERSION),
             ("generation", keep.generation),
-            ("operators", operators),
+            ("operators", which(keep.operators)),
             *((f"scenario {record.id}", _dump_record(record)) for record in keep.scenarios),
             *((f"region {region}", users) for region, users in keep.regions().items()),
-            *_dump_operators(keep.operators),
+            *((f"function {name}", users) for name, users in keep.functions().items()),
+            *dump_operators(keep.operators),
         )
     )
 
@@ -185,8 +238,8 @@ def read_keep_set(path: Path) -> KeepSet:
 def parse_keep_set(text: str, *, source: str) -> KeepSet:
     """Read what ``dump_keep_set`` wrote, and what a merge by line makes of two such texts.
 
-    The order of lines does not matter, and a region that stands twice is needed by those of
-    both lines. Raises InputError naming ``source:line`` for anything else.
+    The order of lines does not matter, and a region or function that stands twice is needed by
+    those of both lines. Raises InputError naming ``source:line`` for anything else.
     """
     reader = Reader(text, source, _HINT)
     tables = reader.kinds(_KINDS)
@@ -197,22 +250,24 @@ def parse_keep_set(text: str, *, source: str) -> KeepSet:
     reader.number(generation, *GENERATIONS, "generation")
     if generation not in GENERATIONS:
         reader.fail(f"headers of generation {generation} are unknown", "generation")
-    regions = _regions_by_scenario(reader, tables["region"])
+    regions = _by_scenario(reader, "region", tables["region"], Region.parse)
+    functions = _by_scenario(reader, "function", tables["function"], _function)
     records: dict[str, ScenarioRecord] = {}
     for name, value in tables["scenario"]:
-        record = _record(reader, name, value, regions.get(name, ()))
+        record = _record(reader, name, value, regions.get(name, ()), functions.get(name, ()))
         if records.setdefault(name, record) != record:
             reader.fail(f"scenario {name!r} stands twice, and differs", f"scenario {name}")
-    for region, users in tables["region"]:
-        for name in users:
-            if name not in records:
-                said = f"a region is needed by {name!r}, which is no scenario here"
-                reader.fail(said, f"region {region}")
-    return build_keep_set(generation, records.values(), _operators(reader, tables))
+    for kind in ("region", "function"):
+        for item, users in tables[kind]:
+            for name in users:
+                if name not in records:
+                    said = f"a {kind} is needed by {name!r}, which is no scenario here"
+                    reader.fail(said, f"{kind} {item}")
+    return build_keep_set(generation, records.values(), parse_operators(reader, tables))
 
 
 def _dump_record(record: ScenarioRecord) -> dict[str, object]:
-    return {
+    fields: dict[str, object] = {
         "model_sha256": record.model_sha256,
         "arguments": record.arguments,
         "inputs": dict(record.inputs),
@@ -220,40 +275,49 @@ def _dump_record(record: ScenarioRecord) -> dict[str, object]:
         "threads": record.threads,
         "trace_sha256": record.trace_sha256,
     }
+    # Where only regions are trimmed, the file is what it was before there were functions.
+    return fields if record.link_sha256 is None else fields | {_LINK: record.link_sha256}
 
 
-def _dump_operators(needs: OperatorNeeds | None) -> Iterator[tuple[str, object]]:
-    if needs is None:
-        return
-    yield from ((f"operator {name}", models) for name, models in needs.operators)
-    yield from ((f"dtype {name}", models) for name, models in needs.dtypes)
-    yield from ((f"elemwise_mode {name}", models) for name, models in needs.elemwise_modes)
-    yield from ((f"hash {number}", True) for number in needs.hashes)
-
-
-def _regions_by_scenario(reader: Reader, entries: Entries) -> dict[str, tuple[Region, ...]]:
-    found: dict[str, set[Region]] = {}
+def _by_scenario(
+    reader: Reader, kind: str, entries: Entries, parse: Callable[[str], _Item]
+) -> dict[str, tuple[_Item, ...]]:
+    found: dict[str, set[_Item]] = {}
     for text, users in entries:
-        key = f"region {text}"
+        key = f"{kind} {text}"
         try:
-            region = Region.parse(text)
+            item = parse(text)
         except InputError as error:
             reader.fail(error.message, key)
         names = reader.texts(users, key)
         if not names:
             reader.fail(f"no scenario needs {text}", key)
         for name in names:
-            found.setdefault(name, set()).add(region)
-    return {name: tuple(regions) for name, regions in found.items()}
+            found.setdefault(name, set()).add(item)
+    return {name: tuple(items) for name, items in found.items()}
 
 
-def _record(reader: Reader, name: str, value: Any, regions: tuple[Region, ...]) -> ScenarioRecord:
+def _function(text: str) -> str:
+    # These names stand in a linker script.
+    if not is_linkable(text):
+        msg = f"found {text[:80]!r}, expected the linkage name of a function"
+        raise InputError(msg)
+    return text
+
+
+def _record(
+    reader: Reader,
+    name: str,
+    value: Any,
+    regions: tuple[Region, ...],
+    functions: tuple[str, ...],
+) -> ScenarioRecord:
     keys = (f"scenario {name}",)
     if not name or not name.isprintable():
         reader.fail(f"{name!r} is no scenario, expected MODEL/SCENARIO@CLASS", *keys)
-    if not regions:
+    if not regions and not functions:
         reader.fail(f"no region is needed by {name}", *keys)
-    fields = reader.fields(value, _SCENARIO_FIELDS, *keys)
+    fields = reader.fields(value, _SCENARIO_FIELDS, *keys, optional=(_LINK,))
     inputs = reader.mapping(fields["inputs"], *keys, "inputs")
     cache = fields["algo_cache_sha256"]
     return ScenarioRecord(
@@ -267,38 +331,6 @@ def _record(reader: Reader, name: str, value: Any, regions: tuple[Region, ...]) 
         threads=reader.number(fields["threads"], 0, _MAX_THREADS, *keys, "threads"),
         trace_sha256=reader.sha256(fields["trace_sha256"], *keys, "trace_sha256"),
         regions=regions,
+        functions=functions,
+        link_sha256=reader.sha256(fields[_LINK], *keys, _LINK) if _LINK in fields else None,
     )
-
-
-def _operators(reader: Reader, tables: dict[str, Entries]) -> OperatorNeeds | None:
-    kept = reader.single(tables["operators"], "operators")
-    if kept not in (_ALL, _LISTED):
-        reader.fail(f"found {kept!r}, expected {_ALL!r} or {_LISTED!r}", "operators")
-    if kept == _ALL:
-        for kind in _OPERATOR_KINDS:
-            for name, _ in tables[kind]:
-                reader.fail(f"{kind} {name} is listed, but all are kept", f"{kind} {name}")
-        return None
-    return OperatorNeeds(
-        hashes=tuple(sorted({_hash(reader, *entry) for entry in tables["hash"]})),
-        dtypes=_needed(reader, tables, "dtype"),
-        operators=_needed(reader, tables, "operator"),
-        elemwise_modes=_needed(reader, tables, "elemwise_mode"),
-    )
-
-
-def _needed(reader: Reader, tables: dict[str, Entries], kind: str) -> Needed:
-    users: dict[str, set[str]] = {}
-    for name, models in tables[kind]:
-        # These names stand in the header, which is compiled.
-        if not is_identifier(name):
-            reader.fail(f"found {name[:80]!r}, expected a C++ identifier", f"{kind} {name}")
-        users.setdefault(name, set()).update(reader.texts(models, f"{kind} {name}"))
-    return tuple((name, tuple(sorted(users[name]))) for name in sorted(users))
-
-
-def _hash(reader: Reader, name: str, value: Any) -> int:
-    key = f"hash {name}"
-    if value is not True or not _HASH.fullmatch(name) or str(int(name)) != name:
-        reader.fail('expected "hash NUMBER": true', key)
-    return reader.number(int(name), 0, MAX_HASH, key)

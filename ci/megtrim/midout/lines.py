@@ -61,14 +61,16 @@ class Reader:
         msg = f"{self.source}:{line}: {said}"
         raise InputError(msg, hint=self.hint)
 
-    def fields(self, value: Any, names: tuple[str, ...], *keys: str) -> dict[str, Any]:
-        """Return an object that has exactly the keys ``names``, each once."""
+    def fields(
+        self, value: Any, names: tuple[str, ...], *keys: str, optional: tuple[str, ...] = ()
+    ) -> dict[str, Any]:
+        """Return an object that has the keys ``names``, each once, and may have ``optional``."""
         if not isinstance(value, Entries):
             self.fail("expected an object", *keys)
         found = [key for key, _ in value]
         for key in found:
-            if key not in names:
-                self.fail(f"unknown key {key[:80]!r}, expected {', '.join(names)}", *keys, key)
+            if key not in (known := names + optional):
+                self.fail(f"unknown key {key[:80]!r}, expected {', '.join(known)}", *keys, key)
             if found.count(key) > 1:
                 self.fail(f"the key {key!r} stands twice", *keys, key)
         for name in names:

@@ -7,12 +7,13 @@ task, some one for each variant or scenario.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.switches import switched_off
+from megtrim.plan.neighbours import tried
 from megtrim.plan.switches import Measured, measured
 from megtrim.recipe import Variant
 
@@ -24,7 +25,9 @@ class Stage(StrEnum):
     PROFILE = "profile"
     HEADER = "header"
     REDUCE = "reduce"
+    FUNCTIONS = "functions"
     VERIFY = "verify"
+    NEIGHBOURS = "neighbours"
     SIZE = "size"
     SWITCHES = "switches"
     VERDICT = "verdict"
@@ -36,7 +39,9 @@ ORDER: tuple[Stage, ...] = (
     Stage.PROFILE,
     Stage.HEADER,
     Stage.REDUCE,
+    Stage.FUNCTIONS,
     Stage.VERIFY,
+    Stage.NEIGHBOURS,
     Stage.SIZE,
     Stage.SWITCHES,
     Stage.VERDICT,
@@ -67,7 +72,16 @@ class Task:
 PLAIN = f"{Stage.BUILD}/{Variant.PLAIN}"
 PROFILE = f"{Stage.BUILD}/{Variant.PROFILE}"
 HEADER = f"{Stage.HEADER}/keepset"
+REGION = f"{Stage.REDUCE}/{Variant.REGION}"
+"""The build by regions, where functions are trimmed beyond it."""
+LINKED = f"{Stage.FUNCTIONS}/linked"
+"""The unfolded links that tell which functions run."""
+FUNCTIONS = f"{Stage.FUNCTIONS}/keepset"
+"""The keep set with the functions in it."""
+NAMED = f"{Stage.REDUCE}/named"
+"""What ships, linked so that a function that is not kept says so; made where a trap asks."""
 REDUCED = f"{Stage.REDUCE}/{Variant.REDUCED}"
+"""What ships, whatever the level."""
 SIZE = f"{Stage.SIZE}/artifacts"
 SWITCHES = f"{Stage.SWITCHES}/table"
 VERDICT = f"{Stage.VERDICT}/verdict"
@@ -89,25 +103,29 @@ def verify_task(scenario: Scenario) -> str:
     return f"{Stage.VERIFY}/{scenario.id}"
 
 
-def tasks(config: Config, *, committed: bool = False) -> tuple[Task, ...]:
+def neighbours_task(scenario: Scenario) -> str:
+    """Return the id of the task that runs what is near the scenario."""
+    return f"{Stage.NEIGHBOURS}/{scenario.id}"
+
+
+def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) -> tuple[Task, ...]:
     """Return all tasks of a trim in an order in which they can run.
 
     ``committed``: the keep set is the file that the team committed, so nothing is traced, and a
     profile build is made only where a budget weighs it. The verdict then waits for no switch to be
-    weighed: that is a study for people, and takes several builds.
+    weighed: that is a study for people, and takes several builds. ``neighbours``: those of every
+    scenario are tried, not only those that a budget asks for.
     """
     every = tuple(all_scenarios(config))
-    profiled = not committed or weighs_profile(config)
-    builds = (PLAIN, PROFILE) if profiled else (PLAIN,)
-    traces = () if committed else tuple(task for each in every for task in _profile(each))
-    header_needs = () if committed else tuple(trace_task(each) for each in every)
+    builds = _builds(config, committed=committed)
     before_verdict = (
         *(Task(stage=Stage.BUILD, name=build.partition("/")[2], needs=()) for build in builds),
-        *traces,
-        Task(stage=Stage.HEADER, name="keepset", needs=header_needs),
-        Task(stage=Stage.REDUCE, name=Variant.REDUCED, needs=(HEADER,)),
-        *(_verify(each) for each in every),
-        Task(stage=Stage.SIZE, name="artifacts", needs=(*builds, REDUCED)),
+        *(() if committed else _traces(config)),
+        *_regions(config, committed=committed),
+        *(_functions(config, committed=committed) if by_function(config) else ()),
+        *(_verify(each, config) for each in every),
+        *(_neighbours(each, config) for each in tried(config, asked=neighbours)),
+        Task(stage=Stage.SIZE, name="artifacts", needs=_weighed(config, builds)),
     )
     switches = tuple(_switches(config))
     wanted = before_verdict if committed else (*before_verdict, *switches)
@@ -118,6 +136,81 @@ def tasks(config: Config, *, committed: bool = False) -> tuple[Task, ...]:
         Task(stage=Stage.VERDICT, name="verdict", needs=(), wants=wants),
         Task(stage=Stage.REPORT, name="report", needs=(VERDICT,)),
     )
+
+
+def by_function(config: Config) -> bool:
+    """Say whether functions are trimmed beyond regions."""
+    return config.trim.level == "function"
+
+
+def from_plain(config: Config) -> bool:
+    """Say whether functions are all that is trimmed: there is no profile build and no header."""
+    return by_function(config) and config.trim.base == "plain"
+
+
+def base_task(config: Config) -> str:
+    """Return the id of the task whose objects are linked again where functions are trimmed."""
+    return PLAIN if from_plain(config) else REGION
+
+
+def keep_task(config: Config) -> str:
+    """Return the id of the task that leaves the whole keep set."""
+    return FUNCTIONS if by_function(config) else HEADER
+
+
+def functions_task(scenario: Scenario) -> str:
+    """Return the id of the task that records the scenario's functions."""
+    return f"{Stage.FUNCTIONS}/{scenario.id}"
+
+
+def _builds(config: Config, *, committed: bool) -> tuple[str, ...]:
+    profiled = weighs_profile(config) or not (committed or from_plain(config))
+    return (PLAIN, PROFILE) if profiled else (PLAIN,)
+
+
+def _traces(config: Config) -> Iterator[Task]:
+    for each in all_scenarios(config):
+        yield from _searches(each)
+        if not from_plain(config):
+            needs = (PROFILE, *(task.id for task in _searches(each)))
+            yield Task(stage=Stage.PROFILE, name=each.id, needs=needs, scenario=each)
+
+
+def _regions(config: Config, *, committed: bool) -> Iterator[Task]:
+    """Yield the keep set of regions and the build from it."""
+    if from_plain(config):
+        return
+    traces = () if committed else tuple(trace_task(each) for each in all_scenarios(config))
+    yield Task(stage=Stage.HEADER, name="keepset", needs=traces)
+    name = Variant.REGION if by_function(config) else Variant.REDUCED
+    yield Task(stage=Stage.REDUCE, name=name, needs=(HEADER,))
+
+
+def _functions(config: Config, *, committed: bool) -> Iterator[Task]:
+    """Yield what runs on the unfolded links, the keep set with its functions, and the last link."""
+    every = () if committed else tuple(all_scenarios(config))
+    base = base_task(config)
+    header = () if from_plain(config) else (HEADER,)
+    yield Task(stage=Stage.FUNCTIONS, name="linked", needs=(base, *header))
+    for each in every:
+        needs = (LINKED, *(task.id for task in _searches(each)))
+        yield Task(stage=Stage.FUNCTIONS, name=each.id, needs=needs, scenario=each)
+    ran = tuple(functions_task(each) for each in every)
+    yield Task(stage=Stage.FUNCTIONS, name="keepset", needs=(*header, LINKED, *ran))
+    yield Task(stage=Stage.REDUCE, name=Variant.REDUCED, needs=(base, *header, LINKED, FUNCTIONS))
+
+
+def _weighed(config: Config, builds: tuple[str, ...]) -> tuple[str, ...]:
+    region = (REGION,) if by_function(config) and not from_plain(config) else ()
+    return (*builds, *region, REDUCED)
+
+
+def on_demand(config: Config) -> tuple[Task, ...]:
+    """Return the tasks that are made only where somebody asks for their result."""
+    if not by_function(config):
+        return ()
+    linked = next(task for task in tasks(config) if task.id == REDUCED)
+    return (replace(linked, name=NAMED.partition("/")[2]),)
 
 
 def switch_task(build: Measured, config: Config) -> str:
@@ -157,19 +250,19 @@ def resting(ids: Iterable[str], all_tasks: tuple[Task, ...]) -> tuple[Task, ...]
     return tuple(task for task in all_tasks if task.id in wanted)
 
 
-def _profile(scenario: Scenario) -> Iterator[Task]:
-    search = (search_task(scenario),) if scenario.searches else ()
-    if search:
-        yield Task(
-            stage=Stage.PROFILE,
-            name=scenario.id + SEARCH_SUFFIX,
-            needs=(PLAIN,),
-            scenario=scenario,
-        )
-    yield Task(stage=Stage.PROFILE, name=scenario.id, needs=(PROFILE, *search), scenario=scenario)
+def _searches(scenario: Scenario) -> Iterator[Task]:
+    if scenario.searches:
+        name = scenario.id + SEARCH_SUFFIX
+        yield Task(stage=Stage.PROFILE, name=name, needs=(PLAIN,), scenario=scenario)
 
 
-def _verify(scenario: Scenario) -> Task:
+def _neighbours(scenario: Scenario, config: Config) -> Task:
+    region = (REGION,) if by_function(config) and not from_plain(config) else ()
+    needs = (*_verify(scenario, config).needs, *region, verify_task(scenario))
+    return Task(stage=Stage.NEIGHBOURS, name=scenario.id, needs=needs, scenario=scenario)
+
+
+def _verify(scenario: Scenario, config: Config) -> Task:
     search = (search_task(scenario),) if scenario.searches else ()
-    needs = (PLAIN, *search, HEADER, REDUCED)
+    needs = (PLAIN, *search, keep_task(config), REDUCED)
     return Task(stage=Stage.VERIFY, name=scenario.id, needs=needs, scenario=scenario)

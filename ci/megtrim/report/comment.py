@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from megtrim.report import folded, sizes, switches
+from megtrim.report import folded, neighbours, sizes, switches
 from megtrim.report.markup import block, bounded_table, code, fold, prose
 from megtrim.report.signs import CHECK_SIGNS, VERDICT_SIGNS
 from megtrim.report.text import one_line
@@ -104,6 +104,8 @@ def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
         yield "warnings", _list("Warnings", verdict.warnings, prose)
     if verdict.scenarios:
         yield "scenarios", folded.scenarios(verdict)
+    if measured and verdict.neighbours:
+        yield "neighbours", neighbours.markdown(verdict.neighbours)
     if measured and verdict.switches:
         yield "switches", switches.markdown(verdict.switches)
     yield "what was kept", folded.kept(verdict)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from megtrim.report.markup import MOST_ROWS, bounded_table, code, fold, prose
 from megtrim.report.signs import CHECK_SIGNS
-from megtrim.report.words import SCENARIO_STATUSES, grouped, kept_of_held, seconds
+from megtrim.report.words import SCENARIO_STATUSES, compiled, grouped, kept_of_held, seconds
 from megtrim.verdict.checks import with_note
 from megtrim.verdict.kinds import ScenarioStatus
 from megtrim.verdict.model import (
@@ -83,6 +83,9 @@ def identity(verdict: Verdict) -> str:
         ("trim", code(f"level {trim.level}, layout {trim.layout}, optimize {trim.optimize}")),
         ("minimum size", "yes" if trim.minimum_size else "no"),
         *((("switched off", code(", ".join(trim.switched_off))),) if trim.switched_off else ()),
+        *((("means", code(", ".join(trim.used))),) if trim.used else ()),
+        *(("not used", prose(each)) for each in trim.unused),
+        *((("compiled", compiled(verdict.rebuild)),) if verdict.rebuild else ()),
         *(("device", _device(device)) for device in verdict.devices),
     ]
     return fold("Engine, toolchain and devices", bounded_table(("what", "which"), rows, tuple))

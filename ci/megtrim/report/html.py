@@ -16,12 +16,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from megtrim.config.units import format_bytes
-from megtrim.report import switches
+from megtrim.report import neighbours, switches
 from megtrim.report.pictures import growth_bar, region_map, size_bar, size_picture
 from megtrim.report.text import clean
 from megtrim.report.words import (
     MEANINGS,
     SCENARIO_STATUSES,
+    compiled,
     grouped,
     kept_of_held,
     percent,
@@ -47,6 +48,7 @@ def render(verdict: Verdict) -> str:
         pictures=[size_picture(artifact) for artifact in verdict.artifacts],
         tiles=_tiles(verdict),
         tags=_tags(verdict),
+        matrices=neighbours.matrices(verdict.neighbours),
         switch_head=switches.HEAD,
         switch_rows=[switches.cells(row) for row in verdict.switches],
         # Without a profile build there is nothing that the kept regions are a part of.
@@ -72,6 +74,7 @@ def _environment() -> Environment:
         finalize=_finalize,
     )
     environment.filters |= {
+        "compiled": compiled,
         "size": format_bytes,
         "grouped": grouped,
         "percent": percent,

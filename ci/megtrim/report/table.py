@@ -9,7 +9,14 @@ from collections.abc import Collection, Iterable, Sequence
 
 from megtrim.config.units import format_bytes
 from megtrim.report.text import one_line
-from megtrim.report.words import grouped, growth_of, percent, regions_of, to_look_at
+from megtrim.report.words import (
+    functions_of,
+    grouped,
+    growth_of,
+    percent,
+    regions_of,
+    to_look_at,
+)
 from megtrim.verdict.model import ArtifactSizes, Verdict
 
 _LEFT = ("variant", "verdict")
@@ -39,12 +46,17 @@ def _table(artifact: ArtifactSizes, verdict: Verdict) -> str:
         "% of plain": [percent(size.share) for size in artifact.sizes],
         "growth": [growth_of(size) or "-" for size in artifact.sizes],
         "regions kept": [regions_of(size, verdict) or "-" for size in artifact.sizes],
+        "functions kept": [
+            functions_of(size, artifact.name, verdict) or "-" for size in artifact.sizes
+        ],
         "verdict": [
             str(verdict.verdict) if size.variant == "reduced" else "" for size in artifact.sizes
         ],
     }
     if not verdict.baseline:
         del columns["growth"]
+    if not verdict.functions:
+        del columns["functions kept"]
     lines = aligned(tuple(columns), zip(*columns.values(), strict=True), _LEFT)
     return "\n".join([one_line(artifact.name), *(f"  {line}" for line in lines)])
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from megtrim.config.units import format_growth
 from megtrim.verdict.kinds import CheckStatus, ScenarioStatus, VerdictKind
-from megtrim.verdict.model import Check, VariantSize, Verdict
+from megtrim.verdict.model import Check, Rebuild, VariantSize, Verdict
 
 TO_LOOK_AT = (
     CheckStatus.FAIL,
@@ -63,12 +63,28 @@ def seconds(time_s: float) -> str:
 def regions_of(size: VariantSize, verdict: Verdict) -> str:
     """Return how many regions a variant has of those that exist; empty where nobody counted."""
     held, kept = verdict.regions.held, verdict.regions.kept
-    reduced = size.variant == "reduced"
+    reduced = size.variant in ("region", "reduced")
     if not held:
         return grouped(kept) if kept and reduced else ""
     if size.variant == "plain":
         return ""
     return f"{grouped(kept if kept and reduced else held)} of {grouped(held)}"
+
+
+def functions_of(size: VariantSize, artifact: str, verdict: Verdict) -> str:
+    """Return how many functions a variant has of those that exist; empty where nobody counted."""
+    found = next((each for each in verdict.functions if each.artifact == artifact), None)
+    if found is None or size.variant != "reduced":
+        return ""
+    return kept_of_held(found.kept, found.held)
+
+
+def compiled(rebuild: Rebuild) -> str:
+    """Say what was compiled, and whether that was known before."""
+    share = f"{grouped(rebuild.compiled)} of {grouped(rebuild.units)} files"
+    if rebuild.predicted is None:
+        return f"{share}: there was no build before it to go on from"
+    return f"{share}, {grouped(rebuild.predicted)} predicted"
 
 
 def kept_of_held(kept: int, held: int) -> str:

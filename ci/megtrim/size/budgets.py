@@ -115,7 +115,9 @@ def check(
     InputError for a budget whose artifact was not measured.
     """
     return tuple(
-        _result(budget, sizes, baseline, _leave(budget, waivers, today)) for budget in budgets
+        _result(budget, sizes, baseline, _leave(budget, waivers, today))
+        for budget in budgets
+        if budget.weighs
     )
 
 

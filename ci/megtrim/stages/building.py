@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from megtrim.config.switches import switched_off, switched_on
 from megtrim.engines import switches
+from megtrim.plan import rebuilds
 from megtrim.plan.graph import HEADER
-from megtrim.recipe import BuildOrder, Switch, Variant
-from megtrim.stages import programs
+from megtrim.recipe import BuildOrder, LinkOrder, Switch, Variant
+from megtrim.stages import programs, sizing
 from megtrim.stages.context import Context
+
+_INCLUDE = "include/"
+"""Where the stage `header` leaves the generated files."""
+_LISTED = 100
+"""Compiled files that a result names."""
 
 
 def order(
@@ -41,7 +48,7 @@ def order(
     )
     if variant is Variant.REDUCED:
         on = [each for each in switched_on(config.trim) if each not in without]
-        made = made.with_options(switches.options(without, on))
+        made = sizing.applied(context, made.with_options(switches.options(without, on)), without)
     return made.with_options(config.engine.cmake)
 
 
@@ -57,6 +64,7 @@ def inputs(context: Context, wanted: BuildOrder) -> dict[str, str]:
         "engine link flags": " ".join(wanted.link_flags),
         **{f"toolchain {label}": value for label, value in toolchain.items()},
         **_applications(context, wanted.variant),
+        **_beyond(wanted),
     }
 
 
@@ -65,6 +73,14 @@ def way_of(wanted: BuildOrder) -> str:
     if wanted.script is None:
         return "a direct CMake call: the engine's own script is used for Android alone"
     return f"{' '.join((wanted.script.path, *wanted.script.arguments))}: {wanted.script.why}"
+
+
+def _beyond(wanted: BuildOrder) -> dict[str, str]:
+    """Name what only means beyond the recipe bring: other keys stay what they were."""
+    told = {"engine's own link flags": " ".join(wanted.own_link_flags)}
+    if wanted.source_options is not None:
+        told["engine source options"] = shlex.join(wanted.source_options.words)
+    return {label: value for label, value in told.items() if value}
 
 
 def _applications(context: Context, variant: Variant) -> dict[str, str]:
@@ -80,18 +96,18 @@ def header_files(context: Context) -> dict[str, str]:
     """Return the generated files that the header stage left, name and text."""
     folder = context.done[HEADER]
     return {
-        Path(name).name: folder.file(name).read_text(encoding="utf-8")
+        name.removeprefix(_INCLUDE): folder.file(name).read_text(encoding="utf-8")
         for name in folder.files
-        if name.startswith("include/")
+        if name.startswith(_INCLUDE)
     }
 
 
 def header_inputs(context: Context) -> dict[str, str]:
     """Name each generated file with its digest."""
     return {
-        f"header {name}": digest
+        f"header {name.removeprefix(_INCLUDE)}": digest
         for name, digest in context.done[HEADER].files.items()
-        if name.startswith("include/")
+        if name.startswith(_INCLUDE)
     }
 
 
@@ -99,21 +115,19 @@ def work(
     context: Context, wanted: BuildOrder, folder: Path, *, purpose: str = ""
 ) -> dict[str, Any]:
     """Build, and return the record for the manifest; ``purpose`` has a tree of its own."""
-    identity = context.engine.identity()
     what = purpose or str(wanted.variant)
-    # One tree for each engine, target and variant: the next build compiles what changed.
-    name = f"{identity.kind}-{context.toolchain.kind}-{context.toolchain.machine}-{what}"
     progress = context.console.progress(f"building {what}")
     way = way_of(wanted)
     context.console.say(f"  by {way}")
-    with context.store.lock(f"work-{name}"):
+    with _tree(context, what) as tree:
         record = context.builder.build(
             wanted,
-            work=context.store.root / "work" / name,
+            work=tree,
             folder=folder,
             progress=progress,
             applications=programs.orders(context, wanted.variant),
         )
+    identity, rebuilt = context.engine.identity(), record.rebuilt
     return {
         "engine": {
             "kind": identity.kind,
@@ -128,4 +142,42 @@ def work(
         "translation units": record.translation_units,
         "translation units with the header": record.units_with_header,
         "translation units with midout.h": record.units_with_regions,
+        "rebuilt": {
+            "predicted": None if rebuilt.predicted is None else len(rebuilt.predicted),
+            "compiled": len(rebuilt.compiled),
+            "cpu_s": rebuilt.cpu_s,
+            "files": list(rebuilt.compiled[:_LISTED]),
+        },
     }
+
+
+def forecast(context: Context, wanted: BuildOrder) -> str:
+    """Say which sources :func:`work` would compile; nothing is built."""
+    predicted = context.builder.predict(wanted, work=_folder(context, str(wanted.variant)))
+    return rebuilds.told(predicted)
+
+
+def link(context: Context, wanted: BuildOrder, links: tuple[LinkOrder, ...], folder: Path) -> None:
+    """Make further links from the objects of a build, which is brought up to date first."""
+    with _tree(context, str(wanted.variant)) as tree:
+        context.builder.link(
+            wanted,
+            links,
+            work=tree,
+            folder=folder,
+            progress=context.console.progress(f"linking {wanted.variant}"),
+            applications=programs.orders(context, wanted.variant),
+        )
+
+
+@contextmanager
+def _tree(context: Context, what: str) -> Iterator[Path]:
+    """Give out the tree of an engine, target and variant: the next build compiles what changed."""
+    folder = _folder(context, what)
+    with context.store.lock(f"work-{folder.name}"):
+        yield folder
+
+
+def _folder(context: Context, what: str) -> Path:
+    kind, toolchain = context.engine.identity().kind, context.toolchain
+    return context.store.root / "work" / f"{kind}-{toolchain.kind}-{toolchain.machine}-{what}"

@@ -35,7 +35,7 @@ from megtrim.evidence.device import (
 )
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.evidence.proofs import newest
-from megtrim.plan.graph import HEADER, PLAIN, PROFILE, REDUCED, search_task
+from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, keep_task, search_task
 from megtrim.recipe import Variant
 from megtrim.stages import profile, programs, verify
 from megtrim.stages.context import Context, binary
@@ -46,7 +46,6 @@ from megtrim.store import Folder, cannot_write, sha256_file
 _PROGRAMS = {PLAIN: Variant.PLAIN, PROFILE: Variant.PROFILE, REDUCED: Variant.REDUCED}
 _NOTHING_ELSE = "change it in the configuration: devices on runners take nothing else"
 _ANY_DIGEST = "0" * 64
-_NEEDED = {Purpose.VERIFY: (PLAIN, HEADER, REDUCED), Purpose.TRACE: (PLAIN, PROFILE)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +62,12 @@ class Selection:
         return dict(Counter(name for name in names if (name in runners) is on_runners))
 
 
+def _needed(context: Context, purpose: Purpose) -> tuple[str, ...]:
+    if purpose is Purpose.TRACE:
+        return PLAIN, PROFILE
+    return PLAIN, keep_task(context.loaded.config), REDUCED
+
+
 def runner_classes(context: Context) -> frozenset[str]:
     """Return the CPU classes that a device on a runner stands for."""
     return frozenset(each.class_ for each in context.loaded.config.devices if each.runner)
@@ -73,7 +78,7 @@ def select(context: Context, purpose: Purpose, proofs: EvidenceSet) -> Selection
 
     To trace, all scenarios are; to verify, those of classes with a device on a runner.
     """
-    if any(task not in context.done for task in _NEEDED[purpose]):
+    if any(task not in context.done for task in _needed(context, purpose)):
         return Selection(asked=(), proven=())
     every = tuple(all_scenarios(context.loaded.config))
     if purpose is Purpose.TRACE:
@@ -130,8 +135,9 @@ def pack(context: Context, purpose: Purpose, proofs: EvidenceSet, to: Path) -> B
         if task in context.done and (purpose is Purpose.VERIFY or variant is not Variant.REDUCED)
     }
     keep_set = None
-    if purpose is Purpose.VERIFY and HEADER in context.done:
-        keep_set = put(context.done[HEADER].file(KEEP_SET_FILE))
+    kept = context.done.get(keep_task(context.loaded.config))
+    if purpose is Purpose.VERIFY and kept is not None:
+        keep_set = put(kept.file(KEEP_SET_FILE))
     sysroot = context.toolchain.sysroot
     try:
         bundle = Bundle(

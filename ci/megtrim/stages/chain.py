@@ -13,10 +13,23 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
-from megtrim.plan.graph import Stage, Task, resting
+from megtrim.plan.graph import Stage, Task, keep_task, on_demand, resting
 from megtrim.plan.graph import tasks as tasks_of
 from megtrim.plan.why import State, Step, reason
-from megtrim.stages import build, header, profile, reduce, report, size, switches, verdict, verify
+from megtrim.stages import (
+    build,
+    committed,
+    functions,
+    header,
+    neighbours,
+    profile,
+    reduce,
+    report,
+    size,
+    switches,
+    verdict,
+    verify,
+)
 from megtrim.stages.context import Context, StageModule
 from megtrim.store import Folder, key_of
 
@@ -25,7 +38,9 @@ MODULES: Mapping[Stage, StageModule] = {
     Stage.PROFILE: profile,
     Stage.HEADER: header,
     Stage.REDUCE: reduce,
+    Stage.FUNCTIONS: functions,
     Stage.VERIFY: verify,
+    Stage.NEIGHBOURS: neighbours,
     Stage.SIZE: size,
     Stage.SWITCHES: switches,
     Stage.VERDICT: verdict,
@@ -51,7 +66,8 @@ def obtain(task_id: str, context: Context) -> Folder | None:
 
     For results that only some runs need. What failed is not tried again: None.
     """
-    every = tasks_of(context.loaded.config)
+    config = context.loaded.config
+    every = (*tasks_of(config), *on_demand(config))
     for task in resting([task_id], every):
         known = task.id in context.done or task.id in context.failed
         if not known and _is_ready(task, context):
@@ -70,8 +86,8 @@ def _attempt(task: Task, context: Context) -> tuple[bool, int]:
     """Do a task; return whether anything was done, and its exit status."""
     try:
         folder, fresh = _ensure(task, context)
-        if task.stage is Stage.HEADER:
-            header.settle(context, folder)
+        if task.id == keep_task(context.loaded.config):
+            committed.settle(context, folder)
     except (ProductFailure, InfrastructureFailure) as failure:
         context.failed[task.id] = failure
         context.console.warn(f"{task.id}: {failure}")
@@ -103,7 +119,7 @@ def _ensure(task: Task, context: Context) -> tuple[Folder, bool]:
 def _step(task: Task, context: Context) -> Step:
     waits = [need for need in (*task.needs, *task.wants) if need not in context.done]
     if waits:
-        return _told(task, State.WAITS, f"on {waits[0]}")
+        return _told(task, State.WAITS, _with_forecast(f"on {waits[0]}", task, context))
     try:
         named = MODULES[task.stage].inputs(task, context)
     except (InputError, ProductFailure, InfrastructureFailure) as error:
@@ -114,7 +130,18 @@ def _step(task: Task, context: Context) -> Step:
         relative = found.path.relative_to(context.store.root)
         return _told(task, State.DONE, "nothing it rests on changed", str(relative))
     previous = context.store.previous(task.stage, task.name)
-    return _told(task, State.RUN, reason(named, previous.inputs if previous else None))
+    why = reason(named, previous.inputs if previous else None)
+    return _told(task, State.RUN, _with_forecast(why, task, context))
+
+
+def _with_forecast(why: str, task: Task, context: Context) -> str:
+    """Add what a build would compile, where that can be told before it."""
+    if task.stage is not Stage.REDUCE:
+        return why
+    try:
+        return "; ".join(filter(None, (why, reduce.forecast(task, context))))
+    except (InputError, ProductFailure, InfrastructureFailure):
+        return why  # the stage itself says what is wrong, when its turn comes
 
 
 def _told(task: Task, state: State, why: str, folder: str = "") -> Step:

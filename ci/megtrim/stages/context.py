@@ -43,6 +43,10 @@ class Context:
     """A person accepts the new keep set, shrunken traces included."""
     committed: bool = False
     """The keep set is the file that the team committed, and nothing is traced."""
+    quick: bool = False
+    """A look at what functions alone would bring: the committed keep set is left as it is."""
+    neighbours: bool = False
+    """Every neighbour is tried, not only those that a budget asks for."""
     baseline: Path | None = None
     """Sizes that growth is held against, in place of those that the configuration names."""
     asked_device: str = ""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from megtrim.errors import MegtrimError
+from megtrim.functions.names import readable
 from megtrim.loadrun.logs import error_message
 from megtrim.loadrun.outcome import Ending, ProgramRun, ending
 from megtrim.midout.keepset import KeepSet, missing
@@ -60,6 +61,12 @@ def explain(
         )
     text = f"{how}; the profile build runs it, and nothing is missing from the keep set"
     return Diagnosis(status="engine-error", text=text, log=reduced.stderr)
+
+
+def not_kept(reduced: ProgramRun, name: str) -> Diagnosis:
+    """Name the function that was called and that no scenario had run."""
+    text = f"{_how(reduced)}: the function {readable(name)} is not kept, for no scenario ran it"
+    return Diagnosis(status="trap", text=text, log=reduced.stderr)
 
 
 def unexplained(reduced: ProgramRun) -> Diagnosis:

@@ -7,16 +7,19 @@ from itertools import groupby
 
 from megtrim.config.scenarios import all_scenarios
 from megtrim.config.switches import switched_off
-from megtrim.midout.keepset import read_keep_set
+from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.midout.names import NameTable
 from megtrim.midout.region import Region
-from megtrim.plan.graph import HEADER, PROFILE, Task, trace_task
+from megtrim.plan.graph import HEADER, PROFILE, REDUCED, REGION, Task, trace_task
 from megtrim.recipe import MINIMUM_SIZE
+from megtrim.stages import linking, sizing
 from megtrim.stages.context import Context
 from megtrim.stages.files import KEEP_SET_FILE, REGIONS_FILE
 from megtrim.verdict.model import (
+    FunctionsUse,
     OperatorsUse,
     OperatorUse,
+    Rebuild,
     RegionsUse,
     RegionUse,
     TagUse,
@@ -34,6 +37,7 @@ def trim_choice(context: Context) -> TrimChoice:
         minimum_size=trim.minimum_size,
         optimize=trim.optimize,
         switched_off=tuple(str(each) for each in switched_off(trim) if each not in minimum),
+        means=sizing.told(context),
     )
 
 
@@ -45,9 +49,10 @@ def regions_use(task: Task, context: Context) -> RegionsUse:
     """
     profiled = PROFILE in task.wants
     held = _held(context) if profiled else ()
-    if HEADER not in context.done:
+    keep = _keep_set(context)
+    if keep is None:
         return RegionsUse(held=len(held), kept=0, by_tag=())
-    kept = read_keep_set(context.done[HEADER].file(KEEP_SET_FILE)).regions()
+    kept = keep.regions()
     names = NameTable(context.engine.texts())
     total = Counter(region.tag for region in {*held, *kept})
     by_tag = {tag: tuple(group) for tag, group in groupby(sorted(kept), lambda r: r.tag)}
@@ -73,8 +78,8 @@ def regions_use(task: Task, context: Context) -> RegionsUse:
 
 def traced_regions(context: Context) -> dict[str, int]:
     """Return how many regions each traced scenario has, by its id."""
-    if context.committed and HEADER in context.done:
-        keep = read_keep_set(context.done[HEADER].file(KEEP_SET_FILE))
+    keep = _keep_set(context)
+    if context.committed and keep is not None:
         return {record.id: len(record.regions) for record in keep.scenarios}
     tasks = ((each.id, trace_task(each)) for each in all_scenarios(context.loaded.config))
     return {
@@ -84,11 +89,40 @@ def traced_regions(context: Context) -> dict[str, int]:
     }
 
 
+def functions_use(context: Context) -> tuple[FunctionsUse, ...]:
+    """Return how many functions each program kept; nothing where none are trimmed."""
+    if REDUCED not in context.done:
+        return ()
+    result = context.done[REDUCED].result
+    dropped: dict[str, int] = result.get(linking.DROPPED, {})
+    return tuple(
+        FunctionsUse(
+            artifact=name,
+            held=result[linking.HELD][name],
+            kept=result[linking.HELD][name] - count,
+        )
+        for name, count in dropped.items()
+    )
+
+
+def rebuild(context: Context) -> Rebuild | None:
+    """Return what the build by regions compiled; None where there is none."""
+    made = [context.done[task] for task in (REGION, REDUCED) if task in context.done]
+    if HEADER not in context.done or not made:
+        return None
+    result = made[0].result
+    told = result["rebuilt"]
+    return Rebuild(
+        predicted=told["predicted"],
+        compiled=told["compiled"],
+        units=result["translation units"],
+    )
+
+
 def operators_use(context: Context) -> OperatorsUse:
     """Return operators, data types and elementwise modes, each with the models that need it."""
-    needs = None
-    if HEADER in context.done:
-        needs = read_keep_set(context.done[HEADER].file(KEEP_SET_FILE)).operators
+    keep = _keep_set(context)
+    needs = keep.operators if keep else None
     if needs is None:
         return OperatorsUse(kept=(), dtypes=(), elemwise_modes=())
     return OperatorsUse(
@@ -96,6 +130,13 @@ def operators_use(context: Context) -> OperatorsUse:
         dtypes=_uses(needs.dtypes),
         elemwise_modes=_uses(needs.elemwise_modes),
     )
+
+
+def _keep_set(context: Context) -> KeepSet | None:
+    """Return the keep set as the header was made from it; functions bring no region."""
+    if HEADER not in context.done:
+        return None
+    return read_keep_set(context.done[HEADER].file(KEEP_SET_FILE))
 
 
 def _uses(needed: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[OperatorUse, ...]:

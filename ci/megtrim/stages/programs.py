@@ -66,6 +66,12 @@ def holders(context: Context) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*_engines_own(context), *static, *shared)))
 
 
+def linked_again(context: Context) -> tuple[str, ...]:
+    """Return the programs whose functions are trimmed: those that hold the engine themselves."""
+    applications = context.loaded.config.applications
+    return (*_engines_own(context), *(each.name for each in applications if not each.is_shared))
+
+
 def orders(context: Context, variant: Variant) -> tuple[ApplicationOrder, ...]:
     """Return the applications to be built in a variant, behind the engine."""
     return tuple(

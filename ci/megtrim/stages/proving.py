@@ -15,19 +15,31 @@ from typing import Any
 from megtrim.devices import Seat
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence.bounds import clean_log
+from megtrim.functions import stubs
 from megtrim.loadrun import written
 from megtrim.loadrun.dump import Comparison, compare, parse_dump, refusal
 from megtrim.loadrun.outcome import Ending, ProgramRun, ending
 from megtrim.midout.keepset import KeepSet
 from megtrim.recipe import Variant
-from megtrim.stages.diagnosis import Diagnosis, explain, unexplained
+from megtrim.stages.diagnosis import Diagnosis, explain, not_kept, unexplained
 from megtrim.stages.runs import RunOrder, RunResult, run_on
 from megtrim.verdict.codec import encode
 
 _TAIL_LINES = 30
 
-Note = Callable[[Variant, RunResult], None]
+NAMED = "named"
+
+Note = Callable[[str, RunResult], None]
 """Called with each run that was made, so that its log and outputs can be kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """The reduced program linked so that a function that is not kept says so."""
+
+    program: Path
+    dropped: tuple[str, ...]
+    """Linkage names, by the number that is said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +53,8 @@ class Trial:
     """Explains a bad end; None: it is not at hand."""
     keep: KeepSet
     tolerance: float
+    named: Named | None = None
+    """None: no function is trimmed."""
 
 
 class TrapSeen(InfrastructureFailure):
@@ -78,6 +92,8 @@ def prove(trial: Trial, seat: Seat, note: Note) -> dict[str, Any]:
 
 
 def _diagnose(trial: Trial, seat: Seat, reduced: RunResult, note: Note) -> Diagnosis:
+    if dropped := _dropped(trial, seat, note):
+        return not_kept(reduced.run, dropped)
     if trial.profile is None:
         return unexplained(reduced.run)
     try:
@@ -91,6 +107,15 @@ def _diagnose(trial: Trial, seat: Seat, reduced: RunResult, note: Note) -> Diagn
         raise TrapSeen(failure, _failed(found, reduced)) from failure
     note(Variant.PROFILE, profile)
     return explain(reduced.run, profile, trial.keep)
+
+
+def _dropped(trial: Trial, seat: Seat, note: Note) -> str | None:
+    """Return the function that the run called and that was not kept; None: it called none."""
+    if trial.named is None:
+        return None
+    seen = run_on(seat, trial.order.with_program(trial.named.program))
+    note(NAMED, seen)
+    return stubs.not_kept(seen.run.stderr, trial.named.dropped)
 
 
 def _around(run: ProgramRun) -> dict[str, Any]:

@@ -1,25 +1,209 @@
-"""Stage `reduce`: the engine built again with only what the keep set names."""
+"""Stage `reduce`: the engine built again with only what the keep set names.
+
+Regions are compiled out. Where functions are trimmed as well, what ships is the base build linked
+again, so that a change of the functions alone compiles nothing.
+"""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from megtrim.plan.graph import Task
-from megtrim.recipe import Variant
-from megtrim.stages import building
-from megtrim.stages.context import Context
+from megtrim.errors import InputError
+from megtrim.functions import linkmap, proof, stubs
+from megtrim.functions.calls import parse_code
+from megtrim.functions.keep import Wanted, keep_always
+from megtrim.functions.table import FunctionTable, read_table
+from megtrim.midout.keepset import KeepSet, read_keep_set
+from megtrim.plan import rebuilds
+from megtrim.plan.graph import (
+    FUNCTIONS,
+    HEADER,
+    LINKED,
+    NAMED,
+    REDUCED,
+    Task,
+    base_task,
+    by_function,
+)
+from megtrim.recipe import LinkOrder, Variant
+from megtrim.stages import building, committed, linking, rendering, sizing
+from megtrim.stages.context import Context, binary
+from megtrim.stages.files import DROPPED_FILE, KEEP_SET_FILE
+from megtrim.stages.linking import SHIPPED, UNFOLDED
+from megtrim.store import Folder
 
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
-    """Name what enters the build, each generated file among it."""
-    wanted = building.order(context, Variant(task.name), building.header_files(context))
+    """Name what enters the build, each generated file among it, or what enters the link."""
+    if _is_link(task, context):
+        trim = context.loaded.config.trim
+        return linking.base_inputs(context) | {
+            "keep set": context.done[FUNCTIONS].files[KEEP_SET_FILE],
+            "kept whatever ran": "\n".join((*context.engine.kept, *trim.keep)),
+            "flags": " ".join(sizing.relink_flags(context)),
+            "without unwind tables": " ".join(_without_tables(context)),
+            **{f"link {name}": sha256 for name, sha256 in linking.identities(context).items()},
+        }
+    wanted = building.order(context, Variant.REDUCED, building.header_files(context))
     minimum = str(context.loaded.config.trim.minimum_size)
     files = building.header_inputs(context)
     return building.inputs(context, wanted) | files | {"minimum size": minimum}
 
 
+def _without_tables(context: Context) -> Iterator[str]:
+    for target in linking.identities(context):
+        if not sizing.keeps_unwind_tables(target, context):
+            yield target
+
+
+def forecast(task: Task, context: Context) -> str:
+    """Say which sources would be compiled; empty where the keep set is not known yet."""
+    if _is_link(task, context):
+        return rebuilds.told(())
+    if HEADER in context.done:
+        header = building.header_files(context)
+    elif context.committed:
+        keep = committed.read_committed(context.loaded, context.engine)
+        header = rendering.files(keep, context)
+    else:
+        return ""
+    return building.forecast(context, building.order(context, Variant.REDUCED, header))
+
+
 def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
-    """Build; the builder proves from the build's own records that the header was in it."""
-    wanted = building.order(context, Variant(task.name), building.header_files(context))
+    """Build, or link; the builder proves from the build's own records that the header was in it."""
+    if task.id == NAMED:
+        return _name(context, folder)
+    if _is_link(task, context):
+        return _link(context, folder)
+    wanted = building.order(context, Variant.REDUCED, building.header_files(context))
     return building.work(context, wanted, folder)
+
+
+def _is_link(task: Task, context: Context) -> bool:
+    return task.id in (REDUCED, NAMED) and by_function(context.loaded.config)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Program:
+    """A program that is linked again."""
+
+    target: str
+    before: FunctionTable
+    """Of its unfolded link."""
+    kept: frozenset[str]
+    dropped: tuple[str, ...]
+
+
+def _link(context: Context, folder: Path) -> dict[str, Any]:
+    """Link without what never ran, prove it, and take what is linked as it is from the base."""
+    programs = _programs(context)
+    orders = tuple(_shipped(each, context) for each in programs)
+    building.link(context, linking.base_order(context), orders, folder)
+    for program in programs:
+        _prove(program, folder)
+        _list(program, folder)
+    base = context.done[base_task(context.loaded.config)]
+    return {
+        **base.result,
+        "artifacts": _collect(base, [each.target for each in programs], folder),
+        linking.DROPPED: {each.target: len(each.dropped) for each in programs},
+        linking.HELD: {each.target: len(each.before.functions) for each in programs},
+    }
+
+
+def _name(context: Context, folder: Path) -> dict[str, Any]:
+    """Link the same so that a function that is not kept says its number."""
+    programs = _programs(context)
+    orders = tuple(_named(each, context) for each in programs)
+    building.link(context, linking.base_order(context), orders, folder)
+    for program in programs:
+        _list(program, folder)
+    return {}
+
+
+def _list(program: _Program, folder: Path) -> None:
+    names = "".join(f"{name}\n" for name in program.dropped)
+    (folder / DROPPED_FILE.format(target=program.target)).write_text(names, encoding="utf-8")
+
+
+def _collect(base: Folder, linked: Collection[str], folder: Path) -> dict[str, int]:
+    """Put each artifact where a build leaves it; return their sizes in bytes."""
+    (folder / "bin").mkdir()
+    sizes = {}
+    for name in base.result["artifacts"]:
+        built = linking.stripped(folder, SHIPPED, name) if name in linked else binary(base, name)
+        shutil.copy2(built, folder / "bin" / name)
+        sizes[name] = built.stat().st_size
+    return sizes
+
+
+def _programs(context: Context) -> list[_Program]:
+    keep = read_keep_set(context.done[FUNCTIONS].file(KEEP_SET_FILE))
+    links = linking.identities(context)
+    return [_program(target, links[target], keep, context) for target in links]
+
+
+def _program(target: str, identity: str, keep: KeepSet, context: Context) -> _Program:
+    records = [record for record in keep.scenarios if record.link_sha256 == identity]
+    ran = frozenset(name for record in records for name in record.functions)
+    if not ran:
+        msg = f"{target}: no scenario lists functions of this link, so nothing of it would stay"
+        raise InputError(msg, hint="record them: megtrim trim")
+    folder = context.done[LINKED].path
+    unfolded = linking.linked(folder, UNFOLDED, target)
+    table = read_table(unfolded)
+    origins = linkmap.read_map(linking.linked(folder, UNFOLDED, f"{target}.map"))
+    always = keep_always(
+        _wanted(context),
+        ran=ran,
+        code=parse_code(unfolded.read_bytes(), table, source=target),
+        origins=origins,
+    )
+    dropped = stubs.droppable(table, {*ran, *always}, linkmap.platform_names(origins, table))
+    return _Program(target=target, before=table, kept=ran, dropped=dropped)
+
+
+def _wanted(context: Context) -> list[Wanted]:
+    """Return the patterns of what stays whatever ran: the engine's, and the team's own."""
+    loaded = context.loaded
+    own = (
+        Wanted(text=text, where=f"{loaded.path}:{loaded.line('trim', 'keep', at)}")
+        for at, text in enumerate(loaded.config.trim.keep)
+    )
+    return [*(Wanted(text=text) for text in context.engine.kept), *own]
+
+
+def _shipped(program: _Program, context: Context) -> LinkOrder:
+    return LinkOrder(
+        target=program.target,
+        label=SHIPPED,
+        flags=sizing.relink_flags(context),
+        sources=stubs.SOURCES,
+        script=stubs.script(program.dropped),
+        emptied=program.dropped,
+        unwind_tables=sizing.keeps_unwind_tables(program.target, context),
+    )
+
+
+def _named(program: _Program, context: Context) -> LinkOrder:
+    return replace(
+        _shipped(program, context),
+        label=linking.NAMED,
+        unfolded=True,
+        sources=stubs.named_sources(len(program.dropped)),
+        script=stubs.named_script(program.dropped),
+        named=True,
+        strip=False,
+    )
+
+
+def _prove(program: _Program, folder: Path) -> None:
+    after = read_table(linking.linked(folder, SHIPPED, program.target))
+    proof.prove(
+        program.before, after, kept=program.kept, dropped=program.dropped, source=program.target
+    )

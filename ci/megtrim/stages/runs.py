@@ -6,7 +6,7 @@ What is put on the device has fixed names, so that equal scenarios are equal com
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from megtrim.devices import RunDirectory, Seat
@@ -39,6 +39,12 @@ class RunOrder:
     """The program is a team's own: ``arguments`` is its whole command line, with placeholders."""
     beside: tuple[str, ...] = ()
     """Names of files that go along with a program, from the folder that it lies in."""
+    recorded: str = ""
+    """Name of a file that the program leaves and that is brought back; empty: none."""
+    lacks_model: bool = False
+    """The model is named and not there."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Further environment of the program."""
 
     def with_program(self, program: Path) -> RunOrder:
         """Return the same run of another build."""
@@ -58,6 +64,8 @@ class RunResult:
     cache: bytes | None
     outputs: Mapping[str, bytes]
     """By name: dumped files, or what an application wrote or printed."""
+    recorded: bytes | None = None
+    """What the order's ``recorded`` names."""
 
 
 def run_on(seat: Seat, order: RunOrder) -> RunResult:
@@ -67,7 +75,8 @@ def run_on(seat: Seat, order: RunOrder) -> RunResult:
         directory.put(order.program, program)
         for name in order.beside:
             directory.put(order.program.with_name(name), name)
-        directory.put(order.model, MODEL)
+        if not order.lacks_model:
+            directory.put(order.model, MODEL)
         inputs = {name: f"input{i}{path.suffix}" for i, (name, path) in _numbered(order.inputs)}
         for name, path in order.inputs.items():
             directory.put(path, inputs[name])
@@ -75,13 +84,15 @@ def run_on(seat: Seat, order: RunOrder) -> RunResult:
             directory.put(order.cache, CACHE)
         directory.make(DUMP)
         argv = _command(order, program, inputs)
-        run = directory.run(argv, timeout_s=order.timeout_s, env={TRACE_VARIABLE: TRACE})
+        env = {TRACE_VARIABLE: TRACE, **order.env}
+        run = directory.run(argv, timeout_s=order.timeout_s, env=env)
         outputs = _outputs(order, directory, run)
         return RunResult(
             run=run,
             trace=directory.get(TRACE),
             cache=directory.get(CACHE) if order.search else None,
             outputs=outputs,
+            recorded=directory.get(order.recorded) if order.recorded else None,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from megtrim.config.scenarios import Scenario
@@ -99,16 +99,19 @@ def expect_as_traced(scenario: Scenario, context: Context, keep: KeepSet) -> Non
     traced = next((record for record in keep.scenarios if record.id == scenario.id), None)
     if traced is None:
         msg = f"{scenario.id} is not in the keep set: it was not traced"
-        raise _unfit(msg, context, hint="run megtrim trim")
+        raise unfit(msg, context, hint="run megtrim trim")
     now = record_of(scenario, context, Trace(regions=traced.regions, sha256=traced.trace_sha256))
+    # What ran is the result, and no condition.
+    now = replace(now, functions=traced.functions, link_sha256=traced.link_sha256)
     differing = [name for name, before in asdict(traced).items() if before != asdict(now)[name]]
     if differing:
         told = ", ".join(_BOUND[name] for name in differing)
         msg = f"{scenario.id} is not what was traced: {told} changed"
-        raise _unfit(msg, context, hint="trace it again: megtrim trim")
+        raise unfit(msg, context, hint="trace it again: megtrim trim")
 
 
-def _unfit(message: str, context: Context, *, hint: str) -> MegtrimError:
+def unfit(message: str, context: Context, *, hint: str) -> MegtrimError:
+    """Return the error of what does not fit the keep set: see :func:`expect_as_traced`."""
     if context.committed:
         return TraceFailure(TraceProblem.STALE, message, hint=_REFRESH)
     return InputError(message, hint=hint)

@@ -6,14 +6,15 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, Task
+from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, REGION, Stage, Task
 from megtrim.recipe import Variant
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.budgets import Baseline, check
 from megtrim.size.elf import read_elf
 from megtrim.stages.context import Context, binary, binary_digest
 from megtrim.stages.files import SIZES_FILE
-from megtrim.store import sha256_file
+from megtrim.stages.linking import is_linked_again
+from megtrim.store import Folder, sha256_file
 
 _FORM = "2"
 """Of the result: one that was written in another form is made anew."""
@@ -23,9 +24,9 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name every artifact, the budgets, the baseline; the day only where a waiver can end."""
     config = context.loaded.config
     named = {"form": _FORM} | {
-        f"{variant} {artifact}": binary_digest(context.done[build], artifact)
+        f"{variant} {artifact}": binary_digest(build, artifact)
         for artifact in config.artifacts
-        for variant, build in _builds(task)
+        for variant, build in _builds(task, context)
     }
     named["budgets"] = " ".join(budget.model_dump_json() for budget in config.budgets)
     if config.waivers:
@@ -43,9 +44,9 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     """Weigh by groups of sections, judge the budgets, leave ``sizes.json`` for later runs."""
     config = context.loaded.config
     facts = {
-        (artifact, str(variant)): read_elf(binary(context.done[build], artifact))
+        (artifact, str(variant)): read_elf(binary(build, artifact))
         for artifact in config.artifacts
-        for variant, build in _builds(task)
+        for variant, build in _builds(task, context)
     }
     sizes = {key: elf.size_bytes for key, elf in facts.items()}
     (folder / SIZES_FILE).write_text(dump_sizes(sizes), encoding="utf-8")
@@ -71,10 +72,35 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     }
 
 
-def _builds(task: Task) -> list[tuple[Variant, str]]:
+def _builds(task: Task, context: Context) -> list[tuple[Variant, Folder]]:
     """Return what is weighed, plain first: the builds that the task needs."""
-    every = ((Variant.PLAIN, PLAIN), (Variant.PROFILE, PROFILE), (Variant.REDUCED, REDUCED))
-    return [(variant, build) for variant, build in every if build in task.needs]
+    every = (
+        (Variant.PLAIN, PLAIN),
+        (Variant.PROFILE, PROFILE),
+        (Variant.REGION, REGION),
+        (Variant.REDUCED, REDUCED),
+    )
+    found = [(variant, context.done[build]) for variant, build in every if build in task.needs]
+    beside = _by_regions(context) if context.quick else None
+    return found if beside is None else [*found[:-1], (Variant.REGION, beside), found[-1]]
+
+
+def _by_regions(context: Context) -> Folder | None:
+    """Return what the whole way made of this engine, if these results hold it.
+
+    A quick look is shown beside it.
+    """
+    engine = context.engine.identity().digest
+
+    def fits(folder: Folder) -> bool:
+        artifacts = context.loaded.config.artifacts
+        return (
+            folder.inputs.get("engine") == engine
+            and not is_linked_again(folder)
+            and all(f"bin/{artifact}" in folder.files for artifact in artifacts)
+        )
+
+    return context.store.previous(Stage.REDUCE, fits=fits)
 
 
 def _baseline(context: Context) -> Baseline | None:

@@ -17,18 +17,30 @@ from megtrim.errors import InfrastructureFailure, MegtrimError
 from megtrim.loadrun.conditions import Conditions
 from megtrim.midout.trace import TraceFailure
 from megtrim.plan.graph import (
+    FUNCTIONS,
     HEADER,
+    LINKED,
     PLAIN,
     PROFILE,
     REDUCED,
+    REGION,
     Task,
     search_task,
     trace_task,
     verify_task,
 )
+from megtrim.stages import linking
 from megtrim.stages.context import Context
 from megtrim.stages.files import VERDICT_FILE
-from megtrim.stages.kept import operators_use, regions_use, traced_regions, trim_choice
+from megtrim.stages.kept import (
+    functions_use,
+    operators_use,
+    rebuild,
+    regions_use,
+    traced_regions,
+    trim_choice,
+)
+from megtrim.stages.nearby_told import neighbour_checks, neighbour_results
 from megtrim.stages.programs import unweighed
 from megtrim.stages.proofs import LastProof, expired, last_proofs
 from megtrim.stages.weighed import artifact_sizes, baseline_text, budget_rows, switch_sizes
@@ -47,13 +59,16 @@ from megtrim.verdict.model import (
     to_json,
 )
 
-_FORM = "2"
+_FORM = "3"
 """Of the document: one that an older megtrim wrote in another form is made anew."""
 
 _STAGE_CHECKS = {
     PLAIN: CheckKind.BUILD,
     PROFILE: CheckKind.BUILD,
     HEADER: CheckKind.HEADER,
+    REGION: CheckKind.REDUCE,
+    LINKED: CheckKind.REDUCE,
+    FUNCTIONS: CheckKind.HEADER,
     REDUCED: CheckKind.REDUCE,
 }
 
@@ -125,7 +140,10 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
             budgets=budget_rows(context),
             baseline=baseline_text(context),
             switches=switch_sizes(context),
-            checks=tuple(_stage_checks(task, context)),
+            functions=functions_use(context),
+            rebuild=rebuild(context),
+            neighbours=neighbour_results(context),
+            checks=(*_stage_checks(task, context), *neighbour_checks(context)),
             warnings=_warnings(context),
         )
     )
@@ -251,7 +269,13 @@ def _seen(task: str, context: Context) -> str:
     result = context.done[task].result
     if task == HEADER:
         return f"{result['regions']} regions, {result['operators']} operators are kept"
-    if task == REDUCED:
+    if task == LINKED:
+        return f"{len(result['links'])} programs linked unfolded"
+    if task == FUNCTIONS:
+        return f"{result['functions']} functions are kept"
+    if linking.DROPPED in result:
+        return f"linked without {sum(result[linking.DROPPED].values())} functions"
+    if task in (REGION, REDUCED):
         units = result["translation units"]
         return f"built; the header was in all {units} translation units that were compiled"
     return "built"

@@ -19,11 +19,19 @@ from megtrim.devices import Seat
 from megtrim.devices.attempts import deliver, unhidden
 from megtrim.evidence.bundle import binding
 from megtrim.midout.keepset import read_keep_set
-from megtrim.plan.graph import HEADER, PLAIN, PROFILE, REDUCED, Task, search_task
-from megtrim.recipe import Variant
+from megtrim.plan.graph import (
+    PLAIN,
+    PROFILE,
+    REDUCED,
+    Task,
+    by_function,
+    keep_task,
+    search_task,
+)
 from megtrim.stages import programs
 from megtrim.stages.context import Context, scenario_inputs
 from megtrim.stages.files import CACHE_FILE, KEEP_SET_FILE
+from megtrim.stages.naming import named
 from megtrim.stages.proving import TrapSeen, Trial, prove
 from megtrim.stages.runs import RunResult
 from megtrim.stages.scenarios import cache_of, expect_as_traced, order_for, scenario_of
@@ -49,7 +57,7 @@ def named_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
     return named | {
         **programs.digests(scenario, context, PLAIN, "plain"),
         **programs.digests(scenario, context, REDUCED, "reduced"),
-        "keep set": context.done[HEADER].files[KEEP_SET_FILE],
+        "keep set": _keep_set(context).files[KEEP_SET_FILE],
         "tolerance": str(context.loaded.config.verify.tolerance),
     }
 
@@ -57,12 +65,13 @@ def named_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
 def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     """Run, compare, explain. A product failure is a result; the verdict judges it."""
     scenario = scenario_of(task)
-    keep = read_keep_set(context.done[HEADER].file(KEEP_SET_FILE))
+    keep = read_keep_set(_keep_set(context).file(KEEP_SET_FILE))
     expect_as_traced(scenario, context, keep)
 
-    def note(variant: Variant, seen: RunResult) -> None:
-        _keep(folder, variant, seen)
+    def note(build: str, seen: RunResult) -> None:
+        _keep(folder, build, seen)
 
+    trimmed = by_function(context.loaded.config)
     trial = Trial(
         order=order_for(
             scenario,
@@ -71,7 +80,8 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
             cache=cache_of(scenario, context),
         ),
         reduced=programs.program(scenario, context, context.done[REDUCED]),
-        profile=_profile(scenario, context.done.get(PROFILE), context),
+        # Where functions are trimmed, what is missing is asked of the named link first.
+        profile=None if trimmed else _profile(scenario, context.done.get(PROFILE), context),
         keep=keep,
         tolerance=context.loaded.config.verify.tolerance,
     )
@@ -89,8 +99,13 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
         return unhidden(seen, again, good=_good)
 
     ended = tried(trial, [])
+    # What explains is made while no phone waits for a compiler; then all of it is run anew on one
+    # machine.
+    if ended["unexplained"] and trimmed:
+        at_hand = _profile(scenario, context.done.get(PROFILE), context)
+        trial = replace(trial, named=named(scenario, context), profile=at_hand)
+        ended = tried(trial, [ended])
     if ended["unexplained"] and (profile := _profile(scenario, context.obtain(PROFILE), context)):
-        # Made while no phone waits for a compiler; then all of it is run anew on one machine.
         ended = tried(replace(trial, profile=profile), [ended])
     return {
         "scenario": scenario.id,
@@ -98,6 +113,10 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
         "day": context.today.isoformat(),
         **ended,
     }
+
+
+def _keep_set(context: Context) -> Folder:
+    return context.done[keep_task(context.loaded.config)]
 
 
 def _good(ended: dict[str, Any]) -> bool:
@@ -108,10 +127,10 @@ def _profile(scenario: Scenario, made: Folder | None, context: Context) -> Path 
     return programs.program(scenario, context, made) if made else None
 
 
-def _keep(folder: Path, variant: Variant, seen: RunResult) -> None:
+def _keep(folder: Path, build: str, seen: RunResult) -> None:
     log = f"{seen.run.stdout}{seen.run.stderr}exit status {seen.run.rc}\n"
-    (folder / f"{variant}.log").write_text(log, encoding="utf-8")
-    outputs = folder / variant
+    (folder / f"{build}.log").write_text(log, encoding="utf-8")
+    outputs = folder / build
     shutil.rmtree(outputs, ignore_errors=True)  # of an attempt whose machine failed
     outputs.mkdir()
     for output, data in seen.outputs.items():

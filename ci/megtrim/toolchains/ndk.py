@@ -14,7 +14,14 @@ from pathlib import Path
 
 from megtrim.errors import InputError
 from megtrim.process import Processes
-from megtrim.recipe import LOADED_FROM, LOWEST_API, Relocations, Toolchain, ToolchainOrder
+from megtrim.recipe import (
+    LOADED_FROM,
+    LOWEST_API,
+    PACKED,
+    Relocations,
+    Toolchain,
+    ToolchainOrder,
+)
 from megtrim.toolchains import tools
 
 VARIABLE = "ANDROID_NDK_ROOT"
@@ -38,12 +45,6 @@ _ABIS = {
     "armeabi-v7a": _Abi(machine="arm", target="armv7a-linux-androideabi"),
 }
 ABIS = tuple(_ABIS)
-
-_PACKED = {
-    Relocations.NONE: (),
-    Relocations.ANDROID: ("-Wl,--pack-dyn-relocs=android",),
-    Relocations.RELR: ("-Wl,--pack-dyn-relocs=relr",),
-}
 
 
 def find(order: ToolchainOrder, processes: Processes) -> Toolchain:
@@ -75,7 +76,7 @@ def find(order: ToolchainOrder, processes: Processes) -> Toolchain:
         files=hashlib.sha256(f"{properties}\0{rules}".encode()).hexdigest()[:16],
         c_compiler=(str(programs / "clang"),),
         cxx_compiler=(cxx,),
-        link_flags=("-Wl,--build-id=none", *_PACKED[order.relocations]),
+        link_flags=("-Wl,--build-id=none", *PACKED.get(order.relocations, ())),
         strip=(tools.need(processes, str(programs / "llvm-strip"), hint=_HINT), "--strip-all"),
         host_cxx=_host_compiler(processes),
         abi=name,

@@ -19,7 +19,10 @@ from megtrim.verdict.model import (
     Check,
     DeviceIdentity,
     EngineIdentity,
+    FunctionsUse,
+    NeighbourResult,
     OperatorsUse,
+    Rebuild,
     RegionsUse,
     ScenarioResult,
     SwitchSize,
@@ -50,6 +53,9 @@ class Facts:
     baseline: str = ""
     """What growth was measured against, or empty."""
     switches: tuple[SwitchSize, ...] = ()
+    neighbours: tuple[NeighbourResult, ...] = ()
+    functions: tuple[FunctionsUse, ...] = ()
+    rebuild: Rebuild | None = None
     checks: tuple[Check, ...] = ()
     """Of the stages that are no scenario and no budget: build, trace, header, reduce, latency."""
     warnings: tuple[str, ...] = ()
@@ -75,6 +81,9 @@ def join(facts: Facts) -> Verdict:
         budgets=facts.budgets,
         baseline=facts.baseline,
         switches=facts.switches,
+        functions=facts.functions,
+        rebuild=facts.rebuild,
+        neighbours=facts.neighbours,
         warnings=facts.warnings,
     )
 

@@ -31,6 +31,7 @@ class CheckKind(StrEnum):
     DEVICE = "device"
     COVERAGE = "coverage"
     LATENCY = "latency"
+    NEIGHBOURS = "neighbours"
     SIZE = "size"
     GROWTH = "growth"
 

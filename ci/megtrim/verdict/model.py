@@ -21,7 +21,8 @@ from megtrim.verdict.kinds import (
     VerdictKind,
     decide,
 )
-from megtrim.verdict.trimmed import SwitchSize, TrimChoice
+from megtrim.verdict.neighbours import NeighbourLevel, NeighbourResult, Outcome
+from megtrim.verdict.trimmed import FunctionsUse, Rebuild, SwitchSize, TrimChoice
 
 __all__ = [
     "ArtifactSizes",
@@ -32,9 +33,14 @@ __all__ = [
     "CheckStatus",
     "DeviceIdentity",
     "EngineIdentity",
+    "FunctionsUse",
+    "NeighbourLevel",
+    "NeighbourResult",
     "OperatorUse",
     "OperatorsUse",
+    "Outcome",
     "OutputResult",
+    "Rebuild",
     "RegionUse",
     "RegionsUse",
     "ScenarioResult",
@@ -257,6 +263,12 @@ class Verdict:
     """What growth is measured against, such as ``main at 1a2b3c4d5e6f``; empty: nothing."""
     switches: tuple[SwitchSize, ...] = ()
     """What each switch of the engine buys, by artifact, all on first; empty: not measured."""
+    functions: tuple[FunctionsUse, ...] = ()
+    """By program; empty: functions are not trimmed."""
+    rebuild: Rebuild | None = None
+    """None: nothing was built by regions."""
+    neighbours: tuple[NeighbourResult, ...] = ()
+    """Runs near the scenarios, scenario by scenario; empty: none was tried."""
     warnings: tuple[str, ...]
 
     def __post_init__(self) -> None:

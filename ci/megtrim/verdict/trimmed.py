@@ -6,6 +6,17 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MeansChoice:
+    """One of the means against size beyond the recipe."""
+
+    name: str
+    value: str
+    """As megtrim.yaml says it."""
+    why_not: str
+    """Why it was not used; empty: it was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrimChoice:
     """How far it was trimmed."""
 
@@ -15,6 +26,39 @@ class TrimChoice:
     optimize: str
     switched_off: tuple[str, ...] = ()
     """Switches that are off singly, beside those of the minimum size."""
+    means: tuple[MeansChoice, ...] = ()
+    """Asked for, or wanted by ``optimize: size``."""
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The means that were used, such as ``small_code Oz``."""
+        return tuple(f"{each.name} {each.value}" for each in self.means if not each.why_not)
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """The others, each with the reason."""
+        return tuple(f"{each.name}: {each.why_not}" for each in self.means if each.why_not)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionsUse:
+    """The functions of one program, where they are trimmed beyond regions."""
+
+    artifact: str
+    held: int
+    """By the build that it was linked from."""
+    kept: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuild:
+    """What the build by regions compiled, in a tree where there may have been one before it."""
+
+    predicted: int | None
+    """Source files that rest on what changed; None: no build before it told, so all of them."""
+    compiled: int
+    units: int
+    """Source files that the program is made from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

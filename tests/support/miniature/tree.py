@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 
@@ -46,8 +47,13 @@ _GIT_ENV = {
 }
 
 
-def make_miniature(folder: Path, generation: Generation | str) -> Path:
-    """Make the tree of that generation in ``folder``, one commit of git, and return ``folder``."""
+def make_miniature(
+    folder: Path, generation: Generation | str, *, more: Mapping[str, str] | None = None
+) -> Path:
+    """Make the tree of that generation in ``folder``, one commit of git, and return ``folder``.
+
+    ``more`` are files beyond its own: path and text.
+    """
     which = Generation(generation)
     for part in ("common", which.value):
         shutil.copytree(_PARTS / part, folder, dirs_exist_ok=True)
@@ -59,6 +65,10 @@ def make_miniature(folder: Path, generation: Generation | str) -> Path:
     if which is Generation.SDK:
         (folder / _SDK_MAIN).rename(folder / "sdk/load-and-run/main.cpp")
     (folder / _MODES).write_text(_modes(), encoding="utf-8")
+    for name, text in (more or {}).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
     _commit(folder)
     return folder
 

@@ -41,7 +41,14 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
             },
             "measure": (),
             "optimize": "none",
-            "relocations": "none",
+            "means": {
+                "unwind_tables": None,
+                "small_code": None,
+                "lto": None,
+                "fold": None,
+                "virtual_functions": None,
+            },
+            "relocations": None,
         },
         "classes": ({"name": "any", "qemu_cpu": "max"},),
         "devices": (

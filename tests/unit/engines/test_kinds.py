@@ -215,3 +215,17 @@ def test_further_options_win() -> None:
     made = begin.with_options({"B": False, "C": True, "D": 3, "E": "x"})
 
     assert made.options == (("A", "1"), ("B", "OFF"), ("C", "ON"), ("D", "3"), ("E", "x"))
+
+
+def test_the_flags_of_the_sample_are_those_that_its_program_names(
+    processes: Processes, tmp_path: Path
+) -> None:
+    """A copy without that file keeps the whole list, and the program judges."""
+    whole = SampleEngine(embedded(), processes).dialect()
+    bare = SampleEngine(write(tmp_path, SAMPLE), processes).dialect()
+
+    assert {"cpu", "enable_nchw44", "record_comp_seq", "help"} < whole.switches
+    assert {"iter", "warmup_iter", "multithread"} < whole.values
+    assert not whole.knows("enable_jit")
+    assert bare.knows("enable_jit")
+    assert bare.knows("no_such_flag")

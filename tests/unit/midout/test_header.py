@@ -10,6 +10,7 @@ from megtrim.errors import InputError
 from megtrim.midout.header import Layout, render
 from megtrim.midout.keepset import KeepSet, build_keep_set
 from megtrim.midout.region import Region
+from megtrim.midout.sources import ELEMWISE_MODES, GRAPH_HASHES, MACROS, OPERATORS, Scopes
 from megtrim.models.operators import OperatorNeeds
 from support.enabled import Enabled, enabled
 from unit.midout.test_keepset import scenario
@@ -37,9 +38,13 @@ def keep(
     return build_keep_set(generation, scenarios, operators)
 
 
-def texts(kept: KeepSet, layout: Layout = Layout.SCOPED) -> dict[str, str]:
+def texts(
+    kept: KeepSet,
+    layout: Layout = Layout.SCOPED,
+    scopes: Scopes = Scopes(),  # noqa: B008 - a frozen value
+) -> dict[str, str]:
     """Return the generated files by name."""
-    return dict(render(kept, layout=layout, elemwise_modes=MODES).files)
+    return dict(render(kept, layout=layout, elemwise_modes=MODES, scopes=scopes).files)
 
 
 def read(kept: KeepSet, layout: Layout = Layout.SCOPED) -> Enabled:
@@ -105,6 +110,89 @@ def test_an_upstream_header_is_one_file() -> None:
         "{ static constexpr bool enable = true; }; \\\n"
         "}\n"
     )
+
+
+def test_facts_in_files_of_their_own_say_the_same() -> None:
+    """Whatever stands in which file, the same is kept."""
+    kept = keep("a<1, float>", "b<>", "c<2>", "megdnn_common_elemwise_mode<1>", operators=needs())
+    scoped = texts(kept, scopes=Scopes(tags=("a", "b", "unused"), macros=MACROS))
+
+    assert enabled(*scoped.values()) == read(kept)
+    assert list(scoped) == [
+        "bin_reduce.h",
+        "midout.h",
+        *(f"megtrim/tags/{tag}.h" for tag in ("a", "b", "unused")),
+        *(f"megtrim/macros/{macro}.h" for macro in MACROS),
+    ]
+
+
+def test_the_file_of_a_tag_is_its_declaration() -> None:
+    """It stands in place of the line that declared the tag, regions or not."""
+    scoped = texts(keep("a<1, float>", "a<2>"), scopes=Scopes(tags=("a", "unused")))
+
+    assert scoped["megtrim/tags/a.h"] == (
+        "// Written by megtrim from the keep set: do not edit.\n"
+        "#pragma once\n"
+        '#include "midout.h"\n'
+        "namespace midout {\n"
+        "namespace tags {\n"
+        "class a;\n"
+        "}\n"
+        "template <> struct Region<tags::a, std::integral_constant<int, 1>, float>;\n"
+        "template <> struct Region<tags::a, std::integral_constant<int, 2>>;\n"
+        "}\n"
+    )
+    assert "class unused;\n}\n}\n" in scoped["megtrim/tags/unused.h"]
+
+
+def test_a_region_changes_the_file_of_its_tag_alone() -> None:
+    """What everybody sees stays: nobody else is compiled again."""
+    own = Scopes(tags=("a", "b"), macros=MACROS)
+    before = texts(keep("a<1>"), scopes=own)
+    after = texts(keep("a<1>", "b<1>"), scopes=own)
+
+    assert [name for name in after if after[name] != before[name]] == ["megtrim/tags/b.h"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "changed"),
+    [
+        ({"hashes": (8,)}, [GRAPH_HASHES]),
+        ({"operators": (("Elemwise", ("m",)),)}, [OPERATORS]),
+        ({"dtypes": (("Float16", ("m",)),)}, ["bin_reduce.h"]),
+    ],
+)
+def test_a_macro_changes_its_file_alone(changes: dict[str, object], changed: list[str]) -> None:
+    """A switch of a data type is for everybody, and changes for all."""
+    own = Scopes(macros=MACROS)
+    before = texts(keep("a<1>", operators=needs()), scopes=own)
+    after = texts(keep("a<1>", operators=needs(**changes)), scopes=own)
+
+    assert [
+        name.rpartition("/")[2].removesuffix(".h") if "/" in name else name
+        for name in after
+        if after[name] != before[name]
+    ] == changed
+
+
+def test_without_traces_the_files_of_macros_stand_alone() -> None:
+    """A source includes them whatever is kept; one that says nothing keeps all."""
+    own = Scopes(tags=("a",), macros=MACROS)
+    known = texts(keep(operators=needs()), scopes=own)
+    unknown = texts(keep("a<1>"), scopes=own)
+
+    assert list(known) == ["bin_reduce.h", *(f"megtrim/macros/{macro}.h" for macro in MACROS)]
+    assert f"#define {OPERATORS} " in known[f"megtrim/macros/{OPERATORS}.h"]
+    assert unknown[f"megtrim/macros/{OPERATORS}.h"].splitlines()[1:] == ["#pragma once"]
+    assert unknown[f"megtrim/macros/{ELEMWISE_MODES}.h"].splitlines()[1:] == ["#pragma once"]
+
+
+def test_an_upstream_header_has_no_further_files() -> None:
+    """It is the form that the engine's own sources read as they are."""
+    kept = keep("a<1>", operators=needs())
+    own = Scopes(tags=("a",), macros=MACROS)
+
+    assert texts(kept, Layout.UPSTREAM, own) == texts(kept, Layout.UPSTREAM)
 
 
 @pytest.mark.parametrize("layout", Layout)

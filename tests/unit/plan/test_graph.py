@@ -212,3 +212,98 @@ def test_the_report_rests_on_everything() -> None:
 
     assert through(Stage.REPORT, every) == every
     assert through(Stage.VERDICT, every) == every[:-1]
+
+
+def test_where_functions_are_trimmed_the_base_is_linked_again() -> None:
+    """The build by regions comes first; what ships keeps its name, so nothing behind it changes."""
+    found = by_id(tasks(config(model("a"), trim={"level": "function"})))
+
+    assert found["reduce/region"].needs == ("header/keepset",)
+    assert found["functions/linked"].needs == ("reduce/region", "header/keepset")
+    assert found["functions/a/s@any"].needs == ("functions/linked",)
+    assert found["functions/keepset"].needs == (
+        "header/keepset",
+        "functions/linked",
+        "functions/a/s@any",
+    )
+    assert found["reduce/reduced"].needs == (
+        "reduce/region",
+        "header/keepset",
+        "functions/linked",
+        "functions/keepset",
+    )
+    assert found["verify/a/s@any"].needs == ("build/plain", "functions/keepset", "reduce/reduced")
+    assert found["size/artifacts"].needs == (
+        "build/plain",
+        "build/profile",
+        "reduce/region",
+        "reduce/reduced",
+    )
+
+
+def test_functions_alone_need_neither_profile_build_nor_header() -> None:
+    """One build, and links of its objects."""
+    every = tasks(config(model("a"), trim={"level": "function", "base": "plain"}))
+
+    assert [task.id for task in every] == [
+        "build/plain",
+        "functions/linked",
+        "functions/a/s@any",
+        "functions/keepset",
+        "reduce/reduced",
+        "verify/a/s@any",
+        "size/artifacts",
+        "verdict/verdict",
+        "report/report",
+    ]
+    assert by_id(every)["reduce/reduced"].needs == (
+        "build/plain",
+        "functions/linked",
+        "functions/keepset",
+    )
+
+
+def test_the_committed_keep_set_names_the_functions_too() -> None:
+    """Nothing runs before the last link, which is held against the list's own."""
+    found = by_id(tasks(config(model("a"), trim={"level": "function"}), committed=True))
+
+    assert "functions/a/s@any" not in found
+    assert found["functions/keepset"].needs == ("header/keepset", "functions/linked")
+
+
+def test_neighbours_are_run_where_somebody_asks() -> None:
+    """Behind the verification of each scenario; the verdict wants them."""
+    asked = tasks(TWO, neighbours=True)
+    found = by_id(asked)
+
+    assert not any(task.stage is Stage.NEIGHBOURS for task in tasks(TWO))
+    assert [task.name for task in asked if task.stage is Stage.NEIGHBOURS] == [
+        *("a/x@any", "a/y@any", "b/s@any"),
+    ]
+    assert found["neighbours/a/y@any"].needs == (
+        *("build/plain", "profile/a/y@any#search", "header/keepset", "reduce/reduced"),
+        "verify/a/y@any",
+    )
+    assert "neighbours/b/s@any" in found["verdict/verdict"].wants
+    assert not any("neighbours" in need for need in found["size/artifacts"].needs)
+    through_them = {task.stage for task in through(Stage.NEIGHBOURS, asked)}
+    assert {Stage.SIZE, Stage.VERDICT} & through_them == set()
+
+
+def test_a_budget_asks_for_neighbours_at_every_level() -> None:
+    """By a committed keep set as well; by function, the build by regions is tried, too."""
+    budget = {"artifact": "load_and_run", "neighbours": 3}
+    region, function, plain = (
+        by_id(tasks(config(model("m"), budgets=[budget], trim=trim), committed=True))
+        for trim in (
+            {},
+            {"level": "function"},
+            {"level": "function", "base": "plain"},
+        )
+    )
+
+    assert [
+        "reduce/region" in every["neighbours/m/s@any"].needs for every in (region, function, plain)
+    ] == [False, True, False]
+    for every in (region, function, plain):
+        assert {"build/plain", "reduce/reduced"} < set(every["neighbours/m/s@any"].needs)

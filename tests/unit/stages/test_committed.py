@@ -12,6 +12,7 @@ import pytest
 from megtrim.engines.sample import SampleEngine, embedded
 from megtrim.errors import InputError
 from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
+from megtrim.midout.sources import macro_file, tag_file
 from megtrim.models.operators import OperatorNeeds
 from megtrim.plan.graph import Stage, Task
 from megtrim.process import Processes
@@ -59,10 +60,14 @@ def test_the_header_is_made_from_the_committed_file(now: Context) -> None:
     text = folder.file("include/midout.h").read_text(encoding="utf-8")
     assert text.count("kern") > 0
     assert folder.result == {"regions": 2, "operators": 0, "warnings": []}
-    assert {name for name in folder.files if name.startswith("include/")} == {
-        "include/bin_reduce.h",
-        "include/midout.h",
+    files = {name for name in folder.files if name.startswith("include/")}
+    scopes = now.engine.scopes()
+    assert files == {
+        *("include/bin_reduce.h", "include/midout.h"),
+        *(f"include/{tag_file(tag)}" for tag in scopes.tags),
+        *(f"include/{macro_file(macro)}" for macro in scopes.macros),
     }
+    assert len(scopes.tags) > 20
 
 
 def test_operators_are_counted(now: Context) -> None:
@@ -101,7 +106,7 @@ def test_the_file_is_bound_by_its_digest(now: Context) -> None:
     assert named["generation"] == "20220507"
     assert set(named) == {
         *("format", "generation", "layout", "elementwise modes", "committed keep set"),
-        "scenarios",
+        *("scenarios", "files of their own"),
     }
     commit(now, keep_set(1, 2))
     assert header.inputs(TASK, now) != named
@@ -135,7 +140,7 @@ def test_another_generation_is_refused(now: Context) -> None:
     commit(now, replace(keep_set(1), generation=20190219))
 
     with pytest.raises(InputError) as caught:
-        header.read_committed(now.loaded, now.engine)
+        committed.read_committed(now.loaded, now.engine)
 
     assert caught.value.message == (
         "megtrim/keepset.json: found header generation 20190219, expected the engine's: 20220507"
@@ -150,7 +155,7 @@ def test_there_is_nothing_to_settle(opened: tuple[Context, io.StringIO]) -> None
     folder = make(now)
     path.write_text("anything", encoding="utf-8")
 
-    header.settle(replace(now, accept=True), folder)
+    committed.settle(replace(now, accept=True), folder)
 
     assert path.read_text(encoding="utf-8") == "anything"
     assert said.getvalue() == ""

@@ -17,7 +17,7 @@ from megtrim.config.load import load_config
 from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError, ProductFailure
 from megtrim.plan.graph import HEADER, SWITCHES, Stage, tasks, through
-from megtrim.recipe import BuildOrder, BuildRecord, EngineIdentity, Toolchain, Variant
+from megtrim.recipe import BuildOrder, BuildRecord, EngineIdentity, Rebuilt, Toolchain, Variant
 from megtrim.stages import building, chain, switches, switching
 from megtrim.stages.context import Context
 from megtrim.stages.kept import trim_choice
@@ -91,6 +91,7 @@ class Builder:
             translation_units=1,
             units_with_header=1,
             units_with_regions=1,
+            rebuilt=Rebuilt(predicted=None, compiled=("log.cpp",), cpu_s=None),
         )
 
 

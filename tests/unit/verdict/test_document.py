@@ -48,7 +48,7 @@ def test_the_keys_are_the_documented_ones() -> None:
     assert list(written) == [
         "version", "verdict", "headline", "checks", "project", "config", "engine", "toolchain",
         "devices", "trim", "artifacts", "regions", "operators", "scenarios", "budgets", "baseline",
-        "switches", "warnings",
+        "switches", "functions", "rebuild", "neighbours", "warnings",
     ]  # fmt: skip
     assert list(written["artifacts"][0]["sizes"][0]) == [
         "variant", "size_bytes", "share", "sections", "growth_bytes",
@@ -67,7 +67,7 @@ def test_the_keys_are_the_documented_ones() -> None:
         "baseline", "waiver", "status",
     ]  # fmt: skip
     assert list(written["trim"]) == [
-        "level", "layout", "minimum_size", "optimize", "switched_off",
+        "level", "layout", "minimum_size", "optimize", "switched_off", "means",
     ]  # fmt: skip
     assert written["switches"] == []
     assert list(written["regions"]) == ["held", "kept", "by_tag"]

@@ -1,19 +1,17 @@
-"""The builder's own steps around CMake."""
+"""Programs for this machine that a cross build calls."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
-from megtrim.engines import cmake
-from megtrim.engines.builder import Builder
+from megtrim.engines import cmake, host_tools
+from megtrim.engines.application import Workshop
 from megtrim.engines.cmake import Job, WorkTree
-from megtrim.engines.compiler_cache import CompilerCache
 from megtrim.process import Processes
-from megtrim.recipe import Toolchain
+from unit.engines.support import TOOLCHAIN
 
 
 def test_flatc_takes_the_place_of_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,20 +29,17 @@ def test_flatc_takes_the_place_of_a_link(tmp_path: Path, monkeypatch: pytest.Mon
         (job.build / "flatc").write_text("flatc", encoding="utf-8")
 
     monkeypatch.setattr(cmake, "run", build)
-    toolchain = cast(Toolchain, cast(Any, _Toolchain()))
-    builder = Builder(
-        cast(Any, None),
-        toolchain,
-        Processes({}),
+    shop = Workshop(
+        toolchain=TOOLCHAIN,
+        processes=Processes({}),
         jobs=1,
-        cache=CompilerCache((), writes=True, passed={}, warn=lambda _: None),
+        env={},
+        launcher=(),
+        link_flags=(),
+        log=tmp_path / "log",
+        progress=lambda *_: None,
     )
-    builder._host_tools(tree, tmp_path / "log", lambda *_: None)
+    host_tools.build(tree, shop)
 
     assert elsewhere.read_text(encoding="utf-8") == "precious"
     assert (target.is_symlink(), target.read_text(encoding="utf-8")) == (False, "flatc")
-
-
-class _Toolchain:
-    host_cxx = ("c++",)
-    cxx_compiler = ("c++",)

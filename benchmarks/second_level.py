@@ -1,0 +1,234 @@
+"""Sizes and latency of functions as well as regions, over the documented recipe's.
+
+    python benchmarks/second_level.py
+    python benchmarks/second_level.py --config examples/megengine-linux-arm64.yaml --engine ENGINE
+
+megtrim builds three sides in one folder of results: the recipe (regions alone, nothing beyond),
+what the configuration asks for by functions, and ``--quick``. Each must give the plain build's
+outputs. What is timed is the engine's own program, and figures are ratios to the recipe's; how
+latency is taken is told in latency.py. Another run with the same --out builds nothing again, but
+times again. Minutes for the sample engine; for MegEngine hours at first, on two cores.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import click
+from latency import ROUNDS, SECONDS, Compared, Run, compare
+from sides import Sides, forget, run
+
+from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.devices import RunDirectory, Seat
+from megtrim.errors import ProductFailure
+from megtrim.loadrun.arguments import Invocation, compose
+from megtrim.plan.graph import PLAIN, REDUCED, verify_task
+from megtrim.stages import chain
+from megtrim.stages.context import Context, binary
+from megtrim.stages.files import DROPPED_FILE
+from megtrim.stages.runs import CACHE, MODEL
+from megtrim.stages.scenarios import cache_of
+
+SAMPLE = Path(__file__).resolve().parents[1] / "examples/sample-engine/megtrim.yaml"
+LARGEST_ANDROID, LARGEST = 0.33, 0.35
+"""Of the recipe's bytes."""
+LARGEST_QUICK = 0.6
+SLOWEST = 1.03
+SLOWEST_RELINK_S = 15
+SLOWEST_QUICK_S = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What was measured, as it is printed and written."""
+
+    artifact: str
+    largest: float
+    """What is to be reached by functions, of the recipe's bytes."""
+    plain_bytes: int
+    recipe_bytes: int
+    functions_bytes: int
+    quick_bytes: int
+    outputs: int
+    """Outputs of all scenarios and sides, each equal to the plain build's."""
+    relink_s: float
+    quick_s: float
+    devices: Mapping[str, str]
+    """Scenario and the kind of the device that it was timed on."""
+    latency: Mapping[str, Compared]
+    """By scenario: by functions after, the recipe before."""
+
+    def table(self) -> str:
+        """Return the figures as text, each beside what is to be reached."""
+        rows = (
+            ("plain", self.plain_bytes, ""),
+            ("recipe: regions", self.recipe_bytes, ""),
+            ("regions and functions", self.functions_bytes, f"at most {self.largest}"),
+            ("--quick: functions alone", self.quick_bytes, f"at most {LARGEST_QUICK}"),
+        )
+        sizes = (
+            f"{name:26}{size:>14,}{size / self.recipe_bytes:>8.3f}  {target}".rstrip()
+            for name, size, target in rows
+        )
+        lines = [f"{self.artifact}, stripped: bytes, and of the recipe's", *sizes]
+        lines.append(f"{self.outputs} outputs, each equal to the plain build's")
+        change = "relink after a change of functions alone"
+        lines.append(f"{change}: {self.relink_s:.1f} s (at most {SLOWEST_RELINK_S})")
+        quick = "--quick after the plain build: run, link, verify"
+        lines.append(f"{quick}: {self.quick_s:.1f} s (at most {SLOWEST_QUICK_S})")
+        for scenario, compared in self.latency.items():
+            lines.append(f"latency of {scenario} on {self.devices[scenario]}, at most {SLOWEST}:")
+            lines.append(str(compared))
+        return "\n".join(lines)
+
+
+def equal_outputs(context: Context) -> int:
+    """Return how many outputs were compared; all are the same as the plain build's, or it ends."""
+    count = 0
+    for scenario in all_scenarios(context.loaded.config):
+        result = context.done[verify_task(scenario)].result
+        outputs = result["outputs"]
+        if not outputs or not all(each["equal"] for each in outputs):
+            msg = f"{scenario.id} is not proven: {result['text']}"
+            raise ProductFailure(msg)
+        count += len(outputs)
+    return count
+
+
+def relink_s(context: Context, artifact: str) -> float:
+    """Keep one function more than those that ran, and return what building that takes."""
+    folder = context.done[REDUCED]
+    dropped = folder.file(DROPPED_FILE.format(target=artifact)).read_text(encoding="utf-8")
+    config = context.loaded.config
+    keep = (*config.trim.keep, dropped.split()[0])
+    trim = config.trim.model_copy(update={"keep": keep})
+    loaded = replace(context.loaded, config=config.model_copy(update={"trim": trim}))
+    done = {id_: folder for id_, folder in context.done.items() if id_ != REDUCED}
+    other = replace(context, loaded=loaded, done=done, failed={})
+    forget(other, set(done))
+    start = time.perf_counter()
+    if chain.obtain(REDUCED, other) is None:
+        raise other.failed[REDUCED]
+    return time.perf_counter() - start
+
+
+def timed(
+    scenario: Scenario, recipe: Context, functions: Context, *, seconds: float, rounds: int
+) -> Compared:
+    """Time a scenario on both sides, in turns on one machine."""
+    target = recipe.loaded.config.engine.target
+    programs = [binary(side.done[REDUCED], target) for side in (recipe, functions, recipe)]
+    with recipe.device(scenario).reserve() as seat, ExitStack() as stack:
+        runs = [_runner(scenario, recipe, program, seat, stack) for program in programs]
+        before, after, again = runs
+        return compare(before, after, again, seconds=seconds, rounds=rounds)
+
+
+def _runner(
+    scenario: Scenario, context: Context, program: Path, seat: Seat, stack: ExitStack
+) -> Run:
+    """Return how a program runs with any number of iterations, in a folder that it is put in."""
+    settings = scenario.settings
+    directory: RunDirectory = stack.enter_context(seat.open())
+    files = {program.name: program, MODEL: context.path(scenario.model.file)}
+    inputs = {name: context.path(path) for name, path in sorted(settings.inputs.items())}
+    names = {name: f"input{i}{path.suffix}" for i, (name, path) in enumerate(inputs.items())}
+    files |= {names[name]: path for name, path in inputs.items()}
+    if cache := cache_of(scenario, context):
+        files[CACHE] = cache
+    for name, path in files.items():
+        directory.put(path, name)
+
+    def once(iterations: int) -> None:
+        invocation = Invocation(
+            program=program.name,
+            model=MODEL,
+            # Of a flag that is given twice the last one counts.
+            arguments=(*settings.args, "--iter", str(iterations)),
+            inputs=tuple(names.items()),
+            threads=settings.threads,
+            algo_cache=CACHE if cache else None,
+        )
+        ended = directory.run(compose(invocation), timeout_s=settings.timeout_s)
+        if ended.rc != 0:
+            msg = f"{scenario.id}: {program} ended with {ended.rc}: {ended.stderr[-2000:]}"
+            raise ProductFailure(msg)
+
+    return once
+
+
+def measure(sides: Sides, *, seconds: float, rounds: int) -> Figures:
+    """Build all sides and take all figures."""
+    quick = sides.quick()
+    if chain.obtain(PLAIN, quick) is None:
+        raise quick.failed[PLAIN]
+    forget(quick, {PLAIN})
+    start = time.perf_counter()
+    run(quick)
+    quick_s = time.perf_counter() - start
+    recipe, functions = sides.recipe(), sides.functions()
+    run(recipe)
+    run(functions)
+    artifact = recipe.loaded.config.engine.target
+    scenarios = [
+        each for each in all_scenarios(recipe.loaded.config) if each.settings.application is None
+    ]
+    sizes = [
+        binary(done, artifact).stat().st_size
+        for done in (
+            recipe.done[PLAIN],
+            *(side.done[REDUCED] for side in (recipe, functions, quick)),
+        )
+    ]
+    return Figures(
+        artifact=artifact,
+        largest=LARGEST_ANDROID if recipe.toolchain.api else LARGEST,
+        plain_bytes=sizes[0],
+        recipe_bytes=sizes[1],
+        functions_bytes=sizes[2],
+        quick_bytes=sizes[3],
+        outputs=sum(equal_outputs(side) for side in (recipe, functions, quick)),
+        relink_s=relink_s(functions, artifact),
+        quick_s=quick_s,
+        devices={each.id: recipe.device(each).kind for each in scenarios},
+        latency={
+            each.id: timed(each, recipe, functions, seconds=seconds, rounds=rounds)
+            for each in scenarios
+        },
+    )
+
+
+@click.command()
+@click.option("--config", type=click.Path(path_type=Path), default=SAMPLE)
+@click.option("--engine", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="Else a folder that is removed.")
+@click.option("--jobs", "-j", type=int)
+@click.option("--seconds", default=SECONDS, show_default=True, help="That a long run takes more.")
+@click.option("--rounds", default=ROUNDS, show_default=True)
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write figures there.")
+def main(
+    config: Path,
+    engine: Path | None,
+    out: Path | None,
+    jobs: int | None,
+    seconds: float,
+    rounds: int,
+    json_file: Path | None,
+) -> None:
+    """Measure, print, and write as JSON what is asked for."""
+    with tempfile.TemporaryDirectory() as scratch:
+        sides = Sides(config, out or Path(scratch), engine, jobs)
+        figures = measure(sides, seconds=seconds, rounds=rounds)
+    click.echo(figures.table())
+    if json_file is not None:
+        json_file.write_text(json.dumps(asdict(figures), indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

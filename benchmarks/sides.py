@@ -1,0 +1,76 @@
+"""Several ways to trim one configuration, built side by side in one folder of results."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from megtrim.cli.setup import Options, open_context
+from megtrim.plan.graph import Stage, tasks, through
+from megtrim.stages import chain
+from megtrim.stages.context import Context
+
+RECIPE_KEYS = ("minimum_size", "switches", "layout")
+"""Of ``trim``: what the documented recipe has as well."""
+
+
+class Sides:
+    """The sides of one configuration, built in one folder of results."""
+
+    def __init__(self, config: Path, out: Path, engine: Path | None, jobs: int | None) -> None:
+        self._config = config
+        self._options = Options(config=config, out=out, engine=engine, jobs=jobs, quiet=False)
+
+    def recipe(self) -> Context:
+        trim = self._data().get("trim", {})
+        return self._open("recipe", {key: trim[key] for key in RECIPE_KEYS if key in trim})
+
+    def functions(self) -> Context:
+        return self._open("functions", self._data().get("trim", {}) | {"level": "function"})
+
+    def quick(self) -> Context:
+        trim = self._data().get("trim", {})
+        return self._open("quick", trim | {"level": "function", "base": "plain"})
+
+    def _data(self) -> dict[str, Any]:
+        data: dict[str, Any] = yaml.safe_load(self._config.read_text(encoding="utf-8"))
+        return data
+
+    def _open(self, name: str, trim: Mapping[str, Any]) -> Context:
+        # Where a keep set is committed, none of the three may write it, or wait for a person.
+        kept = self._options.results / f"{name}.keepset.json"
+        kept.unlink(missing_ok=True)
+        own = {"trim": dict(trim), "keep_set": str(kept), "budgets": [], "waivers": []}
+        with _written(self._config.parent, self._data() | own) as path:
+            return open_context(replace(self._options, config=path))
+
+
+@contextmanager
+def _written(folder: Path, data: Mapping[str, Any]) -> Iterator[Path]:
+    """Write a configuration beside another one, whose paths are relative to its folder."""
+    with tempfile.NamedTemporaryFile("w", dir=folder, prefix=".", suffix=".yaml") as stream:
+        yaml.safe_dump(dict(data), stream, sort_keys=False)
+        stream.flush()
+        yield Path(stream.name)
+
+
+def run(context: Context) -> None:
+    """Build a side, and run every scenario on it. Raises what failed."""
+    chain.run(through(Stage.VERIFY, tasks(context.loaded.config)), context)
+    for failure in context.failed.values():
+        raise failure
+
+
+def forget(context: Context, kept: Collection[str]) -> None:
+    """Remove what a side left but the tasks in ``kept``, so that its time can be taken."""
+    throwaway = replace(context, done={}, failed={})
+    for step in chain.plan(tasks(context.loaded.config), throwaway):
+        if step.folder and step.task not in kept:
+            shutil.rmtree(context.store.root / step.folder)

@@ -1,0 +1,136 @@
+"""What each of the means against size takes off the recipe's build, singly and together.
+
+    python benchmarks/size_means.py
+    python benchmarks/size_means.py --config examples/megengine-android-arm64.yaml --engine ENGINE
+    python benchmarks/size_means.py --out OUT --only unwind_tables --only size
+
+One plain build, one keep set, and a reduced build for each row, in one folder of results; what a
+row gives on every scenario must equal the plain build's outputs. The figures to quote are the
+ratios to the recipe's bytes of the same run. Minutes for the sample engine; for MegEngine up to an
+hour a row on two cores, so rows can be named.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from megtrim.cli.setup import Options, open_context
+from megtrim.config.model import TrimConfig
+from megtrim.config.scenarios import all_scenarios
+from megtrim.plan.graph import REDUCED, Stage, tasks, through, verify_task
+from megtrim.stages import chain, sizing
+from megtrim.stages.context import Context
+
+SAMPLE = Path(__file__).resolve().parents[1] / "examples/sample-engine/megtrim.yaml"
+RECIPE = "recipe"
+OF_RECIPE = ("minimum_size", "switches", "layout", "relocations")
+_NONE = {"unwind_tables": True, "small_code": "none", "lto": "none", "virtual_functions": True}
+ROWS: Mapping[str, Mapping[str, Any]] = {
+    RECIPE: {},
+    "unwind_tables": {"means": {"unwind_tables": False}},
+    "small_code Os": {"means": {"small_code": "Os"}},
+    "small_code Oz": {"means": {"small_code": "Oz"}},
+    "lto": {"means": {"lto": "full"}},
+    "lto, virtual_functions": {"means": {"lto": "full", "virtual_functions": False}},
+    "without folding": {"means": {"fold": "none"}},
+    # Packing goes with folding here: optimize: size is what chooses it for one build alone.
+    "relocations": {"optimize": "size", "means": _NONE},
+    "all but small_code": {"optimize": "size", "means": {"small_code": "none"}},
+    "all but lto": {"optimize": "size", "means": {"lto": "none"}},
+    "all but both": {"optimize": "size", "means": {"lto": "none", "small_code": "none"}},
+    "size": {"optimize": "size"},
+}
+"""Of ``trim``, beyond what the recipe has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One build; ``note`` says why there is none."""
+
+    name: str
+    size_bytes: int = 0
+    outputs: int = 0
+    """Compared, and equal to the plain build's."""
+    note: str = ""
+
+
+def side(context: Context, name: str, kept: Path) -> Context:
+    """Return the context of one row, whose keep set is nobody's that was committed."""
+    config = context.loaded.config
+    trim = config.trim.model_dump(include=set(OF_RECIPE), exclude_none=True) | ROWS[name]
+    own = {
+        "trim": TrimConfig.model_validate(trim),
+        "keep_set": kept,
+        "budgets": (),
+        "waivers": (),
+    }
+    loaded = replace(context.loaded, config=config.model_copy(update=own))
+    return replace(context, loaded=loaded, done={}, failed={})
+
+
+def measured(name: str, context: Context) -> Row:
+    """Build a row and run every scenario on it."""
+    refused = [each for each in sizing.choices(context) if each.asked and each.why_not]
+    if refused:
+        return Row(name=name, note=refused[0].why_not)
+    chain.run(through(Stage.VERIFY, tasks(context.loaded.config)), context)
+    for failure in context.failed.values():
+        return Row(name=name, note=failure.message.splitlines()[0])
+    results = [
+        context.done[verify_task(each)].result for each in all_scenarios(context.loaded.config)
+    ]
+    outputs = [output for result in results for output in result["outputs"]]
+    wrong = [result["text"] for result in results if not result["outputs"]]
+    if wrong or not all(output["equal"] for output in outputs):
+        return Row(
+            name=name, note=f"outputs differ: {wrong[0] if wrong else 'not to the last bit'}"
+        )
+    target = context.loaded.config.artifacts[0]
+    size_bytes = context.done[REDUCED].result["artifacts"][target]
+    return Row(name=name, size_bytes=size_bytes, outputs=len(outputs))
+
+
+def told(rows: list[Row]) -> Iterator[str]:
+    """Yield the table's lines."""
+    recipe = rows[0].size_bytes
+    for row in rows:
+        share = f"{row.size_bytes:>12,}{row.size_bytes / recipe:>8.3f}" if row.size_bytes else ""
+        proof = f"{row.outputs} outputs equal" if row.size_bytes else f"- {row.note}"
+        yield f"{row.name:24}{share}  {proof}"
+
+
+@click.command()
+@click.option("--config", type=click.Path(path_type=Path), default=SAMPLE)
+@click.option("--engine", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="Keep the results there.")
+@click.option("--only", multiple=True, type=click.Choice(list(ROWS)), help="Rows to measure.")
+@click.option("--jobs", "-j", type=int)
+def main(
+    config: Path, engine: Path | None, out: Path | None, only: tuple[str, ...], jobs: int | None
+) -> None:
+    """Build the rows, and print the table."""
+    names = [name for name in ROWS if not only or name in (RECIPE, *only)]
+    with tempfile.TemporaryDirectory() as folder:
+        results = out or Path(folder)
+        options = Options(config=config, out=results, engine=engine, jobs=jobs, quiet=True)
+        context = open_context(options)
+        kept = results.resolve() / "means.keepset.json"
+        rows = []
+        for name in names:
+            rows.append(measured(name, side(context, name, kept)))
+            if not rows[0].size_bytes:
+                raise SystemExit(rows[0].note)
+    click.echo(
+        f"{context.loaded.config.artifacts[0]}, reduced, stripped: bytes, and of the recipe's"
+    )
+    click.echo("\n".join(told(rows)))
+
+
+if __name__ == "__main__":
+    main()

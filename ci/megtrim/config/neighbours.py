@@ -1,0 +1,43 @@
+"""What a budget may ask of neighbours: how many must run, all, or those of certain names. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import PlainValidator, WithJsonSchema
+
+from megtrim.config.kinds import NAME_PATTERN, expected
+
+ALL = "all"
+"""Every neighbour that the plain build can run."""
+_EXPECTED = "a whole number, 1 or more, `all`, or a list of names such as [iter-1, threads-4]"
+_MOST = 1000
+
+
+def _asked(value: object) -> int | str | tuple[str, ...]:
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST:
+        return value
+    if value == ALL:
+        return ALL
+    if not isinstance(value, list) or not value:
+        raise expected(_EXPECTED)
+    for name in value:
+        if not isinstance(name, str) or not re.fullmatch(NAME_PATTERN, name):
+            raise expected(_EXPECTED)
+    return tuple(value)
+
+
+AskedNeighbours = Annotated[
+    int | str | tuple[str, ...],
+    PlainValidator(_asked),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1, "maximum": _MOST},
+                {"type": "string", "enum": [ALL]},
+                {"type": "array", "items": {"type": "string"}, "minItems": 1},
+            ]
+        }
+    ),
+]

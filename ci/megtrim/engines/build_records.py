@@ -1,0 +1,81 @@
+"""What a build's own records say: CMake's compile commands, Ninja's log and its dependencies. Pure.
+
+Paths are absolute and resolved by their text alone, as the compiler wrote them: a compiler cache
+records paths relative to the build.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """One translation unit."""
+
+    source: Path
+    command: str
+
+
+def units(compile_commands: str, build: Path) -> Mapping[Path, Unit]:
+    """Return every unit by its object; ``compile_commands`` is CMake's JSON."""
+    return {
+        _resolve(_output(entry), build): Unit(
+            source=_resolve(entry["file"], build), command=entry["command"]
+        )
+        for entry in json.loads(compile_commands)
+    }
+
+
+def opened(dependencies: str, build: Path) -> Mapping[Path, frozenset[Path]]:
+    """Return what each compilation opened, by its object: the text of ``ninja -t deps``."""
+    return dict(_opened(dependencies, build))
+
+
+def steps(log: str, build: Path) -> Mapping[Path, str]:
+    """Return Ninja's last record of each file that it made: when, and by which command.
+
+    A file that is made again gets another record. ``log`` is the text of ``.ninja_log``.
+    """
+    rows = (line.split("\t") for line in log.splitlines() if not line.startswith("#"))
+    return {_resolve(row[3], build): "\t".join(row) for row in rows if len(row) == 5}
+
+
+def _output(entry: Mapping[str, str]) -> str:
+    """Return a command's object. CMake 3.25, as Debian 12 has it, names none."""
+    named = entry.get("output")
+    if named is not None:
+        return named
+    pairs = itertools.pairwise(shlex.split(entry["command"]))
+    return next((following for word, following in pairs if word == "-o"), entry["file"])
+
+
+def _opened(text: str, build: Path) -> Iterator[tuple[Path, frozenset[Path]]]:
+    output: Path | None = None
+    files: list[Path] = []
+    for line in (*text.splitlines(), ""):
+        if line.startswith("    "):
+            files.append(_resolve(line.strip(), build))
+        elif ": #deps " in line:
+            output = _resolve(line.split(": #deps ")[0], build)
+        elif output is not None:
+            yield output, frozenset(files)
+            output, files = None, []
+
+
+@lru_cache(maxsize=2**16)
+def _resolve(name: str, build: Path) -> Path:
+    path = Path(name) if name.startswith("/") else build / name
+    parts: list[str] = []
+    for part in path.parts:
+        if part == ".." and parts:
+            parts.pop()
+        else:
+            parts.append(part)
+    return Path(*parts)

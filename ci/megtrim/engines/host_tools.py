@@ -1,0 +1,44 @@
+"""Programs for this machine that a cross build calls: MegEngine's ``flatc``."""
+
+from __future__ import annotations
+
+import shutil
+
+from megtrim.engines import cmake
+from megtrim.engines.application import Workshop
+from megtrim.engines.cmake import Job, WorkTree
+
+_FLATBUFFERS = "third_party/flatbuffers"
+_FLATC = "build_dir/host_flatc/install/bin/flatc"
+
+
+def build(tree: WorkTree, shop: Workshop) -> None:
+    """Build ``flatc``, and put it where the engine looks for it in a cross build."""
+    flatbuffers = tree.source / _FLATBUFFERS
+    if not flatbuffers.is_dir():
+        return
+    build = tree.root / "host_flatc"
+    compiler = shop.toolchain.host_cxx or shop.toolchain.cxx_compiler
+    job = Job(
+        source=flatbuffers,
+        build=build,
+        options=(
+            ("CMAKE_BUILD_TYPE", "Release"),
+            ("CMAKE_CXX_COMPILER", compiler[0]),
+            ("FLATBUFFERS_BUILD_TESTS", "OFF"),
+            ("CMAKE_POLICY_VERSION_MINIMUM", "3.5"),
+            *shop.launcher,
+        ),
+        targets=("flatc",),
+        log=shop.log,
+        jobs=shop.jobs,
+        env=shop.env,
+    )
+    cmake.run(job, shop.processes, lambda done, total, _: shop.progress(done, total, "flatc"))
+    target = tree.source / _FLATC
+    if target.exists() and target.read_bytes() == (build / "flatc").read_bytes():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # A link there would be followed, and may lead out of the tree.
+    target.unlink(missing_ok=True)
+    shutil.copy2(build / "flatc", target)

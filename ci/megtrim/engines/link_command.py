@@ -1,0 +1,166 @@
+"""Reading the command that links a target, as Ninja shows it. Pure: no shell ever runs it.
+
+A command that does more than call one linker is refused: what else it does would be lost.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from megtrim.errors import InputError
+
+_PLAIN = re.compile(
+    r"""(?: \\. | '[^']*+' | "(?:\\.|[^"\\$`])*+" | (?<=\s)&&(?=\s) | [^\\'"$`;|&<>()*?\[\n] )*+""",
+    re.VERBOSE | re.DOTALL,
+)
+"""What a shell takes as words and as ``&&`` between commands, and as nothing else."""
+
+_QUOTED = re.compile(r"""\\.|'[^']*+'|"(?:\\.|[^"\\])*+\"""", re.DOTALL)
+_ESCAPED = re.compile(r"\\([$`])|\\.", re.DOTALL)
+_SHOWN = re.compile(r'"((?:\\.|[^"\\])*+)"')
+
+_OURS = ("--dependency-file", "-dependency-file", "--Map", "-Map")
+"""Options that name a further output, each with ``=`` or a word of its own."""
+_STRIPS = frozenset({"-s", "--strip-all", "-S", "--strip-debug"})
+_HINT = "megtrim links a target again from its own command, and can repeat one plain link alone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkCommand:
+    """One call of a compiler's driver that links, without its outputs and without stripping."""
+
+    driver: tuple[str, ...]
+    """The compiler, one word or two (``zig c++``)."""
+    words: tuple[str, ...]
+    output: str
+    """Where the target's own link leaves it, relative to the build folder."""
+
+
+def parse(text: str, *, target: str) -> LinkCommand:
+    """Return the link in ``text``, a line for a shell.
+
+    Raises InputError for a line that is anything else than one link between ``:`` and ``:``.
+    """
+    if _PLAIN.fullmatch(text) is None:
+        msg = f"the link command of {target} has more in it than words: {_around(text)}"
+        raise InputError(msg, hint=_HINT)
+    commands = [command for command in _commands(_words(text)) if command != [":"]]
+    if len(commands) != 1:
+        found = shlex.join(commands[-1])[:200] if commands else "nothing"
+        msg = f"{target} is made by {len(commands)} commands, expected one link: found {found}"
+        raise InputError(msg, hint=_HINT)
+    words = commands[0]
+    count = 2 if PurePath(words[0]).name == "zig" else 1
+    kept, output = _without_outputs(words[count:])
+    if output is None:
+        msg = f"the link command of {target} names no output: {shlex.join(words)[:200]}"
+        raise InputError(msg, hint=_HINT)
+    return LinkCommand(driver=tuple(words[:count]), words=tuple(kept), output=output)
+
+
+def _around(text: str) -> str:
+    """Return the first piece that is no plain word, with some of what follows."""
+    plain = _PLAIN.match(text)
+    return repr(text[plain.end() if plain else 0 :][:60])
+
+
+def _words(text: str) -> list[str]:
+    return shlex.split(_QUOTED.sub(lambda quoted: _unescaped(quoted[0]), text))
+
+
+def _unescaped(quoted: str) -> str:
+    """Take the backslashes that a shell takes between double quotes, and shlex leaves there."""
+    if not quoted.startswith('"'):
+        return quoted
+    return _ESCAPED.sub(lambda found: found[1] or found[0], quoted)
+
+
+def _commands(words: Sequence[str]) -> Iterator[list[str]]:
+    command: list[str] = []
+    for word in (*words, "&&"):
+        if word != "&&":
+            command.append(word)
+        elif command:
+            yield command
+            command = []
+
+
+def _without_outputs(words: Sequence[str]) -> tuple[list[str], str | None]:
+    """Leave out what the link writes, and what strips it; return the output's name as well."""
+    kept: list[str] = []
+    output = None
+    rest = iter(words)
+    for word in rest:
+        if word == "-o":
+            output = next(rest, None)
+        elif word == "-Xlinker":
+            told = next(rest, "")
+            if told in _OURS:  # its value comes the same way
+                next(rest, None), next(rest, None)
+            elif not _is_ours(told):
+                kept += (word, told)
+        elif word.startswith("-Wl,"):
+            pieces = _pieces(word.split(",")[1:])
+            kept += (",".join(("-Wl", *pieces)),) if pieces else ()
+        elif word != "-s":
+            kept.append(word)
+    return kept, output
+
+
+def _pieces(pieces: Sequence[str]) -> list[str]:
+    kept: list[str] = []
+    rest = iter(pieces)
+    for piece in rest:
+        if piece in _OURS:
+            next(rest, None)
+        elif not _is_ours(piece):
+            kept.append(piece)
+    return kept
+
+
+def _is_ours(option: str) -> bool:
+    return option in _STRIPS or option.partition("=")[0] in _OURS
+
+
+def shown_by_clang(text: str) -> tuple[str, ...]:
+    """Return the last command that clang's ``-###`` shows: each word between double quotes."""
+    lines = [line for line in text.splitlines() if line.startswith(' "')]
+    words = _SHOWN.findall(lines[-1]) if lines else []
+    return tuple(re.sub(r"\\(.)", r"\1", word) for word in words)
+
+
+def shown_by_zig(text: str) -> tuple[str, ...]:
+    """Return the words that zig's ``-###`` shows of its own ld.lld; it quotes none."""
+    lines = [line for line in text.splitlines() if line.startswith("ld.lld ")]
+    return tuple(lines[-1].split()) if lines else ()
+
+
+def without_output(words: Sequence[str]) -> tuple[str, ...]:
+    """Leave ``-o FILE`` out of a linker's own words."""
+    return tuple(_without_outputs(words)[0])
+
+
+def compile_words(words: Sequence[str]) -> tuple[str, ...]:
+    """Return which of a link's words a C compiler must be told, to compile for the same target."""
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word in ("-target", "-isysroot", "-B"):
+            kept += (word, next(rest, ""))
+        elif word.startswith(
+            ("--target=", "--sysroot=", "--gcc-toolchain=", "-march=", "-m", "-B")
+        ):
+            kept.append(word)
+    return tuple(kept)
+
+
+def linker_words(flags: Sequence[str]) -> tuple[str, ...]:
+    """Return a driver's flags as the linker itself takes them."""
+    told: list[str] = []
+    for flag in flags:
+        told += flag.split(",")[1:] if flag.startswith("-Wl,") else [flag]
+    return tuple(told)

@@ -1,0 +1,117 @@
+"""Linking a built target once more, beside the tree's own outputs, by its own link command."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.engines import cmake, emptied, link_call, link_command, linkers
+from megtrim.engines.link_call import ASK_TIMEOUT_S, LINK_TIMEOUT_S, Bench, LinkCall
+from megtrim.engines.link_command import LinkCommand
+from megtrim.errors import InputError
+from megtrim.recipe import LinkOrder
+from megtrim.store import cannot_write
+
+LINKS = "links"
+STRIPPED = "stripped"
+_COMPILE = (
+    *("-c", "-O2", "-fPIC", "-fno-lto"),
+    # A part may run before the program's start-up is done, and nothing unwinds through a trap.
+    *("-fno-stack-protector", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
+)
+_RESPONSE_FILE = re.compile(r"\s@")
+_REFUSED = re.compile(
+    r"unknown (?:argument|option|directive|linker script)|unrecognized (?:command-line )?option"
+    r"|syntax error|malformed number|file format not recognized|unsupported linker arg"
+)
+
+
+def make(order: LinkOrder, built: Path, bench: Bench, folder: Path) -> None:
+    """Link ``built`` as ordered into ``folder/links/<label>/<target>``, with its symbols.
+
+    ``stripped/<target>`` lies beside it where that is asked, and ``<target>.map``. Raises
+    InputError for a linker that cannot do it, ProductFailure for a link that fails.
+    """
+    made = folder / LINKS / order.label / order.target
+    stripped = made.parent / STRIPPED / order.target
+    try:
+        shutil.rmtree(bench.scratch, ignore_errors=True)
+        for each in (bench.scratch, stripped.parent if order.strip else made.parent):
+            each.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(made, error) from None
+    command = _command(built, bench)
+    objects = tuple(_compiled(each, command, bench) for each in order.sources)
+    # Before every other object, so that what starts programs has ours start first.
+    command = replace(command, words=(*objects, *command.words))
+    call = link_call.find(command, order.target, bench)
+    if order.unfolded:
+        linkers.read_expecting_code(command.words, bench.build, call.linker, target=order.target)
+    argv = (*call.argv, *_last(order, call, bench))
+    if order.emptied or not order.unwind_tables:
+        inputs = bench.scratch / "inputs"
+        argv = emptied.copies(argv, build=bench.build, order=order, folder=inputs)
+    mapped = call.told((f"-Wl,-Map={made}.map",)) if order.map else ()
+    _link((*argv, *mapped), made, order, bench)
+    if order.strip and bench.toolchain.strip:
+        shutil.copy2(made, stripped)
+        bench.processes.capture(*bench.toolchain.strip, str(stripped))
+    elif order.strip:
+        _link((*argv, "-s"), stripped, order, bench)
+
+
+def _command(built: Path, bench: Bench) -> LinkCommand:
+    """Ask Ninja for the command that made ``built``."""
+    name = str(built.relative_to(bench.build))
+    ninja = (bench.processes.build_tool("ninja"), "-C", str(bench.build), "-t")
+    said = bench.processes.capture(*ninja, "commands", "-s", name, timeout_s=ASK_TIMEOUT_S)
+    lines = [each for each in said.splitlines() if not each.startswith("ninja: ")]
+    if not lines:
+        msg = f"Ninja has no command that makes {name}"
+        raise InputError(msg, hint="functions are trimmed in targets that the engine's build links")
+    text = lines[-1]
+    if _RESPONSE_FILE.search(text):
+        # Ninja takes the file away once the command ended, and knows what was in it.
+        listed = bench.processes.capture(*ninja, "compdb", "-x", timeout_s=ASK_TIMEOUT_S)
+        own = (each["command"] for each in json.loads(listed) if each["output"] == name)
+        text = next(own, text)
+    return link_command.parse(text, target=name)
+
+
+def _compiled(named: tuple[str, str], command: LinkCommand, bench: Bench) -> str:
+    """Compile a source of ours for the same target, and return the object's path."""
+    name, text = named
+    source, made = bench.scratch / name, bench.scratch / f"{name}.o"
+    source.write_text(text, encoding="utf-8")
+    compiler = (*bench.toolchain.c_compiler, *bench.toolchain.compile_flags)
+    words = (*link_command.compile_words(command.words), *_COMPILE)
+    outcome = bench.run((*compiler, *words, str(source), "-o", str(made)), ASK_TIMEOUT_S)
+    bench.expect(outcome, f"{name} does not compile with {bench.toolchain.version}")
+    return str(made)
+
+
+def _last(order: LinkOrder, call: LinkCall, bench: Bench) -> tuple[str, ...]:
+    """Return what goes behind the target's own words: the last of two contrary options wins."""
+    unfolded = linkers.UNFOLDED[call.linker] if order.unfolded else ()
+    flags = call.told((*unfolded, *order.flags))
+    if not order.script:
+        return flags
+    # The linker knows it by its content: text is a script.
+    script = bench.scratch / "functions.ld"
+    script.write_text(order.script, encoding="utf-8")
+    return (*flags, str(script))
+
+
+def _link(argv: tuple[str, ...], output: Path, order: LinkOrder, bench: Bench) -> None:
+    outcome = bench.run((*argv, "-o", str(output)), LINK_TIMEOUT_S)
+    if outcome.ok:
+        return
+    output.unlink(missing_ok=True)
+    what = f"{order.target} does not link again ({order.label})"
+    if _REFUSED.search(outcome.stdout):
+        msg = f"{what}:\n{cmake.first_error(outcome.stdout)}"
+        raise InputError(msg, hint="choose a toolchain with lld, or trim.level: region")
+    bench.expect(outcome, what)

@@ -1,0 +1,107 @@
+"""Which functions a function calls directly, read from its machine code.
+
+Calls through pointers and virtual calls are not seen. On x86_64, whose instructions have no
+fixed places, every byte that could begin a call counts: what is kept is rather more than less.
+Pure: bytes in, names out.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from megtrim.errors import InputError
+from megtrim.functions.table import Function, FunctionTable
+
+_SEGMENT = struct.Struct("<2I6Q")
+_LOADED, _EXECUTABLE = 1, 1
+_BRANCH_MASK, _BRANCH = 0x7C000000, 0x14000000
+"""aarch64: ``b`` and ``bl``, which differ in the highest bit; 26 bits say how far."""
+_DISTANCE = (1 << 26) - 1
+_CALL = re.compile(rb"(?=(?:[\xe8\xe9]|\x0f[\x80-\x8f])(.{4}))", re.DOTALL)
+"""x86_64: call, jump, and the jumps on a condition, each with a distance of 32 bits."""
+_CONTAINER = "__throw_"
+"""In the name of each function by which a C++ library's containers fail."""
+_MAX_FUNCTION_BYTES = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """The machine code of a linked file."""
+
+    table: FunctionTable
+    segments: tuple[tuple[int, bytes], ...]
+    """Address and content of what can be executed."""
+    by_name: Mapping[str, tuple[Function, ...]]
+
+    def reached(self, names: Iterable[str], *, ran: Collection[str]) -> tuple[str, ...]:
+        """Return ``names`` with what they call, and what those call, sorted.
+
+        What ``ran`` is there with all that it called, so calls are not followed through it; nor
+        through what throws when a container fails: not each report is to bring exceptions along.
+        """
+        done = {*ran}
+        ahead = [each for name in {*names} for each in self.by_name.get(name, ())]
+        found = {*ahead}
+        while ahead:
+            called = {*self._called(ahead.pop())} - found
+            fresh = {e for e in called if e.name not in done and _CONTAINER not in e.name}
+            found |= fresh
+            ahead += fresh
+        return tuple(sorted({each.name for each in found}))
+
+    def _called(self, function: Function) -> Iterator[Function]:
+        """Yield what ``function`` calls, and its own other names."""
+        yield from self.table.at(function.address)
+        content = self._content(function)
+        aarch64 = self.table.machine == "aarch64"
+        branches = _aarch64_branches(content) if aarch64 else _x86_64_branches(content)
+        for distance in {*branches}:
+            yield from self.table.at(function.address + distance)
+
+    def _content(self, function: Function) -> bytes:
+        size_bytes = min(function.size_bytes, _MAX_FUNCTION_BYTES)
+        for address, content in self.segments:
+            at = function.address - address
+            if 0 <= at < len(content):
+                return content[at : at + size_bytes]
+        return b""
+
+
+def parse_code(data: bytes, table: FunctionTable, *, source: str) -> Code:
+    """Read the code of a linked file whose functions are ``table``. Raises InputError."""
+    try:
+        (start,) = struct.unpack_from("<Q", data, 32)
+        size, count = struct.unpack_from("<2H", data, 54)
+        headers = [_SEGMENT.unpack_from(data, start + number * size) for number in range(count)]
+    except struct.error:
+        msg = f"{source}: a damaged ELF file"
+        raise InputError(msg, hint="link it again") from None
+    by_name: dict[str, tuple[Function, ...]] = {}
+    for each in table.functions:
+        by_name[each.name] = (*by_name.get(each.name, ()), each)
+    return Code(
+        table=table,
+        by_name=by_name,
+        segments=tuple(
+            (address, data[offset : offset + size_bytes])
+            for kind, flags, offset, address, _, size_bytes, _, _ in headers
+            if kind == _LOADED and flags & _EXECUTABLE
+        ),
+    )
+
+
+def _aarch64_branches(content: bytes) -> Iterator[int]:
+    """Yield how far each branch leads from the beginning of ``content``."""
+    for at, (word,) in enumerate(struct.iter_unpack("<I", content[: len(content) & ~3])):
+        if word & _BRANCH_MASK == _BRANCH:
+            distance = word & _DISTANCE
+            words = distance - (1 << 26) if distance >> 25 else distance
+            yield 4 * (at + words)
+
+
+def _x86_64_branches(content: bytes) -> Iterator[int]:
+    for found in _CALL.finditer(content):
+        yield found.end(1) + int.from_bytes(found[1], "little", signed=True)

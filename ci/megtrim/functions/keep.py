@@ -1,0 +1,142 @@
+"""What stays whatever ran: functions that a team names, what reports errors, what those call.
+
+A pattern is a shell pattern over the names of functions, as linkers or as people write them
+(``my::log::*``, without arguments or with them), or a folder (``src/log/``): then it means the
+functions of objects and archives there. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import translate
+
+from megtrim.errors import InputError
+from megtrim.functions.calls import Code
+from megtrim.functions.linkmap import Origins
+from megtrim.functions.names import identifiers, readable
+from megtrim.functions.stubs import SUBSTITUTES
+from megtrim.functions.table import FunctionTable
+
+REPORTS = ("*Error::*", "*Exception::*", "*ErrorHandler::*", "*assert_fail*")
+"""What says what is wrong, by the names that engines give it."""
+
+THROW = "__cxa_throw"
+_UNWINDING = (
+    *("__gxx_personality_v0", "_Unwind_*", "unw_*", "libunwind::*", "__clang_call_terminate"),
+    *("__cxa_begin_catch", "__cxa_end_catch", "__cxa_rethrow", "__cxa_free_exception"),
+    *("__cxxabiv1::*_type_info::*", "__dynamic_cast", "std::terminate", "*terminate_handler*"),
+)
+"""What a thrown exception needs that no direct call leads to: it is reached by tables."""
+_NEAR = 3
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_SET = re.compile(r"\[[^]]*\]")
+_NOT_SPELLED_OUT = """
+std allocator string wstring istream ostream iostream char_traits basic_string basic_istream
+basic_ostream basic_iostream anonymous namespace operator lambda unnamed type enable_if void bool
+char signed unsigned short int long float double half const volatile auto restrict decltype true
+false nullptr_t new delete co_await char8_t char16_t char32_t wchar_t __int128 __float128
+decimal32 virtual thunk covariant vtable for typeinfo name guard variable reference temporary
+clone default arg parm fp
+"""
+"""Words that people read and linkers abbreviate; every other one stands in a linkage name, too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """One pattern."""
+
+    text: str
+    where: str = ""
+    """``FILE:LINE`` of who asked for it; empty: nobody minds if there is no such function."""
+
+
+def keep_always(
+    wanted: Sequence[Wanted], *, ran: Collection[str], code: Code, origins: Origins
+) -> tuple[str, ...]:
+    """Return the functions that stay although they did not run, sorted, with what they call.
+
+    ``ran`` are those that did, in any scenario. Raises InputError for a pattern of somebody's
+    that matches no function at all.
+    """
+    search = _Search(code.table, origins)
+    done = {*ran, *SUBSTITUTES}
+    asked = (*wanted, *(Wanted(text=text) for text in REPORTS))
+    seeds = {name for pattern in asked for name in search.matches(pattern)} - {*ran}
+    found = code.reached(seeds, ran=done)
+    if THROW in found:
+        by_table = (Wanted(text=text) for text in _UNWINDING)
+        seeds |= {name for pattern in by_table for name in search.matches(pattern)} - {*ran}
+        found = code.reached(seeds, ran=done)
+    return tuple(sorted({*found} - {*ran}))
+
+
+class _Search:
+    """Finds functions by patterns. Making all names readable takes seconds, so few are made so."""
+
+    def __init__(self, table: FunctionTable, origins: Origins) -> None:
+        self._table = table
+        self._origins = origins
+        self._lines = "\n".join(("", *{each.name for each in table.functions}, ""))
+
+    def matches(self, pattern: Wanted) -> frozenset[str]:
+        """Return the names that match. Raises InputError for none, where somebody minds."""
+        text = pattern.text
+        found = self._in_folder(text) if text.endswith("/") else self._named(text)
+        if pattern.where and not found:
+            msg = f"{pattern.where}: no function matches {text!r}"
+            raise InputError(msg, hint=self._hint(text))
+        return found
+
+    def _named(self, text: str) -> frozenset[str]:
+        match = re.compile(translate(text)).match
+        words = _WORD.findall(_SET.sub(" ", text))
+        spelled_out = [word for word in words if word not in _NOT_SPELLED_OUT]
+        names = self._with(max(spelled_out, key=len, default=""))
+        return frozenset(name for name in names if any(map(match, _spellings(name))))
+
+    def _with(self, word: str) -> Iterator[str]:
+        """Yield each name that holds ``word``."""
+        at = 0
+        while (at := self._lines.find(word or "\n", at)) >= 0:
+            end = self._lines.find("\n", at + (not word))
+            if end < 0:
+                return
+            yield self._lines[self._lines.rfind("\n", 0, at + (not word)) + 1 : end]
+            at = end
+
+    def _in_folder(self, text: str) -> frozenset[str]:
+        wanted = "/" + text.removeprefix("./").lstrip("/")
+        files = {file for file in {*self._origins.files} if wanted in _place(file)}
+        places = ((each.name, self._origins.of(each.address)) for each in self._table.functions)
+        return frozenset(name for name, file in places if file in files)
+
+    def _hint(self, text: str) -> str:
+        if text.endswith("/"):
+            folders = (_place(file).strip("/").rpartition("/")[0] for file in self._origins.files)
+            known, words = {f"{folder}/" for folder in folders if folder}, {text}
+        else:
+            known = {*identifiers(self._lines.split())}
+            words = {*_WORD.findall(text)} - known
+        close = [
+            name for word in sorted(words) for name in get_close_matches(word, sorted(known), _NEAR)
+        ]
+        if not close:
+            return "name functions as in the source, my::log::*, or a folder of objects: src/log/"
+        return f"near it: {', '.join(dict.fromkeys(close))}"
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """Yield a name as linkers write it, and as people do, with arguments and without."""
+    yield name
+    said = readable(name)
+    yield said
+    yield said.replace("(anonymous namespace)", "").partition("(")[0]
+
+
+def _place(file: str) -> str:
+    """Return the path of an object or archive without the folders that CMake puts between."""
+    archive = file.partition("(")[0] if file.endswith(")") else file
+    return "/" + re.sub(r"(?:^|(?<=/))CMakeFiles/[^/]+\.dir/", "", archive)

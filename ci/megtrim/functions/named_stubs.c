@@ -1,0 +1,39 @@
+/* Says which function is not kept, and stops the program: the build for diagnosis only.
+   It may run before main and in a signal handler, so it calls write and nothing else. */
+
+#include <stddef.h>
+#include <unistd.h>
+
+#if defined(__aarch64__)
+#define STUB_BYTES 4
+#define ALIGNED
+#else
+#define STUB_BYTES 5
+/* Two calls without a frame between them leave the stack where no compiler expects it. */
+#define ALIGNED __attribute__((force_align_arg_pointer))
+#endif
+
+extern const char megtrim_stubs[] __attribute__((visibility("hidden")));
+
+__attribute__((used, noinline, visibility("hidden"))) ALIGNED void megtrim_stub_ran(void) {
+    const char* after = (const char*)__builtin_return_address(0);
+    size_t number = (size_t)(after - megtrim_stubs) / STUB_BYTES - 1;
+    char said[64];
+    size_t at = sizeof said;
+    const char* words = " is not kept\n";
+    size_t left = 13;
+    while (left > 0)
+        said[--at] = words[--left];
+    do {
+        said[--at] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    words = "megtrim: function #";
+    left = 19;
+    while (left > 0)
+        said[--at] = words[--left];
+    if (write(2, said + at, sizeof said - at) < 0) {
+        /* Nobody listens; the trap says that something is missing. */
+    }
+    __builtin_trap();
+}

@@ -1,0 +1,272 @@
+"""The probed twin: a link whose functions record their own first call.
+
+The twin is linked with a runtime (``probes.c``). Here a trap takes the place of each function's
+first instruction, and the instruction goes to the runtime's table. The record that a run leaves
+is a head, which names the link, and one byte for each address at which functions begin. Pure:
+bytes in, bytes and names out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from importlib.resources import files as package_files
+
+from megtrim.errors import InputError, ProductFailure
+from megtrim.functions.table import FunctionTable, with_cold_parts
+
+RECORD_FILE = "functions.bin"
+ENVIRONMENT = {"MEGTRIM_FUNCTIONS": RECORD_FILE}
+SOURCES = (
+    ("megtrim_probes.c", (package_files("megtrim.functions") / "probes.c").read_text("utf-8")),
+)
+FLAGS = tuple(
+    f"-Wl,--wrap={name}" for name in ("sigaction", "sigprocmask", "pthread_sigmask", "signal")
+)
+"""For the linker: calls that could keep a trap from the runtime go through it."""
+UNSUPPORTED = 96
+"""Exit status of a twin that cannot record where it runs; :func:`refusal` has its words."""
+
+_TABLE_MAGIC = b"megtrim: the table of probes, 1\0"
+_RECORD_MAGIC = b"megtrim functions ran 1\n"
+_HEAD = struct.Struct("<24sQ32s")
+_NUMBERS = struct.Struct("<4Q")
+_RANGE = struct.Struct("<2Q")
+_ENTRY = struct.Struct("<2I")
+_MAX_RANGES = 4
+_MAX_ADDRESSES = 262_144
+_TABLE_BYTES = (
+    32 + _NUMBERS.size + _MAX_RANGES * _RANGE.size + _HEAD.size + (_MAX_ADDRESSES * _ENTRY.size)
+)
+_TRAPS = {"aarch64": (0xD4200020).to_bytes(4, "little"), "x86_64": b"\xcc"}
+_MAX_TRAP_BYTES = 4
+_ANY_TRAP = {"aarch64": 0xFFE0001F, "x86_64": 0xFF}
+"""The bits by which traps are told: on aarch64 they hold a number."""
+_SEGMENT = struct.Struct("<2I6Q")
+_LOADED, _LOADER, _EXECUTABLE = 1, 3, 1
+
+_OWN = ("megtrim_", "__wrap_")
+_UNPROBED = frozenset(
+    {
+        # On the way to the runtime's own start, or put together of several files' pieces.
+        *("_start", "_start_c", "_start_main", "_init", "_fini"),
+        # A loader calls a program's own ones before anything else of the program runs.
+        *("malloc", "calloc", "realloc", "reallocarray", "free", "cfree", "malloc_usable_size"),
+        *("aligned_alloc", "memalign", "posix_memalign", "valloc", "pvalloc"),
+    }
+)
+_REFUSAL = re.compile(r"^megtrim: functions cannot be recorded: (.{1,200})$", re.MULTILINE)
+_HINT = "record the functions again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Segment:
+    """A part of the file that is loaded."""
+
+    address: int
+    offset: int
+    size_bytes: int
+    executable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Probe:
+    """One trap: where in the file, and in place of what."""
+
+    offset: int
+    first: int
+    segment: _Segment
+
+
+def plan_probes(table: FunctionTable, platform: Collection[str] = ()) -> tuple[int, ...]:
+    """Return the addresses that get a trap, sorted.
+
+    ``platform`` names the functions of a static C library: they run before the runtime can begin.
+    """
+    spared = {
+        each.address
+        for each in table.functions
+        if each.name in _UNPROBED
+        or each.name in table.ifuncs
+        or each.name in platform
+        or each.name.startswith(_OWN)
+    }
+    spared.add(table.entry)
+    return tuple(address for address in _addresses(table) if address not in spared)
+
+
+def patch(data: bytes, table: FunctionTable, platform: Collection[str] = ()) -> bytes:
+    """Return the program with its probes. ``data`` was linked with SOURCES and FLAGS.
+
+    ``platform`` counts where there is no loader: a static program's C library starts before all.
+    Raises InputError for a file without the runtime's table, or with too many functions for it.
+    """
+    segments = _segments(data)
+    addresses = _addresses(table)
+    at = _table_at(data, addresses)
+    here = next((each for each in segments if 0 <= at - each.offset < each.size_bytes), None)
+    probes = {
+        address: probe
+        for address in plan_probes(table, () if _has_loader(data) else platform)
+        if (probe := _probe(address, data, segments, table.machine)) is not None
+    }
+    ranges = _ranges(probes)
+    if here is None or not 0 < len(ranges) <= _MAX_RANGES:
+        raise _damaged()
+    image, trap = bytearray(data), _TRAPS[table.machine]
+    for probe in probes.values():
+        image[probe.offset : probe.offset + len(trap)] = trap
+    firsts = (probes[address].first if address in probes else 0 for address in addresses)
+    content = b"".join(
+        (
+            _TABLE_MAGIC,
+            _NUMBERS.pack(
+                at - here.offset + here.address, addresses[0], len(addresses), len(ranges)
+            ),
+            b"".join(ranges).ljust(_MAX_RANGES * _RANGE.size, b"\0"),
+            _head(table),
+            *(
+                _ENTRY.pack(address - addresses[0], first)
+                for address, first in zip(addresses, firsts, strict=True)
+            ),
+        )
+    )
+    image[at : at + len(content)] = content
+    return bytes(image)
+
+
+def parse_record(data: bytes, table: FunctionTable, *, source: str) -> tuple[str, ...]:
+    """Return the names of all functions that ran, sorted. ``table`` is of the probed link.
+
+    What is not known is not trimmed: what cannot be probed (``_start``, a program's own
+    ``malloc``) counts as run, and the cold part of a function that ran. Raises InputError for a
+    record that is damaged, cut off or of another program, ProductFailure for one of a run that
+    recorded nothing.
+    """
+    marks = _marks(data, table, source)
+    marked = {address for address, mark in zip(_addresses(table), marks, strict=True) if mark}
+    if not marked:
+        msg = f"{source}: none of the program's {len(table.functions)} functions ran"
+        raise ProductFailure(msg, hint="did the program start at all?")
+    ran = (
+        each.name for each in table.functions if each.address in marked or each.name in _UNPROBED
+    )
+    return with_cold_parts(table, ran)
+
+
+def refusal(stderr: str) -> str | None:
+    """Return why a twin could not record where it ran; None where it did not say so."""
+    found = _REFUSAL.search(stderr)
+    return found[1] if found else None
+
+
+def _marks(data: bytes, table: FunctionTable, source: str) -> bytes:
+    """Return a record's marks, one byte for each address, all of them 0 or 1."""
+    if not data:
+        msg = f"{source}: the record is empty: the program ended before its first function"
+        raise ProductFailure(msg, hint="does the unprobed program run there?")
+    if not data.startswith(_RECORD_MAGIC):
+        msg = f"{source}: begins with {data[:24]!r}, expected a record of functions"
+        raise InputError(msg, hint=_HINT)
+    head = _head(table)
+    if len(data) >= len(head) and not data.startswith(head):
+        msg = f"{source}: the record is of another program than this link"
+        raise InputError(msg, hint=_HINT)
+    expected = len(head) + len(_addresses(table))
+    if len(data) != expected:
+        msg = f"{source}: the record has {len(data)} bytes, expected {expected}: it is cut off"
+        raise InputError(msg, hint=_HINT)
+    marks = data[len(head) :]
+    if max(marks, default=0) > 1:
+        msg = f"{source}: a damaged record: a function is marked with {max(marks)}"
+        raise InputError(msg, hint=_HINT)
+    return marks
+
+
+def _addresses(table: FunctionTable) -> tuple[int, ...]:
+    return tuple(sorted({each.address for each in table.functions}))
+
+
+def _head(table: FunctionTable) -> bytes:
+    """Return what a record begins with: how many marks follow, and a digest of whose they are."""
+    names = "".join(f"{each.address:x} {each.name}\n" for each in table.functions)
+    digest = hashlib.sha256(f"{table.machine}\n{names}".encode()).digest()
+    return _HEAD.pack(_RECORD_MAGIC, len(_addresses(table)), digest)
+
+
+def _table_at(data: bytes, addresses: tuple[int, ...]) -> int:
+    """Return the offset of the runtime's table in the file."""
+    if not 0 < len(addresses) <= _MAX_ADDRESSES:
+        msg = f"the program has {len(addresses)} functions, expected 1 to {_MAX_ADDRESSES}"
+        raise InputError(msg, hint="use trim.level: region for it")
+    at = data.find(_TABLE_MAGIC)
+    if at < 0 or data.find(_TABLE_MAGIC, at + 1) >= 0:
+        msg = "the program holds no table of probes, or more than one"
+        raise InputError(msg, hint="link it once with the runtime that records functions")
+    if addresses[-1] - addresses[0] >= 1 << 32 or at + _TABLE_BYTES > len(data):
+        raise _damaged()
+    return at
+
+
+def _segments(data: bytes) -> tuple[_Segment, ...]:
+    """Return what the program loads from its file."""
+    return tuple(
+        _Segment(
+            address=address,
+            offset=offset,
+            size_bytes=size_bytes,
+            executable=bool(flags & _EXECUTABLE),
+        )
+        for kind, flags, offset, address, _, size_bytes, _, _ in _program_headers(data)
+        if kind == _LOADED and offset + size_bytes <= len(data)
+    )
+
+
+def _has_loader(data: bytes) -> bool:
+    return any(kind == _LOADER for kind, *_ in _program_headers(data))
+
+
+def _program_headers(data: bytes) -> list[tuple[int, ...]]:
+    try:
+        (start,) = struct.unpack_from("<Q", data, 32)
+        size, count = struct.unpack_from("<2H", data, 54)
+        return [_SEGMENT.unpack_from(data, start + number * size) for number in range(count)]
+    except struct.error:
+        raise _damaged() from None
+
+
+def _probe(
+    address: int, data: bytes, segments: tuple[_Segment, ...], machine: str
+) -> _Probe | None:
+    """Return what the trap at ``address`` replaces; None for what is no code to be replaced.
+
+    A function that begins with a trap of its own needs no other, and 0 begins no function.
+    """
+    width = len(_TRAPS[machine])
+    for each in segments:
+        if each.executable and 0 <= address - each.address <= each.size_bytes - width:
+            offset = address - each.address + each.offset
+            first = int.from_bytes(data[offset : offset + width], "little")
+            is_trap = first & _ANY_TRAP[machine] == _ANY_TRAP[machine] & int.from_bytes(
+                _TRAPS[machine], "little"
+            )
+            return None if is_trap or not first else _Probe(offset, first, each)
+    return None
+
+
+def _ranges(probes: Mapping[int, _Probe]) -> list[bytes]:
+    """Return the pieces of code that hold probes: one of each segment, start and bytes."""
+    found = dict[_Segment, list[int]]()
+    for address, probe in probes.items():
+        found.setdefault(probe.segment, []).append(address)
+    return [
+        _RANGE.pack(min(each), max(each) + _MAX_TRAP_BYTES - min(each)) for each in found.values()
+    ]
+
+
+def _damaged() -> InputError:
+    msg = "a damaged program: its functions lie outside of what it loads"
+    return InputError(msg, hint="link it again")

@@ -1,0 +1,264 @@
+"""The functions of a linked file: names and addresses, from its symbol table.
+
+Every symbol of a function counts, aliases and internal functions too. A file holds some hundred
+thousand; so the library reads headers and sections, and plain slices the symbols. Pure: bytes
+in, values out.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import accumulate
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from elftools.common.exceptions import ELFError
+from elftools.construct import ConstructError
+from elftools.elf.elffile import ELFFile
+
+from megtrim.errors import InputError
+from megtrim.functions.names import MAX_NAME
+
+_MACHINES = {"EM_AARCH64": "aarch64", "EM_X86_64": "x86_64"}
+_MAX_FILE_BYTES = 4 * 1024**3
+_MAX_SECTIONS = 1_000_000
+_MAX_SYMBOLS = 8_000_000
+_MAX_NAMES_BYTES = 1024**3
+_SYMBOL = struct.Struct("<IBBHQQ")
+_WORD_BYTES = 8
+_LOCAL, _UNDEFINED, _IFUNC = 0, 0, 10
+_FUNCTIONS = (2, _IFUNC)
+_NO_NAMES = (3, 4)
+"""Symbols of sections and of files."""
+_COLD = re.compile(r"(.+)\.cold(?:\.[0-9]+)?")
+_LINKED = ("ET_EXEC", "ET_DYN")
+_HINT = "expected a program or shared library as the linker wrote it, not stripped"
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One name of one function."""
+
+    name: str
+    """The linkage name."""
+    address: int
+    size_bytes: int
+    """0 where nobody said it: stubs, and functions written in assembler."""
+    local: bool = False
+    """Its symbol is local: the function is internal, or was hidden, which a link makes local."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionTable:
+    """All functions of one linked file."""
+
+    machine: str
+    """``aarch64`` or ``x86_64``."""
+    entry: int
+    """Address of the first instruction; 0 in most shared libraries."""
+    functions: tuple[Function, ...]
+    """By address, then by name; aliases each."""
+    imported: frozenset[str]
+    """What the file takes from shared libraries, functions or not."""
+    exported: frozenset[str]
+    """What it offers to others, functions or not."""
+    registrations: int
+    """Functions that are called before ``main``: the entries of their arrays."""
+    ifuncs: frozenset[str]
+    """Functions whose code is chosen when the program starts."""
+    data: frozenset[str] = frozenset()
+    """Names of functions that stand for data as well, in another of the linked files."""
+    _starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    _reach: tuple[int, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Prepare to look up addresses."""
+        ends = (each.address + max(each.size_bytes, 1) for each in self.functions)
+        object.__setattr__(self, "_starts", tuple(each.address for each in self.functions))
+        object.__setattr__(self, "_reach", tuple(accumulate(ends, max)))
+
+    def at(self, address: int) -> tuple[Function, ...]:
+        """Return the functions that hold ``address``, under all of their names."""
+        found = []
+        at = bisect_right(self._starts, address) - 1
+        while at >= 0 and self._reach[at] > address:
+            each = self.functions[at]
+            if each.address + max(each.size_bytes, 1) > address:
+                found.append(each)
+            at -= 1
+        return tuple(reversed(found))
+
+
+def holding(table: FunctionTable, addresses: Iterable[int]) -> tuple[str, ...]:
+    """Return the names of all functions that hold one of ``addresses``, sorted.
+
+    GCC moves what is seldom reached to a function ``NAME.cold``, and jumps into its middle: the
+    one is there where the other is, see ``with_cold_parts``.
+    """
+    found: set[str] = set()
+    ahead = iter(table.functions)
+    upcoming = next(ahead, None)
+    open_ones: list[tuple[int, str]] = []
+    for address in sorted({*addresses}):
+        while upcoming is not None and upcoming.address <= address:
+            end = upcoming.address + max(upcoming.size_bytes, 1)
+            heappush(open_ones, (end, upcoming.name))
+            upcoming = next(ahead, None)
+        while open_ones and open_ones[0][0] <= address:
+            heappop(open_ones)
+        # Once found, a function need not be looked at again, however many addresses it holds.
+        found.update(name for _, name in open_ones)
+        open_ones.clear()
+    return with_cold_parts(table, found)
+
+
+def with_cold_parts(table: FunctionTable, ran: Iterable[str]) -> tuple[str, ...]:
+    """Return ``ran`` with the parts that GCC split off, and what they were split off, sorted."""
+    found = {*ran}
+    for each in table.functions:
+        part = _COLD.fullmatch(each.name)
+        if part and (part[1] in found or each.name in found):
+            found |= {part[1], each.name}
+    return tuple(sorted(found))
+
+
+def read_table(path: Path) -> FunctionTable:
+    """Read the linked file at ``path``."""
+    try:
+        if path.stat().st_size > _MAX_FILE_BYTES:
+            msg = f"{path}: larger than {_MAX_FILE_BYTES} bytes"
+            raise InputError(msg, hint=_HINT)
+        data = path.read_bytes()
+    except OSError as error:
+        msg = f"{path}: cannot be read: {error.strerror}"
+        raise InputError(msg, hint=_HINT) from None
+    return parse_table(data, source=str(path))
+
+
+def parse_table(data: bytes, *, source: str) -> FunctionTable:
+    """Read a linked file's bytes.
+
+    Raises InputError for what is no whole ELF file, another machine's, or stripped.
+    """
+    try:
+        return _read(data, source)
+    except (
+        *(ELFError, ConstructError, struct.error, UnicodeError, ValueError, OverflowError),
+        *(AssertionError, AttributeError, LookupError, TypeError, MemoryError),
+    ):
+        # The reader trusts its input: what it trips over depends on what is damaged.
+        msg = f"{source}: a damaged ELF file"
+        raise InputError(msg, hint=_HINT) from None
+
+
+def _read(data: bytes, source: str) -> FunctionTable:
+    elf = ELFFile(io.BytesIO(data))
+    machine = _MACHINES.get(str(elf["e_machine"]))
+    if machine is None or elf.elfclass != 64 or not elf.little_endian:
+        msg = (
+            f"{source}: a file for {elf['e_machine']}; functions are trimmed on aarch64 and x86_64"
+        )
+        raise InputError(msg, hint="use trim.level: region for other machines")
+    if str(elf["e_type"]) not in _LINKED:
+        msg = f"{source}: found {elf['e_type']}, expected a linked file"
+        raise InputError(msg, hint=_HINT)
+    if elf.num_sections() > _MAX_SECTIONS:
+        msg = f"{elf.num_sections()} sections"
+        raise ValueError(msg)
+    sections = [_Section(data, section) for section in elf.iter_sections()]
+    symbols = [each for each in sections if each.kind == "SHT_SYMTAB"]
+    if not symbols:
+        msg = f"{source}: has no symbol table, so its functions have no names"
+        raise InputError(msg, hint=_HINT)
+    functions, ifuncs, data_names = _functions(symbols[0], sections)
+    dynamic = [each for each in sections if each.kind == "SHT_DYNSYM"]
+    named = [(name, place) for each in dynamic for name, place in _named(each, sections)]
+    arrays = (each for each in sections if each.kind in {"SHT_PREINIT_ARRAY", "SHT_INIT_ARRAY"})
+    return FunctionTable(
+        machine=machine,
+        entry=int(elf["e_entry"]),
+        functions=functions,
+        imported=frozenset(name for name, place in named if name and place == _UNDEFINED),
+        exported=frozenset(name for name, place in named if name and place != _UNDEFINED),
+        registrations=sum(each.size_bytes // _WORD_BYTES for each in arrays),
+        ifuncs=ifuncs,
+        data=data_names,
+    )
+
+
+def _functions(
+    symbols: _Section, sections: list[_Section]
+) -> tuple[tuple[Function, ...], frozenset[str], frozenset[str]]:
+    """Return the functions, and the names that are an ifunc or data."""
+    names = _Names(sections[symbols.link])
+    found, ifuncs, data = [], set(), set()
+    for at, info, _, place, address, size in symbols.symbols():
+        kind = info & 15
+        if place == _UNDEFINED or kind in _NO_NAMES or not (name := names.at(at)):
+            continue
+        if kind not in _FUNCTIONS:
+            data.add(name)
+            continue
+        found.append(Function(name, address, size, info >> 4 == _LOCAL))
+        if kind == _IFUNC:
+            ifuncs.add(name)
+    found.sort(key=attrgetter("address", "name", "size_bytes"))
+    return tuple(found), frozenset(ifuncs), frozenset(data & {each.name for each in found})
+
+
+def _named(symbols: _Section, sections: list[_Section]) -> Iterator[tuple[str, int]]:
+    """Yield name and section of each symbol that has a name."""
+    names = _Names(sections[symbols.link])
+    for at, _, _, place, _, _ in symbols.symbols():
+        if name := names.at(at):
+            yield name, place
+
+
+class _Section:
+    """What is needed of a section, held to the bytes that there are."""
+
+    def __init__(self, data: bytes, section: Any) -> None:
+        self.kind = str(section["sh_type"])
+        self.link = int(section["sh_link"])
+        self.size_bytes = int(section["sh_size"])
+        self._at = int(section["sh_offset"])
+        self._data = data
+        if self.kind != "SHT_NOBITS" and self._at + self.size_bytes > len(data):
+            msg = "a section ends behind the file"
+            raise ValueError(msg)
+
+    def content(self) -> bytes:
+        """Return the section's bytes."""
+        return self._data[self._at : self._at + self.size_bytes]
+
+    def symbols(self) -> Iterator[tuple[int, int, int, int, int, int]]:
+        """Yield each symbol as it stands: name, info, other, section, address, size."""
+        if self.size_bytes > _MAX_SYMBOLS * _SYMBOL.size:
+            msg = "too many symbols"
+            raise ValueError(msg)
+        return _SYMBOL.iter_unpack(self.content())
+
+
+class _Names:
+    """A table of names."""
+
+    def __init__(self, section: _Section) -> None:
+        self._content = section.content()
+        # Names may share their ends, so even a small file can hold more text than memory does.
+        self._left_bytes = _MAX_NAMES_BYTES
+
+    def at(self, start: int) -> str:
+        """Return the name that begins at ``start``."""
+        end = self._content.index(b"\0", start, start + MAX_NAME + 1)
+        self._left_bytes -= end - start
+        if self._left_bytes < 0:
+            msg = "too long names"
+            raise ValueError(msg)
+        return self._content[start:end].decode("utf-8", "backslashreplace")

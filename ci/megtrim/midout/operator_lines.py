@@ -1,0 +1,65 @@
+"""The lines of a keep set that say which operators, data types and modes are kept. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from megtrim.midout.grammar import is_identifier
+from megtrim.midout.lines import Entries, Reader
+from megtrim.models.operators import MAX_HASH, Needed, OperatorNeeds
+
+OPERATOR_KINDS = ("operator", "dtype", "elemwise_mode", "hash")
+_ALL, _LISTED = "all", "listed"
+_HASH = re.compile(r"[0-9]{1,20}")
+
+
+def which(needs: OperatorNeeds | None) -> str:
+    """Return whether all operators are kept, or those that are listed."""
+    return _ALL if needs is None else _LISTED
+
+
+def dump_operators(needs: OperatorNeeds | None) -> Iterator[tuple[str, object]]:
+    """Yield the entries of those that are listed."""
+    if needs is None:
+        return
+    yield from ((f"operator {name}", models) for name, models in needs.operators)
+    yield from ((f"dtype {name}", models) for name, models in needs.dtypes)
+    yield from ((f"elemwise_mode {name}", models) for name, models in needs.elemwise_modes)
+    yield from ((f"hash {number}", True) for number in needs.hashes)
+
+
+def parse_operators(reader: Reader, tables: dict[str, Entries]) -> OperatorNeeds | None:
+    """Read the entries back, each by its kind, and that of ``operators``."""
+    kept = reader.single(tables["operators"], "operators")
+    if kept not in (_ALL, _LISTED):
+        reader.fail(f"found {kept!r}, expected {_ALL!r} or {_LISTED!r}", "operators")
+    if kept == _ALL:
+        for kind in OPERATOR_KINDS:
+            for name, _ in tables[kind]:
+                reader.fail(f"{kind} {name} is listed, but all are kept", f"{kind} {name}")
+        return None
+    return OperatorNeeds(
+        hashes=tuple(sorted({_hash(reader, *entry) for entry in tables["hash"]})),
+        dtypes=_needed(reader, tables, "dtype"),
+        operators=_needed(reader, tables, "operator"),
+        elemwise_modes=_needed(reader, tables, "elemwise_mode"),
+    )
+
+
+def _needed(reader: Reader, tables: dict[str, Entries], kind: str) -> Needed:
+    users: dict[str, set[str]] = {}
+    for name, models in tables[kind]:
+        # These names stand in the header, which is compiled.
+        if not is_identifier(name):
+            reader.fail(f"found {name[:80]!r}, expected a C++ identifier", f"{kind} {name}")
+        users.setdefault(name, set()).update(reader.texts(models, f"{kind} {name}"))
+    return tuple((name, tuple(sorted(users[name]))) for name in sorted(users))
+
+
+def _hash(reader: Reader, name: str, value: Any) -> int:
+    key = f"hash {name}"
+    if value is not True or not _HASH.fullmatch(name) or str(int(name)) != name:
+        reader.fail('expected "hash NUMBER": true', key)
+    return reader.number(int(name), 0, MAX_HASH, key)

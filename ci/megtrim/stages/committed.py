@@ -1,0 +1,82 @@
+"""The keep set's file that the team commits: read, and held against what was traced now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from megtrim.config.load import LoadedConfig
+from megtrim.engines import Engine
+from megtrim.errors import InputError
+from megtrim.midout.keepset import (
+    KeepSet,
+    dump_keep_set,
+    parse_keep_set,
+    read_keep_set,
+    shrunken,
+    shrunken_functions,
+)
+from megtrim.midout.trace import TraceFailure, TraceProblem
+from megtrim.stages.context import Context
+from megtrim.stages.files import KEEP_SET_FILE
+from megtrim.store import Folder, write_atomically
+
+_LISTED = 10
+
+
+def read_committed(loaded: LoadedConfig, engine: Engine) -> KeepSet:
+    """Read the keep set that the team committed, for committed mode.
+
+    Raises InputError where there is none, or one of another generation of midout's header.
+    """
+    shown = loaded.config.keep_set
+    path = loaded.resolve(shown)
+    if not path.is_file():
+        msg = f"{shown}: there is no keep set, which --committed trims by"
+        hint = "make it with megtrim trim or the trace-refresh workflow, and commit it"
+        raise InputError(msg, hint=hint)
+    keep = read_keep_set(path)
+    generation = engine.identity().generation
+    if keep.generation != generation:
+        msg = (
+            f"{shown}: found header generation {keep.generation}, "
+            f"expected the engine's: {generation}"
+        )
+        raise InputError(msg, hint="the engine changed: trace it again with megtrim trim --accept")
+    return keep
+
+
+def settle(context: Context, folder: Folder) -> None:
+    """Hold a keep set, new or not, against the committed one.
+
+    That file is written where there is none yet or where a person accepts the new one. In
+    committed mode it is the keep set, so there is nothing to settle.
+    """
+    if context.committed or context.quick:
+        return
+    text = folder.file(KEEP_SET_FILE).read_text(encoding="utf-8")
+    path = context.path(context.loaded.config.keep_set)
+    if not path.exists() or context.accept:
+        write_atomically(path, text)
+        context.console.say(f"  wrote {path}: commit it, it says what is kept and for whom")
+        return
+    before, now = read_keep_set(path), parse_keep_set(text, source=KEEP_SET_FILE)
+    lost = [
+        *_losses((name, [str(each) for each in gone]) for name, gone in shrunken(before, now)),
+        *_losses(shrunken_functions(before, now)),
+    ]
+    if lost:
+        raise TraceFailure(
+            TraceProblem.SHRUNKEN,
+            "\n".join(["a trace shrank against the committed keep set:", *lost]),
+            hint=f"if that is meant, accept it: megtrim {folder.stage} --accept",
+        )
+    if dump_keep_set(before) != text:
+        refresh = f"`megtrim {folder.stage} --accept`"
+        context.console.warn(f"{path} is not what was traced now; {refresh}")
+
+
+def _losses(lost: Iterable[tuple[str, Sequence[str]]]) -> Iterator[str]:
+    for scenario_id, names in lost:
+        shown = ", ".join(names[:_LISTED])
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        yield f"  {scenario_id} no longer runs {shown}{more}"

@@ -1,0 +1,66 @@
+"""What the stages `functions` and `reduce` share: the base build, linked in other ways.
+
+*unfolded* tells which functions there are, and under an emulator which run; *probed* tells it
+where there is no emulator; *shipped* lacks those that never ran; *named* says which one of those
+a trap was.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from megtrim.functions.table import FunctionTable, read_table
+from megtrim.plan.graph import LINKED, from_plain
+from megtrim.recipe import BuildOrder, Variant
+from megtrim.stages import building
+from megtrim.stages.context import Context
+from megtrim.store import Folder
+
+DROPPED = "functions dropped"
+"""In the result of a stage: how many functions each program was linked without."""
+HELD = "functions held"
+"""Likewise: how many its unfolded link has."""
+UNFOLDED, PROBED, SHIPPED, NAMED = "unfolded", "probed", "shipped", "named"
+
+
+def base_order(context: Context) -> BuildOrder:
+    """Return the build whose objects are linked again."""
+    if from_plain(context.loaded.config):
+        return building.order(context, Variant.PLAIN, {})
+    return building.order(context, Variant.REDUCED, building.header_files(context))
+
+
+def base_inputs(context: Context) -> dict[str, str]:
+    """Name what that build rests on."""
+    named = building.inputs(context, base_order(context))
+    return named if from_plain(context.loaded.config) else named | building.header_inputs(context)
+
+
+def linked(folder: Path, label: str, target: str) -> Path:
+    """Return where a link with symbols lies in a stage's folder."""
+    return folder / "links" / label / target
+
+
+def stripped(folder: Path, label: str, target: str) -> Path:
+    """Return where the stripped copy of a link lies in a stage's folder."""
+    return folder / "links" / label / "stripped" / target
+
+
+def identities(context: Context) -> dict[str, str]:
+    """Return the link identity of each program: sha256 of its unfolded link, stripped.
+
+    Equal unfolded bytes hold equal functions: a list is of use for no other link.
+    """
+    told: dict[str, Any] = context.done[LINKED].result["links"]
+    return {name: str(sha256) for name, sha256 in told.items()}
+
+
+def unfolded_table(context: Context, target: str) -> FunctionTable:
+    """Return the functions of a program's unfolded link."""
+    return read_table(linked(context.done[LINKED].path, UNFOLDED, target))
+
+
+def is_linked_again(folder: Folder) -> bool:
+    """Say whether what a stage left was linked without the functions that never ran."""
+    return DROPPED in folder.result

@@ -1,0 +1,92 @@
+"""Which means against size a trim uses: told before anything is built, and why not the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from megtrim.config.switches import switched_off
+from megtrim.engines import means
+from megtrim.engines.means import Choice, Means
+from megtrim.errors import InputError
+from megtrim.plan.graph import by_function, from_plain
+from megtrim.recipe import BuildOrder, Switch
+from megtrim.stages.context import Context
+from megtrim.verdict.trimmed import MeansChoice
+
+
+def choices(context: Context, *, off: Sequence[Switch] | None = None) -> tuple[Choice, ...]:
+    """Return what the configuration asks for or wants; ``off``: switches, in place of its own.
+
+    Where functions are trimmed from the plain build, nothing is compiled for it: only what a link
+    can do is left.
+    """
+    trim = context.loaded.config.trim
+    plain = from_plain(context.loaded.config)
+    without = () if plain else switched_off(trim) if off is None else off
+    made = means.choices(trim, context.toolchain, off=without)
+    return tuple(_of_plain(each) for each in made) if plain else made
+
+
+def applied(context: Context, order: BuildOrder, off: Sequence[Switch]) -> BuildOrder:
+    """Return the order of a reduced build with the flags of the means."""
+    made = choices(context, off=off)
+    if not made:
+        return order
+    if by_function(context.loaded.config):
+        # The links that trim functions drop the tables of all that they take in: compiled anew
+        # without them, it would come to the same.
+        made = tuple(each for each in made if each.means is not Means.UNWIND_TABLES)
+    return means.applied(order, made, context.engine.kernels)
+
+
+def relink_flags(context: Context) -> tuple[str, ...]:
+    """Return the flags of links that start from the plain build, which was linked without them."""
+    return means.of_links(choices(context)) if from_plain(context.loaded.config) else ()
+
+
+def keeps_unwind_tables(target: str, context: Context) -> bool:
+    """Tell whether a link that trims functions must leave the tables in a program.
+
+    An application with a source of its own is the team's, and may throw.
+    """
+    application = context.loaded.config.application(target)
+    used = {each.means for each in choices(context) if not each.why_not}
+    theirs = application is not None and application.source is not None
+    return theirs or Means.UNWIND_TABLES not in used
+
+
+def expect_usable(context: Context) -> None:
+    """Raise InputError for one of the means that is asked for and cannot be used."""
+    loaded = context.loaded
+    trim = loaded.config.trim
+    for each in means.choices(trim, context.toolchain, off=switched_off(trim)):
+        if each.asked and each.why_not:
+            where = f"{loaded.path}:{loaded.line('trim', 'means', each.means)}"
+            msg = f"{where}: trim.means.{each.means}: found {each.value}, but {each.why_not}"
+            raise InputError(msg, hint="leave the key out: optimize: size takes what can be used")
+
+
+def told(context: Context) -> tuple[MeansChoice, ...]:
+    """Return the choice as a verdict shows it."""
+    return tuple(
+        MeansChoice(name=each.means, value=each.value, why_not=each.why_not)
+        for each in choices(context)
+    )
+
+
+def lines(context: Context) -> Iterator[str]:
+    """Yield a line with the means that are used, and one for each that is not; or nothing."""
+    made = choices(context)
+    used = ", ".join(f"{each.means} {each.value}" for each in made if not each.why_not)
+    if made:
+        yield f"size       {used or 'as the recipe makes it'}"
+    for each in made:
+        if each.why_not:
+            yield f"           without {each.means}: {each.why_not}"
+
+
+def _of_plain(choice: Choice) -> Choice:
+    if choice.why_not or means.is_of_links(choice.means):
+        return choice
+    return replace(choice, why_not="base: plain compiles nothing for it")

@@ -1,0 +1,86 @@
+"""Neighbours of a scenario: how each ended on each level of trimming, and what a budget demands.
+
+Pure; part of the verdict room. What the plain build does with a neighbour is what is expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+Asked = int | str | tuple[str, ...]
+"""So many of each scenario, ``all`` that apply, or those of these names where they apply."""
+
+
+class Outcome(StrEnum):
+    """How a neighbour ended on a trimmed build."""
+
+    SAME = "same"
+    """The plain build's outputs; where it is to complain, its words and exit status."""
+    REFUSED = "refused"
+    """It said in words why it would not, and not in the plain build's."""
+    TRAPPED = "trapped"
+    DIFFERS = "differs"
+    CRASHED = "crashed"
+    """Ended by another signal, or without a word."""
+    HANGS = "hangs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighbourLevel:
+    """One neighbour on one level of trimming."""
+
+    level: str
+    """``region`` or ``function``."""
+    outcome: Outcome
+    works: bool
+    """The same as plain; where it is to complain, any words will do."""
+    text: str
+    """One line: what was seen."""
+    needs: tuple[str, ...] = ()
+    """What a trap lacked, as far as it could be named: regions, or a function."""
+    time_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighbourResult:
+    """One neighbour of one scenario."""
+
+    scenario: str
+    """Its id: MODEL/SCENARIO@CLASS."""
+    name: str
+    kind: str
+    """What of the scenario is another: iterations, threads, flags and so on."""
+    what: str
+    """One line: what differs."""
+    text: str
+    """One line: how the plain build ended."""
+    levels: tuple[NeighbourLevel, ...]
+    """The shipped one last; none where the plain build cannot run it: it does not apply."""
+
+    @property
+    def works(self) -> bool:
+        """Whether it works on the shipped build."""
+        return bool(self.levels) and self.levels[-1].works
+
+
+def counted(rows: Sequence[NeighbourResult]) -> str:
+    """Say how many work on the shipped build, of those that apply: ``21 of 30``."""
+    return f"{sum(row.works for row in rows)} of {sum(bool(row.levels) for row in rows)}"
+
+
+def working(rows: Sequence[NeighbourResult]) -> str:
+    """Say the same as a sentence."""
+    return f"{counted(rows)} neighbours work"
+
+
+def unmet(asked: Asked, rows: Sequence[NeighbourResult]) -> str:
+    """Say how one scenario's neighbours fall short of what a budget asks; empty: they do not."""
+    if isinstance(asked, int):
+        enough = sum(row.works for row in rows) >= asked
+        return "" if enough else f"{working(rows)}, {asked} are asked for"
+    named = [row for row in rows if isinstance(asked, str) or row.name in asked]
+    broken = [row for row in named if row.levels and not row.works]
+    told = ", ".join(f"{row.name} {row.levels[-1].outcome}" for row in broken)
+    return f"{len(broken)} of those asked for do not work: {told}" if broken else ""

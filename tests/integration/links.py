@@ -1,0 +1,93 @@
+"""A small tree, built with a real toolchain, whose targets are linked once more."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from megtrim import toolchains
+from megtrim.engines import checkout
+from megtrim.engines.application import ApplicationOrder
+from megtrim.engines.builder import Builder
+from megtrim.engines.compiler_cache import CompilerCache
+from megtrim.functions.table import FunctionTable
+from megtrim.process import Command, Outcome, Processes
+from megtrim.recipe import BuildOrder, LinkOrder, Toolchain, ToolchainOrder, Variant
+
+TRAPPED = {"aarch64": 128 + 5, "x86_64": 128 + 4}
+"""The status of a program that a stub ends."""
+
+KINDS = (
+    pytest.param("host", marks=pytest.mark.chain),
+    pytest.param("zig", marks=pytest.mark.chain),
+    pytest.param("clang-linux-arm64", marks=pytest.mark.clang),
+)
+
+
+@dataclass
+class Seat:
+    """One toolchain, and a tree that is built with it."""
+
+    toolchain: Toolchain
+    processes: Processes
+    root: Path
+    sources: Path
+    order: BuildOrder
+
+    @property
+    def build(self) -> Path:
+        return self.root / "work" / "build"
+
+    def link(
+        self,
+        *links: LinkOrder,
+        name: str = "folder",
+        applications: tuple[ApplicationOrder, ...] = (),
+    ) -> Path:
+        """Link, and return the folder of the results."""
+        folder = self.root / name
+        folder.mkdir(exist_ok=True)
+        builder = Builder(
+            checkout.take(self.sources, self.processes),
+            self.toolchain,
+            self.processes,
+            jobs=2,
+            cache=CompilerCache((), writes=True, passed={}, warn=lambda _: None),
+        )
+        builder.link(
+            self.order,
+            links,
+            work=self.root / "work",
+            folder=folder,
+            progress=lambda *_: None,
+            applications=applications,
+        )
+        return folder / "links"
+
+    def run(self, program: Path, *arguments: str, **env: str) -> Outcome:
+        """Run a program of the toolchain, under qemu where it is another machine's."""
+        sysroot = ("-L", str(self.toolchain.sysroot)) if self.toolchain.sysroot else ()
+        native = self.toolchain.machine == os.uname().machine
+        emulator = () if native else ("qemu-aarch64-static", *sysroot)
+        argv = (*emulator, str(program), *arguments)
+        return self.processes.run(Command(argv=argv, timeout_s=20, env=env, cwd=self.root))
+
+
+def seat(kind: str, root: Path, sources: Path, *targets: str, **options: str) -> Seat:
+    """Return a seat that has built nothing yet; ``options`` are CMake's."""
+    processes = Processes({**os.environ, "CCACHE_DISABLE": "1"})
+    found = toolchains.KINDS[kind](ToolchainOrder(kind=kind), processes)
+    order = BuildOrder(
+        variant=Variant.PLAIN,
+        targets=targets,
+        options=(("CMAKE_BUILD_TYPE", "Release"), *options.items()),
+    )
+    return Seat(found, processes, root, sources, order)
+
+
+def places(table: FunctionTable) -> dict[str, int]:
+    """Return each function's address by its name."""
+    return {each.name: each.address for each in table.functions}

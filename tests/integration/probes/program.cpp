@@ -1,0 +1,110 @@
+// What is probed in tests. Its argument says what runs; a function that is named after an
+// argument runs with that one alone, `always_` with each and `never_` with none.
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#define APART __attribute__((noinline, used))
+
+static volatile int sink, one = 1;
+
+extern "C" {
+APART int always_before_main(int x) { return x + 1; }
+APART int always_in_main(int x) { return x + 2; }
+APART int never_one(int x) { return x * 3; }
+APART int never_two(int x) { return never_one(x) * 5; }
+APART int threads_each(int x) { return x + 3; }
+APART int signals_blocked(int x) { return x + 4; }
+APART int signals_in_handler(int x) { return x + 5; }
+APART int signals_behind_another(int x) { return x + 6; }
+APART int fork_in_child(int x) { return x + 7; }
+APART void crash_at_last() { abort(); }
+APART void trap_at_last() { __builtin_trap(); }
+APART void signals_handler(int) { sink = signals_in_handler(1); }
+}
+
+namespace {
+const int at_start = always_before_main(one);
+
+struct Shape {
+    virtual ~Shape() = default;
+    virtual int area() const { return 1; }
+    virtual int edge() const { return 2; }
+};
+struct Square : Shape {
+    int area() const override { return 4; }
+    int edge() const override { return 8; }
+};
+
+APART void throwing(const std::string& what) {
+    if (what != "quiet") throw std::runtime_error("thrown and caught");
+}
+
+template <int N>
+APART int numbered(int x) {
+    return N ? numbered<(N > 0 ? N - 1 : 0)>(x + N) + 1 : x;
+}
+
+// Many threads come to the same first instructions at the same time.
+void threads() {
+    std::vector<std::thread> all;
+    static volatile bool go = false;
+    for (int i = 0; i < 8; ++i)
+        all.emplace_back([i] {
+            while (!go) {}
+            sink = numbered<100>(threads_each(i));
+        });
+    go = true;
+    for (auto& each : all) each.join();
+}
+
+void signals() {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    sink = signals_blocked(1);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    struct sigaction action = {};
+    action.sa_handler = signals_handler;
+    action.sa_mask = all;
+    sigaction(SIGUSR1, &action, nullptr);
+    raise(SIGUSR1);
+    signal(SIGTRAP, SIG_IGN);
+    sink = signals_behind_another(1);
+}
+
+void forks() {
+    const pid_t child = fork();
+    if (!child) _exit(fork_in_child(1));
+    int status = 0;
+    waitpid(child, &status, 0);
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string what = argc > 1 ? argv[1] : "none";
+    const Shape* shape = argc > 5 ? new Shape : new Square;
+    sink = shape->area() + always_in_main(at_start);
+    if (argc > 5) sink = never_two(1) + shape->edge();
+    try {
+        throwing(what);
+    } catch (const std::exception& error) {
+        printf("%s\n", error.what());
+        fflush(stdout);
+    }
+    if (what == "threads") threads();
+    if (what == "signals") signals();
+    if (what == "fork") forks();
+    if (what == "crash") crash_at_last();
+    if (what == "trap") trap_at_last();
+    delete shape;
+    return 0;
+}

@@ -1,0 +1,317 @@
+"""Functions emptied in what real compilers wrote, linked by real linkers, and run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from elftools.dwarf.callframe import FDE
+from elftools.elf.elffile import ELFFile
+
+from megtrim import toolchains
+from megtrim.engines import emptied
+from megtrim.functions import internal
+from megtrim.functions.table import FunctionTable, read_table
+from megtrim.process import Command, Outcome, Processes
+from megtrim.recipe import LinkOrder, Toolchain, ToolchainOrder
+from unit.engines.support import write
+
+SOURCES = {
+    "main.cpp": """
+#include <cstdio>
+#include <cstdlib>
+#include "parts.h"
+int main(int argc, char** argv) {
+  const int asked = argc > 1 ? std::atoi(argv[1]) : 0;
+  std::printf("%d %d %d\\n", steps(asked), caught(3), chosen(2)->value(argc));
+  return chosen(asked)->value(0) == 7 ? 0 : other(asked);
+}
+""",
+    "parts.h": """
+struct Part { virtual ~Part() {} virtual int value(int) const = 0; };
+const Part* chosen(int);
+int steps(int), caught(int), other(int);
+template <typename T> __attribute__((noinline)) T twice(T value) {
+  volatile T kept = value; return kept + value;
+}
+""",
+    "part.cpp": """
+#include <stdexcept>
+#include <string>
+#include "parts.h"
+namespace {
+struct Ran : Part { int value(int) const override { return 7; } };
+struct Never : Part {
+  int value(int more) const override {
+    std::string text = std::to_string(more);  // something to unwind
+    return text.size() > 3 ? throw std::runtime_error(text) : twice(more);
+  }
+};
+volatile int one = 1;  // which no compiler works out by itself
+__attribute__((noinline)) int never(int value) { return twice(value) + 1; }
+__attribute__((noinline)) int short_one() { return one; }
+const Ran ran; const Never not_ran;
+}
+const Part* chosen(int which) { return which == 9 ? (const Part*)&not_ran : &ran; }
+__attribute__((noinline)) static int thrower(int value) {
+  std::string text(value + 30, 'x');
+  if (value) throw std::runtime_error(text);
+  return 1;
+}
+int caught(int value) {
+  try { return thrower(value); } catch (const std::exception& error) {
+    return std::string(error.what()).size();
+  }
+}
+// Its table of places lies in data, and leads into the function.
+int steps(int which) {
+  switch (which) {
+    case 1: return never(one); case 2: return twice(5); case 3: return 17 * short_one();
+    case 4: return 4 + twice(which); case 5: return 99; case 6: return twice(8) * 3;
+    default: return 0;
+  }
+}
+""",
+    "other.cpp": '#include "parts.h"\nint other(int value) { return twice(value); }\n',
+}
+NEVER = (
+    "_ZN12_GLOBAL__N_15neverEi",
+    "_ZN12_GLOBAL__N_19short_oneEv",
+    "_ZNK12_GLOBAL__N_15Never5valueEi",
+)
+NAMES = tuple(sorted(("_Z5otheri", "_Z5twiceIiET_S0_", *NEVER)))
+SAID = "0 33 7\n"
+TRAPPED = {"aarch64": 128 + 5, "x86_64": 128 + 4}
+TRAP_BYTES = {"aarch64": 4, "x86_64": 2}
+
+KINDS = (
+    pytest.param("host", marks=pytest.mark.chain),
+    pytest.param("gold", marks=pytest.mark.chain),
+    pytest.param("zig", marks=pytest.mark.chain),
+    pytest.param("clang-linux-arm64", marks=pytest.mark.clang),
+)
+COMPILE = ("-O2", "-fPIC", "-ffunction-sections", "-fdata-sections", "-fno-sanitize=all")
+
+
+@dataclass(kw_only=True)
+class Place:
+    """A toolchain, and a folder of sources."""
+
+    root: Path
+    toolchain: Toolchain
+    processes: Processes
+    link_flags: tuple[str, ...] = ()
+    count: int = 0
+
+    def run(self, *argv: str, rc: int | None = 0, timeout_s: float = 240) -> Outcome:
+        outcome = self.processes.run(Command(argv=argv, timeout_s=timeout_s, cwd=self.root))
+        assert rc in (None, outcome.rc), outcome.stdout + outcome.stderr
+        return outcome
+
+    def compiled(self, *more: str, sources: Iterable[str] = SOURCES) -> None:
+        """Compile the sources, and put all but the program's own into an archive."""
+        objects = []
+        for name in sources:
+            if name.endswith(".cpp"):
+                compiler = (*self.toolchain.cxx_compiler, *self.toolchain.compile_flags)
+                self.run(*compiler, *COMPILE, *more, "-c", name, "-o", f"{name}.o")
+                objects.append(f"{name}.o")
+        (self.root / "lib").mkdir(exist_ok=True)
+        objects.remove("main.cpp.o")
+        self.run(self.toolchain.archiver or "ar", "rcs", "lib/libparts.a", *objects)
+
+    def linked(self, *flags: str, order: LinkOrder) -> Path:
+        """Link with the inputs emptied as ordered, and return the program."""
+        self.count += 1
+        flags = (*self.toolchain.link_flags, *self.link_flags, *flags)
+        compiler = (*self.toolchain.cxx_compiler, *(flag for flag in flags if flag != "-s"))
+        argv = (*compiler, "-Wl,--gc-sections", "main.cpp.o", "-Llib", "-lparts")
+        folder = self.root / f"copies-{self.count}"
+        argv = emptied.copies(argv, build=self.root, order=order, folder=folder)
+        self.run(*argv, "-o", f"program-{self.count}")
+        return self.root / f"program-{self.count}"
+
+    def started(self, program: Path, *arguments: str) -> Outcome:
+        """Run a program, under qemu where it is another machine's."""
+        sysroot = ("-L", str(self.toolchain.sysroot)) if self.toolchain.sysroot else ()
+        native = self.toolchain.machine == os.uname().machine
+        emulator = () if native else ("qemu-aarch64-static", *sysroot)
+        return self.run(*emulator, str(program), *arguments, rc=None, timeout_s=20)
+
+
+@pytest.fixture(params=KINDS, scope="module")
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """The sources, compiled by each kind of compiler."""
+    kind = str(request.param)
+    processes = Processes(os.environ)
+    name = "host" if kind == "gold" else kind
+    made = Place(
+        root=write(tmp_path_factory.mktemp(kind), SOURCES),
+        toolchain=toolchains.KINDS[name](ToolchainOrder(kind=name), processes),
+        processes=processes,
+        link_flags=("-fuse-ld=gold",) if kind == "gold" else (),
+    )
+    made.compiled()
+    return made
+
+
+def order(*names: str, named: bool = False, unwind_tables: bool = True) -> LinkOrder:
+    """Return what is asked of a link."""
+    return LinkOrder(
+        target="program", label="x", emptied=names, named=named, unwind_tables=unwind_tables
+    )
+
+
+def sizes(table: FunctionTable) -> dict[str, int]:
+    """Return each function's size by its name."""
+    return {each.name: each.size_bytes for each in table.functions}
+
+
+def entries(program: Path) -> int:
+    """Return how many functions a program can unwind."""
+    with program.open("rb") as file:
+        found = ELFFile(file).get_dwarf_info().EH_CFI_entries()
+        return sum(isinstance(each, FDE) for each in found)
+
+
+def test_what_never_ran_is_a_trap(place: Place) -> None:
+    """All else runs as before, exceptions and all; what goes is not unwound any more."""
+    whole, program = place.linked(order=order()), place.linked(order=order(*NAMES))
+    before, after = sizes(read_table(whole)), sizes(read_table(program))
+
+    assert set(NEVER) <= before.keys()
+    assert {after[name] for name in NEVER} == {TRAP_BYTES[place.toolchain.machine]}
+    assert after["_ZL7throweri"] == before["_ZL7throweri"] > 16
+    assert entries(program) <= entries(whole) - len(NEVER)
+    assert place.started(program).stdout == place.started(whole).stdout == SAID
+    assert place.started(program, "5").stdout.startswith("99 ")
+
+
+@pytest.mark.parametrize("asked", ["1", "3", "9", "2"])
+def test_it_traps_where_it_would_have_run(place: Place, asked: str) -> None:
+    """Called directly, through a table of virtual functions, and as one of two copies."""
+    program = place.linked(order=order(*NAMES))
+    assert place.started(program, asked).rc == TRAPPED[place.toolchain.machine]
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ("1", "_ZN12_GLOBAL__N_15neverEi"),
+        ("3", "_ZN12_GLOBAL__N_19short_oneEv"),
+        ("9", "_ZNK12_GLOBAL__N_15Never5valueEi"),
+        ("2", "_Z5twiceIiET_S0_"),
+    ],
+)
+def test_it_tells_its_number_where_it_would_have_run(place: Place, asked: str, name: str) -> None:
+    """However short it was."""
+    program = place.linked(order=order(*NAMES, named=True))
+    outcome = place.started(program, asked)
+
+    assert outcome.rc == TRAPPED[place.toolchain.machine]
+    assert outcome.stderr.startswith(f"megtrim: function #{NAMES.index(name)} is not kept\n")
+    assert place.started(program).stdout == SAID
+
+
+def test_the_inputs_stay_as_they_are(place: Place) -> None:
+    """Only copies are edited, which bear the same names: linkers know archives by them."""
+    inputs = [place.root / name for name in ("main.cpp.o", "lib/libparts.a")]
+    before = [each.read_bytes() for each in inputs]
+    argv = ("ld", "main.cpp.o", "-Llib", "-lparts", "-lc", "main.cpp.o")
+    folder = place.root / "copied"
+    made = emptied.copies(argv, build=place.root, order=order(*NAMES), folder=folder)
+
+    assert made == ("ld", "main.cpp.o", "-Llib", made[3], *argv[4:])
+    assert Path(made[3]).name == "libparts.a"
+    assert [each.read_bytes() for each in inputs] == before
+    assert Path(made[3]).stat().st_size == inputs[1].stat().st_size
+
+
+def test_without_exceptions_there_is_nothing_to_unwind(place: Place, tmp_path: Path) -> None:
+    """The tables of what stays go as well, with no need to compile anything anew."""
+    sources = {
+        **SOURCES,
+        "part.cpp": '#include "parts.h"\nint steps(int n) { return n; } int caught(int) '
+        "{ return 33; }\nstruct P : Part { int value(int) const override { return 7; } };\n"
+        "static P p; const Part* chosen(int) { return &p; }\n",
+    }  # fmt: skip
+    other = Place(
+        root=write(tmp_path, sources), toolchain=place.toolchain, processes=place.processes,
+        link_flags=place.link_flags,
+    )  # fmt: skip
+    other.compiled("-fasynchronous-unwind-tables", sources=sources)
+    whole = other.linked(order=order())
+    program = other.linked(order=order(unwind_tables=False))
+
+    assert other.started(program).stdout == "0 33 7\n"
+    assert entries(whole) - entries(program) >= 5
+    assert sizes(read_table(program)) == sizes(read_table(whole))
+
+
+HALVES = {
+    "main.cpp": """
+#include <cstdio>
+#include <cstdlib>
+int split(int);
+int main(int, char** argv) { std::printf("%d\\n", split(std::atoi(argv[1]))); return 0; }
+""",
+    "split.cpp": """
+#include <cstdio>
+__attribute__((cold, noinline)) void rare(int value) { std::printf("rare %d\\n", value); }
+int split(int value) {
+  volatile int kept = value;
+  if (kept > 1000) { rare(kept); kept = kept / 3; rare(kept + 1); }
+  return kept + 1;
+}
+""",
+}
+
+
+@pytest.mark.chain
+def test_a_cold_half_is_no_function(tmp_path: Path) -> None:
+    """GCC has the hot half jump into its midst, and back: it stays while the other one does."""
+    place = Place(
+        root=write(tmp_path, HALVES),
+        toolchain=toolchains.KINDS["host"](
+            ToolchainOrder(kind="host"), processes := Processes(os.environ)
+        ),
+        processes=processes,
+    )
+    place.compiled(sources=HALVES)
+    whole = place.linked(order=order())
+    half = place.linked(order=order("_Z5spliti.cold"))
+    none = place.linked(order=order("_Z5spliti", "_Z5spliti.cold"))
+    before = sizes(read_table(whole))["_Z5spliti.cold"]
+
+    assert before > 4
+    assert sizes(read_table(half))["_Z5spliti.cold"] == before
+    assert place.started(half, "3000").stdout == "rare 3000\nrare 1001\n1001\n"
+    assert sizes(read_table(none))["_Z5spliti"] == 2
+    assert "_Z5spliti.cold" not in sizes(read_table(none))
+    assert place.started(none, "1").rc == TRAPPED["x86_64"]
+
+
+@pytest.mark.chain
+def test_an_object_of_very_many_sections(tmp_path: Path) -> None:
+    """More than a header, or a symbol, can count."""
+    count = 66_000
+    each = '.section .text.f{0},"ax"\n.type f{0}, @function\nf{0}: nop\nnop\nret\n.size f{0}, 3\n'
+    text = "".join(each.format(number) for number in range(count))
+    processes = Processes(os.environ)
+    write(tmp_path, {"many.s": text})
+    processes.capture("gcc", "-c", str(tmp_path / "many.s"), "-o", str(tmp_path / "many.o"))
+    data = (tmp_path / "many.o").read_bytes()
+    edits = internal.edits(data, internal.numbered(["f65999", "f7"]), source="many.o")
+    copy = bytearray(data)
+    for at, new in edits:
+        copy[at : at + len(new)] = new
+    (tmp_path / "many.o").write_bytes(copy)
+    shown = processes.capture("nm", "-S", str(tmp_path / "many.o"))
+    found = {line.split()[-1]: int(line.split()[1], 16) for line in shown.splitlines()}
+
+    assert len(found) == count
+    assert {name for name, size in found.items() if size != 3} == {"f65999", "f7"}
+    assert {found["f65999"], found["f7"]} == {2}

@@ -1,0 +1,263 @@
+"""Defects planted where functions are trimmed: each is found before anything ships, and named.
+
+Three kinds: a function that is needed is not on the list, something is no longer registered, and
+the list is not this link's, or shrank. The sample engine is built once; a plant costs a link and
+the runs behind it, or less.
+"""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from integration.conftest import MakeProject
+from megtrim.cli.setup import Options, open_context
+from megtrim.config.scenarios import all_scenarios
+from megtrim.functions import internal, stubs
+from megtrim.functions.names import is_internal, readable
+from megtrim.functions.objects import Object
+from megtrim.functions.table import FunctionTable
+from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
+from megtrim.plan.graph import REDUCED, Stage, tasks, through, verify_task
+from megtrim.stages import building, chain, linking
+from megtrim.stages.context import Context
+from megtrim.store import MANIFEST
+from support.megtrim_cli import Project
+
+pytestmark = [pytest.mark.chain]
+
+MODEL = "tiny-vgg"
+SCENARIO = f"{MODEL}/default@any"
+TARGET = "load_and_run"
+FUNCTIONS = 16
+"""How many needed functions are dropped, one at a time, evenly over the list."""
+REGISTERING = ("axis", "conv_bias", "elemwise", "matrix_mul", "movement", "pooling", "sources")
+"""Files of the engine that register operators before ``main``."""
+_FLAGS_AT, _SIZE_AT, _EXCLUDED = 8, 32, 0x80000000
+"""In a section's header: where its flags and its size stand; the flag to leave it out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shop:
+    """A project that was trimmed by functions, with the keep set that its team committed."""
+
+    project: Project
+    traced: KeepSet
+
+    @property
+    def committed(self) -> Path:
+        return self.project.folder / "megtrim/keepset.json"
+
+    def ship(self, keep: KeepSet, *, committed: bool = True) -> Context:
+        """Commit a keep set, and do everything up to the verification by it."""
+        self.committed.write_text(dump_keep_set(keep), encoding="utf-8")
+        options = Options(
+            config=self.project.config,
+            out=self.project.out,
+            engine=None,
+            jobs=None,
+            quiet=True,
+            committed=committed,
+        )
+        context = open_context(options)
+        config = context.loaded.config
+        chain.run(through(Stage.VERIFY, tasks(config, committed=committed)), context)
+        return context
+
+    def with_functions(self, names: tuple[str, ...], **other: Any) -> KeepSet:
+        """Return the keep set with another list of functions."""
+        (record,) = self.traced.scenarios
+        changed = replace(record, functions=tuple(sorted(names)), **other)
+        return replace(self.traced, scenarios=(changed,))
+
+
+def told(context: Context) -> str:
+    """Return everything that stops what was built from being shipped; empty: nothing does."""
+    results = [
+        context.done[id_].result
+        for each in all_scenarios(context.loaded.config)
+        if (id_ := verify_task(each)) in context.done
+    ]
+    wrong = [result["text"] for result in results if result["exit code"] != 0]
+    return "\n".join([*(str(failure) for failure in context.failed.values()), *wrong])
+
+
+def _project(make_project: MakeProject, name: str, **trim: str) -> Project:
+    project = make_project(MODEL, name=name)
+    config = project.read()
+    config["trim"] |= {"level": "function", **trim}
+    # A search is timing, which a committed keep set does not repeat.
+    config["models"][0]["scenarios"] = config["models"][0]["scenarios"][:1]
+    project.write(config)
+    return project
+
+
+def _traced(project: Project) -> KeepSet:
+    ended = project.run("trim")
+    assert ended.rc == 0, ended.stderr
+    return read_keep_set(project.folder / "megtrim/keepset.json")
+
+
+@pytest.fixture
+def shop(make_project: MakeProject) -> Shop:
+    project = _project(make_project, "shop")
+    return Shop(project=project, traced=_traced(project))
+
+
+def test_nothing_is_told_where_nothing_is_planted(shop: Shop) -> None:
+    """The very list that was recorded ships: what the plants are told of is theirs."""
+    assert told(shop.ship(shop.traced)) == ""
+
+
+def _needed(context: Context, kept: frozenset[str]) -> list[tuple[str, ...]]:
+    """Return the functions that ran and could have been left out, each under all its names."""
+    table: FunctionTable = linking.unfolded_table(context, TARGET)
+    possible = kept & {*stubs.droppable(table, (), ())}
+    by_address: dict[int, set[str]] = {}
+    for each in table.functions:
+        by_address.setdefault(each.address, set()).add(each.name)
+    groups = {tuple(sorted(names)) for names in by_address.values() if names <= possible}
+    # Whether an internal one goes is not for the list alone to say, nor is a part of another.
+    plain = (group for group in groups if not any(map(_is_part, group)))
+    return sorted(plain)
+
+
+def _is_part(name: str) -> bool:
+    return is_internal(name) or "." in name or not name.startswith("_Z")
+
+
+def test_a_needed_function_that_is_not_on_the_list_is_named(shop: Shop) -> None:
+    """Whichever it is, the scenario traps on the reduced build, and verify names the function."""
+    (record,) = shop.traced.scenarios
+    needed = _needed(shop.ship(shop.traced), frozenset(record.functions))
+    chosen = [needed[len(needed) * place // FUNCTIONS] for place in range(FUNCTIONS)]
+    unfound = []
+    for group in chosen:
+        rest = tuple(name for name in record.functions if name not in group)
+        said = told(shop.ship(shop.with_functions(rest)))
+        if not any(f"the function {readable(name)} is not kept" in said for name in group):
+            unfound.append((group, said))
+
+    assert len(set(chosen)) == FUNCTIONS
+    assert unfound == []
+
+
+Edits = list[tuple[int, bytes]]
+
+
+def _left_out(data: bytes) -> Edits:
+    """Return the edits after which a linker leaves out what an object has called before main."""
+    sections = Object(memoryview(data)).sections
+    arrays = [each for each in sections if each.name.startswith(b".init_array")]
+    assert arrays
+    flags = ((each.header + _FLAGS_AT, each.flags | _EXCLUDED) for each in arrays)
+    return [(at, value.to_bytes(8, "little")) for at, value in flags]
+
+
+def _losing(source: str) -> Callable[..., Edits]:
+    """Return the editor of a link's inputs, with which one object's registrations get lost."""
+    edits: Callable[..., Edits] = internal.edits
+
+    def lossy(data: bytes, *names: Any, **how: Any) -> Edits:
+        found = edits(data, *names, **how)
+        planted = Path(how["source"]).name == f"{source}.cpp.o"
+        return [*found, *(_left_out(data) if planted else ())]
+
+    return lossy
+
+
+def test_a_registration_that_the_link_lost_is_named(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An object that no longer registers its operators: the proof of the link says which."""
+    linked = shop.ship(shop.traced).done[REDUCED].path
+    unfound = []
+    for source in REGISTERING:
+        shutil.rmtree(linked, ignore_errors=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(internal, "edits", _losing(source))
+            said = told(shop.ship(shop.traced))
+        if f"no longer there: _GLOBAL__sub_I_{source}.cpp" not in said:
+            unfound.append((source, said))
+
+    assert unfound == []
+    assert not (linked / MANIFEST).exists()
+
+
+def _shortened(path: Path) -> None:
+    """Let a linked file's list of what is called before main end one entry earlier."""
+    data = bytearray(path.read_bytes())
+    with path.open("rb") as stream:
+        elf = ELFFile(stream)
+        number = elf.get_section_index(".init_array")
+        header = elf["e_shoff"] + number * elf["e_shentsize"]
+        size = elf.get_section(number)["sh_size"]
+    struct.pack_into("<Q", data, header + _SIZE_AT, size - 8)
+    path.write_bytes(data)
+
+
+def test_a_lost_entry_of_the_start_up_list_is_counted(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All functions are there, and one of them is no longer called: the numbers say so."""
+    shutil.rmtree(shop.ship(shop.traced).done[REDUCED].path)
+    link = building.link
+
+    def lossy(context: Context, order: Any, links: Any, folder: Path) -> None:
+        link(context, order, links, folder)
+        _shortened(linking.linked(folder, linking.SHIPPED, TARGET))
+
+    monkeypatch.setattr(building, "link", lossy)
+    said = told(shop.ship(shop.traced))
+
+    assert f"{TARGET}: " in said
+    assert "functions are called before main, expected" in said
+    assert "something is no longer registered" in said
+
+
+def test_a_list_that_is_not_of_this_link_or_shrank_is_refused(
+    shop: Shop, make_project: MakeProject
+) -> None:
+    """By its identity, by what it lacks, or by the run that it cannot do; in words, each time."""
+    (record,) = shop.traced.scenarios
+    names = record.functions
+    (foreign,) = _traced(_project(make_project, "plain", base="plain")).scenarios
+    stale = replace(shop.traced, scenarios=(replace(record, id=f"{MODEL}/older@any"),))
+    plants = {
+        "another link": (shop.with_functions(names, link_sha256="0" * 64), "on another link"),
+        "the plain build": (
+            shop.with_functions(foreign.functions, link_sha256=foreign.link_sha256),
+            f"recorded on another link ({str(foreign.link_sha256)[:12]})",
+        ),
+        "the plain build's under this link's name": (
+            shop.with_functions(foreign.functions),
+            "functions that are needed are no longer there",
+        ),
+        "another scenario": (stale, f"{SCENARIO} is not in the keep set"),
+        "empty": (shop.with_functions((), link_sha256=None), f"{SCENARIO}: the committed keep set"),
+        "half of it": (shop.with_functions(names[::2]), "is not kept, for no scenario ran it"),
+        "the first ten": (shop.with_functions(names[:10]), "is not kept, for no scenario ran it"),
+        "misspelt": (
+            shop.with_functions(tuple(f"{name}v" for name in names)),
+            "functions that are needed are no longer there",
+        ),
+    }
+    said = {what: told(shop.ship(keep)) for what, (keep, _) in plants.items()}
+
+    assert [what for what, (_, words) in plants.items() if words not in said[what]] == []
+
+
+def test_a_list_that_shrank_waits_for_a_person(shop: Shop) -> None:
+    """A function that the committed list had, and that no longer runs, is named."""
+    (record,) = shop.traced.scenarios
+    more = shop.with_functions((*record.functions, "_ZN6sample4goneEv"))
+    said = told(shop.ship(more, committed=False))
+
+    assert f"{SCENARIO} no longer runs sample::gone()" in said

@@ -1,0 +1,385 @@
+"""Links of a small program once more, by real compilers and linkers, without what never ran."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from integration.links import KINDS, TRAPPED, Seat, places, seat
+from megtrim import toolchains
+from megtrim.engines import checkout
+from megtrim.engines.application import ApplicationOrder
+from megtrim.errors import InputError, ProductFailure
+from megtrim.functions import blocks, stubs
+from megtrim.functions.table import read_table
+from megtrim.process import Outcome, Processes
+from megtrim.recipe import (
+    BuildOrder,
+    BuildScript,
+    EngineLibrary,
+    Linkage,
+    LinkOrder,
+    ToolchainOrder,
+    Variant,
+)
+from support.standin_ndk import make_standin_ndk
+from unit.engines.support import snapshot, write
+
+PARTS = {
+    "CMakeLists.txt": """
+cmake_minimum_required(VERSION 3.20)
+project(parts C CXX)
+add_compile_options(-O2 -fPIC -ffunction-sections -fdata-sections ${EXTRA_COMPILE})
+add_link_options(-Wl,--gc-sections ${EXTRA_LINK})
+add_library(parts STATIC part.cpp other.cpp count.cpp)
+add_executable(program main.cpp)
+target_link_libraries(program parts)
+add_library(whole SHARED shared.cpp)
+target_link_libraries(whole parts)
+""",
+    "main.cpp": """
+#include <cstdio>
+int part(int); int other(int); int& count();
+int main(int argc, char**) {
+  std::printf("%d of %d\\n", part(argc), count());
+  return argc > 5 ? other(argc) : 0;
+}
+""",
+    "part.cpp": "int part(int value) { return value + 41; }\n",
+    "other.cpp": """
+int& count();
+static const int registered = ++count();
+int other_uses(int value) { volatile int kept = value; return kept * 3; }
+int other(int value) { return other_uses(value) + registered; }
+""",
+    "count.cpp": "int& count() { static int parts = 0; return parts; }\n",
+    "shared.cpp": """
+int other(int);
+extern "C" __attribute__((visibility("default"))) int whole(int value) { return other(value); }
+""",
+}
+"""A program of an archive's members; one of them counts itself at the start."""
+SAID = "42 of 1\n"
+MORE = ("1", "2", "3", "4", "5")
+"""Arguments with which it calls what never runs otherwise."""
+
+OTHER = '"_Z5otheri" = megtrim_stub;\n'
+
+
+def of_parts(kind: str, root: Path, *targets: str, **options: str) -> Seat:
+    """Return a seat on those sources."""
+    return seat(kind, root, write(root / "sources", PARTS), *(targets or ("program",)), **options)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Seat:
+    """A tree of each toolchain; what is linked from it never changes it."""
+    return of_parts(request.param, tmp_path_factory.mktemp(request.param))
+
+
+SHIPPED = LinkOrder(target="program", label="shipped", sources=stubs.SOURCES, script=OTHER)
+
+
+def test_a_function_gives_its_place_to_the_stub(made: Seat) -> None:
+    """Its body goes, and what only it called; what registers itself beside it stays."""
+    links = made.link(SHIPPED)
+    program, stripped = links / "shipped/program", links / "shipped/stripped/program"
+    at = places(read_table(program))
+
+    assert at["_Z5otheri"] == at["megtrim_stub"]
+    assert "_Z10other_usesi" not in at
+    assert "_Z4parti" in at
+    for each in (program, stripped):
+        assert made.run(each).stdout == SAID
+        assert made.run(each, *MORE).rc == TRAPPED[made.toolchain.machine]
+    assert stripped.stat().st_size < program.stat().st_size
+
+
+def test_the_same_link_makes_the_same_bytes(made: Seat, tmp_path: Path) -> None:
+    """And the tree's own files stay as they were, the dependency file of its link among them."""
+    made.link()
+    before = snapshot(made.build)
+    links = made.link(LinkOrder(target="program", label="again", map=True))
+    own = tmp_path / "own"
+    own.write_bytes((made.build / "program").read_bytes())
+    if made.toolchain.strip:
+        made.processes.capture(*made.toolchain.strip, str(own))
+
+    assert (links / "again/stripped/program").read_bytes() == own.read_bytes()
+    assert {"_Z5otheri", "main"} <= places(read_table(links / "again/program")).keys()
+    assert "other.cpp" in (links / "again/program.map").read_text(encoding="utf-8")
+    assert snapshot(made.build) == before
+
+
+@pytest.mark.clang
+def test_a_link_unfolds_what_the_target_folds(tmp_path: Path) -> None:
+    """The last of two contrary options wins."""
+    twins = (
+        "int first(int value) { return value * 7; }\nint second(int value) { return value * 7; }"
+    )
+    main = "int first(int); int second(int);\nint main(int c, char**) { return first(second(c)); }"
+    parts = PARTS | {"part.cpp": twins, "main.cpp": main}
+    sources = write(tmp_path / "sources", parts)
+    made = seat("clang-linux-arm64", tmp_path, sources, "program", EXTRA_LINK="-Wl,--icf=all")
+    links = made.link(
+        LinkOrder(target="program", label="folded"),
+        LinkOrder(target="program", label="unfolded", unfolded=True),
+    )
+    folded = places(read_table(links / "folded/program"))
+    unfolded = places(read_table(links / "unfolded/program"))
+
+    assert folded["_Z5firsti"] == folded["_Z6secondi"]
+    assert unfolded["_Z5firsti"] != unfolded["_Z6secondi"]
+
+
+@pytest.mark.chain
+def test_gold_needs_emptied_copies(tmp_path: Path) -> None:
+    """It gives the name its new place, but keeps a body that something referred to."""
+    made = of_parts("host", tmp_path, EXTRA_LINK="-fuse-ld=gold;-Wl,--icf=all")
+    links = made.link(
+        SHIPPED,
+        replace(SHIPPED, label="emptied", emptied=("_Z10other_usesi", "_Z5otheri")),
+        LinkOrder(target="program", label="unfolded", unfolded=True),
+    )
+    shipped = places(read_table(links / "shipped/program"))
+    emptied = places(read_table(links / "emptied/program"))
+
+    assert shipped["_Z5otheri"] == shipped["megtrim_stub"]
+    assert emptied["_Z5otheri"] == emptied["megtrim_stub"]
+    assert "_Z10other_usesi" in shipped
+    assert "_Z10other_usesi" not in emptied
+    assert made.run(links / "emptied/stripped/program").stdout == SAID
+    assert "--icf=none" in (tmp_path / "folder/build.log").read_text(encoding="utf-8")
+
+
+def ran(made: Seat, program: Path) -> tuple[str, ...]:
+    """Return the functions that ran, by the emulator's log."""
+    assert made.run(program, **blocks.ENVIRONMENT).stdout == SAID
+    log = made.root / blocks.LOG_FILE
+    data = log.read_bytes()
+    log.unlink()
+    return blocks.ran_in_log(data, read_table(program), source=str(log))
+
+
+JUMPS = PARTS | {
+    "other.cpp": """
+int& count();
+static const int registered = ++count();
+int other(int value) { volatile int kept = value; return kept + 40 + registered; }
+""",
+    "part.cpp": "int other(int);\nint part(int value) { return other(value); }\n",
+}
+"""A function that is nothing but a jump to another."""
+
+
+@pytest.mark.chain
+def test_a_function_that_only_jumps_is_seen_to_run(tmp_path: Path) -> None:
+    """New lld lets its callers pass it by, where it is not told otherwise."""
+    made = seat("zig", tmp_path, write(tmp_path / "sources", JUMPS), "program")
+    links = made.link(
+        LinkOrder(target="program", label="unfolded", unfolded=True),
+        LinkOrder(target="program", label="own", flags=("-Wl,-O2",)),
+    )
+
+    assert {"_Z4parti", "_Z5otheri"} <= set(ran(made, links / "unfolded/program"))
+    assert "_Z4parti" not in ran(made, links / "own/program")
+
+
+INLINED = PARTS | {
+    "main.cpp": """
+#include <cstdio>
+int part(int); int other(int (*)(int)); int& count();
+int main(int argc, char**) {
+  std::printf("%d of %d\\n", part(argc), count());
+  return argc > 5 ? other(part) : 0;
+}
+""",
+    "other.cpp": """
+int& count();
+static const int registered = ++count();
+int other(int (*call)(int)) { int (*volatile kept)(int) = call; return kept(registered); }
+""",
+}
+"""What runs inside of ``main`` once it is inlined is a function as well, which other calls use."""
+
+
+@pytest.fixture(scope="module")
+def optimised(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seat]:
+    """A tree of objects that lld compiles while it links."""
+    root = tmp_path_factory.mktemp("optimised")
+    lto = {"EXTRA_COMPILE": "-flto=full", "EXTRA_LINK": "-flto=full"}
+    sources = write(root / "sources", INLINED)
+    yield seat("clang-linux-arm64", root, sources, "program", **lto)
+
+
+def shipped_by_list(made: Seat, *, unfolded: bool) -> tuple[tuple[str, ...], Outcome]:
+    """Take a list from a link of either kind; return what it drops, and a run without that."""
+    name = f"unfolded-{unfolded}"
+    listed = LinkOrder(target="program", label="listed", unfolded=unfolded)
+    program = made.link(listed, name=name) / "listed/program"
+    table = read_table(program)
+    done = ran(made, program)
+    ours = [each for each in ("_Z4parti", "_Z5otherPFiiE", "_Z5countv") if each not in done]
+    dropped = tuple(each for each in ours if each in places(table))
+    order = LinkOrder(
+        target="program",
+        label="shipped",
+        sources=stubs.SOURCES,
+        script=stubs.script(dropped),
+    )
+    return dropped, made.run(made.link(order, name=name) / "shipped/stripped/program")
+
+
+@pytest.mark.clang
+def test_a_list_from_before_inlining_holds(optimised: Seat) -> None:
+    """Each function is one of its own in the unfolded link, so what ran is on the list."""
+    dropped, ran = shipped_by_list(optimised, unfolded=True)
+
+    assert dropped == ("_Z5otherPFiiE",)
+    assert (ran.rc, ran.stdout) == (0, SAID)
+
+
+@pytest.mark.clang
+def test_a_list_from_after_inlining_would_trap(optimised: Seat) -> None:
+    """Why the rule is there: the inlined function ran, and its own copy did not."""
+    dropped, ran = shipped_by_list(optimised, unfolded=False)
+
+    assert "_Z4parti" in dropped
+    assert ran.rc == TRAPPED["aarch64"]
+
+
+@pytest.mark.chain
+def test_gcc_cannot_be_kept_from_inlining(tmp_path: Path) -> None:
+    """So a list is refused where it compiles at the link."""
+    made = of_parts("host", tmp_path, EXTRA_COMPILE="-flto", EXTRA_LINK="-flto")
+
+    with pytest.raises(InputError, match=r"program: GNU ld compiles .*main\.cpp\.o while it links"):
+        made.link(LinkOrder(target="program", label="unfolded", unfolded=True))
+
+
+def test_the_linkers_own_words_tell_what_is_wrong(made: Seat) -> None:
+    """A name that is nowhere is the program's fault; nothing is left that looks like a link."""
+    calls = ("calls.c", "void nobody(void);\nvoid megtrim_stub(void) { nobody(); }\n")
+    order = LinkOrder(target="program", label="wrong", sources=(calls,), script=OTHER)
+
+    with pytest.raises(ProductFailure, match=r"undefined \w+:? (?:to )?`?nobody"):
+        made.link(order)
+    assert not (made.root / "folder/links/wrong/program").exists()
+
+
+def test_an_option_that_the_linker_lacks_is_told_as_such(made: Seat) -> None:
+    """Then another toolchain may do."""
+    with pytest.raises(InputError, match="no-such-thing") as caught:
+        made.link(LinkOrder(target="program", label="odd", flags=("-Wl,--no-such-thing",)))
+    assert caught.value.hint == "choose a toolchain with lld, or trim.level: region"
+
+
+@pytest.mark.chain
+def test_nothing_is_asked_of_a_tree_that_is_built(tmp_path: Path) -> None:
+    """But for Ninja: a source that changed is compiled, and a build that was cut off is made."""
+    made = of_parts("host", tmp_path)
+    made.link(SHIPPED, name="first")
+    made.link(SHIPPED, name="second")
+    text = PARTS["part.cpp"].replace("41", "42")
+    write(made.sources, {"part.cpp": text})
+    third = made.link(SHIPPED, name="third")
+    (made.build / "CMakeFiles/program.dir/main.cpp.o").unlink()
+    made.link(SHIPPED, name="fourth")
+    logs = [
+        (tmp_path / name / "build.log").read_text(encoding="utf-8")
+        for name in ("first", "second", "third", "fourth")
+    ]
+
+    assert ["-S " in log for log in logs] == [True, False, True, True]
+    assert ["part.cpp.o" in log for log in logs] == [True, False, True, False]
+    assert made.run(third / "shipped/program").stdout == SAID.replace("42", "43")
+
+
+@pytest.mark.chain
+def test_a_response_file_is_read(tmp_path: Path) -> None:
+    """Ninja takes it away after its own link, and still knows what was in it."""
+    made = of_parts("host", tmp_path, CMAKE_NINJA_FORCE_RESPONSE_FILE="ON")
+    links = made.link(SHIPPED)
+
+    assert not list(made.build.rglob("*.rsp"))
+    assert made.run(links / "shipped/program").stdout == SAID
+
+
+@pytest.mark.chain
+def test_a_shared_object_is_linked_again(tmp_path: Path) -> None:
+    """As a program is: what it exports stays."""
+    made = of_parts("host", tmp_path, "libwhole.so", "program")
+    order = LinkOrder(target="libwhole.so", label="shipped", sources=stubs.SOURCES, script=OTHER)
+    table = read_table(made.link(order) / "shipped/libwhole.so")
+
+    assert places(table)["_Z5otheri"] == places(table)["megtrim_stub"]
+    assert "whole" in table.exported
+
+
+@pytest.mark.chain
+def test_an_application_is_linked_in_its_own_tree(tmp_path: Path) -> None:
+    """By the command of its own build, against the engine's library."""
+    made = of_parts("host", tmp_path, "libparts.a", "program")
+    own = write(
+        tmp_path / "application",
+        {
+            "CMakeLists.txt": """
+cmake_minimum_required(VERSION 3.20)
+project(own CXX)
+add_link_options(-Wl,--gc-sections)
+add_executable(own ${MEGTRIM_ENGINE_SOURCE}/main.cpp)
+target_link_libraries(own ${MEGTRIM_ENGINE_LIBRARIES})
+""",
+        },
+    )
+    application = ApplicationOrder(
+        name="own",
+        checkout=checkout.take(own, made.processes),
+        library=EngineLibrary(linkage=Linkage.STATIC, file="libparts.a", include=()),
+        lto=False,
+    )
+    order = LinkOrder(
+        target="own", label="shipped", sources=stubs.SOURCES, script=OTHER, strip=False
+    )
+    links = made.link(order, applications=(application,))
+    at = places(read_table(links / "shipped/own"))
+
+    assert at["_Z5otheri"] == at["megtrim_stub"]
+    assert made.run(links / "shipped/own").stdout == SAID
+    assert not (links / "shipped/stripped").exists()
+
+
+SCRIPT = """
+folder=$(dirname "$0")
+eval "cmake -G Ninja -S $folder -B $folder/inside $EXTRA_CMAKE_ARGS"
+ninja -C "$folder/inside" program
+"""
+"""Builds as an engine's own script does, in a folder of the tree."""
+
+
+@pytest.mark.clang
+def test_a_target_of_a_build_script_is_linked_again(tmp_path: Path) -> None:
+    """In the folder that the script builds in, and without the script where nothing changed."""
+    ndk = make_standin_ndk(tmp_path / "ndk")
+    processes = Processes({**os.environ, "ANDROID_NDK_ROOT": str(ndk), "CCACHE_DISABLE": "1"})
+    toolchain = toolchains.KINDS["ndk"](ToolchainOrder(kind="ndk"), processes)
+    sources = write(tmp_path / "sources", PARTS | {"build.sh": SCRIPT})
+    order = BuildOrder(
+        variant=Variant.PLAIN,
+        targets=("program",),
+        options=(("CMAKE_BUILD_TYPE", "Release"),),
+        script=BuildScript(path="build.sh", arguments=(), build="inside", why="it is there"),
+    )
+    made = Seat(toolchain, processes, tmp_path, sources, order)
+    links = made.link(SHIPPED, name="first")
+    made.link(SHIPPED, name="second")
+    logs = [(tmp_path / name / "build.log").read_text() for name in ("first", "second")]
+
+    assert (tmp_path / "work/src/inside/program").is_file()
+    assert made.run(links / "shipped/stripped/program").stdout == SAID
+    assert made.run(links / "shipped/stripped/program", *MORE).rc == TRAPPED["aarch64"]
+    assert ["build.sh" in log for log in logs] == [True, False]

@@ -1,0 +1,110 @@
+"""Linked files, made part by part: their code, their symbols, and what they register."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from megtrim.functions.table import Function, FunctionTable, parse_table
+
+AARCH64, X86_64 = 183, 62
+NO_TYPE, DATA, FUNCTION, SECTION, FILE, IFUNC = 0, 1, 2, 3, 4, 10
+LOCAL, GLOBAL, WEAK = 0, 1, 2
+CODE_AT = 0x10000
+"""Address of the code; the file holds it at its beginning plus a page."""
+_PAGE = 0x1000
+_SYMTAB, _STRTAB, _PROGBITS, _INIT, _PREINIT, _DYNSYM = 2, 3, 1, 14, 16, 11
+
+
+@dataclass(frozen=True, kw_only=True)
+class Symbol:
+    """One symbol; ``at`` counts from the beginning of the code, None: not defined here."""
+
+    name: str
+    at: int | None = 0
+    size: int = 4
+    kind: int = FUNCTION
+    binding: int = GLOBAL
+
+
+def linked(
+    symbols: Sequence[Symbol] | None,
+    *,
+    code: bytes = bytes(64),
+    dynamic: Sequence[Symbol] = (),
+    registered: tuple[int, int] = (0, 0),
+    machine: int = AARCH64,
+    entry: int = CODE_AT,
+    kind: int = 3,
+) -> bytes:
+    """Return a program; ``registered`` counts entries of .preinit_array and .init_array.
+
+    Without ``symbols`` it is stripped.
+    """
+    rows: list[tuple[str, int, bytes, int]] = [
+        (".text", _PROGBITS, code, 0),
+        (".preinit_array", _PREINIT, bytes(8 * registered[0]), 0),
+        (".init_array", _INIT, bytes(8 * registered[1]), 0),
+    ]
+    for name, number, table in ((".symtab", _SYMTAB, symbols), (".dynsym", _DYNSYM, dynamic)):
+        if table is not None:
+            entries, names = _symbols(table)
+            rows.append((name, number, entries, len(rows) + 2))
+            rows.append((f"{name}.names", _STRTAB, names, 0))
+    return _file(rows, code, machine, entry, kind)
+
+
+def table(*symbols: Symbol, code: bytes = bytes(64), **options: object) -> FunctionTable:
+    """Return the functions of such a program."""
+    return parse_table(linked(symbols, code=code, **options), source="made")  # type: ignore[arg-type]
+
+
+def functions(*named: tuple[str, int, int], machine: str = "aarch64") -> FunctionTable:
+    """Return a table of functions: name, address and size each."""
+    found = sorted((Function(*each) for each in named), key=lambda each: each.address)
+    none = frozenset[str]()
+    return FunctionTable(
+        machine=machine,
+        entry=0,
+        functions=tuple(found),
+        imported=none,
+        exported=none,
+        registrations=0,
+        ifuncs=none,
+    )
+
+
+def _symbols(symbols: Sequence[Symbol]) -> tuple[bytes, bytes]:
+    names, entries = b"\0", struct.pack("<IBBHQQ", *(0,) * 6)
+    for each in symbols:
+        start = len(names) if each.name else 0
+        names += each.name.encode() + b"\0" if each.name else b""
+        place = 0 if each.at is None else 1
+        address = 0 if each.at is None else CODE_AT + each.at
+        info = each.binding << 4 | each.kind
+        entries += struct.pack("<IBBHQQ", start, info, 0, place, address, each.size)
+    return entries, names
+
+
+def _file(
+    rows: list[tuple[str, int, bytes, int]], code: bytes, machine: int, entry: int, kind: int
+) -> bytes:
+    body, names = b"", b"\0"
+    headers = struct.pack("<IIQQQQIIQQ", *(0,) * 10)
+    for name, number, content, link in [*rows, (".shstrtab", _STRTAB, b"", 0)]:
+        start = len(names)
+        names += name.encode() + b"\0"
+        held = names if name == ".shstrtab" else content
+        place, each_bytes = _PAGE + len(body), 24 if number in (_SYMTAB, _DYNSYM) else 0
+        headers += struct.pack(
+            *("<IIQQQQIIQQ", start, number, 0, 0, place, len(held), link, 0, 1, each_bytes)
+        )
+        body += held
+    head = b"\x7fELF\x02\x01\x01" + bytes(9)
+    head += struct.pack(
+        *("<HHIQQQIHHHHHH", kind, machine, 1, entry, 64, _PAGE + len(body), 0),
+        *(64, 56, 1, 64, len(rows) + 2, len(rows) + 1),
+    )
+    head += struct.pack("<2I6Q", 1, 5, _PAGE, CODE_AT, CODE_AT, len(code), len(code), _PAGE)
+    return head.ljust(_PAGE, b"\0") + body + headers

@@ -1,0 +1,159 @@
+"""Objects and archives as compilers write them, made part by part, and read back."""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from elftools.elf.elffile import ELFFile
+
+PROGBITS, SYMTAB, STRTAB, RELA, SYMTAB_SHNDX = 1, 2, 3, 4, 18
+WRITE, ALLOC, EXECUTE = 1, 2, 4
+NO_TYPE, DATA, FUNCTION, SECTION, IFUNC = 0, 1, 2, 3, 10
+AARCH64, X86_64 = 183, 62
+CALL = {AARCH64: 283, X86_64: 4}
+POINTER = {AARCH64: 257, X86_64: 1}
+DISTANCE = {AARCH64: 261, X86_64: 2}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One section with its relocations: place, kind, symbol or section by name, addend."""
+
+    name: str
+    content: bytes
+    flags: int = ALLOC | EXECUTE
+    relocations: tuple[tuple[int, int, str, int], ...] = ()
+    kind: int = PROGBITS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Named:
+    """One symbol."""
+
+    name: str
+    part: str
+    size: int = 0
+    kind: int = FUNCTION
+    at: int = 0
+
+
+def object_file(
+    parts: Sequence[Part],
+    symbols: Sequence[Named],
+    *,
+    machine: int = AARCH64,
+    extended: bool = False,
+    kind: int = 1,
+) -> bytes:
+    """Return an object; ``extended`` has symbols name their sections in a table beside."""
+    index = {part.name: at for at, part in enumerate(parts, 1)}
+    numbers = {name: at for at, name in enumerate(index, 1)}
+    numbers |= {each.name: at for at, each in enumerate(symbols, len(parts) + 1)}
+    names, entries, indices = b"\0", struct.pack("<IBBHQQ", *(0,) * 6), [0]
+    of_sections = [Named(name="", part=part.name, kind=SECTION) for part in parts]
+    for each in (*of_sections, *symbols):
+        place = 0xFFFF if extended else index[each.part]
+        start = len(names) if each.name else 0
+        entries += struct.pack("<IBBHQQ", start, each.kind, 0, place, each.at, each.size)
+        names += each.name.encode() + b"\0" if each.name else b""
+        indices.append(index[each.part])
+    filled = [part for part in parts if part.relocations]
+    symtab = 1 + len(parts) + len(filled)
+    rows = [(part.name, part.kind, part.flags, part.content, 0, 0) for part in parts]
+    for part in filled:
+        content = b"".join(
+            struct.pack("<QIIq", at, kind, numbers[target], addend)
+            for at, kind, target, addend in part.relocations
+        )
+        rows.append((f".rela{part.name}", RELA, 0, content, symtab, index[part.name]))
+    rows += [(".symtab", SYMTAB, 0, entries, symtab + 1, 1), (".strtab", STRTAB, 0, names, 0, 0)]
+    if extended:
+        table = struct.pack(f"<{len(indices)}I", *indices)
+        rows.append((".symtab_shndx", SYMTAB_SHNDX, 0, table, symtab, 0))
+    return _elf(rows, machine, kind)
+
+
+def _elf(rows: list[tuple[str, int, int, bytes, int, int]], machine: int, kind: int) -> bytes:
+    rows = [("", 0, 0, b"", 0, 0), *rows, (".shstrtab", STRTAB, 0, b"", 0, 0)]
+    names = b"".join(row[0].encode() + b"\0" for row in rows)
+    rows[-1] = (*rows[-1][:3], names, 0, 0)
+    body, table, start = b"", b"", 0
+    for name, section, flags, content, link, info in rows:
+        body += bytes(-len(body) % 8)
+        width = {SYMTAB: 24, RELA: 24}.get(section, 0)
+        table += struct.pack("<IIQQQQIIQQ", start, section, flags, 0, 64 + len(body),
+                             len(content), link, info, 16, width)  # fmt: skip
+        body += content
+        start += len(name) + 1
+    body += bytes(-len(body) % 8)
+    head = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack(
+        *("<HHIQQQIHHHHHH", kind, machine, 1, 0, 0, 64 + len(body), 0, 64, 0, 0, 64),
+        *(len(rows), len(rows) - 1),
+    )  # fmt: skip
+    return head + body + table
+
+
+def archive(members: Mapping[str, bytes], *, magic: bytes = b"!<arch>\n") -> bytes:
+    """Return an archive of these members; a name ``#1/N`` has its own first N bytes as its name."""
+    data = magic
+    for name, content in members.items():
+        data += f"{name:<16}{0:<12}{0:<6}{0:<6}{644:<8}{len(content):<10}`\n".encode()
+        data += content + b"\n" * (len(content) % 2)
+    return data
+
+
+def unwind_table(*functions: tuple[str, str | None], machine: int = AARCH64) -> Part:
+    """Return a table with one entry for each function, and the part with its exceptions."""
+    common = struct.pack("<II", 8, 0) + bytes(4)
+    content, relocations = common, []
+    for function, exceptions in functions:
+        at = len(content)
+        content += struct.pack("<IIII", 20, at + 4, 0, 32) + bytes(8)
+        relocations.append((at + 8, DISTANCE[machine], function, 0))
+        if exceptions is not None:
+            relocations.append((at + 17, POINTER[machine], exceptions, 0))
+    return Part(
+        name=".eh_frame",
+        content=content + bytes(4),
+        flags=ALLOC,
+        relocations=tuple(relocations),
+    )
+
+
+@dataclass(kw_only=True)
+class Read:
+    """What another reader says of an object."""
+
+    sections: dict[str, tuple[int, bytes, int]] = field(default_factory=dict)
+    """Name to flags, content and alignment."""
+    symbols: dict[str, int] = field(default_factory=dict)
+    """Name to size."""
+    relocations: dict[str, tuple[tuple[int, str], ...]] = field(default_factory=dict)
+    """Name of the relocation section to places, and the sections they refer to."""
+
+
+def read(data: bytes) -> Read:
+    """Read an object back."""
+    elf = ELFFile(io.BytesIO(data))
+    found = Read()
+    table: Any = elf.get_section_by_name(".symtab")
+    section: Any
+    for section in elf.iter_sections():
+        alignment = int(section["sh_addralign"])
+        found.sections[section.name] = (int(section["sh_flags"]), section.data(), alignment)
+        if section["sh_type"] == "SHT_RELA":
+            found.relocations[section.name] = tuple(
+                (int(each["r_offset"]), _target(elf, table, int(each["r_info_sym"])))
+                for each in section.iter_relocations()
+            )
+    found.symbols = {each.name: int(each["st_size"]) for each in table.iter_symbols() if each.name}
+    return found
+
+
+def _target(elf: ELFFile, table: Any, number: int) -> str:
+    place = table.get_symbol(number)["st_shndx"]
+    return elf.get_section(place).name if isinstance(place, int) else ""

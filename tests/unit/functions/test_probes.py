@@ -1,0 +1,250 @@
+"""Probes: which functions get one, what the patched file holds, and what a record says."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.errors import InputError, MegtrimError, ProductFailure
+from megtrim.functions import probes
+from megtrim.functions.table import Function, FunctionTable
+
+MAGIC = b"megtrim: the table of probes, 1\0"
+((_, RUNTIME),) = probes.SOURCES
+CONSTANTS = {
+    name: int(value) for name, value in re.findall(r"#define ([A-Z_]+) ([0-9]+)\n", RUNTIME)
+}
+CODE_AT, CODE = 0x10200, 0x200
+DATA_AT, DATA = 0x31000, 0x1000
+TABLE_BYTES = 32 + 32 + 16 * CONSTANTS["MAX_RANGES"] + CONSTANTS["HEAD_BYTES"]
+STACK = 0xA9BF7BFD  # stp x29, x30, [sp, #-16]!
+RETURN = 0xD65F03C0
+BRK = 0xD4200020
+
+
+def _table(*functions: Function, machine: str = "aarch64", **more: frozenset[str]) -> FunctionTable:
+    return FunctionTable(
+        machine=machine,
+        entry=0,
+        functions=tuple(sorted(functions, key=lambda each: (each.address, each.name))),
+        registrations=0,
+        **{"imported": frozenset(), "exported": frozenset(), "ifuncs": frozenset(), **more},
+    )
+
+
+def _at(word: int, *names: str) -> tuple[Function, ...]:
+    """Functions that begin with that word of the code."""
+    return tuple(Function(name, CODE_AT + 4 * word, 4) for name in names)
+
+
+def _program(words: Sequence[int], *, loader: bool = False, tables: int = 1) -> bytes:
+    """Return a linked file of two segments: code, and data that the runtime's table lies in."""
+    content = b"pad\0" + tables * (MAGIC + bytes(TABLE_BYTES - 32))
+    content += bytes(8 * CONSTANTS["CAPACITY"])
+    code = struct.pack(f"<{len(words)}I", *words)
+    headers = [
+        struct.pack("<2I6Q", 1, 5, CODE, CODE_AT, CODE_AT, len(code), len(code), 4096),
+        struct.pack("<2I6Q", 1, 6, DATA, DATA_AT, DATA_AT, len(content), len(content), 4096),
+    ]
+    headers += [struct.pack("<2I6Q", 3, 4, CODE, CODE_AT, CODE_AT, 4, 4, 1)] * loader
+    head = struct.pack("<16s2HI3QI6H", b"\x7fELF\2\1\1", 3, 183, 1, 0, 64, 0, 0, 64, 56,
+                       len(headers), 64, 0, 0)  # fmt: skip
+    return (head + b"".join(headers)).ljust(CODE, b"\0") + code.ljust(DATA - CODE, b"\0") + content
+
+
+def _words(data: bytes, count: int) -> tuple[int, ...]:
+    return struct.unpack_from(f"<{count}I", data, CODE)
+
+
+def _entries(data: bytes, count: int) -> list[tuple[int, int]]:
+    at = DATA + 4 + TABLE_BYTES
+    return [struct.unpack_from("<2I", data, at + 8 * number) for number in range(count)]
+
+
+def _record(table: FunctionTable, marks: bytes) -> bytes:
+    """Return what a run of a twin leaves: the head that the patch gave it, and the marks."""
+    twin = probes.patch(_program([STACK] * 8), table)
+    return twin[DATA + 4 + TABLE_BYTES - CONSTANTS["HEAD_BYTES"] :][:64] + marks
+
+
+def test_the_runtime_and_the_patch_have_the_same_numbers() -> None:
+    """Both are written by hand, in two languages."""
+    assert CONSTANTS["REFUSED"] == probes.UNSUPPORTED
+    assert MAGIC[:-1].decode() in RUNTIME
+    assert probes.ENVIRONMENT == {"MEGTRIM_FUNCTIONS": "functions.bin"}
+    wrapped = {each.removeprefix("-Wl,--wrap=") for each in probes.FLAGS}
+    assert wrapped == set(re.findall(r"__wrap_(\w+)\(", RUNTIME))
+
+
+def test_a_probe_per_address_where_the_runtime_does_not_need_the_function() -> None:
+    """Not where it would be met before the runtime began, or in the runtime itself."""
+    table = _table(
+        *_at(0, "_start"),
+        *_at(1, "one", "alias_of_one"),
+        *_at(2, "megtrim_trapped"),
+        *_at(3, "__wrap_sigaction"),
+        *_at(4, "chosen_at_start"),
+        *_at(5, "two"),
+        *_at(6, "malloc", "own_malloc"),
+        *_at(7, "memcpy"),
+        ifuncs=frozenset({"chosen_at_start"}),
+    )
+
+    assert probes.plan_probes(table, {"memcpy"}) == (CODE_AT + 4, CODE_AT + 20)
+    assert probes.plan_probes(table) == (CODE_AT + 4, CODE_AT + 20, CODE_AT + 28)
+    entered = replace(table, entry=CODE_AT + 20)
+    assert probes.plan_probes(entered) == (CODE_AT + 4, CODE_AT + 28)
+
+
+def test_the_patch_exchanges_first_instructions_for_traps() -> None:
+    """What stood there goes to the table; nothing else of the file changes."""
+    program = _program([STACK, RETURN, 1, 2, 3])
+    table = _table(*_at(0, "f", "g"), *_at(2, "megtrim_begin"), *_at(3, "h"))
+    twin = probes.patch(program, table)
+
+    assert _words(twin, 5) == (BRK, RETURN, 1, BRK, 3)
+    assert _entries(twin, 4) == [(0, STACK), (8, 0), (12, 2), (0, 0)]
+    # Where the table lies, what offsets count from, how many functions, how many pieces of code.
+    assert struct.unpack_from("<4Q", twin, DATA + 4 + 32) == (DATA_AT + 4, CODE_AT, 3, 1)
+    assert struct.unpack_from("<4Q", twin, DATA + 4 + 64) == (CODE_AT, 16, 0, 0)
+    assert twin[: CODE - 1] == program[: CODE - 1]
+    assert len(twin) == len(program)
+
+
+def test_a_trap_of_x86_64_is_one_byte() -> None:
+    """A function may have no more."""
+    table = _table(*_at(0, "f"), Function("g", CODE_AT + 1, 1), machine="x86_64")
+    twin = probes.patch(_program([0x90C35590]), table)
+
+    assert _words(twin, 1) == (0x90C3CCCC,)
+    assert _entries(twin, 2) == [(0, 0x90), (1, 0x55)]
+
+
+@pytest.mark.parametrize(("machine", "first"), [("aarch64", 0xD4207D00), ("x86_64", 0xCC)])
+def test_a_function_that_begins_with_a_trap_keeps_it(machine: str, first: int) -> None:
+    """Put back, it would trap for ever."""
+    table = _table(*_at(0, "trap"), *_at(1, "f"), *_at(2, "nothing"), machine=machine)
+    twin = probes.patch(_program([first, 0x55, 0]), table)
+
+    assert _words(twin, 3)[0] == first
+    assert _words(twin, 3)[2] == 0
+    assert _entries(twin, 3) == [(0, 0), (4, 0x55), (8, 0)]
+
+
+def test_a_c_library_gets_probes_where_a_loader_starts_the_program() -> None:
+    """Without a loader it runs before anything of ours."""
+    table = _table(*_at(0, "memcpy"), *_at(1, "f"))
+
+    assert _words(probes.patch(_program([1, 2]), table, {"memcpy"}), 2) == (1, BRK)
+    assert _words(probes.patch(_program([1, 2], loader=True), table, {"memcpy"}), 2) == (BRK, BRK)
+
+
+@pytest.mark.parametrize(("tables", "told"), [(0, "no table"), (2, "no table of probes, or more")])
+def test_a_program_without_the_one_runtime_is_refused(tables: int, told: str) -> None:
+    """It would end at its first function."""
+    with pytest.raises(InputError, match=told):
+        probes.patch(_program([1], tables=tables), _table(*_at(0, "f")))
+
+
+def test_more_functions_than_the_table_holds_are_refused() -> None:
+    """As many as it holds are not."""
+    every = [Function("f", CODE_AT + number, 1) for number in range(CONSTANTS["CAPACITY"] + 1)]
+    program = _program([1])
+
+    probes.patch(program, _table(*every[:-1]))
+    with pytest.raises(InputError, match="262145 functions, expected 1 to 262144"):
+        probes.patch(program, _table(*every))
+    with pytest.raises(InputError, match="0 functions"):
+        probes.patch(program, _table())
+
+
+def test_functions_outside_of_the_code_are_refused() -> None:
+    """A table of another file."""
+    with pytest.raises(InputError, match="its functions lie outside of what it loads"):
+        probes.patch(_program([1]), _table(Function("f", CODE_AT + 4096, 4)))
+
+
+@given(st.integers(0, DATA + 200))
+def test_a_program_that_is_cut_off_is_refused(size: int) -> None:
+    """Never a traceback."""
+    with pytest.raises(InputError):
+        probes.patch(_program([1, 2])[:size], _table(*_at(0, "f")))
+
+
+RECORDED = _table(
+    *_at(0, "_start"),
+    *_at(1, "f", "alias_of_f"),
+    *_at(2, "f.cold"),
+    *_at(3, "g"),
+    *_at(4, "g.cold"),
+    *_at(5, "free"),
+)
+
+
+def test_a_record_names_what_ran() -> None:
+    """Under all names; with its cold part, and with what cannot be probed."""
+    assert probes.parse_record(_record(RECORDED, b"\0\1\0\0\0\0"), RECORDED, source="r") == (
+        *("_start", "alias_of_f", "f", "f.cold", "free"),
+    )
+    assert probes.parse_record(_record(RECORDED, b"\0\0\0\1\0\0"), RECORDED, source="r") == (
+        *("_start", "free", "g", "g.cold"),
+    )
+
+
+def test_a_record_of_nothing_is_told() -> None:
+    """The run is at fault, not the record."""
+    with pytest.raises(ProductFailure, match="r: the record is empty"):
+        probes.parse_record(b"", RECORDED, source="r")
+    with pytest.raises(ProductFailure, match="r: none of the program's 7 functions ran"):
+        probes.parse_record(_record(RECORDED, bytes(6)), RECORDED, source="r")
+
+
+def test_a_record_that_is_cut_off_is_refused() -> None:
+    """A function too few would be a function that is left out."""
+    record = _record(RECORDED, b"\0\1\0\0\0\0")
+    for size in (24, 40, 69):
+        told = f"r: the record has {size} bytes, expected 70: it is cut off"
+        with pytest.raises(InputError, match=told):
+            probes.parse_record(record[:size], RECORDED, source="r")
+    with pytest.raises(InputError, match="expected 70"):
+        probes.parse_record(record + b"\0", RECORDED, source="r")
+
+
+def test_a_record_of_another_link_is_refused() -> None:
+    """Another name, another place or another machine make another link."""
+    record = _record(RECORDED, b"\0\1\0\0\0\0")
+    first, *rest = RECORDED.functions
+    for other in (
+        replace(RECORDED, functions=(replace(first, name="start"), *rest)),
+        replace(RECORDED, functions=(replace(first, address=first.address - 4), *rest)),
+        replace(RECORDED, machine="x86_64"),
+    ):
+        with pytest.raises(InputError, match="r: the record is of another program"):
+            probes.parse_record(record, other, source="r")
+
+
+def test_a_mark_is_0_or_1() -> None:
+    """Anything else was written by somebody else."""
+    with pytest.raises(InputError, match="a function is marked with 255"):
+        probes.parse_record(_record(RECORDED, b"\0\1\xff\0\0\0"), RECORDED, source="r")
+
+
+@given(st.binary(max_size=80))
+def test_other_bytes_are_no_record(data: bytes) -> None:
+    """Whatever they are."""
+    with pytest.raises(MegtrimError, match="r: "):
+        probes.parse_record(data, RECORDED, source="r")
+
+
+def test_a_twin_that_cannot_record_says_why() -> None:
+    """On a line of its own, among what the program's loader may have to say."""
+    said = "WARNING: linker: x\nmegtrim: functions cannot be recorded: its file is full\nmore\n"
+
+    assert probes.refusal(said) == "its file is full"
+    assert probes.refusal("functions cannot be recorded: no\n") is None

@@ -1,0 +1,174 @@
+"""The stage `neighbours`: a result for each, made once, and the budget that asks for them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from megtrim.config.scenarios import all_scenarios
+from megtrim.devices import Device
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.loadrun.dialects import LITE
+from megtrim.plan.graph import PLAIN, REDUCED, Stage, Task
+from megtrim.stages import near_scenarios, neighbours
+from megtrim.stages.context import Context
+from megtrim.stages.nearby_told import neighbour_checks, neighbour_results
+from megtrim.verdict.kinds import CheckStatus
+from unit.stages.built import built
+from unit.stages.fake_device import GOOD, TRAPS, Fickle
+
+CONFIG = """\
+version: 1
+engine: {kind: sample}
+models:
+- {name: m, file: m.mge, also: m.v2.mge, scenarios: [{name: s, inputs: {data: d.npy}}]}
+budgets:
+- artifact: load_and_run
+  neighbours: ASKED
+"""
+COMPLAINT = "exit 1\nstderr ERROR: cannot open\n"
+
+
+def opened(folder: Path, asked: str, plays: Sequence[str] = ()) -> tuple[Context, Task, Fickle]:
+    """Return a context in which programs are built, the task, and a machine that plays in turn."""
+    (folder / "m.v2.mge").write_bytes(b"model")
+    device = Fickle(plays=list(plays))
+    made = built(
+        folder,
+        config=CONFIG.replace("ASKED", asked),
+        programs={PLAIN: GOOD, REDUCED: GOOD},
+        devices={"any": device},
+    )
+    made = replace(made, engine=cast("Any", SimpleNamespace(dialect=lambda: LITE)))
+    np.save(folder / "d.npy", np.arange(6, dtype="<f4"))
+    scenario = next(all_scenarios(made.loaded.config))
+    task = Task(stage=Stage.NEIGHBOURS, name=scenario.id, needs=(), scenario=scenario)
+    return made, task, device
+
+
+def ran(context: Context, task: Task) -> dict[str, Any]:
+    """Do the task as the chain does, and keep its result."""
+    named = neighbours.inputs(task, context)
+    context.done[task.id], _ = context.store.ensure(
+        Stage.NEIGHBOURS, task.name, named, lambda folder: neighbours.work(task, context, folder)
+    )
+    return dict(context.done[task.id].result)
+
+
+def test_those_that_a_budget_names_are_tried(tmp_path: Path) -> None:
+    """On plain and on what ships, each with the one thing that differs."""
+    plays = [GOOD, GOOD, GOOD, TRAPS, GOOD, GOOD, COMPLAINT, COMPLAINT]
+    asked = "[iter-1, other-values, model-m.v2.mge, no-model]"
+    context, task, device = opened(tmp_path, asked, plays)
+    found = ran(context, task)
+
+    rows = {row["name"]: row for row in found["neighbours"]}
+    outcomes = {name: [level["outcome"] for level in row["levels"]] for name, row in rows.items()}
+    assert outcomes == {
+        "iter-1": ["same"],
+        "other-values": ["trapped"],
+        "model-m.v2.mge": ["same"],
+        "no-model": ["same"],
+    }
+    assert {level["level"] for row in rows.values() for level in row["levels"]} == {"region"}
+    assert (found["exit code"], found["unmet"]) == (
+        *(1, "1 of those asked for do not work: other-values trapped"),
+    )
+    assert device.runs[0][2:5] == ("--cpu", "--iter", "1")
+    numbers = np.load(io.BytesIO(device.put[2]["input0.npy"]))
+    assert numbers.tolist() == [5, 4, 3, 2, 1, 0]
+    assert ["model.mge" in files for files in device.put] == [True] * 6 + [False] * 2
+    assert device.runs[-1][1] == "model.mge"
+
+
+def test_what_was_tried_is_not_tried_again(tmp_path: Path) -> None:
+    """A run that was cut off goes on where it was; one more name runs alone."""
+    context, task, device = opened(tmp_path, "[iter-1, iter-3]", [GOOD, GOOD, GOOD, "lose phone"])
+    with pytest.raises(InfrastructureFailure, match="phone is gone"):
+        ran(context, task)
+    device.plays[:] = [GOOD, GOOD]
+    second = ran(context, task)
+    more, again, _ = opened(tmp_path, "[iter-1, iter-3, warm-up-0]")
+    other = Fickle(plays=[GOOD, TRAPS])
+    more = replace(more, devices=cast("dict[str, Device]", {"any": other}))
+    third = ran(more, again)
+
+    assert [row["name"] for row in second["neighbours"]] == ["iter-1", "iter-3"]
+    assert second["exit code"] == 0
+    assert len(other.runs) == 2
+    assert [row["levels"][0]["outcome"] for row in third["neighbours"]] == [
+        *("same", "same", "trapped"),
+    ]
+
+
+def test_asked_for_on_the_command_line_all_are_tried(tmp_path: Path) -> None:
+    """Whatever a budget names; the key says which they are."""
+    context, task, _ = opened(tmp_path, "[iter-1]")
+    every = replace(context, neighbours=True)
+
+    assert neighbours.inputs(task, context)["neighbours"] == "iter-1"
+    names = neighbours.inputs(task, every)["neighbours"].split()
+    assert {"iter-1", "threads-4", "enable-nchw44", "help", "other-values"} < set(names)
+    assert "batch-2" not in names  # an input of one dimension has no batch
+
+
+def test_another_program_or_dump_is_another_result(tmp_path: Path) -> None:
+    """As is another budget; the neighbours themselves are then not run again."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    context, task, _ = opened(tmp_path / "a", "all")
+    other, _, _ = opened(tmp_path / "b", "3")
+    named, others = neighbours.inputs(task, context), neighbours.inputs(task, other)
+
+    assert {"plain", "region", "model", "tolerance", "form", "other dumps"} <= named.keys()
+    assert (named.pop("asked"), others.pop("asked")) == ("all", "3")
+    assert named == others
+    (tmp_path / "b/m.v2.mge").write_bytes(b"another")
+    assert neighbours.inputs(task, other)["other dumps"] != named["other dumps"]
+
+
+def test_a_name_that_no_scenario_has_is_refused_by_line(tmp_path: Path) -> None:
+    """Before anything is built, with the nearest that there is."""
+    context, _, _ = opened(tmp_path, "[iter-1, thread-4]")
+    with pytest.raises(InputError) as caught:
+        near_scenarios.expect_known(context)
+
+    assert caught.value.message == (
+        f"{tmp_path}/megtrim.yaml:7: budgets[0].neighbours: no scenario has a neighbour 'thread-4'"
+    )
+    assert caught.value.hint == "did you mean threads-4?"
+
+
+def test_a_verdict_tells_them_and_holds_the_budget(tmp_path: Path) -> None:
+    """With the line of its key, and what does not work."""
+    context, task, _ = opened(tmp_path, "[iter-1, iter-3]", [GOOD, GOOD, GOOD, TRAPS])
+    ran(context, task)
+    rows = neighbour_results(context)
+    [check] = neighbour_checks(context)
+
+    assert [(row.scenario, row.name, row.works) for row in rows] == [
+        *(("m/s@any", "iter-1", True), ("m/s@any", "iter-3", False)),
+    ]
+    assert (check.id, check.status, check.line) == ("neighbours:load_and_run", CheckStatus.FAIL, 7)
+    assert check.text == "m/s@any: 1 of those asked for do not work: iter-3 trapped"
+    assert "iter-3 (--iter 3): trapped: it trapped" in check.detail
+    assert check.reproduce == "megtrim verify --config megtrim.yaml --neighbours"
+
+
+def test_a_machine_that_failed_leaves_the_budget_open(tmp_path: Path) -> None:
+    """Nothing is known of the product."""
+    context, task, _ = opened(tmp_path, "2")
+    context.failed[task.id] = InfrastructureFailure("the phone is gone\nfor good")
+    [check] = neighbour_checks(context)
+
+    assert neighbour_results(context) == ()
+    assert (check.status, check.text) == (
+        *(CheckStatus.INFRASTRUCTURE, "m/s@any: the phone is gone"),
+    )
