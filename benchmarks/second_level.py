@@ -49,8 +49,8 @@ class Figures:
     """What was measured, as it is printed and written."""
 
     artifact: str
-    largest: float
-    """What is to be reached by functions, of the recipe's bytes."""
+    largest: float | None
+    """What is to be reached by functions, of the recipe's bytes; None for a sample engine."""
     plain_bytes: int
     recipe_bytes: int
     functions_bytes: int
@@ -66,11 +66,12 @@ class Figures:
 
     def table(self) -> str:
         """Return the figures as text, each beside what is to be reached."""
+        largest = f"at most {self.largest}" if self.largest else ""
         rows = (
             ("plain", self.plain_bytes, ""),
             ("recipe: regions", self.recipe_bytes, ""),
-            ("regions and functions", self.functions_bytes, f"at most {self.largest}"),
-            ("--quick: functions alone", self.quick_bytes, f"at most {LARGEST_QUICK}"),
+            ("regions and functions", self.functions_bytes, largest),
+            ("--quick: functions alone", self.quick_bytes, largest and f"at most {LARGEST_QUICK}"),
         )
         sizes = (
             f"{name:26}{size:>14,}{size / self.recipe_bytes:>8.3f}  {target}".rstrip()
@@ -188,7 +189,7 @@ def measure(sides: Sides, *, seconds: float, rounds: int) -> Figures:
     ]
     return Figures(
         artifact=artifact,
-        largest=LARGEST_ANDROID if recipe.toolchain.api else LARGEST,
+        largest=_largest(recipe),
         plain_bytes=sizes[0],
         recipe_bytes=sizes[1],
         functions_bytes=sizes[2],
@@ -202,6 +203,12 @@ def measure(sides: Sides, *, seconds: float, rounds: int) -> Figures:
             for each in scenarios
         },
     )
+
+
+def _largest(context: Context) -> float | None:
+    if context.loaded.config.engine.kind == "sample":
+        return None
+    return LARGEST_ANDROID if context.toolchain.api else LARGEST
 
 
 @click.command()

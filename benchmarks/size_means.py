@@ -63,7 +63,7 @@ class Row:
 def side(context: Context, name: str, kept: Path) -> Context:
     """Return the context of one row, whose keep set is nobody's that was committed."""
     config = context.loaded.config
-    trim = config.trim.model_dump(include=set(OF_RECIPE), exclude_none=True) | ROWS[name]
+    trim = config.trim.model_dump(include=set(OF_RECIPE), exclude_none=True) | dict(ROWS[name])
     own = {
         "trim": TrimConfig.model_validate(trim),
         "keep_set": kept,

@@ -77,7 +77,7 @@ def test_a_budget_of_neighbours_is_a_gate(make_project: MakeProject) -> None:
     broken = project.run("trim", "--committed")
 
     assert unasked.rc == 0, unasked.stderr
-    assert "neighbours" not in unasked.stderr
+    assert "  run   neighbours/" not in unasked.stderr
     assert wrong.rc == 2
     assert "no scenario has a neighbour 'threads-1'" in wrong.stderr
     assert "  run   " not in wrong.stderr
@@ -86,3 +86,23 @@ def test_a_budget_of_neighbours_is_a_gate(make_project: MakeProject) -> None:
     assert checks["neighbours:load_and_run"]["text"] == "2 of 2 neighbours work: as asked for"
     assert broken.rc == 1
     assert "fail: neighbours:load_and_run" in broken.stdout
+
+
+def test_both_levels_stand_side_by_side(make_project: MakeProject) -> None:
+    """With functions trimmed, the build by regions is tried as well; each names what it lacked."""
+    project = make_project("tiny-mobile")
+    _asking(project, ["iter-1", "fake-first"])
+    config = project.read()
+    config["trim"] = {"level": "function"}
+    project.write(config)
+    ended = project.run("trim")
+    rows = {row["name"]: row["levels"] for row in project.verdict()["neighbours"]}
+    needs = {level["level"]: level["needs"] for level in rows["fake-first"]}
+
+    assert ended.rc == 1, ended.stderr
+    assert [(level["level"], level["outcome"]) for level in rows["iter-1"]] == [
+        *(("region", "same"), ("function", "same")),
+    ]
+    assert [level["outcome"] for level in rows["fake-first"]] == ["trapped", "trapped"]
+    assert any("sample_executor<" in need for need in needs["region"])
+    assert needs["function"] == ["sample::Executor::fake_run()"]

@@ -148,7 +148,7 @@ def test_a_twin_that_cannot_record_says_so(on_host: Twins) -> None:
     )
     record.write_bytes(b"x" * 64)
     assert _refused(on_host.at.run(on_host.twin, **probes.ENVIRONMENT)) == (
-        "the file that MEGTRIM_FUNCTIONS names has others"
+        "the file that MEGTRIM_FUNCTIONS names is of another program"
     )
     assert record.read_bytes() == b"x" * 64
 

@@ -13,6 +13,7 @@ from integration.links import KINDS, TRAPPED, Seat, places, seat
 from megtrim import toolchains
 from megtrim.engines import checkout
 from megtrim.engines.application import ApplicationOrder
+from megtrim.engines.emptied import copies
 from megtrim.errors import InputError, ProductFailure
 from megtrim.functions import blocks, stubs
 from megtrim.functions.table import read_table
@@ -237,19 +238,19 @@ def shipped_by_list(made: Seat, *, unfolded: bool) -> tuple[tuple[str, ...], Out
 @pytest.mark.clang
 def test_a_list_from_before_inlining_holds(optimised: Seat) -> None:
     """Each function is one of its own in the unfolded link, so what ran is on the list."""
-    dropped, ran = shipped_by_list(optimised, unfolded=True)
+    dropped, outcome = shipped_by_list(optimised, unfolded=True)
 
     assert dropped == ("_Z5otherPFiiE",)
-    assert (ran.rc, ran.stdout) == (0, SAID)
+    assert (outcome.rc, outcome.stdout) == (0, SAID)
 
 
 @pytest.mark.clang
 def test_a_list_from_after_inlining_would_trap(optimised: Seat) -> None:
     """Why the rule is there: the inlined function ran, and its own copy did not."""
-    dropped, ran = shipped_by_list(optimised, unfolded=False)
+    dropped, outcome = shipped_by_list(optimised, unfolded=False)
 
     assert "_Z4parti" in dropped
-    assert ran.rc == TRAPPED["aarch64"]
+    assert outcome.rc == TRAPPED["aarch64"]
 
 
 @pytest.mark.chain
@@ -383,3 +384,26 @@ def test_a_target_of_a_build_script_is_linked_again(tmp_path: Path) -> None:
     assert made.run(links / "shipped/stripped/program").stdout == SAID
     assert made.run(links / "shipped/stripped/program", *MORE).rc == TRAPPED["aarch64"]
     assert ["build.sh" in log for log in logs] == [True, False]
+
+
+@pytest.mark.chain
+def test_beside_an_image_only_the_trees_own_files_are_copied(tmp_path: Path) -> None:
+    """A path of the image names another file here, or none."""
+    processes = Processes(os.environ)
+    write(tmp_path, {"one.cpp": "int one() { return 1; }\n"})
+    for name in ("tree/one.o", "usr/one.o"):
+        (tmp_path / name).parent.mkdir()
+        compiled = ("g++", "-c", "-ffunction-sections", str(tmp_path / "one.cpp"))
+        processes.capture(*compiled, "-o", str(tmp_path / name))
+    order = LinkOrder(target="program", label="shipped", emptied=("_Z3onev",))
+    tree, folder = tmp_path / "tree", tmp_path / "tree/copies"
+    argv = ("ld", "one.o", "../usr/one.o", str(tmp_path / "usr/one.o"))
+
+    assert copies(argv, build=tree, order=order, folder=folder, within=tree) == (
+        *("ld", str(folder / "0/one.o")),
+        *("../usr/one.o", str(tmp_path / "usr/one.o")),
+    )
+    assert copies(argv, build=tree, order=order, folder=tmp_path / "all")[1:] == (
+        *(str(tmp_path / "all/0/one.o"), str(tmp_path / "all/1/one.o")),
+        str(tmp_path / "all/2/one.o"),
+    )

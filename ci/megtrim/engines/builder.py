@@ -112,6 +112,7 @@ class Builder:
             bench = Bench(
                 toolchain=self._toolchain,
                 processes=self._processes,
+                tree=tree.root,
                 build=build,
                 scratch=tree.root / relink.LINKS / each.label / each.target,
                 log=folder / "build.log",
@@ -123,13 +124,9 @@ class Builder:
         self, order: BuildOrder, tree: WorkTree, applications: tuple[ApplicationOrder, ...]
     ) -> bool:
         """Whether nothing is to be built: a changed list of functions is a matter of seconds."""
-        if not freshness.is_noted(tree, self._token(order, applications)):
-            return False
         trees = {application.tree_of(each, tree).build: (each.name,) for each in applications}
-        return all(
-            freshness.nothing_to_do(build, targets, self._processes)
-            for build, targets in {tree.build: order.targets, **trees}.items()
-        )
+        built = {tree.build: order.targets, **trees}
+        return freshness.holds(tree, self._token(order, applications), built, self._processes)
 
     def _token(self, order: BuildOrder, applications: tuple[ApplicationOrder, ...]) -> str:
         told = (f"{each.name} {each.lto} {each.library}" for each in applications)

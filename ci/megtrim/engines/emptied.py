@@ -25,19 +25,27 @@ _UNWINDER = "libgcc_eh.a"
 """It aborts where it does not find tables of its own."""
 
 
-def copies(argv: Sequence[str], *, build: Path, order: LinkOrder, folder: Path) -> tuple[str, ...]:
+def copies(
+    argv: Sequence[str],
+    *,
+    build: Path,
+    order: LinkOrder,
+    folder: Path,
+    within: Path | None = None,
+) -> tuple[str, ...]:
     """Return the link command with copies in the place of inputs that differ when emptied.
 
     ``argv`` names inputs by paths relative to ``build``, or by ``-l``; libraries that a compiler's
     driver adds without a word stay as they are, and so do the C library and the compiler's own.
     Each copy lies in a folder of its own below ``folder``, for linkers know archives by name.
+    With ``within`` only what lies below it is copied: in an image other paths are other files.
     Raises InputError for a damaged object or archive.
     """
     names = internal.numbered(order.emptied)
     made: dict[Path, str] = {}
     words = []
     for word, path in _inputs(argv, build):
-        if path is None or linkmap.is_platform(path.name):
+        if path is None or linkmap.is_platform(path.name) or not _is_below(path, within):
             words.append(word)
             continue
         if path not in made:
@@ -45,6 +53,10 @@ def copies(argv: Sequence[str], *, build: Path, order: LinkOrder, folder: Path) 
             made[path] = str(copy) if _edited(path, copy, names, order) else word
         words.append(made[path])
     return tuple(words)
+
+
+def _is_below(path: Path, folder: Path | None) -> bool:
+    return folder is None or path.resolve().is_relative_to(folder.resolve())
 
 
 def _edited(path: Path, copy: Path, names: dict[bytes, int], order: LinkOrder) -> bool:

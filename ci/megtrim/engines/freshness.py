@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from megtrim.engines.cmake import WorkTree
@@ -49,7 +49,16 @@ def is_noted(tree: WorkTree, wanted: str) -> bool:
         return False
 
 
-def nothing_to_do(build: Path, targets: Sequence[str], processes: Processes) -> bool:
+def holds(
+    tree: WorkTree, wanted: str, built: Mapping[Path, Sequence[str]], processes: Processes
+) -> bool:
+    """Tell whether there is nothing to do for a build; ``built`` has targets by build folder."""
+    return is_noted(tree, wanted) and all(
+        _nothing_to_do(build, targets, processes) for build, targets in built.items()
+    )
+
+
+def _nothing_to_do(build: Path, targets: Sequence[str], processes: Processes) -> bool:
     """Ask Ninja whether it would make any of ``targets`` anew; nothing is made."""
     argv = (processes.build_tool("ninja"), "-C", str(build), "-n", *targets)
     outcome = processes.run(Command(argv=argv, timeout_s=_LOOK_TIMEOUT_S))

@@ -28,6 +28,8 @@ class Bench:
 
     toolchain: Toolchain
     processes: Processes
+    tree: Path
+    """Folder that everything of the build lies below."""
     build: Path
     """The build folder, in which the target's own link ran."""
     scratch: Path

@@ -90,12 +90,13 @@ class Choice:
 
 
 def choices(
-    trim: TrimConfig, toolchain: Toolchain, *, off: Collection[Switch]
+    trim: TrimConfig, toolchain: Toolchain, *, off: Collection[Switch], alone: bool
 ) -> tuple[Choice, ...]:
     """Return what is asked for or wanted beyond the recipe, in the order of :class:`Means`.
 
-    ``off`` are the engine's switches that are off in the build. One with a ``why_not`` is not
-    used; whether that is an error is for the caller: it is where it was ``asked`` for.
+    ``off`` are the engine's switches that are off in the build; ``alone`` says that nothing but
+    the engine's own sources will call it. A choice with a ``why_not`` is not used; whether that
+    is an error is for the caller: it is where it was ``asked`` for.
     """
     said = _said(trim)
     made: list[Choice] = []
@@ -104,7 +105,8 @@ def choices(
         wanted = (said[means],) if asked else OF_SIZE[means] if trim.optimize == "size" else ()
         if not wanted or (wanted[0] in _AS_IT_IS and means is not Means.FOLD):
             continue
-        told = [(value, _refused(means, value, toolchain, off, made)) for value in wanted]
+        around = _Around(toolchain=toolchain, off=off, alone=alone, made=made)
+        told = [(value, _refused(means, value, around)) for value in wanted]
         value, why_not = next((each for each in told if not each[1]), told[-1])
         made.append(Choice(means=means, value=value, asked=asked, why_not=why_not))
     return tuple(made)
@@ -158,17 +160,25 @@ def _word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _refused(
-    means: Means,
-    value: str,
-    toolchain: Toolchain,
-    off: Collection[Switch],
-    made: Sequence[Choice],
-) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Around:
+    """What it depends on whether one of the means can be used."""
+
+    toolchain: Toolchain
+    off: Collection[Switch]
+    alone: bool
+    made: Sequence[Choice]
+    """Those before it."""
+
+
+def _refused(means: Means, value: str, around: _Around) -> str:
     """Return why a value cannot be used; empty where it can."""
+    toolchain = around.toolchain
     match means:
         case Means.UNWIND_TABLES:
-            return "" if Switch.EXCEPTIONS in off else "exceptions are on, which unwind by them"
+            return (
+                "" if Switch.EXCEPTIONS in around.off else "exceptions are on, which unwind by them"
+            )
         case Means.SMALL_CODE:
             return _no_oz(toolchain) if value == "Oz" else ""
         case Means.LTO:
@@ -177,7 +187,7 @@ def _refused(
             zig = "zig's driver hands no --icf to lld"
             return zig if toolchain.kind == "zig" else _no_lld(toolchain, "it takes lld")
         case Means.VIRTUAL_FUNCTIONS:
-            return _no_whole_program(toolchain, made)
+            return _no_whole_program(around)
         case Means.RELOCATIONS:
             return _not_loaded(toolchain, value)
 
@@ -196,10 +206,12 @@ def _no_lld(toolchain: Toolchain, what: str) -> str:
     return f"{what}, and a toolchain of kind {toolchain.kind} links with what the machine has"
 
 
-def _no_whole_program(toolchain: Toolchain, made: Sequence[Choice]) -> str:
-    if toolchain.kind == "zig":
+def _no_whole_program(around: _Around) -> str:
+    if around.toolchain.kind == "zig":
         return "zig brings a C++ library for LTO that was compiled without its tables of calls"
-    whole = any(each.means is Means.LTO and not each.why_not for each in made)
+    if not around.alone:
+        return "an application's own objects, or who loads a shared one, may call more of them"
+    whole = any(each.means is Means.LTO and not each.why_not for each in around.made)
     return "" if whole else "it needs lto: full"
 
 

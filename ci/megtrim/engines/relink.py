@@ -13,7 +13,7 @@ from megtrim.engines.link_call import ASK_TIMEOUT_S, LINK_TIMEOUT_S, Bench, Link
 from megtrim.engines.link_command import LinkCommand
 from megtrim.errors import InputError
 from megtrim.recipe import LinkOrder
-from megtrim.store import cannot_write
+from megtrim.store import cannot_write, write_atomically
 
 LINKS = "links"
 STRIPPED = "stripped"
@@ -52,15 +52,27 @@ def make(order: LinkOrder, built: Path, bench: Bench, folder: Path) -> None:
         linkers.read_expecting_code(command.words, bench.build, call.linker, target=order.target)
     argv = (*call.argv, *_last(order, call, bench))
     if order.emptied or not order.unwind_tables:
-        inputs = bench.scratch / "inputs"
-        argv = emptied.copies(argv, build=bench.build, order=order, folder=inputs)
+        argv = emptied.copies(
+            argv,
+            build=bench.build,
+            order=order,
+            folder=bench.scratch / "inputs",
+            within=bench.tree if bench.toolchain.image else None,
+        )
     mapped = call.told((f"-Wl,-Map={made}.map",)) if order.map else ()
     _link((*argv, *mapped), made, order, bench)
     if order.strip and bench.toolchain.strip:
-        shutil.copy2(made, stripped)
+        _copy(made, stripped)
         bench.processes.capture(*bench.toolchain.strip, str(stripped))
     elif order.strip:
         _link((*argv, "-s"), stripped, order, bench)
+
+
+def _copy(made: Path, copy: Path) -> None:
+    try:
+        shutil.copy2(made, copy)
+    except OSError as error:
+        raise cannot_write(copy, error) from None
 
 
 def _command(built: Path, bench: Bench) -> LinkCommand:
@@ -85,7 +97,7 @@ def _compiled(named: tuple[str, str], command: LinkCommand, bench: Bench) -> str
     """Compile a source of ours for the same target, and return the object's path."""
     name, text = named
     source, made = bench.scratch / name, bench.scratch / f"{name}.o"
-    source.write_text(text, encoding="utf-8")
+    write_atomically(source, text)
     compiler = (*bench.toolchain.c_compiler, *bench.toolchain.compile_flags)
     words = (*link_command.compile_words(command.words), *_COMPILE)
     outcome = bench.run((*compiler, *words, str(source), "-o", str(made)), ASK_TIMEOUT_S)
@@ -101,7 +113,7 @@ def _last(order: LinkOrder, call: LinkCall, bench: Bench) -> tuple[str, ...]:
         return flags
     # The linker knows it by its content: text is a script.
     script = bench.scratch / "functions.ld"
-    script.write_text(order.script, encoding="utf-8")
+    write_atomically(script, order.script)
     return (*flags, str(script))
 
 

@@ -14,7 +14,11 @@ from megtrim.engines.checkout import Checkout
 from megtrim.engines.cmake_text import Names, names
 from megtrim.errors import InputError
 
+_FREE = "CMAKE_PROJECT_INCLUDE, which megtrim leaves to you"
+
 SET_BY_MEGTRIM: Mapping[str, str] = {
+    "CMAKE_PROJECT_MegEngine_INCLUDE": _FREE,
+    "CMAKE_PROJECT_sample_engine_INCLUDE": _FREE,
     "CMAKE_TOOLCHAIN_FILE": "the section toolchain in its place",
     "MGE_BIN_REDUCE": "no such key: megtrim passes the header that it makes",
     "MGE_WITH_MIDOUT_PROFILE": "no such key: megtrim switches it on in the profile build",

@@ -46,11 +46,10 @@ def ran_in_log(data: bytes, table: FunctionTable, *, source: str) -> tuple[str, 
     """
     log = _parse(data, source)
     base = _base(log, table)
-    ran = holding(table, (address - base for address in log.addresses))
-    if not ran:
+    if base is None:
         msg = f"{source}: none of the program's {len(table.functions)} functions ran"
         raise ProductFailure(msg, hint="is it the log of this very program?")
-    return ran
+    return holding(table, (address - base for address in log.addresses))
 
 
 def _parse(data: bytes, source: str) -> _Log:
@@ -67,26 +66,19 @@ def _parse(data: bytes, source: str) -> _Log:
     )
 
 
-def _base(log: _Log, table: FunctionTable) -> int:
-    """Return the distance from addresses of the file to those of the log.
+def _base(log: _Log, table: FunctionTable) -> int | None:
+    """Return the distance from addresses of the file to those of the log; None: not told.
 
-    Every block that begins a function speaks for one distance. qemu knows the names of a
-    program's own functions, but none of a shared library that the program loaded: those are
-    told by their places within a page.
+    Every block that begins a function of the program speaks for one distance; a loader may have
+    functions of the same names, but not so many.
     """
     starts = defaultdict(set)
-    pages = defaultdict(set)
     for each in table.functions:
         starts[each.name].add(each.address)
-        pages[each.address % _PAGE_BYTES].add(each.address)
     votes = Counter(
         address - start
         for name, address in log.blocks
         for start in starts.get(name, ())
         if (address - start) % _PAGE_BYTES == 0
-    ) or Counter(
-        address - start
-        for _, address in log.blocks
-        for start in pages.get(address % _PAGE_BYTES, ())
     )
-    return min(votes, key=lambda base: (-votes[base], base), default=0)
+    return min(votes, key=lambda base: (-votes[base], base), default=None)

@@ -9,7 +9,6 @@ moves, so an archive keeps its index. Pure: bytes in, edits out.
 
 from __future__ import annotations
 
-import re
 import struct
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,7 +32,7 @@ _SIZE = struct.Struct("<Q")
 _PLACE = struct.Struct("<QQ")
 _START_AT, _SIZE_AT, _ALIGNMENT_AT = 24, 32, 48
 _SYMBOL_SIZE_AT = 16
-_COLD = re.compile(rb"(.+)\.cold(?:\.[0-9]+)?")
+_COLD = b".cold"
 _BEHIND_THE_PLACE = frozenset({2, 4, 9, 41, 42})
 """x86-64's relocations that count from the end of the 4 bytes that they fill in."""
 
@@ -95,7 +94,7 @@ def _edits(
 
 def _compiled_at_the_link(unit: Object) -> bool:
     """Whether GCC may compile it once more, from what it holds beside its machine code."""
-    return any(each.name.startswith(b".gnu.lto_") for each in unit.sections)
+    return b"\0.gnu.lto_" in unit.names
 
 
 def _own_sections(
@@ -116,8 +115,8 @@ def _own_sections(
 
 def _goes(name: bytes, names: Mapping[bytes, int]) -> bool:
     """Whether a function can go. GCC's cold half of one goes with it: it is entered anywhere."""
-    whole = _COLD.fullmatch(name)
-    return name in names and (whole is None or whole[1] in names)
+    whole, cold, _ = name.partition(_COLD)
+    return name in names and (not cold or whole in names)
 
 
 def _fills(function: Symbol, unit: Object) -> bool:
@@ -127,9 +126,9 @@ def _fills(function: Symbol, unit: Object) -> bool:
     return (
         (function.kind, function.address) == (_FUNCTION, 0)
         and (section.kind, section.flags & code) == (CODE, code)
-        and (section.name == b".text" or section.name.startswith(b".text."))
         and 0 < function.size_bytes <= section.size_bytes < function.size_bytes + _PADDING_BYTES
         and section.size_bytes >= len(bodies.trap(unit.machine))
+        and (unit.name(section) + b".").startswith(b".text.")
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from megtrim.functions.names import MAX_NAME
 
@@ -32,11 +32,12 @@ _MOST_NAMES = 64
 _FIRST_RESERVED, _EXTENDED = 0xFF00, 0xFFFF
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+# Named tuples: an engine's archives hold some million of these, and dataclasses take longer.
+class Section(NamedTuple):
     """One section; offsets count from the object's first byte."""
 
-    name: bytes
+    name_at: int
+    """See ``Object.name``."""
     header: int
     """Offset of its header."""
     kind: int
@@ -47,8 +48,7 @@ class Section:
     info: int
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """One symbol that is defined in a section."""
 
     name: bytes
@@ -60,8 +60,7 @@ class Symbol:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Relocation:
+class Relocation(NamedTuple):
     """One place that the linker fills in."""
 
     entry: int
@@ -97,17 +96,22 @@ class Object:
         count, names = count or first[5], names if names != _EXTENDED else first[6]
         headers = _part(data, table, count * _SECTION.size)
         texts = _SECTION.unpack_from(headers, names * _SECTION.size)
-        strings = bytes(_part(data, texts[4], texts[5]))
+        self.names = bytes(_part(data, texts[4], texts[5]))
+        """Names of all sections, one behind the other."""
         for at, raw in enumerate(_SECTION.iter_unpack(headers)):
             name, kind, flags, _, start, size, link, info, _, _ = raw
             place = table + at * _SECTION.size
-            each = Section(_text(strings, name), place, kind, flags, start, size, link, info)
+            each = Section(name, place, kind, flags, start, size, link, info)
             if kind != _EMPTY_IN_FILES:
                 _part(data, start, size)
             self.sections.append(each)
             if kind == ADDENDS:
                 self.relocated.setdefault(info, []).append(each)
             self.usable &= kind not in _FOREIGN_RELOCATIONS
+
+    def name(self, section: Section) -> bytes:
+        """Return a section's name."""
+        return _text(self.names, section.name_at)
 
     def content(self, section: Section) -> memoryview:
         """Return a section's bytes."""
@@ -129,7 +133,7 @@ class Object:
                 section = extended[at]
             elif section == 0 or section >= _FIRST_RESERVED:
                 continue
-            text = _text(strings, name)
+            text = _text(strings, name) if name else b""
             left_bytes -= len(text)
             if left_bytes < 0:
                 msg = "too long names"

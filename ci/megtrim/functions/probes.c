@@ -20,10 +20,10 @@
 
 #if defined(__aarch64__)
 enum {
-    CALL_FTRUNCATE = 46, CALL_OPENAT = 56, CALL_CLOSE = 57, CALL_READ = 63, CALL_WRITE = 64,
-    CALL_PREAD = 67, CALL_PWRITE = 68, CALL_EXIT_GROUP = 94, CALL_SIGACTION = 134,
-    CALL_SIGPROCMASK = 135, CALL_MMAP = 222, CALL_MPROTECT = 226, CALL_TGKILL = 131,
-    CALL_GETPID = 172, CALL_GETTID = 178,
+    CALL_FTRUNCATE = 46, CALL_FALLOCATE = 47, CALL_OPENAT = 56, CALL_CLOSE = 57, CALL_READ = 63,
+    CALL_WRITE = 64, CALL_PREAD = 67, CALL_PWRITE = 68, CALL_EXIT_GROUP = 94,
+    CALL_SIGACTION = 134, CALL_SIGPROCMASK = 135, CALL_MMAP = 222, CALL_MPROTECT = 226,
+    CALL_TGKILL = 131, CALL_GETPID = 172, CALL_GETTID = 178,
 };
 typedef uint32_t instruction;
 enum { PC_BEHIND_TRAP = 0 };
@@ -32,10 +32,10 @@ enum { PC_BEHIND_TRAP = 0 };
 #define RESTORER NULL
 #elif defined(__x86_64__)
 enum {
-    CALL_FTRUNCATE = 77, CALL_OPENAT = 257, CALL_CLOSE = 3, CALL_READ = 0, CALL_WRITE = 1,
-    CALL_PREAD = 17, CALL_PWRITE = 18, CALL_EXIT_GROUP = 231, CALL_SIGACTION = 13,
-    CALL_SIGPROCMASK = 14, CALL_MMAP = 9, CALL_MPROTECT = 10, CALL_TGKILL = 234,
-    CALL_GETPID = 39, CALL_GETTID = 186,
+    CALL_FTRUNCATE = 77, CALL_FALLOCATE = 285, CALL_OPENAT = 257, CALL_CLOSE = 3, CALL_READ = 0,
+    CALL_WRITE = 1, CALL_PREAD = 17, CALL_PWRITE = 18, CALL_EXIT_GROUP = 231,
+    CALL_SIGACTION = 13, CALL_SIGPROCMASK = 14, CALL_MMAP = 9, CALL_MPROTECT = 10,
+    CALL_TGKILL = 234, CALL_GETPID = 39, CALL_GETTID = 186,
 };
 typedef uint8_t instruction;
 enum { PC_BEHIND_TRAP = 1 };
@@ -53,7 +53,8 @@ __asm__(".text\n.globl megtrim_restorer\n.hidden megtrim_restorer\n"
 #endif
 
 enum { AT_CWD = -100, READ_ONLY = 0, READ_WRITE = 2, CREATE = 0100, CLOSE_ON_EXEC = 02000000 };
-enum { READ_WRITE_EXECUTE = 7, MAP_READ_WRITE = 3, MAP_SHARED_FILE = 1, UNBLOCK = 1 };
+enum { READ_WRITE_EXECUTE = 7, MAP_READ_WRITE = 3, MAP_SHARED_FILE = 1 };
+enum { UNBLOCK = 1, NO_ROOM = -28 };
 
 struct megtrim_range { uint64_t start, bytes; };
 struct megtrim_function { uint32_t offset, first; };  // first: 0 without a probe
@@ -181,13 +182,16 @@ static int megtrim_is_ours(long file) {
 
 static void megtrim_map(void) {
     char path[MAX_PATH_BYTES];
-    long file, at, bytes = HEAD_BYTES + (long)table->count;
+    long file, at, taken, bytes = HEAD_BYTES + (long)table->count;
     if (!megtrim_setting("MEGTRIM_FUNCTIONS=", path))
         megtrim_refuse("MEGTRIM_FUNCTIONS names no file");
     file = megtrim_open(path, READ_WRITE | CREATE);
     if (file < 0) megtrim_refuse("the file that MEGTRIM_FUNCTIONS names cannot be opened");
-    if (!megtrim_is_ours(file)) megtrim_refuse("the file that MEGTRIM_FUNCTIONS names has others");
-    if (megtrim_call(CALL_FTRUNCATE, file, bytes, 0, 0, 0, 0) < 0)
+    if (!megtrim_is_ours(file))
+        megtrim_refuse("the file that MEGTRIM_FUNCTIONS names is of another program");
+    // Room is taken now: on a full disk a mark would end the program. Not all disks can.
+    taken = megtrim_call(CALL_FALLOCATE, file, 0, 0, bytes, 0, 0);
+    if (taken == NO_ROOM || megtrim_call(CALL_FTRUNCATE, file, bytes, 0, 0, 0, 0) < 0)
         megtrim_refuse("there is no room for its file");
     at = megtrim_call(CALL_MMAP, 0, bytes, MAP_READ_WRITE, MAP_SHARED_FILE, file, 0);
     if (at < 0 && at > -4096) megtrim_refuse("its file cannot be mapped");

@@ -17,9 +17,6 @@ from megtrim.functions.names import is_internal, is_linkable
 from megtrim.functions.table import FunctionTable
 
 STUB = "megtrim_stub"
-_STUBS = "megtrim_stubs"
-_STUB_BYTES = "megtrim_stub_bytes"
-"""A number by the name of a symbol, for it differs between machines: see named_stubs.S."""
 _OURS = "megtrim_"
 _ENTRY_POINTS = frozenset({"_start", "_init", "_fini", "main", "__libc_start_main"})
 """Called by what no link shows: the kernel, the loader and the C library's first lines."""
@@ -72,7 +69,7 @@ def script(names: Iterable[str]) -> str:
 def named_script(names: Iterable[str]) -> str:
     """Return assignments that give each of ``names`` the stub of its number."""
     assigned = (
-        (name, SUBSTITUTES.get(name, f"{_STUBS} + {_STUB_BYTES} * {number}"))
+        (name, SUBSTITUTES.get(name, f"{STUB}_{number}"))
         for number, name in _assigned(names)
     )
     return "".join(f'"{name}" = {value};\n' for name, value in assigned)

@@ -28,7 +28,7 @@ def forgotten(
     """Yield edits that take out the functions in these sections; None takes out all."""
     for at, filling in unit.relocated.items():
         table = unit.sections[at]
-        if table.name != _TABLE:
+        if unit.name(table) != _TABLE:
             continue
         ends = dict(_entries(unit, table))
         found = (each for section in filling for each in unit.relocations(section))

@@ -84,6 +84,8 @@ _INSTEAD: Mapping[str, tuple[str, ...]] = {
     name: group for group in (_CPUS, _SEARCHES, _LAYOUTS, _RECORDS) for name in group
 }
 """Of such a group, a run has one."""
+_ALONG = {"record_comp_seq2": "no_sanity_check"}
+"""A switch that the program refuses without another."""
 _UNKNOWN = "--megtrim-asks-for-an-unknown-flag"
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]")
 _OF_INPUTS = {
@@ -196,8 +198,11 @@ def _turned(own: Neighbour, given: Sequence[Flag], switch: str, dialect: Dialect
     if is_on(given, switch, dialect):
         name, what, turned = f"without-{shown}", f"without --{shown}", without(given, switch)
     else:
-        others = without(given, *_INSTEAD.get(switch, ()))
-        name, what, turned = shown, f"--{shown}", changed(others, switch, None)
+        turned = without(given, *_INSTEAD.get(switch, ()))
+        along = _ALONG.get(switch, "")
+        if along in dialect.switches:
+            turned = changed(turned, along, None)
+        name, what, turned = shown, f"--{shown}", changed(turned, switch, None)
     return replace(
         own,
         name=name,

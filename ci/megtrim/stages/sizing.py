@@ -21,10 +21,10 @@ def choices(context: Context, *, off: Sequence[Switch] | None = None) -> tuple[C
     Where functions are trimmed from the plain build, nothing is compiled for it: only what a link
     can do is left.
     """
-    trim = context.loaded.config.trim
-    plain = from_plain(context.loaded.config)
-    without = () if plain else switched_off(trim) if off is None else off
-    made = means.choices(trim, context.toolchain, off=without)
+    config = context.loaded.config
+    plain = from_plain(config)
+    without = () if plain else switched_off(config.trim) if off is None else off
+    made = _choices(context, without)
     return tuple(_of_plain(each) for each in made) if plain else made
 
 
@@ -59,8 +59,7 @@ def keeps_unwind_tables(target: str, context: Context) -> bool:
 def expect_usable(context: Context) -> None:
     """Raise InputError for one of the means that is asked for and cannot be used."""
     loaded = context.loaded
-    trim = loaded.config.trim
-    for each in means.choices(trim, context.toolchain, off=switched_off(trim)):
+    for each in _choices(context, switched_off(loaded.config.trim)):
         if each.asked and each.why_not:
             where = f"{loaded.path}:{loaded.line('trim', 'means', each.means)}"
             msg = f"{where}: trim.means.{each.means}: found {each.value}, but {each.why_not}"
@@ -84,6 +83,14 @@ def lines(context: Context) -> Iterator[str]:
     for each in made:
         if each.why_not:
             yield f"           without {each.means}: {each.why_not}"
+
+
+def _choices(context: Context, off: Sequence[Switch]) -> tuple[Choice, ...]:
+    config = context.loaded.config
+    theirs = any(each.source is not None for each in config.applications)
+    loaded = any(name.endswith(".so") for name in config.artifacts)
+    alone = not theirs and not loaded
+    return means.choices(config.trim, context.toolchain, off=off, alone=alone)
 
 
 def _of_plain(choice: Choice) -> Choice:

@@ -38,14 +38,17 @@ def regions(scenario: Scenario, context: Context) -> Needs:
 
 
 def function(scenario: Scenario, context: Context) -> Needs:
-    """Return who names the missing function: the link in which each says its number."""
-    link = named(scenario, context)
+    """Return who names the missing function: the link in which each says its number.
+
+    A trap that was no function's is a region's.
+    """
+    link, of_regions = named(scenario, context), regions(scenario, context)
     if link is None:
-        return nothing
+        return of_regions
 
     def needs(seat: Seat, order: RunOrder, trapped: ProgramRun) -> tuple[str, ...]:
         said = run_on(seat, order.with_program(link.program)).run.stderr
         name = stubs.not_kept(said, link.dropped)
-        return () if name is None else (readable(name),)
+        return of_regions(seat, order, trapped) if name is None else (readable(name),)
 
     return needs

@@ -72,6 +72,10 @@ def test_an_unknown_option_is_refused_with_its_line(newest: MegEngine, tmp_path:
     [
         ("MGE_WITH_MINIMUM_SIZE: true", "the key trim.minimum_size in its place"),
         ("MGE_BIN_REDUCE: x.h", "no such key: megtrim passes the header that it makes"),
+        (
+            "CMAKE_PROJECT_MegEngine_INCLUDE: x.cmake",
+            "CMAKE_PROJECT_INCLUDE, which megtrim leaves to you",
+        ),
     ],
 )
 def test_what_megtrim_sets_is_refused(

@@ -31,6 +31,8 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
         },
         "trim": {
             "level": "region",
+            "base": "reduced",
+            "keep": (),
             "layout": "scoped",
             "minimum_size": True,
             "switches": {
@@ -77,6 +79,7 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
                 "name": "m",
                 "file": Path("m.mge"),
                 "strip_info": (),
+                "also": (),
                 "scenarios": (
                     {
                         "name": "s",

@@ -26,10 +26,14 @@ def ndk(api: int) -> Toolchain:
 
 
 def chosen(
-    toolchain: Toolchain, *, off: tuple[Switch, ...] = MINIMUM_SIZE, **trim: Any
+    toolchain: Toolchain,
+    *,
+    off: tuple[Switch, ...] = MINIMUM_SIZE,
+    alone: bool = True,
+    **trim: Any,
 ) -> dict[str, str]:
     """Return each of the means with its value, or with ``no:`` and the reason."""
-    made = means.choices(TrimConfig.model_validate(trim), toolchain, off=off)
+    made = means.choices(TrimConfig.model_validate(trim), toolchain, off=off, alone=alone)
     return {each.means: f"no: {each.why_not}" if each.why_not else each.value for each in made}
 
 
@@ -134,11 +138,20 @@ def test_one_that_is_said_wins_over_size() -> None:
     assert told["virtual_functions"] == "no: it needs lto: full"
 
 
+def test_who_else_calls_the_engine_keeps_its_virtual_functions() -> None:
+    """Calls from objects that the link does not see through are not counted."""
+    told = chosen(CLANG, alone=False, optimize="size")["virtual_functions"]
+
+    assert told.startswith("no: an application's own objects, or who loads a shared one, may call")
+
+
 def test_who_asked_is_known() -> None:
     """What is asked for and impossible is an error, what size wants is not."""
     trim = TrimConfig.model_validate({"optimize": "size", "means": {"lto": "full"}})
 
-    asked = {each.means: each.asked for each in means.choices(trim, GCC, off=MINIMUM_SIZE)}
+    asked = {
+        each.means: each.asked for each in means.choices(trim, GCC, off=MINIMUM_SIZE, alone=True)
+    }
 
     assert asked[Means.LTO] is True
     assert asked[Means.FOLD] is False
@@ -148,7 +161,9 @@ def test_the_flags_of_all() -> None:
     """The order's own come first; nothing is said twice."""
     trim = TrimConfig.model_validate({"optimize": "size"})
 
-    made = means.applied(order(), means.choices(trim, ndk(30), off=MINIMUM_SIZE), ("src/kernels",))
+    made = means.applied(
+        order(), means.choices(trim, ndk(30), off=MINIMUM_SIZE, alone=True), ("src/kernels",)
+    )
 
     assert made.compile_flags == (
         *("-DX", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables", "-flto=full"),
@@ -174,7 +189,7 @@ def test_folding_can_be_said_either_way(value: str) -> None:
     """Some engines fold by themselves: the last flag wins."""
     trim = TrimConfig.model_validate({"means": {"fold": value}})
 
-    made = means.choices(trim, CLANG, off=MINIMUM_SIZE)
+    made = means.choices(trim, CLANG, off=MINIMUM_SIZE, alone=True)
 
     assert means.of_links(made) == (f"-Wl,--icf={value}",)
 
@@ -183,6 +198,6 @@ def test_what_a_link_alone_can_do() -> None:
     """Objects of a build that was made before are linked smaller, not compiled."""
     trim = TrimConfig.model_validate({"optimize": "size"})
 
-    made = means.choices(trim, ndk(23), off=MINIMUM_SIZE)
+    made = means.choices(trim, ndk(23), off=MINIMUM_SIZE, alone=True)
 
     assert means.of_links(made) == ("-Wl,--icf=all", "-Wl,--pack-dyn-relocs=android")

@@ -126,6 +126,20 @@ def test_a_trap_of_x86_64_is_one_byte() -> None:
     assert _entries(twin, 2) == [(0, 0x90), (1, 0x55)]
 
 
+def test_each_piece_of_code_is_made_writable_by_itself() -> None:
+    """What lies between two of them may not be mapped at all."""
+    program = bytearray(_program([1, 2, 3, 4], loader=True))
+    # The last header becomes a second piece: the last two words, at another address.
+    far = CODE_AT + 0x10000
+    struct.pack_into("<2I6Q", program, 64 + 2 * 56, 1, 5, CODE + 8, far, far, 8, 8, 4096)
+    table = _table(*_at(0, "f"), *_at(1, "g"), Function("far", far + 4, 4))
+    twin = probes.patch(bytes(program), table)
+
+    assert _words(twin, 4) == (BRK, BRK, 3, BRK)
+    assert struct.unpack_from("<Q", twin, DATA + 4 + 56) == (2,)
+    assert struct.unpack_from("<4Q", twin, DATA + 4 + 64) == (CODE_AT, 8, far + 4, 4)
+
+
 @pytest.mark.parametrize(("machine", "first"), [("aarch64", 0xD4207D00), ("x86_64", 0xCC)])
 def test_a_function_that_begins_with_a_trap_keeps_it(machine: str, first: int) -> None:
     """Put back, it would trap for ever."""

@@ -105,7 +105,7 @@ def test_an_object_is_not_loaded() -> None:
     """It could run anything."""
     stream = io.BytesIO()
     np.save(stream, np.array([{}], dtype=object), allow_pickle=True)
-    with pytest.raises(InputError, match="no .npy file"):
+    with pytest.raises(InputError, match=r"no \.npy file"):
         changed(stream.getvalue(), Change.VALUES, source="x")
 
 

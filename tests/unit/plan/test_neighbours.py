@@ -80,7 +80,9 @@ def test_a_switch_that_is_on_is_turned_off() -> None:
     assert found["enable-nchw44-dot"].arguments == (
         *("--cpu", "--record-comp-seq", "--enable-nchw44-dot"),
     )
-    assert found["record-comp-seq2"].arguments == ("--cpu", "--enable-nchw44", "--record-comp-seq2")
+    assert found["record-comp-seq2"].arguments == (
+        *("--cpu", "--enable-nchw44", "--no-sanity-check", "--record-comp-seq2"),
+    )
     assert found["cpu-default"].arguments == (
         *("--enable-nchw44", "--record-comp-seq", "--cpu-default"),
     )
@@ -141,7 +143,9 @@ def test_an_application_has_the_neighbours_that_its_words_have_places_for() -> N
     plain = scenario("{model}", application="app")
 
     assert {name: each.threads for name, each in near(told).items()} == {
-        **{"threads-1": 1, "threads-4": 4, "no-model": 2},
+        "threads-1": 1,
+        "threads-4": 4,
+        "no-model": 2,
     }
     assert list(near(plain, changes=(Change.BATCH,))) == ["batch-2", "no-model"]
     assert near(told)["threads-4"].arguments == ("{model}", "--workers", "{threads}")

@@ -110,6 +110,21 @@ def test_links_that_trim_functions_drop_the_tables_themselves(tmp_path: Path) ->
     assert sizing.keeps_unwind_tables("load_and_run", recipe) is True
 
 
+@pytest.mark.parametrize(
+    "more",
+    ["applications: [{name: tool, source: tool}]\n", "artifacts: [load_and_run, libengine.so]\n"],
+)
+def test_what_others_may_call_stays(tmp_path: Path, more: str) -> None:
+    """A program of the team's, and whoever loads a shared object, call virtual functions too."""
+    write(tmp_path, {"tool/CMakeLists.txt": "project(tool)"})
+    alone = ready(tmp_path, "trim: {optimize: size}\n")
+    flag = "-fvirtual-function-elimination"
+
+    assert flag in sizing.applied(alone, ORDER, MINIMUM_SIZE).compile_flags
+    made = ready(tmp_path, "trim: {optimize: size}\n" + more)
+    assert flag not in sizing.applied(made, ORDER, MINIMUM_SIZE).compile_flags
+
+
 def test_from_the_plain_build_only_links_can_be_smaller(tmp_path: Path) -> None:
     """Its objects were compiled as they are, with exceptions; asking for more is no error there."""
     trim = "trim: {level: function, base: plain, optimize: size, means: {small_code: Oz}}\n"

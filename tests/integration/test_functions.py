@@ -1,0 +1,152 @@
+"""The second level, end to end: functions that no scenario ran are linked out, and named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from megtrim.midout.keepset import dump_keep_set, read_keep_set
+from megtrim.recipe import Variant
+from support.megtrim_cli import Project
+
+pytestmark = [pytest.mark.chain]
+
+MODEL = "tiny-mobile"
+SCENARIO = f"{MODEL}/default@any"
+
+
+@pytest.fixture(scope="module")
+def trimmed(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project that was trimmed by functions once, natively: the probed twin recorded them."""
+    project = Project.of_sample(tmp_path_factory.mktemp("functions"), models=(MODEL,))
+    config = project.read()
+    config["toolchain"] = {"kind": "host"}
+    config["trim"]["level"] = "function"
+    config["budgets"] = []
+    project.write(config)
+    ended = project.run("trim")
+    assert ended.rc == 0, ended.stderr
+    return project
+
+
+def _keep_set(project: Project) -> Path:
+    return project.folder / "megtrim" / "keepset.json"
+
+
+def _sizes(verdict: dict[str, Any]) -> dict[str, int]:
+    return {row["variant"]: row["size_bytes"] for row in verdict["artifacts"][0]["sizes"]}
+
+
+def test_both_levels_stand_side_by_side(trimmed: Project) -> None:
+    """What ships is smaller than the build by regions, and its outputs equal the plain build's."""
+    verdict = trimmed.verdict()
+    sizes = _sizes(verdict)
+    (functions,) = verdict["functions"]
+
+    assert verdict["verdict"] == "pass"
+    assert list(sizes) == [Variant.PLAIN, Variant.PROFILE, Variant.REGION, Variant.REDUCED]
+    assert sizes[Variant.REDUCED] < 0.95 * sizes[Variant.REGION]
+    assert functions["kept"] < 0.75 * functions["held"]
+    assert verdict["trim"]["level"] == "function"
+
+
+def test_the_keep_set_says_who_needs_a_function(trimmed: Project) -> None:
+    """It stands beside the regions, with the link that it belongs to."""
+    keep = read_keep_set(_keep_set(trimmed))
+    (record,) = keep.scenarios
+
+    assert record.regions
+    assert record.link_sha256 is not None
+    assert keep.functions()["main"] == (SCENARIO,)
+    told = trimmed.run("explain", "main", "--json")
+    assert json.loads(told.stdout) == {"main": {"function": "main", "needed by": [SCENARIO]}}
+
+
+def test_the_committed_keep_set_makes_the_same_program(trimmed: Project, tmp_path: Path) -> None:
+    """Nothing runs before it is linked, and equal lists make equal bytes."""
+    shipped = trimmed.file("reduce/reduced", "bin/load_and_run").read_bytes()
+    fresh = Project(trimmed.folder)
+    fresh.out = tmp_path / "fresh"
+
+    ended = fresh.run("trim", "--committed")
+
+    assert ended.rc == 0, ended.stderr
+    made = {path.parent.parent.name for path in fresh.out.glob("*/*/manifest.json")}
+    assert "profile" not in made
+    assert any(path.read_bytes() == shipped for path in fresh.out.glob("reduce/*/bin/load_and_run"))
+
+
+def test_a_list_of_another_link_is_refused(trimmed: Project, tmp_path: Path) -> None:
+    """Other flags make other functions: the list says of which link it is."""
+    before = _keep_set(trimmed).read_text(encoding="utf-8")
+    keep = read_keep_set(_keep_set(trimmed))
+    (link,) = {record.link_sha256 for record in keep.scenarios}
+    other = before.replace(str(link), "0" * 64)
+    assert other != before
+    _keep_set(trimmed).write_text(other, encoding="utf-8")
+    try:
+        ended = trimmed.run("trim", "--committed")
+    finally:
+        _keep_set(trimmed).write_text(before, encoding="utf-8")
+
+    assert ended.rc == 1, ended.stderr
+    assert "its functions were recorded on another link (000000000000)" in ended.stderr
+    assert "megtrim trim --accept" in ended.stderr
+
+
+def test_a_trap_names_the_function(trimmed: Project) -> None:
+    """A needed function that is not on the list: verify says which, by the named link."""
+    keep = _keep_set(trimmed)
+    before = keep.read_text(encoding="utf-8")
+    lines = before.splitlines(keepends=True)
+    needed = next(line for line in lines if "sample" in line and "execute" in line)
+    keep.write_text("".join(line for line in lines if line != needed), encoding="utf-8")
+    try:
+        ended = trimmed.run("trim", "--committed")
+    finally:
+        keep.write_text(before, encoding="utf-8")
+
+    assert ended.rc == 1, ended.stderr
+    name = needed.split('"')[1].partition(" ")[2]
+    assert "execute" in ended.stdout + ended.stderr, name
+
+
+def test_a_quick_look_builds_plain_alone(trimmed: Project, tmp_path: Path) -> None:
+    """It leaves the committed keep set alone, and complaints still come in words."""
+    before = _keep_set(trimmed).read_bytes()
+    quick = Project(trimmed.folder)
+    quick.out = tmp_path / "quick"
+
+    ended = quick.run("trim", "--quick")
+
+    assert ended.rc == 0, ended.stderr
+    assert _keep_set(trimmed).read_bytes() == before
+    verdict = json.loads((quick.out / "final" / "verdict.json").read_text(encoding="utf-8"))
+    sizes = _sizes(verdict)
+    assert list(sizes) == [Variant.PLAIN, Variant.REDUCED]
+    assert sizes[Variant.REDUCED] < 0.6 * sizes[Variant.PLAIN]
+
+
+def test_a_pattern_that_matches_nothing_is_told_with_its_line(trimmed: Project) -> None:
+    """Who keeps a function means one that is there."""
+    config = trimmed.read()
+    config["trim"]["keep"] = ["sample::no_such_function"]
+    project = Project(trimmed.folder)
+    before = project.config.read_text(encoding="utf-8")
+    project.write(config)
+    try:
+        ended = project.run("trim")
+    finally:
+        project.config.write_text(before, encoding="utf-8")
+
+    assert ended.rc == 2
+    assert "sample::no_such_function" in ended.stderr
+
+
+def test_dump_and_parse_of_the_whole_keep_set(trimmed: Project) -> None:
+    """Equal values give equal bytes: the file is stable under its own reader."""
+    text = _keep_set(trimmed).read_text(encoding="utf-8")
+    assert dump_keep_set(read_keep_set(_keep_set(trimmed))) == text

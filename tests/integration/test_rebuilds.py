@@ -1,0 +1,118 @@
+"""One more model compiles the files that declare a changed tag: told before, counted after.
+
+In a folder of results of its own: what is compiled depends on what was built there before.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.megtrim_cli import Project
+
+pytestmark = [pytest.mark.chain]
+
+REDUCE = "reduce/reduced"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """The sample engine, trimmed for one model by this machine's compiler."""
+    made = Project.of_sample(tmp_path / "project", models=("tiny-mobile",))
+    config = made.read()
+    config["toolchain"] = {"kind": "host"}
+    config["budgets"] = []
+    made.write(config)
+    ended = made.run("trim")
+    assert ended.rc == 0, ended.stderr
+    return made
+
+
+def add_model(project: Project) -> None:
+    """Add a second model of the same kind, with its plain scenario."""
+    both = Project.of_sample(project.folder / "other", models=("tiny-mobile", "tiny-vgg")).read()
+    config = project.read()
+    config["models"] = [dict(m, scenarios=m["scenarios"][:1]) for m in both["models"]]
+    project.write(config)
+
+
+def rebuilt(project: Project) -> dict[str, Any]:
+    """Return what the stage `reduce` says of its build."""
+    manifest = json.loads(project.file(REDUCE, "manifest.json").read_text(encoding="utf-8"))
+    told: dict[str, Any] = manifest["result"]["rebuilt"]
+    return told
+
+
+def why(project: Project, *arguments: str) -> str:
+    """Return what a plan says of the reduced build."""
+    steps = json.loads(project.run("plan", "--json", *arguments).stdout)
+    return next(str(step["why"]) for step in steps if step["task"] == REDUCE)
+
+
+def declaring(project: Project, changed: set[str]) -> set[str]:
+    """Return the sources whose text declares one of the tags or names one of the macros."""
+    root = project.folder / "engine"
+    words = re.compile("|".join(rf"MIDOUT_DECL\({name}\)|#if.*\b{name}\b" for name in changed))
+    return {
+        str(path.relative_to(root))
+        for path in (root / "src").rglob("*.cpp")
+        if words.search(path.read_text(encoding="utf-8"))
+    }
+
+
+def test_one_more_model_compiles_what_declares_a_changed_tag(project: Project) -> None:
+    """The plan names the files, the build compiles just these, and the verdict shows both."""
+    before = {p.name: p.read_bytes() for p in headers(project)}
+    add_model(project)
+    assert project.run("header", "--accept").rc == 0
+    after = {p.name: p.read_bytes() for p in headers(project)}
+    changed = {name.removesuffix(".h") for name in after if after[name] != before[name]}
+    foretold = why(project)
+    ended = project.run("trim")
+    told = rebuilt(project)
+    verdict = project.verdict()
+
+    assert ended.rc == 0, ended.stderr
+    assert 0 < len(changed) < 6
+    assert set(told["files"]) == declaring(project, changed)
+    assert told["predicted"] == told["compiled"] == len(told["files"]) < 6
+    assert foretold.endswith(f"{told['compiled']} files are compiled: {', '.join(told['files'])}")
+    assert verdict["rebuild"] == {
+        "predicted": told["predicted"],
+        "compiled": told["compiled"],
+        "units": verdict["rebuild"]["units"],
+    }
+    assert verdict["rebuild"]["units"] > 40
+
+
+def test_what_a_plan_foretells(project: Project) -> None:
+    """A first build compiles everything; then nothing, what a changed line needs, or maybe all."""
+    first = rebuilt(project)
+    units = project.verdict()["rebuild"]["units"]
+
+    assert (first["predicted"], first["compiled"]) == (None, units)
+    assert "src/kernels/pooling/plain.cpp" in first["files"]
+    assert first["cpu_s"] > 0
+
+    # A committed keep set tells what a pull request costs before the header is made.
+    assert why(project, "--committed").endswith("no file is compiled")
+    path = project.folder / "megtrim/keepset.json"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    fewer = [line for line in lines if '"region sample_pooling<' not in line]
+    assert len(fewer) < len(lines)
+    path.write_text("".join(fewer), encoding="utf-8")
+    assert why(project, "--committed").endswith("1 file is compiled: src/kernels/pooling/plain.cpp")
+
+    config = project.read()
+    config["trim"] = {"minimum_size": False}
+    project.write(config)
+    assert why(project).endswith("all files may be compiled")
+
+
+def headers(project: Project) -> list[Path]:
+    """Return the generated files."""
+    return sorted(project.file("header/keepset", "include").rglob("*.h"))
