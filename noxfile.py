@@ -23,9 +23,9 @@ nox.options.reuse_existing_virtualenvs = True
 VERBS = (
     *("trim", "init", "doctor", "plan", "build", "profile", "header", "reduce", "verify"),
     *("size", "verdict", "report", "explain", "model", "devices", "virtual-phone"),
-    *("images", "dump", "switches"),
+    *("images", "dump", "switches", "functions"),
 )
-SAMPLE = "examples/sample-engine/megtrim.yaml"
+SAMPLE = "examples/sample-engine/functions.yaml"
 DEMO_PACKAGES = ("qemu-user-static",)
 DEMO_PROGRAMS = ("qemu-aarch64-static",)
 VIRTUAL_PHONE = "virtual-phone"

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from megtrim.midout.header import Layout, render
 from megtrim.midout.keepset import ScenarioRecord, build_keep_set, dump_keep_set
+from megtrim.midout.sources import MACROS, Scopes
 from megtrim.midout.trace import read_trace
 from megtrim.models.operators import merge, parse_operator_json
 from megtrim.process import Command, Processes
@@ -36,7 +37,7 @@ DIGEST = "--digest"
 
 
 def make(traces: list[Path], jsons: list[Path], modes: list[tuple[str, int]]) -> str:
-    """Return the keep set and the scoped header as one text."""
+    """Return the keep set and the scoped header, with all files that it can have, as one text."""
     infos = [
         (path.name, info)
         for path in jsons
@@ -44,7 +45,8 @@ def make(traces: list[Path], jsons: list[Path], modes: list[tuple[str, int]]) ->
     ]
     records = [_record(number, path) for number, path in enumerate(traces)]
     keep = build_keep_set(generation=GENERATION, scenarios=records, operators=merge(infos))
-    header = render(keep, layout=Layout.SCOPED, elemwise_modes=modes)
+    scopes = Scopes(tags=tuple(sorted({r.tag for r in keep.regions()})), macros=MACROS)
+    header = render(keep, layout=Layout.SCOPED, elemwise_modes=modes, scopes=scopes)
     return dump_keep_set(keep) + "".join(text for _, text in header.files)
 
 

@@ -30,7 +30,8 @@ from megtrim.stages.context import Context
 SAMPLE = Path(__file__).resolve().parents[1] / "examples/sample-engine/megtrim.yaml"
 RECIPE = "recipe"
 OF_RECIPE = ("minimum_size", "switches", "layout", "relocations")
-_NONE = {"unwind_tables": True, "small_code": "none", "lto": "none", "virtual_functions": True}
+_NOTHING = {"unwind_tables": True, "virtual_functions": True}
+_NONE = _NOTHING | dict.fromkeys(("small_code", "lto", "fold"), "none")
 ROWS: Mapping[str, Mapping[str, Any]] = {
     RECIPE: {},
     "unwind_tables": {"means": {"unwind_tables": False}},
@@ -38,8 +39,8 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
     "small_code Oz": {"means": {"small_code": "Oz"}},
     "lto": {"means": {"lto": "full"}},
     "lto, virtual_functions": {"means": {"lto": "full", "virtual_functions": False}},
-    "without folding": {"means": {"fold": "none"}},
-    # Packing goes with folding here: optimize: size is what chooses it for one build alone.
+    "fold": {"means": {"fold": "all"}},
+    # Only optimize: size chooses it for one build alone.
     "relocations": {"optimize": "size", "means": _NONE},
     "all but small_code": {"optimize": "size", "means": {"small_code": "none"}},
     "all but lto": {"optimize": "size", "means": {"lto": "none"}},

@@ -15,7 +15,7 @@ from selenium.webdriver.support.ui import Select
 
 from megtrim.report import html
 from megtrim.verdict.model import Verdict
-from unit.verdict.examples import big, failing, hostile, passing, unverified
+from unit.verdict.examples import big, failing, hostile, near, passing, unverified
 
 pytestmark = pytest.mark.browser
 
@@ -37,6 +37,7 @@ SAMPLES = {
     "unverified": unverified,
     "hostile": hostile,
     "big": big,
+    "near": near,
 }
 LEAST_CONTRAST = 4.5
 
@@ -207,7 +208,7 @@ def test_the_verdict_is_the_first_thing_to_see(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1200])
-@pytest.mark.parametrize("name", ["failing", "unverified", "passing"])
+@pytest.mark.parametrize("name", ["failing", "unverified", "passing", "near"])
 def test_every_word_can_be_read(browser: Browser, name: str, width: int, scheme: str) -> None:
     """Each text stands out from its ground by at least 4.5 to 1, words in pictures too."""
     run = browser.show(name, width=width, scheme=scheme)

@@ -29,8 +29,8 @@ class MeansConfig(Section):
     """How everything but the engine's kernels is compiled: Os for size, Oz for the least size."""
     lto: Literal["none", "full"] | None = None
     """full: optimised as a whole at the link, which takes clang, lld, time and memory."""
-    fold: Literal["none", "safe", "all"] | None = None
-    """Which equal functions share their bytes, as lld's --icf; left out: as the engine links."""
+    fold: Literal["none", "all"] | None = None
+    """all: equal functions share their bytes, by lld's --icf. none: as the engine links."""
     virtual_functions: StrictBool | None = None
     """false: without virtual functions that no call can reach; needs lto: full."""
 

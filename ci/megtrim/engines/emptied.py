@@ -21,8 +21,8 @@ _DYNAMIC = frozenset({"-Bdynamic", "-dy", "-call_shared"})
 _MAX_SCRIPT_BYTES = 4096
 _LIBRARIES = re.compile(rb"\s*INPUT\s*\(((?:\s*-l[\w+.-]+)+)\s*\)\s*")
 """A library's name that stands for others, as the Android NDK's ``libc++.a``."""
-_UNWINDER = "libgcc_eh.a"
-"""It aborts where it does not find tables of its own."""
+_UNWINDERS = frozenset({"libgcc_eh.a", "libgcc_real.a"})
+"""They abort where they do not find tables of their own, and a message with them."""
 
 
 def copies(
@@ -66,7 +66,7 @@ def _edited(path: Path, copy: Path, names: dict[bytes, int], order: LinkOrder) -
         names,
         source=str(path),
         named=order.named,
-        unwind_tables=order.unwind_tables or path.name == _UNWINDER,
+        unwind_tables=order.unwind_tables or path.name in _UNWINDERS,
     )
     if not edits:
         return False

@@ -46,7 +46,7 @@ OF_SIZE: Mapping[Means, tuple[str, ...]] = {
 """What ``optimize: size`` wants of each, the best first."""
 
 _AS_IT_IS = ("true", "none")
-"""Values that ask for nothing beyond the recipe; ``fold: none`` does: some engines fold."""
+"""Values that ask for nothing beyond the recipe."""
 
 _WITH_LLD = ("zig", "clang-linux-arm64", "ndk")
 _OZ_OF_GCC = 12
@@ -68,7 +68,7 @@ _COMPILE: Mapping[tuple[Means, str], tuple[str, ...]] = {
 }
 _LINK: Mapping[tuple[Means, str], tuple[str, ...]] = {
     (Means.LTO, "full"): (_FULL_LTO,),
-    **{(Means.FOLD, value): (f"-Wl,--icf={value}",) for value in ("none", "safe", "all")},
+    (Means.FOLD, "all"): ("-Wl,--icf=all",),
     **{(Means.RELOCATIONS, packing): flags for packing, flags in PACKED.items()},
 }
 _OWN_LINK: Mapping[tuple[Means, str], tuple[str, ...]] = {
@@ -103,7 +103,7 @@ def choices(
     for means in Means:
         asked = means in said
         wanted = (said[means],) if asked else OF_SIZE[means] if trim.optimize == "size" else ()
-        if not wanted or (wanted[0] in _AS_IT_IS and means is not Means.FOLD):
+        if not wanted or wanted[0] in _AS_IT_IS:
             continue
         around = _Around(toolchain=toolchain, off=off, alone=alone, made=made)
         told = [(value, _refused(means, value, around)) for value in wanted]
@@ -112,17 +112,23 @@ def choices(
     return tuple(made)
 
 
-def applied(order: BuildOrder, made: Sequence[Choice], kernels: tuple[str, ...]) -> BuildOrder:
+def applied(
+    order: BuildOrder, made: Sequence[Choice], toolchain: Toolchain, *, kernels: tuple[str, ...]
+) -> BuildOrder:
     """Return the order with the flags of the means; those with a ``why_not`` are passed over.
 
     ``kernels`` are the folders of the engine that stay compiled for speed.
     """
     used = [(each.means, each.value) for each in made if not each.why_not]
+    # Up to r21 an NDK links with gold where nothing else is said, the engine's checks among it:
+    # of bitcode, each would fail without a word.
+    lld = toolchain.kind == "ndk" and (Means.LTO, "full") in used
+    link_flags = (*order.link_flags, "-fuse-ld=lld") if lld else order.link_flags
     small = dict(used).get(Means.SMALL_CODE)
     return replace(
         order,
         compile_flags=_joined(order.compile_flags, _COMPILE, used),
-        link_flags=_joined(order.link_flags, _LINK, used),
+        link_flags=_joined(link_flags, _LINK, used),
         own_link_flags=_joined(order.own_link_flags, _OWN_LINK, used),
         source_options=SourceOptions(options=(f"-{small}",), fast=RELAXED, outside=kernels)
         if small

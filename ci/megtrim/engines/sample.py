@@ -48,7 +48,7 @@ def embedded() -> Path:
 class SampleEngine:
     """A copy of the sample engine's sources."""
 
-    kept: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ("sample::fail", "sample::log_line")
     kernels: tuple[str, ...] = ("src/kernels",)
 
     def __init__(self, source: Path, processes: Processes) -> None:

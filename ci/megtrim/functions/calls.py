@@ -52,6 +52,16 @@ class Code:
             ahead += fresh
         return tuple(sorted({each.name for each in found}))
 
+    def callers(self, of: Collection[str], among: Iterable[str]) -> tuple[str, ...]:
+        """Return which functions ``among`` some call one ``of`` others, sorted."""
+        wanted = {*of}
+        functions = (each for name in among for each in self.by_name.get(name, ()))
+        return tuple(
+            sorted(
+                {each.name for each in functions if wanted & {e.name for e in self._called(each)}}
+            )
+        )
+
     def _called(self, function: Function) -> Iterator[Function]:
         """Yield what ``function`` calls, and its own other names."""
         yield from self.table.at(function.address)

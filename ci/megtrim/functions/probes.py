@@ -246,7 +246,7 @@ def _probe(
     A function that begins with a trap of its own needs no other, and 0 begins no function.
     """
     width = len(_TRAPS[machine])
-    for each in segments:
+    for each in segments if address % width == 0 else ():
         if each.executable and 0 <= address - each.address <= each.size_bytes - width:
             offset = address - each.address + each.offset
             first = int.from_bytes(data[offset : offset + width], "little")

@@ -7,10 +7,10 @@ anything runs. Pure.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from megtrim.errors import ProductFailure
+from megtrim.functions.calls import Code
 from megtrim.functions.names import is_internal, readable
 from megtrim.functions.stubs import STUB, SUBSTITUTES
 from megtrim.functions.table import Function, FunctionTable
@@ -18,6 +18,7 @@ from megtrim.functions.table import Function, FunctionTable
 _TRAP_BYTES = {"aarch64": 4, "x86_64": 2}
 """What an emptied function is: ``brk`` or ``ud2``."""
 _SHOWN = 5
+_AGAIN = "a function that runs is not on the list: record them again: megtrim trim --accept"
 _HINT = "this linker cannot leave functions out as megtrim asks it to: trim.level: region"
 
 
@@ -28,30 +29,31 @@ def prove(
     kept: Collection[str],
     dropped: Collection[str],
     source: str,
+    code: Code | None = None,
 ) -> None:
     """Compare the unfolded link with the one that lacks ``dropped``.
 
     ``kept`` must still have their names; give none where the link inlines, as it does under
-    link-time optimization. Raises ProductFailure naming what was lost, or did not go.
+    link-time optimization. With ``code``, that of the unfolded link, it is told who called what
+    is no longer there. Raises ProductFailure naming what was lost, or did not go.
     """
     places = _by_name(after)
-    stubs = {each.address for each in places[STUB]}
-    ends = {each.address for name in (STUB, *SUBSTITUTES.values()) for each in places[name]}
+    stubs = {each.address for each in places.get(STUB, ())}
+    ends = {each.address for name in (STUB, *SUBSTITUTES.values()) for each in places.get(name, ())}
     if dropped and not stubs:
         msg = f"{source}: the stub for functions that are left out is not in the link"
         raise ProductFailure(msg, hint=_HINT)
     trap = _TRAP_BYTES[after.machine]
     # An assignment cannot reach an internal function: its body may well be there.
     wanted = (name for name in dropped if not is_internal(name))
-    stayed = (name for name in wanted if not _is_gone(places[name], ends, trap))
+    stayed = (name for name in wanted if not _is_gone(places.get(name, []), ends, trap))
     _none(stayed, f"{source}: functions that were to be left out are still there", _HINT)
-    lost = (name for name in kept if name not in places)
-    _none(lost, f"{source}: functions that are needed are no longer there", "report a bug")
+    _none_lost([name for name in kept if name not in places], dropped, source, code)
     # One that does nothing but trap is folded with the stub, and is none the worse for it.
     whole = {each.name for each in before.functions if each.size_bytes > trap}
     stubbed = {each.name for each in after.functions if each.address in stubs}
     wrong = (stubbed & whole) - {*dropped}
-    _none(wrong, f"{source}: functions that are needed became stubs", "report a bug")
+    _none(wrong, f"{source}: functions that are needed became stubs", _AGAIN)
     _none(before.exported - after.exported, f"{source}: names are no longer exported", _HINT)
     if after.registrations < before.registrations:
         msg = (
@@ -61,10 +63,10 @@ def prove(
         raise ProductFailure(msg, hint=_HINT)
 
 
-def _by_name(table: FunctionTable) -> defaultdict[str, list[Function]]:
-    found = defaultdict(list)
+def _by_name(table: FunctionTable) -> dict[str, list[Function]]:
+    found: dict[str, list[Function]] = {}
     for each in table.functions:
-        found[each.name].append(each)
+        found.setdefault(each.name, []).append(each)
     return found
 
 
@@ -78,11 +80,23 @@ def _is_gone(found: list[Function], ends: Collection[int], trap_bytes: int) -> b
     )
 
 
+def _none_lost(
+    lost: Collection[str], dropped: Collection[str], source: str, code: Code | None
+) -> None:
+    """Refuse the loss of what runs: the linker dropped it with the last function that called it."""
+    callers = code.callers(lost, dropped) if lost and code else ()
+    called = f", which {_listed(callers)} called," if callers else ""
+    _none(lost, f"{source}: functions that are needed{called} are no longer there", _AGAIN)
+
+
 def _none(names: Iterable[str], said: str, hint: str) -> None:
     """Refuse ``names``, if there are any."""
     found = sorted(names)
     if found:
-        shown = ", ".join(readable(name) for name in found[:_SHOWN])
-        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-        msg = f"{said}: {shown}{more}"
+        msg = f"{said}: {_listed(found)}"
         raise ProductFailure(msg, hint=hint)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(readable(name) for name in names[:_SHOWN])
+    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown

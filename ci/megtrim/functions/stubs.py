@@ -38,9 +38,9 @@ SOURCES = (("megtrim_stub.S", _text("stub.S")), _NO_NAME)
 
 def named_sources(count: int) -> tuple[tuple[str, str], ...]:
     """Return file names and texts that the link for diagnosis is given beside its script."""
-    define = f"#define MEGTRIM_STUBS {count}\n"
+    stubs = "".join(f"STUB({number})\n" for number in range(count))
     return (
-        ("megtrim_named_stubs.S", define + _text("named_stubs.S")),
+        ("megtrim_named_stubs.S", _text("named_stubs.S") + stubs),
         ("megtrim_stub_ran.c", _text("named_stubs.c")),
         _NO_NAME,
     )
@@ -69,8 +69,7 @@ def script(names: Iterable[str]) -> str:
 def named_script(names: Iterable[str]) -> str:
     """Return assignments that give each of ``names`` the stub of its number."""
     assigned = (
-        (name, SUBSTITUTES.get(name, f"{STUB}_{number}"))
-        for number, name in _assigned(names)
+        (name, SUBSTITUTES.get(name, f"{STUB}_{number}")) for number, name in _assigned(names)
     )
     return "".join(f'"{name}" = {value};\n' for name, value in assigned)
 

@@ -38,6 +38,8 @@ _FUNCTIONS = (2, _IFUNC)
 _NO_NAMES = (3, 4)
 """Symbols of sections and of files."""
 _COLD = re.compile(r"(.+)\.cold(?:\.[0-9]+)?")
+_LINKERS_OWN = re.compile(r"__(?:CortexA53843419_|AArch64\w*Thunk_|\w*_veneer)")
+"""What linkers add between a call and its function, by its address: different in each link."""
 _LINKED = ("ET_EXEC", "ET_DYN")
 _HINT = "expected a program or shared library as the linker wrote it, not stripped"
 
@@ -205,6 +207,8 @@ def _functions(
             continue
         if kind not in _FUNCTIONS:
             data.add(name)
+            continue
+        if _LINKERS_OWN.match(name):
             continue
         found.append(Function(name, address, size, info >> 4 == _LOCAL))
         if kind == _IFUNC:

@@ -31,6 +31,7 @@ from megtrim.report.words import (
 )
 from megtrim.verdict.kinds import ScenarioStatus
 from megtrim.verdict.model import TagUse, Verdict
+from megtrim.verdict.neighbours import counted
 
 _TEXT_LIMIT = 20_000
 _MOST_MISSING = 200
@@ -123,6 +124,9 @@ def _tiles(verdict: Verdict) -> list[tuple[str, str, str]]:
     if regions.kept:
         of = f"of {grouped(regions.held)}" if regions.held else "by the committed keep set"
         tiles.append(("Regions kept", grouped(regions.kept), of))
+    if verdict.neighbours:
+        working, _, applying = counted(verdict.neighbours).partition(" ")
+        tiles.append(("Neighbours that work", working, applying))
     return tiles + _tightest_budget(verdict)
 
 

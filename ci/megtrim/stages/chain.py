@@ -67,7 +67,10 @@ def obtain(task_id: str, context: Context) -> Folder | None:
     For results that only some runs need. What failed is not tried again: None.
     """
     config = context.loaded.config
-    every = (*tasks_of(config), *on_demand(config))
+    planned = (*tasks_of(config, committed=context.committed), *on_demand(config))
+    ids = {task.id for task in planned}
+    # A build that the committed keep set spared may be wanted all the same.
+    every = (*planned, *(task for task in tasks_of(config) if task.id not in ids))
     for task in resting([task_id], every):
         known = task.id in context.done or task.id in context.failed
         if not known and _is_ready(task, context):

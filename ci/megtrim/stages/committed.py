@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from megtrim.config.load import LoadedConfig
 from megtrim.engines import Engine
 from megtrim.errors import InputError
+from megtrim.functions.names import readable
 from megtrim.midout.keepset import (
     KeepSet,
     dump_keep_set,
@@ -62,7 +63,9 @@ def settle(context: Context, folder: Folder) -> None:
     before, now = read_keep_set(path), parse_keep_set(text, source=KEEP_SET_FILE)
     lost = [
         *_losses((name, [str(each) for each in gone]) for name, gone in shrunken(before, now)),
-        *_losses(shrunken_functions(before, now)),
+        *_losses(
+            (name, list(map(readable, gone))) for name, gone in shrunken_functions(before, now)
+        ),
     ]
     if lost:
         raise TraceFailure(

@@ -14,7 +14,7 @@ from typing import Any
 
 from megtrim.errors import InputError
 from megtrim.functions import linkmap, proof, stubs
-from megtrim.functions.calls import parse_code
+from megtrim.functions.calls import Code, parse_code
 from megtrim.functions.keep import Wanted, keep_always
 from megtrim.functions.table import FunctionTable, read_table
 from megtrim.midout.keepset import KeepSet, read_keep_set
@@ -97,6 +97,8 @@ class _Program:
     """Of its unfolded link."""
     kept: frozenset[str]
     dropped: tuple[str, ...]
+    code: Code
+    """Of its unfolded link: who calls whom."""
 
 
 def _link(context: Context, folder: Path) -> dict[str, Any]:
@@ -105,7 +107,7 @@ def _link(context: Context, folder: Path) -> dict[str, Any]:
     orders = tuple(_shipped(each, context) for each in programs)
     building.link(context, linking.base_order(context), orders, folder)
     for program in programs:
-        _prove(program, folder)
+        _prove(program, context, folder)
         _list(program, folder)
     base = context.done[base_task(context.loaded.config)]
     return {
@@ -158,14 +160,10 @@ def _program(target: str, identity: str, keep: KeepSet, context: Context) -> _Pr
     unfolded = linking.linked(folder, UNFOLDED, target)
     table = read_table(unfolded)
     origins = linkmap.read_map(linking.linked(folder, UNFOLDED, f"{target}.map"))
-    always = keep_always(
-        _wanted(context),
-        ran=ran,
-        code=parse_code(unfolded.read_bytes(), table, source=target),
-        origins=origins,
-    )
+    code = parse_code(unfolded.read_bytes(), table, source=target)
+    always = keep_always(_wanted(context), ran=ran, code=code, origins=origins)
     dropped = stubs.droppable(table, {*ran, *always}, linkmap.platform_names(origins, table))
-    return _Program(target=target, before=table, kept=ran, dropped=dropped)
+    return _Program(target=target, before=table, kept=ran, dropped=dropped, code=code)
 
 
 def _wanted(context: Context) -> list[Wanted]:
@@ -202,8 +200,14 @@ def _named(program: _Program, context: Context) -> LinkOrder:
     )
 
 
-def _prove(program: _Program, folder: Path) -> None:
+def _prove(program: _Program, context: Context, folder: Path) -> None:
     after = read_table(linking.linked(folder, SHIPPED, program.target))
     proof.prove(
-        program.before, after, kept=program.kept, dropped=program.dropped, source=program.target
+        program.before,
+        after,
+        # What is inlined while it is linked has no name any more.
+        kept=() if sizing.inlines_at_link(context) else program.kept,
+        dropped=program.dropped,
+        code=program.code,
+        source=program.target,
     )

@@ -10,7 +10,8 @@ from megtrim.engines import means
 from megtrim.engines.means import Choice, Means
 from megtrim.errors import InputError
 from megtrim.plan.graph import by_function, from_plain
-from megtrim.recipe import BuildOrder, Switch
+from megtrim.recipe import BuildOrder, Switch, Variant
+from megtrim.stages import programs
 from megtrim.stages.context import Context
 from megtrim.verdict.trimmed import MeansChoice
 
@@ -37,7 +38,7 @@ def applied(context: Context, order: BuildOrder, off: Sequence[Switch]) -> Build
         # The links that trim functions drop the tables of all that they take in: compiled anew
         # without them, it would come to the same.
         made = tuple(each for each in made if each.means is not Means.UNWIND_TABLES)
-    return means.applied(order, made, context.engine.kernels)
+    return means.applied(order, made, context.toolchain, kernels=context.engine.kernels)
 
 
 def relink_flags(context: Context) -> tuple[str, ...]:
@@ -54,6 +55,14 @@ def keeps_unwind_tables(target: str, context: Context) -> bool:
     used = {each.means for each in choices(context) if not each.why_not}
     theirs = application is not None and application.source is not None
     return theirs or Means.UNWIND_TABLES not in used
+
+
+def inlines_at_link(context: Context) -> bool:
+    """Tell whether a link optimises as a whole: what it inlines has no name any more."""
+    if from_plain(context.loaded.config):
+        return bool(programs.lto_flags(context, Variant.PLAIN))
+    used = {each.means for each in choices(context) if not each.why_not}
+    return Means.LTO in used or bool(programs.lto_flags(context, Variant.REDUCED))
 
 
 def expect_usable(context: Context) -> None:

@@ -81,6 +81,7 @@ def test_the_first_page_says_where_to_start_and_how_it_ends(shell: Shell) -> Non
         (("model", "show"), "Missing argument 'FILE'"),
         (("verify", "--", "--cpu"), "arguments and --input go with --probe"),
         (("verify", "--input", "data=x.npy"), "arguments and --input go with --probe"),
+        (("verify", "--probe", "m", "--neighbours"), "--probe tries one run, --neighbours those"),
     ],
 )
 def test_bad_usage_is_2(shell: Shell, arguments: tuple[str, ...], said: str) -> None:

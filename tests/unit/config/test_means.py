@@ -22,7 +22,7 @@ def text(trim: str, more: str = "") -> str:
 
 def test_every_means_can_be_said_by_itself(tmp_path: Path) -> None:
     """Beside optimize: none as well; what is left out is left to optimize."""
-    means = "  means: {unwind_tables: false, small_code: Os, lto: full, fold: safe}\n"
+    means = "  means: {unwind_tables: false, small_code: Os, lto: full, fold: none}\n"
 
     trim = load(tmp_path, text(means)).config.trim
 
@@ -32,7 +32,7 @@ def test_every_means_can_be_said_by_itself(tmp_path: Path) -> None:
         "unwind_tables": False,
         "small_code": "Os",
         "lto": "full",
-        "fold": "safe",
+        "fold": "none",
         "virtual_functions": None,
     }
 
@@ -81,7 +81,7 @@ def test_every_means_can_be_said_by_itself(tmp_path: Path) -> None:
         (
             "  means: {fold: true}\n",
             "",
-            "megtrim.yaml:4: trim.means.fold: found true, expected none, safe or all",
+            "megtrim.yaml:4: trim.means.fold: found true, expected none or all",
         ),
         (
             "  means: {unwind_table: false}\n",

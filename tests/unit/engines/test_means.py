@@ -50,11 +50,12 @@ def order() -> BuildOrder:
 @pytest.mark.parametrize("toolchain", [CLANG, ZIG, GCC, ndk(30)])
 def test_the_recipe_is_nothing_beyond(toolchain: Toolchain) -> None:
     """Nothing is chosen, and values that ask for nothing choose nothing."""
-    said = {"unwind_tables": True, "small_code": "none", "lto": "none", "virtual_functions": True}
+    said: dict[str, Any] = {"unwind_tables": True, "virtual_functions": True}
+    said |= dict.fromkeys(("small_code", "lto", "fold"), "none")
 
     assert chosen(toolchain) == {}
     assert chosen(toolchain, means=said) == {}
-    assert chosen(toolchain, optimize="size", means=said, relocations="none").keys() == {"fold"}
+    assert chosen(toolchain, optimize="size", means=said, relocations="none") == {}
 
 
 def test_size_takes_all_that_clang_and_lld_do() -> None:
@@ -161,15 +162,18 @@ def test_the_flags_of_all() -> None:
     """The order's own come first; nothing is said twice."""
     trim = TrimConfig.model_validate({"optimize": "size"})
 
-    made = means.applied(
-        order(), means.choices(trim, ndk(30), off=MINIMUM_SIZE, alone=True), ("src/kernels",)
-    )
+    wanted = means.choices(trim, ndk(30), off=MINIMUM_SIZE, alone=True)
+    made = means.applied(order(), wanted, ndk(30), kernels=("src/kernels",))
 
     assert made.compile_flags == (
         *("-DX", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables", "-flto=full"),
         *("-fvisibility=hidden", "-fwhole-program-vtables", "-fvirtual-function-elimination"),
     )
-    assert made.link_flags == ("-Wl,--icf=all", "-flto=full", "-Wl,--pack-dyn-relocs=relr")
+    assert made.link_flags == (
+        *("-Wl,--icf=all", "-fuse-ld=lld", "-flto=full", "-Wl,--pack-dyn-relocs=relr"),
+    )
+    linux = means.applied(order(), wanted, CLANG, kernels=())
+    assert "-fuse-ld=lld" not in linux.link_flags
     assert made.own_link_flags == ("-Wl,--no-eh-frame-hdr",)
     assert made.source_options == SourceOptions(
         options=("-Oz",), fast=RELAXED, outside=("src/kernels",)
@@ -180,18 +184,17 @@ def test_no_means_leave_the_order_as_it_is() -> None:
     """Nor does one that cannot be used."""
     refused = Choice(means=Means.LTO, value="full", asked=False, why_not="no lld")
 
-    assert means.applied(order(), (), ("src/kernels",)) == order()
-    assert means.applied(order(), (refused,), ("src/kernels",)) == order()
+    assert means.applied(order(), (), CLANG, kernels=("src/kernels",)) == order()
+    assert means.applied(order(), (refused,), ndk(30), kernels=("src/kernels",)) == order()
 
 
-@pytest.mark.parametrize("value", ["none", "safe", "all"])
-def test_folding_can_be_said_either_way(value: str) -> None:
-    """Some engines fold by themselves: the last flag wins."""
-    trim = TrimConfig.model_validate({"means": {"fold": value}})
+def test_folding_by_itself() -> None:
+    """It takes no other of the means."""
+    trim = TrimConfig.model_validate({"means": {"fold": "all"}})
 
     made = means.choices(trim, CLANG, off=MINIMUM_SIZE, alone=True)
 
-    assert means.of_links(made) == (f"-Wl,--icf={value}",)
+    assert means.of_links(made) == ("-Wl,--icf=all",)
 
 
 def test_what_a_link_alone_can_do() -> None:

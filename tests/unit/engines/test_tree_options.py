@@ -111,5 +111,6 @@ def test_what_megtrim_sets_is_said_with_its_place() -> None:
     """Every one of them tells the variants apart."""
     assert set(SET_BY_MEGTRIM) == {
         *("CMAKE_TOOLCHAIN_FILE", "MGE_BIN_REDUCE"),
+        *("CMAKE_PROJECT_MegEngine_INCLUDE", "CMAKE_PROJECT_sample_engine_INCLUDE"),
         *("MGE_WITH_MIDOUT_PROFILE", "MGE_WITH_MINIMUM_SIZE"),
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from megtrim.functions.objects import members
@@ -64,5 +66,5 @@ def test_what_holds_no_objects(data: bytes) -> None:
 )
 def test_a_damaged_archive(damaged: bytes) -> None:
     """It is never gone through for ever, nor beyond its end."""
-    with pytest.raises((ValueError, __import__("struct").error)):
+    with pytest.raises((ValueError, struct.error)):
         found(damaged)

@@ -179,9 +179,10 @@ def test_more_functions_than_the_table_holds_are_refused() -> None:
 
 
 def test_functions_outside_of_the_code_are_refused() -> None:
-    """A table of another file."""
-    with pytest.raises(InputError, match="its functions lie outside of what it loads"):
-        probes.patch(_program([1]), _table(Function("f", CODE_AT + 4096, 4)))
+    """A table of another file; so are those that begin within an instruction."""
+    for address in (CODE_AT + 4096, CODE_AT + 2):
+        with pytest.raises(InputError, match="its functions lie outside of what it loads"):
+            probes.patch(_program([1, 2]), _table(Function("f", address, 4)))
 
 
 @given(st.integers(0, DATA + 200))

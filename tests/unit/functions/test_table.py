@@ -88,6 +88,19 @@ def test_functions_that_are_something_else_too_are_told() -> None:
     assert found.data == {"table"}
 
 
+def test_what_linkers_add_is_no_function_of_the_program() -> None:
+    """Its names hold addresses, so that no other link has them."""
+    found = table(
+        Symbol(name="__CortexA53843419_1552004", binding=LOCAL),
+        Symbol(name="__AArch64ADRPThunk_f", binding=LOCAL),
+        Symbol(name="__AArch64AbsLongThunk_f", binding=LOCAL),
+        Symbol(name="__f_veneer", binding=LOCAL),
+        Symbol(name="veneer"),
+    )
+
+    assert [each.name for each in found.functions] == ["veneer"]
+
+
 @pytest.mark.parametrize(
     ("address", "names"),
     [

@@ -20,6 +20,7 @@ from megtrim.midout.keepset import (
     parse_keep_set,
     read_keep_set,
     shrunken,
+    shrunken_functions,
 )
 from megtrim.midout.region import Region
 from megtrim.midout.trace import TraceFailure, TraceProblem
@@ -204,6 +205,104 @@ def test_without_operators_the_file_says_that_all_are_kept() -> None:
     assert parse_keep_set(dump_keep_set(listed), source="k") == listed
 
 
+LINK = "6" * 64
+
+
+def ran(name: str, *functions: str, **changes: object) -> ScenarioRecord:
+    """Return a record of functions as well as regions."""
+    return scenario(name, A, functions=functions, **({"link_sha256": LINK} | changes))
+
+
+def test_each_function_is_listed_with_who_needs_it() -> None:
+    """Like regions, sorted."""
+    found = keep(ran("n/s@c", "_Z1cv", "main", "main"), ran("m/s@c", "main"))
+
+    assert list(found.functions().items()) == [("_Z1cv", ("n/s@c",)), ("main", ("m/s@c", "n/s@c"))]
+    assert found == keep(ran("m/s@c", "main"), ran("n/s@c", "main", "_Z1cv"))
+
+
+def test_functions_stand_behind_regions_in_the_file() -> None:
+    """One line each, and a scenario says which link they belong to."""
+    found = keep(ran("m/s@c", "main", "_Z1cv"))
+    lines = dump_keep_set(found).splitlines()
+
+    assert f'"trace_sha256": "{"2" * 64}", "link_sha256": "{LINK}"}},' in lines[4]
+    assert lines[5:8] == [
+        ' "region tag<1>": ["m/s@c"],',
+        ' "function _Z1cv": ["m/s@c"],',
+        ' "function main": ["m/s@c"],',
+    ]
+    assert parse_keep_set(dump_keep_set(found), source="k") == found
+
+
+def test_functions_alone_are_a_keep_set() -> None:
+    """Where the plain build is trimmed, nothing is traced; then no run can miss a region."""
+    found = keep(ran("m/s@c", "main", regions=()))
+
+    assert found.regions() == {}
+    assert missing(found, [A]) == ()
+    assert parse_keep_set(dump_keep_set(found), source="k") == found
+
+
+def test_a_scenario_without_regions_beside_others_is_a_named_failure() -> None:
+    """The build would lack what it runs; one without functions runs what is linked as it is."""
+    with pytest.raises(TraceFailure, match="m/s@c: its trace holds no region"):
+        keep(ran("m/s@c", "main", regions=()), ran("n/s@c", "main"))
+
+    found = keep(ran("m/s@c", link_sha256=None), ran("n/s@c", "main"))
+    assert parse_keep_set(dump_keep_set(found), source="k") == found
+
+
+@pytest.mark.parametrize(
+    "record", [ran("m/s@c", "main", link_sha256=None), ran("m/s@c")], ids=["link", "functions"]
+)
+def test_functions_and_their_link_come_together(record: ScenarioRecord) -> None:
+    """Names without a link could be another program's."""
+    with pytest.raises(
+        InputError, match="functions and the link that they belong to come together"
+    ):
+        keep(record)
+
+
+def test_a_scenario_that_lost_functions() -> None:
+    """Within one link: another one may inline others."""
+    before = keep(ran("a/s@c", "f", "g", "main"), ran("b/s@c", "main"))
+
+    assert shrunken_functions(before, keep(ran("a/s@c", "f"), ran("b/s@c", "main", "f"))) == (
+        ("a/s@c", ("g", "main")),
+    )
+    for changed in ({"link_sha256": "7" * 64}, {"threads": 2}):
+        assert shrunken_functions(before, keep(ran("a/s@c", "f", **changed))) == ()
+    assert shrunken(before, keep(ran("a/s@c", "f"))) == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ('"function main"', '"function ma in"', 8, "found 'ma in', expected the linkage name"),
+        ('"function main"', '"function "', 8, "found '', expected the linkage name"),
+        ('"function main"', r'"function \"; x"', 8, "expected the linkage name of a function"),
+        ('main": ["m/s@c"]', 'main": ["x"]', 8, "a function is needed by 'x', which is no"),
+        ('main": ["m/s@c"]', 'main": []', 8, "no scenario needs main"),
+        (f'"{LINK}"', "null", 5, "expected a sha256"),
+        (f'"{LINK}"', '"6"', 5, "expected a sha256"),
+        ("link_sha256", "link", 5, "unknown key 'link'"),
+    ],
+)
+def test_functions_that_are_wrong_are_refused_with_file_and_line(
+    old: str, new: str, line: int, said: str
+) -> None:
+    """Their names stand in a linker script."""
+    text = dump_keep_set(keep(ran("m/s@c", "main", "_Z1cv")))
+    assert old in text
+
+    with pytest.raises(InputError) as caught:
+        parse_keep_set(text.replace(old, new, 1), source="k.json")
+
+    assert caught.value.message.startswith(f"k.json:{line}: ")
+    assert said in caught.value.message
+
+
 NAMES = st.text(st.characters(codec="utf-8", categories=["L", "N", "P"]), min_size=1, max_size=8)
 DIGESTS = st.text("0123456789abcdef", min_size=64, max_size=64)
 RECORDS = st.builds(
@@ -216,6 +315,14 @@ RECORDS = st.builds(
     threads=st.integers(0, 64),
     trace_sha256=DIGESTS,
     regions=st.lists(REGIONS, min_size=1, max_size=4).map(tuple),
+) | st.builds(
+    scenario,
+    NAMES,
+    REGIONS,
+    functions=st.lists(
+        st.from_regex(r"[A-Za-z_.$][A-Za-z0-9_.$]{0,8}", fullmatch=True), min_size=1, max_size=3
+    ),
+    link_sha256=DIGESTS,
 )
 
 

@@ -8,15 +8,14 @@ from megtrim.report import comment, html, neighbours
 from megtrim.verdict.join import join
 from megtrim.verdict.model import parse_verdict, to_json
 from megtrim.verdict.neighbours import Outcome
-from unit.verdict.examples import HOSTILE, facts
-from unit.verdict.test_neighbours import MOBILE, ROWS, row
+from unit.verdict.examples import HOSTILE, MOBILENET, NEIGHBOURS, facts, neighbour
 
-VERDICT = join(facts(neighbours=ROWS))
+VERDICT = join(facts(neighbours=NEIGHBOURS))
 
 
 def test_for_a_terminal() -> None:
     """A row for each neighbour, a column for each level, and how many work."""
-    assert neighbours.text(ROWS).splitlines() == [
+    assert neighbours.text(NEIGHBOURS).splitlines() == [
         "resnet18-s/default@any",
         "  neighbour      what differs               region  function",
         "  -------------  -------------------------  ------  --------",
@@ -32,12 +31,12 @@ def test_for_a_terminal() -> None:
 
 def test_each_scenario_has_its_own() -> None:
     """In the order of the rows; one whose neighbours all do not apply has no columns."""
-    none = row("batch-2", scenario=MOBILE)
-    both = neighbours.matrices((*ROWS, none))
+    none = neighbour("batch-2", scenario=MOBILENET)
+    both = neighbours.matrices((*NEIGHBOURS, none))
 
     assert [(each.scenario, each.levels, each.counts) for each in both] == [
         ("resnet18-s/default@any", ("region", "function"), ("3 of 4", "2 of 4")),
-        (MOBILE, (), ()),
+        (MOBILENET, (), ()),
     ]
     assert both[0].shares == ("75.0%", "50.0%")
 
@@ -66,6 +65,10 @@ def test_on_the_page() -> None:
         "function: it trapped: <code>kern&lt;7&gt;</code>"
     ) in page
     assert '<rect class="within" width="50.0%"' in page
+    assert (
+        '<span class="tile-title">Neighbours that work</span>'
+        '<span class="tile-number">2</span><span class="tile-of">of 4</span>'
+    ) in page
     assert "#neighbours" not in without
     assert 'id="neighbours"' not in without
 
@@ -77,7 +80,7 @@ def test_a_verdict_keeps_them() -> None:
 
 def test_hostile_words_stay_words() -> None:
     """What a program says in a run stands in the page."""
-    bad = row(HOSTILE, Outcome.TRAPPED, scenario=HOSTILE)
+    bad = neighbour(HOSTILE, Outcome.TRAPPED, scenario=HOSTILE)
     level = replace(bad.levels[0], text=HOSTILE, needs=(HOSTILE,), level=HOSTILE)
     rows = (replace(bad, what=HOSTILE, text=HOSTILE, levels=(level,)),)
     verdict = join(facts(neighbours=rows))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from megtrim.report.words import (
+    compiled,
     grouped,
     growth_of,
     kept_of_held,
@@ -14,7 +15,7 @@ from megtrim.report.words import (
     to_look_at,
 )
 from megtrim.verdict.join import join
-from megtrim.verdict.model import RegionsUse
+from megtrim.verdict.model import Rebuild, RegionsUse
 from unit.verdict.examples import compared, facts, failing, passing, unverified
 
 
@@ -72,3 +73,19 @@ def test_kept_and_growth_in_words() -> None:
 
     assert (kept_of_held(1_149, 1_900), kept_of_held(1_149, 0)) == ("1,149 of 1,900", "1,149")
     assert [growth_of(size) for size in sizes] == ["0 B", "", "-2 KiB"]
+
+
+@pytest.mark.parametrize(
+    ("rebuild", "words"),
+    [
+        (
+            Rebuild(predicted=None, compiled=1180, units=1180),
+            "1,180 of 1,180 files: there was no build before it to go on from",
+        ),
+        (Rebuild(predicted=2, compiled=2, units=1180), "2 of 1,180 files, 2 predicted"),
+        (Rebuild(predicted=0, compiled=3, units=40), "3 of 40 files, 0 predicted"),
+    ],
+)
+def test_what_was_compiled(rebuild: Rebuild, words: str) -> None:
+    """Beside what was foretold, which a build that was cut off before proves wrong."""
+    assert compiled(rebuild) == words

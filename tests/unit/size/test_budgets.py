@@ -258,3 +258,11 @@ def test_budget_of_something_that_was_not_built_is_refused() -> None:
     assert caught.value.message == (
         "the budget load_and_run names an artifact that was not built: load_and_run"
     )
+
+
+def test_a_budget_of_neighbours_alone_is_not_about_size() -> None:
+    """It has no row here, whatever the artifact weighs; one of both has."""
+    alone, both = budget(neighbours="all"), budget(neighbours="all", max="1 MiB")
+
+    assert check([alone], {LAR: MIB}, None, [], TODAY) == ()
+    assert measure(both, 2 * MIB).status is LimitStatus.FAIL

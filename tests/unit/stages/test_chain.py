@@ -18,7 +18,7 @@ from megtrim.errors import (
 )
 from megtrim.plan.graph import PROFILE, Stage, Task
 from megtrim.plan.why import State, Step
-from megtrim.stages import chain, header
+from megtrim.stages import chain, committed
 from megtrim.stages.context import Context
 from megtrim.store import Folder
 from unit.stages.support import context
@@ -144,7 +144,7 @@ def test_a_keep_set_is_settled_each_time(
     """Also one that was made before: the committed file may be another now."""
     task = Task(stage=Stage.HEADER, name="keepset", needs=())
     settled: list[str] = []
-    monkeypatch.setattr(header, "settle", lambda _, folder: settled.append(folder.name))
+    monkeypatch.setattr(committed, "settle", lambda _, folder: settled.append(folder.name))
 
     chain.run((task,), context(tmp_path)[0])
     chain.run((task,), context(tmp_path)[0])
@@ -154,7 +154,7 @@ def test_a_keep_set_is_settled_each_time(
         msg = "it shrank"
         raise ProductFailure(msg)
 
-    monkeypatch.setattr(header, "settle", refuse)
+    monkeypatch.setattr(committed, "settle", refuse)
     made, _ = context(tmp_path)
     assert chain.run((task,), made) == (0, [1])
     assert (made.done, list(made.failed)) == ({}, [task.id])

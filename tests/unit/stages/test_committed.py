@@ -16,7 +16,7 @@ from megtrim.midout.sources import macro_file, tag_file
 from megtrim.models.operators import OperatorNeeds
 from megtrim.plan.graph import Stage, Task
 from megtrim.process import Processes
-from megtrim.stages import header
+from megtrim.stages import committed, header
 from megtrim.stages.context import Context
 from megtrim.store import Folder
 from unit.stages.support import context, keep_set

@@ -164,3 +164,28 @@ def test_a_complaint_in_other_words_works_all_the_same(tmp_path: Path) -> None:
     assert complaint.text == "it ended with 1: words"
     assert [(e.outcome, e.works) for e in complaint.levels] == [(Outcome.REFUSED, True)] * 2
     assert [(e.outcome, e.works) for e in computing.levels] == [(Outcome.REFUSED, False)] * 2
+
+
+@pytest.mark.parametrize(
+    ("wall_s", "allowed_s", "expected_s"),
+    [(0.1, 90.0, 30.0), (2.0, 90.0, 40.0), (20.0, 90.0, 90.0), (0.1, 10.0, 10.0)],
+)
+def test_a_trimmed_program_is_waited_for_by_the_time_of_plain(
+    monkeypatch: pytest.MonkeyPatch, wall_s: float, allowed_s: float, expected_s: float
+) -> None:
+    """Twenty times as long, at least 30 s, and never longer than its scenario may take."""
+    waited: list[float] = []
+
+    def ran(_seat: Seat, order: RunOrder) -> RunResult:
+        waited.append(order.timeout_s)
+        return replace(GOOD, run=replace(GOOD.run, wall_s=wall_s))
+
+    monkeypatch.setattr("megtrim.stages.nearby.run_on", ran)
+    wanted = replace(
+        COMPUTES,
+        order=replace(ORDER, timeout_s=allowed_s),
+        builds=(Build(level="region", program=Path("r"), needs=lambda *_: ()),),
+    )
+    attempt(wanted, cast("Seat", FakeDevice()), lambda *_: None)
+
+    assert waited == [allowed_s, expected_s]

@@ -125,6 +125,21 @@ def test_what_others_may_call_stays(tmp_path: Path, more: str) -> None:
     assert flag not in sizing.applied(made, ORDER, MINIMUM_SIZE).compile_flags
 
 
+@pytest.mark.parametrize(
+    ("more", "inlines"),
+    [
+        ("trim: {level: function}\n", False),
+        ("trim: {level: function, means: {lto: full}}\n", True),
+        ("trim: {level: function, base: plain, optimize: size}\n", False),
+        ("trim: {level: function}\napplications: [{name: tool, lto: full}]\n", True),
+        ("trim: {level: function, base: plain}\napplications: [{name: tool, lto: full}]\n", True),
+    ],
+)
+def test_whether_a_link_inlines_is_known(tmp_path: Path, more: str, inlines: bool) -> None:
+    """A function that ran need not have its name any more, then."""
+    assert sizing.inlines_at_link(ready(tmp_path, more)) is inlines
+
+
 def test_from_the_plain_build_only_links_can_be_smaller(tmp_path: Path) -> None:
     """Its objects were compiled as they are, with exceptions; asking for more is no error there."""
     trim = "trim: {level: function, base: plain, optimize: size, means: {small_code: Oz}}\n"

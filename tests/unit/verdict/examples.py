@@ -18,8 +18,11 @@ from megtrim.verdict.model import (
     CheckStatus,
     DeviceIdentity,
     EngineIdentity,
+    NeighbourLevel,
+    NeighbourResult,
     OperatorsUse,
     OperatorUse,
+    Outcome,
     OutputResult,
     RegionsUse,
     RegionUse,
@@ -211,6 +214,44 @@ def compared() -> Verdict:
     artifact = sizes()
     grown = tuple(replace(each, growth_bytes=growth[each.variant]) for each in artifact.sizes)
     return join(facts(artifacts=(replace(artifact, sizes=grown),), baseline="main at 2981d11"))
+
+
+def neighbour(name: str, *outcomes: Outcome, scenario: str = RESNET) -> NeighbourResult:
+    """Return a neighbour that ended so by region and by function."""
+    levels = tuple(
+        NeighbourLevel(
+            level=level,
+            outcome=outcome,
+            works=outcome is Outcome.SAME,
+            text=f"it {outcome}",
+            needs=("kern<7>",) if outcome is Outcome.TRAPPED else (),
+            time_s=0.25,
+        )
+        for level, outcome in zip(("region", "function"), outcomes, strict=False)
+    )
+    what = f"--{name}"
+    return NeighbourResult(
+        scenario=scenario,
+        name=name,
+        kind="flags",
+        what=what,
+        text="it runs: 1 output",
+        levels=levels,
+    )
+
+
+NEIGHBOURS = (
+    neighbour("iter-1", Outcome.SAME, Outcome.SAME),
+    neighbour("iter-3", Outcome.SAME, Outcome.SAME),
+    neighbour("enable-nchw44", Outcome.TRAPPED, Outcome.TRAPPED),
+    neighbour("other-dump", Outcome.SAME, Outcome.TRAPPED),
+    neighbour("batch-2"),
+)
+
+
+def near() -> Verdict:
+    """Return a verdict that tells what is near a scenario."""
+    return join(facts(neighbours=NEIGHBOURS))
 
 
 def by_committed() -> Verdict:

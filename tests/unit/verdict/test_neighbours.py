@@ -8,53 +8,13 @@ import pytest
 
 from megtrim.verdict.kinds import CheckStatus
 from megtrim.verdict.neighbour_checks import Demand, demand_check
-from megtrim.verdict.neighbours import (
-    Asked,
-    NeighbourLevel,
-    NeighbourResult,
-    Outcome,
-    unmet,
-    working,
-)
+from megtrim.verdict.neighbours import Asked, unmet, working
+from unit.verdict.examples import MOBILENET, NEIGHBOURS, RESNET
 
-RESNET, MOBILE = "resnet18-s/default@any", "mobilenet-s/default@any"
-
-
-def row(name: str, *outcomes: Outcome, scenario: str = RESNET) -> NeighbourResult:
-    """Return a neighbour that ended so by region and by function."""
-    levels = tuple(
-        NeighbourLevel(
-            level=level,
-            outcome=outcome,
-            works=outcome is Outcome.SAME,
-            text=f"it {outcome}",
-            needs=("kern<7>",) if outcome is Outcome.TRAPPED else (),
-            time_s=0.25,
-        )
-        for level, outcome in zip(("region", "function"), outcomes, strict=False)
-    )
-    what = f"--{name}"
-    return NeighbourResult(
-        scenario=scenario,
-        name=name,
-        kind="flags",
-        what=what,
-        text="it runs: 1 output",
-        levels=levels,
-    )
-
-
-ROWS = (
-    row("iter-1", Outcome.SAME, Outcome.SAME),
-    row("iter-3", Outcome.SAME, Outcome.SAME),
-    row("enable-nchw44", Outcome.TRAPPED, Outcome.TRAPPED),
-    row("other-dump", Outcome.SAME, Outcome.TRAPPED),
-    row("batch-2"),
-)
 DEMAND = Demand(
     artifact="load_and_run",
     asked=2,
-    found={RESNET: ROWS},
+    found={RESNET: NEIGHBOURS},
     lost={},
     file="megtrim.yaml",
     line=34,
@@ -77,8 +37,8 @@ DEMAND = Demand(
 )
 def test_what_ships_is_what_counts(asked: Asked, short: str) -> None:
     """So many, all, or some by name; what plain cannot run is not asked of others."""
-    assert unmet(asked, ROWS) == short
-    assert working(ROWS) == "2 of 4 neighbours work"
+    assert unmet(asked, NEIGHBOURS) == short
+    assert working(NEIGHBOURS) == "2 of 4 neighbours work"
 
 
 def test_a_budget_that_is_kept_passes() -> None:
@@ -93,8 +53,8 @@ def test_a_budget_that_is_kept_passes() -> None:
 
 def test_a_budget_that_is_not_kept_tells_all_that_is_broken() -> None:
     """Of every scenario, the first in the text; what a trap lacked stands below."""
-    other = tuple(replace(each, scenario=MOBILE) for each in ROWS)
-    check = demand_check(replace(DEMAND, asked="all", found={RESNET: ROWS, MOBILE: other}))
+    other = tuple(replace(each, scenario=MOBILENET) for each in NEIGHBOURS)
+    check = demand_check(replace(DEMAND, asked="all", found={RESNET: NEIGHBOURS, MOBILENET: other}))
 
     assert check.status is CheckStatus.FAIL
     assert check.text == (
@@ -102,9 +62,9 @@ def test_a_budget_that_is_not_kept_tells_all_that_is_broken() -> None:
         "enable-nchw44 trapped, other-dump trapped (and 1 more scenario)"
     )
     assert check.detail.splitlines()[:3] == [
-        f"{MOBILE} enable-nchw44 (--enable-nchw44): trapped: it trapped",
+        f"{MOBILENET} enable-nchw44 (--enable-nchw44): trapped: it trapped",
         "  kern<7>",
-        f"{MOBILE} other-dump (--other-dump): trapped: it trapped",
+        f"{MOBILENET} other-dump (--other-dump): trapped: it trapped",
     ]
     assert len(check.detail.splitlines()) == 8
     assert check.hint.startswith("make scenarios of those that you need")
@@ -112,12 +72,12 @@ def test_a_budget_that_is_not_kept_tells_all_that_is_broken() -> None:
 
 def test_what_is_broken_counts_before_what_is_unknown() -> None:
     """A machine that failed leaves a kept budget open, and mends no broken one."""
-    lost = replace(DEMAND, lost={MOBILE: "the phone is gone"})
+    lost = replace(DEMAND, lost={MOBILENET: "the phone is gone"})
     open_, broken = demand_check(lost), demand_check(replace(lost, asked="all"))
 
     assert (open_.status, open_.text) == (
-        *(CheckStatus.INFRASTRUCTURE, f"{MOBILE}: the phone is gone"),
+        *(CheckStatus.INFRASTRUCTURE, f"{MOBILENET}: the phone is gone"),
     )
     assert open_.hint.startswith("nothing is known about the product")
     assert broken.status is CheckStatus.FAIL
-    assert broken.detail.splitlines()[0] == f"{MOBILE}: the phone is gone"
+    assert broken.detail.splitlines()[0] == f"{MOBILENET}: the phone is gone"

@@ -1,0 +1,143 @@
+"""What one more model costs where the reduced engine was built before: files and CPU time.
+
+    python benchmarks/one_more_model.py
+    python benchmarks/one_more_model.py --config examples/megengine-linux-arm64.yaml \
+        --engine ENGINE --keep-set megtrim/keepset.json --out OUT
+
+One model is taken out of a keep set, the engine is built for the others, and then for all of them:
+once with the upstream header, once with the scoped one, each in a tree of its own and with one
+compiler cache that begins empty. The figure to quote is the ratio of the CPU time of the whole
+second build commands. Without a keep set, the configuration's own scenarios are traced first.
+MegEngine takes an hour on two cores; ``--out`` keeps the trees, for another model.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from megtrim.cli.setup import Options, open_context
+from megtrim.midout.header import Layout, render
+from megtrim.midout.keepset import KeepSet, build_keep_set, read_keep_set
+from megtrim.midout.sources import Scopes
+from megtrim.models.operators import OperatorNeeds
+from megtrim.plan.graph import HEADER
+from megtrim.recipe import BuildRecord, Variant
+from megtrim.stages import building, chain
+from megtrim.stages.context import Context
+from megtrim.stages.files import KEEP_SET_FILE
+
+MOST_FILES, MOST_CPU = 5, 0.03
+"""Targets on MegEngine, for a model of the same family; the sample engine is too small for them."""
+SAMPLE = Path(__file__).parents[1] / "examples/sample-engine/megtrim.yaml"
+
+
+def without(keep: KeepSet, model: str) -> KeepSet:
+    """Return the keep set of the other models."""
+    scenarios = [each for each in keep.scenarios if each.id.partition("/")[0] != model]
+    if not 0 < len(scenarios) < len(keep.scenarios):
+        known = sorted({each.id.partition("/")[0] for each in keep.scenarios})
+        msg = f"found --model {model!r}, expected one of several: {', '.join(known)}"
+        raise click.BadParameter(msg)
+    needs = keep.operators and _others(keep.operators, model)
+    return build_keep_set(keep.generation, scenarios, needs)
+
+
+def _others(needs: OperatorNeeds, model: str) -> OperatorNeeds:
+    """Leave out what one model alone needs, and one hash, for hashes do not say whose they are."""
+
+    def kept(
+        uses: tuple[tuple[str, tuple[str, ...]], ...],
+    ) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        others = ((name, tuple(m for m in models if m != model)) for name, models in uses)
+        return tuple((name, models) for name, models in others if models)
+
+    return replace(
+        needs,
+        hashes=needs.hashes[:-1],
+        dtypes=kept(needs.dtypes),
+        operators=kept(needs.operators),
+        elemwise_modes=kept(needs.elemwise_modes),
+    )
+
+
+def build(context: Context, keep: KeepSet, layout: Layout, out: Path) -> tuple[BuildRecord, bytes]:
+    """Build for a keep set; return what the build says of itself, and the program."""
+    files = render(
+        keep,
+        layout=layout,
+        elemwise_modes=context.engine.elemwise_modes(),
+        scopes=context.engine.scopes() if layout is Layout.SCOPED else Scopes(),
+    )
+    order = building.order(context, Variant.REDUCED, dict(files.files))
+    with tempfile.TemporaryDirectory(dir=out) as folder:
+        record = context.builder.build(
+            order,
+            work=out / "one-more-model" / layout,
+            folder=Path(folder),
+            progress=context.console.progress(f"building {layout}"),
+        )
+        return record, (Path(folder) / dict(record.artifacts)[order.targets[0]]).read_bytes()
+
+
+def whole_keep_set(context: Context, path: Path | None) -> KeepSet:
+    """Return the keep set of the file, else of the configuration's scenarios."""
+    if path is not None:
+        return read_keep_set(path)
+    folder = chain.obtain(HEADER, context)
+    if folder is None:
+        raise next(iter(context.failed.values()))
+    return read_keep_set(folder.file(KEEP_SET_FILE))
+
+
+def measure(options: Options, keep_set: Path | None, model: str) -> None:
+    """Build both ways, and print files, CPU time and ratio."""
+    context = open_context(options)
+    keep = whole_keep_set(context, keep_set)
+    added = model or keep.scenarios[-1].id.partition("/")[0]
+    before = without(keep, added)
+    click.echo(f"one more model, {added}: {len(keep.regions()) - len(before.regions())} regions")
+    programs, cpu_s = [], []
+    for layout in (Layout.UPSTREAM, Layout.SCOPED):
+        build(context, before, layout, options.out)
+        record, program = build(context, keep, layout, options.out)
+        told = record.rebuilt
+        if told.cpu_s is None:
+            msg = "found a toolchain in an image, expected one whose CPU time can be read here"
+            raise click.UsageError(msg)
+        foretold = "all" if told.predicted is None else str(len(told.predicted))
+        click.echo(
+            f"{layout:<9} {len(told.compiled):>5} of {record.translation_units} files compiled, "
+            f"{foretold} foretold; {told.cpu_s:.1f} s of CPU"
+        )
+        programs.append(program)
+        cpu_s.append(told.cpu_s)
+    click.echo(f"programs are {'equal' if programs[0] == programs[1] else 'NOT EQUAL'}")
+    ratio = cpu_s[1] / cpu_s[0]
+    click.echo(f"ratio {ratio:.3f} (on MegEngine: target {MOST_CPU}, at most {MOST_FILES} files)")
+
+
+@click.command()
+@click.option("--config", type=click.Path(path_type=Path), default=SAMPLE)
+@click.option("--engine", type=click.Path(path_type=Path))
+@click.option("--keep-set", type=click.Path(path_type=Path), help="Of several models.")
+@click.option("--model", default="", help="The one that comes last; else the keep set's last.")
+@click.option("--out", type=click.Path(path_type=Path), help="Keep what is built here.")
+def main(
+    config: Path, engine: Path | None, keep_set: Path | None, model: str, out: Path | None
+) -> None:
+    """Measure in ``out``, or in a folder that is removed afterwards."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = (out or Path(temporary)).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        os.environ["CCACHE_DIR"] = str(folder / "ccache")
+        options = Options(config=config, out=folder, engine=engine, jobs=None, quiet=True)
+        measure(options, keep_set, model)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""What stays whatever ran: by patterns, by folders, what reports errors, and what those call."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Mapping, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.errors import InputError
+from megtrim.functions.calls import parse_code
+from megtrim.functions.keep import Wanted, keep_always
+from megtrim.functions.linkmap import Origins
+from megtrim.functions.table import parse_table
+from unit.functions.made_links import CODE_AT, Symbol, linked
+
+RUN, LOAD, FORMAT = "_ZN2my7Session3runEi", "_ZN2my7Session4loadERKSs", "_ZN2my3log6formatEPKcz"
+WRITE, HIDDEN, MAIN = "_ZN2my3log5writeEPKcz", "_ZN12_GLOBAL__N_16hiddenEv", "main"
+PROBE = "cpuinfo_probe"
+NAMES = (RUN, LOAD, FORMAT, WRITE, HIDDEN, MAIN, PROBE)
+STEP = 16
+ORIGINS = Origins(
+    starts=tuple(CODE_AT + STEP * at for at in range(len(NAMES))),
+    ends=tuple(CODE_AT + STEP * (at + 1) for at in range(len(NAMES))),
+    files=(
+        *("src/CMakeFiles/my.dir/session/run.cpp.o", "src/CMakeFiles/my.dir/session/load.cpp.o"),
+        *("log/liblog.a(format.cpp.o)", "log/liblog.a(write.cpp.o)", "main.cpp.o", "main.cpp.o"),
+        "third_party/cpuinfo/libcpuinfo.a(probe.c.o)",
+    ),
+)
+
+
+def kept(
+    *patterns: str,
+    where: str = "megtrim.yaml:7",
+    ran: Collection[str] = (),
+    names: Sequence[str] = NAMES,
+    calls: Mapping[str, Sequence[str]] | None = None,
+) -> tuple[str, ...]:
+    """Return what these patterns keep of a program of ``names``, each of which calls others."""
+    content = b""
+    for at, name in enumerate(names):
+        places = (names.index(to) for to in (calls or {}).get(name, ()))
+        words = (
+            struct.pack("<I", 0x94000000 | ((STEP * (to - at) // 4 - place) & 0x3FFFFFF))
+            for place, to in enumerate(places)
+        )
+        content += b"".join(words).ljust(STEP, b"\x1f")
+    symbols = [Symbol(name=name, at=STEP * at, size=STEP) for at, name in enumerate(names)]
+    data = linked(symbols, code=content)
+    code = parse_code(data, parse_table(data, source="x"), source="x")
+    wanted = tuple(Wanted(text=text, where=where) for text in patterns)
+    return keep_always(wanted, ran=ran, code=code, origins=ORIGINS)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("my::log::*", {FORMAT, WRITE}),
+        ("my::log::write", {WRITE}),
+        ("my::log::write(char const*, ...)", {WRITE}),
+        ("my::*::??*", {RUN, LOAD, FORMAT, WRITE}),
+        ("*hidden*", {HIDDEN}),
+        ("(anonymous namespace)::*", {HIDDEN}),
+        ("_ZN2my7Session*", {RUN, LOAD}),
+        ("*", {*NAMES}),
+        ("main", {MAIN}),
+        ("*[lL]oad*", {LOAD}),
+        ("*std::string const&*", {LOAD}),
+        ("cpuinfo_*", {PROBE}),
+    ],
+)
+def test_functions_by_name(pattern: str, names: set[str]) -> None:
+    """As linkers write them or as people do, with arguments or without."""
+    assert {*kept(pattern)} == names
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("src/session/", {RUN, LOAD}),
+        ("./src/session/", {RUN, LOAD}),
+        ("session/", {RUN, LOAD}),
+        ("log/", {FORMAT, WRITE}),
+        ("cpuinfo/", {PROBE}),
+    ],
+)
+def test_functions_by_folder(pattern: str, names: set[str]) -> None:
+    """Of objects and archives that lie there, wherever the tree lies."""
+    assert {*kept(pattern)} == names
+
+
+def test_what_is_kept_can_be_called() -> None:
+    """With all that it calls, but for what ran: that is there already."""
+    calls = {WRITE: [FORMAT], FORMAT: [HIDDEN, LOAD], LOAD: [RUN]}
+
+    assert {*kept("my::log::write", calls=calls)} == {WRITE, FORMAT, HIDDEN, LOAD, RUN}
+    assert {*kept("my::log::write", calls=calls, ran=[LOAD, MAIN])} == {WRITE, FORMAT, HIDDEN}
+    assert kept("my::log::write", calls=calls, ran=[WRITE]) == ()
+
+
+def test_what_reports_errors_stays_unasked() -> None:
+    """So a trimmed program still says what is wrong; where nothing can be thrown, no more."""
+    names = (MAIN, "_ZN2my5ErrorC2EPKc", "__my_assert_fail", "_ZN2my4likeEv", *UNWINDING)
+
+    assert {*kept(names=names)} == {"_ZN2my5ErrorC2EPKc", "__my_assert_fail"}
+
+
+UNWINDING = (
+    *("__cxa_throw", "__gxx_personality_v0", "_Unwind_Resume", "__cxa_begin_catch"),
+    *("_ZNK10__cxxabiv117__class_type_info9can_catchEPKNS_16__shim_type_infoERPv",),
+)
+
+
+def test_reports_that_throw_keep_what_exceptions_need() -> None:
+    """Much of it is reached by tables alone; the demangler has a small substitute."""
+    fail = "_ZN2my11assert_failEPKc"
+    names = (MAIN, fail, "__cxa_demangle", *UNWINDING)
+    calls = {fail: ["__cxa_throw"], "__cxa_throw": ["__cxa_demangle"]}
+
+    assert {*kept(names=names, calls=calls)} == {fail, *UNWINDING}
+    assert {*kept(names=names, calls=calls, ran=[fail, "__cxa_throw"])} == set()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "hint"),
+    [
+        ("my::lgo::*", "near it: log"),
+        ("my::Sesion::run", "near it: Session"),
+        ("src/sesion/", "near it: src/session/"),
+        ("my::log::*zzz", "name functions as in the source, my::log::*, or a folder"),
+        ("nowhere/at/all/", "name functions as in the source"),
+    ],
+)
+def test_a_pattern_that_matches_nothing_is_refused(pattern: str, hint: str) -> None:
+    """By where it stands, with what is near it."""
+    with pytest.raises(InputError) as caught:
+        kept(pattern)
+
+    assert caught.value.message == f"megtrim.yaml:7: no function matches {pattern!r}"
+    assert caught.value.hint.startswith(hint)
+
+
+def test_nobody_minds_if_an_engine_lacks_what_is_kept_by_default() -> None:
+    """A pattern of the engine's own, not of a team."""
+    assert kept("nothing/", "no::such", where="") == ()
+
+
+@given(st.text("my:logSesion*?[]!()~_<> &,0", min_size=1, max_size=20))
+def test_any_pattern_matches_or_is_refused(pattern: str) -> None:
+    """Never anything else, and soon."""
+    try:
+        found = kept(pattern)
+    except InputError:
+        return
+
+    assert {*found} <= {*NAMES}

@@ -1,0 +1,110 @@
+"""What a linker is given: which functions may go, and the scripts and sources for it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.errors import InputError
+from megtrim.functions.stubs import (
+    SOURCES,
+    STUB,
+    droppable,
+    named_script,
+    named_sources,
+    not_kept,
+    script,
+)
+from unit.functions.made_links import CODE_AT, DATA, IFUNC, LOCAL, Symbol, table
+
+
+def test_what_neither_ran_nor_must_stay_can_go() -> None:
+    """Internal functions too; names that have a meaning outside of the program stay."""
+    found = table(
+        Symbol(name="begins", at=32),
+        *(Symbol(name=name, at=8) for name in ("main", "_start", "_init", "_fini")),
+        Symbol(name="ran", at=8),
+        Symbol(name="memcpy"),
+        Symbol(name="offered"),
+        Symbol(name="puts"),
+        Symbol(name="chosen", kind=IFUNC),
+        Symbol(name="lookup", binding=LOCAL),
+        Symbol(name="lookup", kind=DATA),
+        Symbol(name="megtrim_stub"),
+        Symbol(name="f@V1"),
+        Symbol(name="_ZL3fiv", binding=LOCAL),
+        Symbol(name="_Z3fiv"),
+        Symbol(name="number", kind=DATA),
+        dynamic=(Symbol(name="offered"), Symbol(name="puts", at=None)),
+        entry=CODE_AT + 32,
+    )
+
+    assert droppable(found, ["ran"], ["memcpy"]) == ("_Z3fiv", "_ZL3fiv")
+    assert droppable(found, [], []) == ("_Z3fiv", "_ZL3fiv", "memcpy", "ran")
+
+
+def test_the_shipped_link_has_one_stub_for_all() -> None:
+    """Internal functions are out of a script's reach; a demangler says that it cannot."""
+    assert script(["_Z3foov", "_ZL3barv", "__cxa_demangle", "a.cold"]) == (
+        '"_Z3foov" = megtrim_stub;\n"__cxa_demangle" = megtrim_no_name;\n"a.cold" = megtrim_stub;\n'
+    )
+
+
+def test_the_link_for_diagnosis_has_a_stub_for_each() -> None:
+    """By its place among all names, internal ones counted."""
+    assert named_script(["_Z3foov", "_ZL3barv", "__cxa_demangle", "a.cold"]) == (
+        '"_Z3foov" = megtrim_stub_0;\n'
+        '"__cxa_demangle" = megtrim_no_name;\n'
+        '"a.cold" = megtrim_stub_3;\n'
+    )
+
+
+@pytest.mark.parametrize("name", ['a"', "a\nb", "", "a b", "a;b", "ä"])
+def test_no_name_breaks_out_of_a_script(name: str) -> None:
+    """It is refused before anything is written."""
+    for write in (script, named_script):
+        with pytest.raises(InputError, match="expected a name that a linker script can hold"):
+            write(["fine", name])
+
+
+@given(st.lists(st.text(max_size=6), max_size=6))
+def test_a_script_is_assignments_alone(names: list[str]) -> None:
+    """Whatever names there are."""
+    try:
+        text = script(names)
+    except InputError:
+        return
+
+    assert re.fullmatch(r'("[\w.$]+" = megtrim_stub;\n)*', text, re.ASCII)
+
+
+def test_sources_define_what_scripts_refer_to() -> None:
+    """One stub, or as many as there are numbers."""
+    shipped = dict(SOURCES)
+    named = dict(named_sources(3))
+
+    assert f".globl {STUB}\n" in shipped["megtrim_stub.S"]
+    assert ".globl megtrim_no_name\n" in shipped["megtrim_no_name.S"]
+    assert shipped["megtrim_no_name.S"] == named["megtrim_no_name.S"]
+    assert named["megtrim_named_stubs.S"].endswith("megtrim_stubs:\nSTUB(0)\nSTUB(1)\nSTUB(2)\n")
+    assert "void megtrim_stub_ran(void)" in named["megtrim_stub_ran.c"]
+
+
+@pytest.mark.parametrize(
+    ("stderr", "name"),
+    [
+        ("megtrim: function #1 is not kept\n", "b"),
+        ("loading\nhalf a linemegtrim: function #0 is not kept\nTrace trap", "a"),
+        ("megtrim: function #2 is not kept\n", None),
+        ("megtrim: function #99999999999 is not kept\n", None),
+        ("megtrim: function #-1 is not kept\n", None),
+        ("Trace trap\n", None),
+        ("", None),
+    ],
+)
+def test_what_a_build_for_diagnosis_says_is_read_back(stderr: str, name: str | None) -> None:
+    """A number that no function has says nothing."""
+    assert not_kept(stderr, ("a", "b")) == name

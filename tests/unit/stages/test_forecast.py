@@ -1,0 +1,120 @@
+"""What a plan says of the files that a reduced build would compile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from megtrim.engines.sample import SampleEngine, embedded
+from megtrim.midout.keepset import dump_keep_set
+from megtrim.plan.graph import HEADER, PLAIN, REDUCED, Stage, Task
+from megtrim.process import Processes
+from megtrim.recipe import BuildOrder
+from megtrim.stages import chain, reduce
+from megtrim.stages.context import Context
+from megtrim.store import Folder
+from unit.engines.support import TOOLCHAIN
+from unit.stages.support import context, keep_set
+
+TASK = Task(stage=Stage.REDUCE, name="reduced", needs=(HEADER,))
+
+
+class Foreteller:
+    """A builder that would compile one file, and remembers what it was asked about."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, BuildOrder]] = []
+
+    def predict(self, order: BuildOrder, *, work: Path) -> tuple[str, ...]:
+        self.asked.append((work.name, order))
+        return ("kern.cpp",)
+
+
+@pytest.fixture
+def builder() -> Foreteller:
+    return Foreteller()
+
+
+@pytest.fixture
+def now(tmp_path: Path, processes: Processes, builder: Foreteller) -> Context:
+    """A context with the sample engine and a committed keep set; nothing was made yet."""
+    made, _ = context(tmp_path)
+    path = made.path(made.loaded.config.keep_set)
+    path.parent.mkdir()
+    path.write_text(dump_keep_set(keep_set(1)), encoding="utf-8")
+    engine = SampleEngine(embedded(), processes)
+    return replace(made, engine=engine, toolchain=TOOLCHAIN, builder=cast(Any, builder))
+
+
+def done(context: Context, task: str, files: dict[str, str]) -> None:
+    """Put a finished folder with these files into the context."""
+    stage, name = task.split("/")
+
+    def produce(folder: Path) -> dict[str, Any]:
+        for file, text in files.items():
+            path = folder / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return {}
+
+    folder: Folder = context.store.ensure(stage, name, {}, produce)[0]
+    context.done[task] = folder
+
+
+def test_the_header_that_was_made_tells(now: Context, builder: Foreteller) -> None:
+    """In the tree that the build would go on in, with the files as they are included."""
+    done(
+        now,
+        HEADER,
+        {"include/bin_reduce.h": "forced", "include/megtrim/tags/sample_matmul.h": "one"},
+    )
+
+    assert reduce.forecast(TASK, now) == "1 file is compiled: kern.cpp"
+    ((tree, order),) = builder.asked
+    assert tree == f"sample-{TOOLCHAIN.kind}-{TOOLCHAIN.machine}-reduced"
+    assert order.include == (("megtrim/tags/sample_matmul.h", "one"),)
+    assert [name for name, _ in order.overrides] == [
+        "src/bin_reduce_cmake.h",
+        "src/kernels/matmul/matmul.cpp",
+    ]
+
+
+def test_a_committed_keep_set_tells_without_a_header(now: Context, builder: Foreteller) -> None:
+    """What the header would be follows from the file alone."""
+    assert reduce.forecast(TASK, replace(now, committed=True)) == "1 file is compiled: kern.cpp"
+    ((_, order),) = builder.asked
+    assert dict(order.include)["midout.h"].count("kern") > 0
+
+
+def test_nothing_is_told_before_the_traces(now: Context, builder: Foreteller) -> None:
+    """Nobody knows yet which regions there will be."""
+    assert (reduce.forecast(TASK, now), builder.asked) == ("", [])
+
+
+def test_functions_alone_compile_nothing(now: Context, builder: Foreteller) -> None:
+    """What ships is linked again from objects that are there."""
+    config = now.loaded.config
+    trim = config.trim.model_copy(update={"level": "function"})
+    loaded = replace(now.loaded, config=config.model_copy(update={"trim": trim}))
+    by_function = replace(now, loaded=loaded)
+
+    assert TASK.id == REDUCED
+    assert reduce.forecast(TASK, by_function) == "no file is compiled"
+    assert builder.asked == []
+
+
+@pytest.mark.parametrize(
+    ("task", "why"),
+    [
+        (replace(TASK, needs=(PLAIN,)), "on build/plain; 1 file is compiled: kern.cpp"),
+        (Task(stage=Stage.SIZE, name="artifacts", needs=(PLAIN,)), "on build/plain"),
+    ],
+)
+def test_a_plan_adds_it_to_the_reason(now: Context, task: Task, why: str) -> None:
+    """For the reduced build only."""
+    (step,) = chain.plan([task], replace(now, committed=True))
+
+    assert step.why == why
