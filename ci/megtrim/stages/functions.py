@@ -44,6 +44,9 @@ _EMULATED = "qemu"
 _LOGGED: Mapping[str, Any] = {"recorded": blocks.LOG_FILE, "env": blocks.ENVIRONMENT}
 _PROBED: Mapping[str, Any] = {"recorded": probes.RECORD_FILE, "env": probes.ENVIRONMENT}
 _UNKNOWN_FLAG = "--no-such-flag"
+_LONG = "a-name-that-no-short-string-holds-"
+_FORM = "1"
+"""Of what a list rests on besides its inputs: how links are made and what else runs."""
 
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
@@ -55,6 +58,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
         return linking.base_inputs(context) | {
             "programs": " ".join(programs.linked_again(context)),
             "probed": str(False in kinds and not context.committed),
+            "form": _FORM,
         }
     return _keep_inputs(context)
 
@@ -110,9 +114,12 @@ def _scenario_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
         named["algorithm cache"] = context.done[search_task(scenario)].files[CACHE_FILE]
     name = programs.name_of(scenario, context)
     return named | {
-        f"program {file}": sha256
-        for file, sha256 in context.done[LINKED].files.items()
-        if file.startswith("links/") and file.endswith(f"/{name}")
+        "form": _FORM,
+        **{
+            f"program {file}": sha256
+            for file, sha256 in context.done[LINKED].files.items()
+            if file.startswith("links/") and file.endswith(f"/{name}")
+        },
     }
 
 
@@ -133,16 +140,23 @@ def _record(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
         table = read_table(program)
         data, run = tracing.functions(scenario.id, told, seat)
         names = {*read(data, table, source=f"{told.recorded} of {scenario.id}")}
-        for complaint in _complaints(told) if _speaks(context) else ():
-            said = run_on(seat, complaint).recorded
+        for near in (_long_names(told), *(_complaints(told) if _speaks(context) else ())):
+            said = run_on(seat, near).recorded
             if said:
-                names.update(read(said, table, source=f"{told.recorded} of a complaint"))
+                names.update(read(said, table, source=f"{told.recorded} near it"))
         return tuple(sorted(names)), run.wall_s
 
     names, time_s = deliver(context.device(scenario), attempt, say=context.console.say)
     found = function_list(identity, names)
     (folder / FUNCTIONS_FILE).write_text(dump_list(found), encoding="utf-8")
     return {"functions": len(found.names), "time_s": time_s}
+
+
+def _long_names(order: RunOrder) -> RunOrder:
+    """Return the same run with longer names, as users have them: they are copied by other
+    functions than those that fit into a string itself.
+    """
+    return replace(order, prefix=_LONG)
 
 
 def _speaks(context: Context) -> bool:

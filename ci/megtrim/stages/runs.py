@@ -43,6 +43,8 @@ class RunOrder:
     """Name of a file that the program leaves and that is brought back; empty: none."""
     lacks_model: bool = False
     """The model is named and not there."""
+    prefix: str = ""
+    """Stands in front of the names that the program is told: of model, inputs, cache and dump."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Further environment of the program."""
 
@@ -76,13 +78,16 @@ def run_on(seat: Seat, order: RunOrder) -> RunResult:
         for name in order.beside:
             directory.put(order.program.with_name(name), name)
         if not order.lacks_model:
-            directory.put(order.model, MODEL)
-        inputs = {name: f"input{i}{path.suffix}" for i, (name, path) in _numbered(order.inputs)}
+            directory.put(order.model, order.prefix + MODEL)
+        inputs = {
+            name: f"{order.prefix}input{i}{path.suffix}"
+            for i, (name, path) in _numbered(order.inputs)
+        }
         for name, path in order.inputs.items():
             directory.put(path, inputs[name])
         if order.cache is not None:
-            directory.put(order.cache, CACHE)
-        directory.make(DUMP)
+            directory.put(order.cache, order.prefix + CACHE)
+        directory.make(order.prefix + DUMP)
         argv = _command(order, program, inputs)
         env = {TRACE_VARIABLE: TRACE, **order.env}
         run = directory.run(argv, timeout_s=order.timeout_s, env=env)
@@ -90,28 +95,29 @@ def run_on(seat: Seat, order: RunOrder) -> RunResult:
         return RunResult(
             run=run,
             trace=directory.get(TRACE),
-            cache=directory.get(CACHE) if order.search else None,
+            cache=directory.get(order.prefix + CACHE) if order.search else None,
             outputs=outputs,
             recorded=directory.get(order.recorded) if order.recorded else None,
         )
 
 
 def _command(order: RunOrder, program: str, inputs: Mapping[str, str]) -> tuple[str, ...]:
-    cache = CACHE if order.cache is not None or order.search else None
+    cache = order.prefix + CACHE if order.cache is not None or order.search else None
+    model, dump = order.prefix + MODEL, order.prefix + DUMP
     if order.application:
         places = application.Places(
-            model=MODEL, outputs=DUMP, threads=order.threads, inputs=inputs, algo_cache=cache
+            model=model, outputs=dump, threads=order.threads, inputs=inputs, algo_cache=cache
         )
         return application.compose(program, order.arguments, places)
     invocation = Invocation(
         program=program,
-        model=MODEL,
+        model=model,
         arguments=order.arguments,
         inputs=tuple(sorted(inputs.items())),
         threads=order.threads,
         algo_cache=cache,
         search=order.search,
-        dump_dir=DUMP,
+        dump_dir=dump,
     )
     return compose(invocation)
 
@@ -120,7 +126,8 @@ def _outputs(order: RunOrder, directory: RunDirectory, run: ProgramRun) -> dict[
     """Return the files of the dump; of an application that is given no folder, what it printed."""
     if order.application and application.OUTPUTS not in application.names_in(order.arguments):
         return {PRINTED: run.stdout.encode()}
-    found = {name: directory.get(f"{DUMP}/{name}") for name in directory.names(DUMP)}
+    dump = order.prefix + DUMP
+    found = {name: directory.get(f"{dump}/{name}") for name in directory.names(dump)}
     return {name: data for name, data in found.items() if data is not None}
 
 
