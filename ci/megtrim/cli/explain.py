@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,10 @@ from megtrim.store import Store
 from megtrim.verdict.model import Check, parse_verdict
 
 _LISTED = 50
+
+
+_REGION = re.compile(r"[A-Za-z_]\w*(?:<.*>)?", re.ASCII)
+"""What may be a tag or a region; a function may be spelled so, too."""
 
 
 @click.command(
@@ -88,6 +93,9 @@ def _kept(thing: str, loaded: LoadedConfig) -> dict[str, Any]:
     if functions:
         return functions
     names = NameTable(open_engine(loaded, open_processes()).texts())
+    if not regions and keep.functions() and not _REGION.fullmatch(thing):
+        msg = f"no scenario runs a function {thing!r}, by {path}"
+        raise InputError(msg, hint="the engine or trim.keep may keep it all the same")
     if not regions:
         return {thing: _stranger(thing, path, names)}
     return {str(region): _region(region, needed[region], names) for region in regions}
@@ -119,7 +127,8 @@ def _stranger(thing: str, path: Path, names: NameTable) -> dict[str, Any]:
     region = Region.parse(thing if "<" in thing else f"{thing}<>")
     places = names.places(region)
     if not places:
-        msg = f"{path} and the engine's source know no model, scenario, tag or region {thing!r}"
+        what = f"model, scenario, tag, region or function {thing!r}"
+        msg = f"{path} and the engine's source know no {what}"
         raise InputError(msg, hint="`megtrim explain --help` shows what can be asked")
     source = [f"{file}:{line}" for file, line in places]
     kept = "no: no scenario runs it"

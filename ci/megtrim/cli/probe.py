@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from megtrim.cli.output import show
@@ -12,17 +12,19 @@ from megtrim.cli.setup import Options, describe, open_context
 from megtrim.config.scenarios import all_scenarios
 from megtrim.devices.attempts import deliver
 from megtrim.errors import EXIT_PASS, InputError, ProductFailure, worst
+from megtrim.functions import stubs
 from megtrim.loadrun.application import INPUT, MODEL, OUTPUTS, THREADS, names_in
 from megtrim.loadrun.arguments import check_arguments
 from megtrim.loadrun.outcome import Ending, ProgramRun, ending
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.models.operators import strip_version
 from megtrim.models.reader import read_model
-from megtrim.plan.graph import HEADER, PROFILE, REDUCED, Stage, tasks, through
+from megtrim.plan.graph import PROFILE, REDUCED, Stage, from_plain, keep_task, tasks, through
 from megtrim.stages import chain, programs
 from megtrim.stages.context import Context, binary
-from megtrim.stages.diagnosis import Diagnosis, explain, unexplained
+from megtrim.stages.diagnosis import Diagnosis, explain, not_kept, unexplained
 from megtrim.stages.files import KEEP_SET_FILE
+from megtrim.stages.naming import named_program
 from megtrim.stages.runs import RunOrder, RunResult, run_on
 
 _TIMEOUT_S = 600.0
@@ -88,10 +90,15 @@ def _run(order: RunOrder, context: Context) -> RunResult:
 
 
 def _explained(reduced: ProgramRun, program: str, order: RunOrder, context: Context) -> Diagnosis:
-    profile = chain.obtain(PROFILE, context)  # with --committed, made only now
-    if profile is None:
+    able = replace(context, make=lambda task: chain.obtain(task, context))
+    if link := named_program(program, able):
+        said = _run(order.with_program(link.program), context).run.stderr
+        if name := stubs.not_kept(said, link.dropped):
+            return not_kept(reduced, name)
+    profile = able.obtain(PROFILE)  # with --committed, made only now
+    if profile is None or from_plain(context.loaded.config):
         return unexplained(reduced)
-    keep = read_keep_set(context.done[HEADER].file(KEEP_SET_FILE))
+    keep = read_keep_set(context.done[keep_task(context.loaded.config)].file(KEEP_SET_FILE))
     return explain(
         reduced,
         _run(order.with_program(binary(profile, program)), context),

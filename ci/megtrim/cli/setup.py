@@ -205,6 +205,7 @@ def open_context(options: Options, *, accept: bool = False) -> Context:
         },
     )
     programs.expect_buildable(context)
+    programs.expect_trimmable(context)
     for warning in programs.unweighed(context):
         console.warn(warning)
     bundling.expect_packable(context)

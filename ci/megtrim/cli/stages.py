@@ -86,6 +86,9 @@ def _refuse_contradictions(options: Options, stage: Stage, *, accept: bool) -> N
     if options.committed and (accept or options.traces):
         msg = "--committed takes the keep set as it is: it goes with neither --accept nor --traces"
         raise InputError(msg)
+    if options.quick and (accept or options.traces):
+        msg = "--quick leaves the committed keep set alone: neither --accept nor --traces fit"
+        raise InputError(msg)
     if options.committed and options.quick:
         msg = "--quick records which functions run: it does not go with --committed"
         raise InputError(msg, hint="leave one of them out")

@@ -22,7 +22,7 @@ from megtrim.config.document import (
     parse_document,
 )
 from megtrim.config.files import load_file_problems
-from megtrim.config.level_keys import level_problems
+from megtrim.config.level_keys import COMPILED, level_problems
 from megtrim.config.means import means_problems
 from megtrim.config.model import Config
 from megtrim.config.neighbour_keys import neighbour_problems
@@ -122,8 +122,10 @@ def _quick(document: Document) -> Document:
     trim = document.data.get("trim", {})
     if not isinstance(trim, dict):
         return document
+    # Keys of a reduced build mean nothing to it, and are no mistake of the file's.
+    left = {key: value for key, value in trim.items() if key not in COMPILED}
     quick = {"level": "function", "base": "plain"}
-    return replace(document, data=document.data | {"trim": trim | quick})
+    return replace(document, data=document.data | {"trim": left | quick})
 
 
 def _warnings(config: Config, document: Document) -> tuple[str, ...]:

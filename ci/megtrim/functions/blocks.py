@@ -56,13 +56,13 @@ def _parse(data: bytes, source: str) -> _Log:
     if len(data) > MAX_LOG_BYTES:
         msg = f"{source}: larger than {MAX_LOG_BYTES} bytes"
         raise InputError(msg, hint=_HINT)
-    blocks = {(name, int(at, 16)) for name, at in {*_BLOCK.findall(data)}}
+    blocks = {(found[1], int(found[2], 16)) for found in _BLOCK.finditer(data)}
     if not blocks:
         msg = f"{source}: holds no block of translated code"
         raise InputError(msg, hint=_HINT)
     return _Log(
         blocks=frozenset((name.decode("utf-8", "backslashreplace"), at) for name, at in blocks),
-        addresses=frozenset(int(at, 16) for at in {*_INSTRUCTION.findall(data)}),
+        addresses=frozenset(int(found[1], 16) for found in _INSTRUCTION.finditer(data)),
     )
 
 

@@ -27,6 +27,10 @@ _PLATFORM = re.compile(
 )
 
 
+_WITH_UNWINDER = re.compile(r"libgcc_real\.a")
+"""The NDK's: the compiler's own functions, and the unwinder, which may go."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origins:
     """Which parts of a linked file came from which input."""
@@ -82,5 +86,9 @@ def platform_names(origins: Origins, table: FunctionTable) -> frozenset[str]:
 
 def is_platform(file: str) -> bool:
     """Say whether a file, or a member as maps tell it, is the C library's or the compiler's own."""
-    archive = file.partition("(")[0] if file.endswith(")") else file
+    archive, _, member = (
+        file.removesuffix(")").partition("(") if file.endswith(")") else (file, "", "")
+    )
+    if member and _WITH_UNWINDER.fullmatch(archive.rpartition("/")[2]):
+        return not member.startswith("unwind-")
     return _PLATFORM.fullmatch(archive.rpartition("/")[2]) is not None

@@ -98,6 +98,7 @@ class Object:
         texts = _SECTION.unpack_from(headers, names * _SECTION.size)
         self.names = bytes(_part(data, texts[4], texts[5]))
         """Names of all sections, one behind the other."""
+        claimed = 0
         for at, raw in enumerate(_SECTION.iter_unpack(headers)):
             name, kind, flags, _, start, size, link, info, _, _ = raw
             place = table + at * _SECTION.size
@@ -106,8 +107,11 @@ class Object:
                 _part(data, start, size)
             self.sections.append(each)
             if kind == ADDENDS:
+                claimed += size
                 self.relocated.setdefault(info, []).append(each)
             self.usable &= kind not in _FOREIGN_RELOCATIONS
+        # Sections that lie on each other would be read as often as somebody wrote them there.
+        self.usable &= claimed <= len(data)
 
     def name(self, section: Section) -> bytes:
         """Return a section's name."""

@@ -55,6 +55,8 @@ def prove(
     wrong = (stubbed & whole) - {*dropped}
     _none(wrong, f"{source}: functions that are needed became stubs", _AGAIN)
     _none(before.exported - after.exported, f"{source}: names are no longer exported", _HINT)
+    # A stub that others see would stand in for a function of theirs.
+    _none(after.exported - before.exported, f"{source}: names became exported", _HINT)
     if after.registrations < before.registrations:
         msg = (
             f"{source}: {after.registrations} functions are called before main, expected "

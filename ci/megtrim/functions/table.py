@@ -180,7 +180,8 @@ def _read(data: bytes, source: str) -> FunctionTable:
         msg = f"{source}: has no symbol table, so its functions have no names"
         raise InputError(msg, hint=_HINT)
     functions, ifuncs, data_names = _functions(symbols[0], sections)
-    dynamic = [each for each in sections if each.kind == "SHT_DYNSYM"]
+    # A file has one; more would be read as often as somebody wrote them there.
+    dynamic = [each for each in sections if each.kind == "SHT_DYNSYM"][:1]
     named = [(name, place) for each in dynamic for name, place in _named(each, sections)]
     arrays = (each for each in sections if each.kind in {"SHT_PREINIT_ARRAY", "SHT_INIT_ARRAY"})
     return FunctionTable(

@@ -219,13 +219,20 @@ def switch_task(build: Measured, config: Config) -> str:
     Where the reduced build itself has the same switches off, it is that one.
     """
     same = build.off == switched_off(config.trim)
-    return REDUCED if same else f"{Stage.SWITCHES}/{build.name}"
+    return _by_regions(config) if same else f"{Stage.SWITCHES}/{build.name}"
+
+
+def _by_regions(config: Config) -> str:
+    """Return the id of the reduced build as it was before functions were trimmed."""
+    return REGION if by_function(config) else REDUCED
 
 
 def _switches(config: Config) -> Iterator[Task]:
+    if from_plain(config):
+        return  # nothing is compiled but the engine itself
     ids = {switch_task(build, config): build.name for build in measured(config)}
     for id_, name in ids.items():
-        if id_ != REDUCED:
+        if id_ != _by_regions(config):
             yield Task(stage=Stage.SWITCHES, name=name, needs=(HEADER,))
     if ids:
         yield Task(stage=Stage.SWITCHES, name=SWITCHES.partition("/")[2], needs=tuple(ids))

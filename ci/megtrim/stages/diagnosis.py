@@ -59,6 +59,9 @@ def explain(
             missing=tuple(str(region) for region in lacking),
             lacking_operators=lacking_operators,
         )
+    if ending(reduced) is Ending.TRAP and keep.functions():
+        text = f"{how}: a function that no scenario ran is not kept; no region is missing"
+        return Diagnosis(status="trap", text=text, log=reduced.stderr)
     text = f"{how}; the profile build runs it, and nothing is missing from the keep set"
     return Diagnosis(status="engine-error", text=text, log=reduced.stderr)
 

@@ -34,8 +34,8 @@ from megtrim.stages.committed import read_committed
 from megtrim.stages.context import Context, scenario_inputs
 from megtrim.stages.files import CACHE_FILE, FUNCTIONS_FILE, KEEP_SET_FILE
 from megtrim.stages.linking import PROBED, UNFOLDED
-from megtrim.stages.runs import RunOrder, run_on
-from megtrim.stages.scenarios import cache_of, order_for, record_of, unfit
+from megtrim.stages.runs import RunOrder
+from megtrim.stages.scenarios import binding_of, cache_of, order_for, record_of, unfit
 from megtrim.store import sha256_file
 
 _LINKED = LINKED.partition("/")[2]
@@ -140,10 +140,11 @@ def _record(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
         table = read_table(program)
         data, run = tracing.functions(scenario.id, told, seat)
         names = {*read(data, table, source=f"{told.recorded} of {scenario.id}")}
-        for near in (_long_names(told), *(_complaints(told) if _speaks(context) else ())):
-            said = run_on(seat, near).recorded
-            if said:
-                names.update(read(said, table, source=f"{told.recorded} near it"))
+        more = [tracing.functions(scenario.id, _long_names(told), seat)[0]]
+        complaints = _complaints(told) if _speaks(context) else ()
+        more += [tracing.record(scenario.id, each, seat) for each in complaints]
+        for each in more:
+            names.update(read(each, table, source=f"{told.recorded} of {scenario.id}"))
         return tuple(sorted(names)), run.wall_s
 
     names, time_s = deliver(context.device(scenario), attempt, say=context.console.say)
@@ -184,6 +185,8 @@ def _keep_inputs(context: Context) -> dict[str, str]:
         return named | {"committed": hashlib.sha256(text.encode()).hexdigest()}
     for scenario in all_scenarios(context.loaded.config):
         files = context.done[functions_task(scenario)].files
+        # Equal lists of other arguments are another keep set: it says what each is bound to.
+        named[f"scenario {scenario.id}"] = binding_of(scenario, context)
         named[f"functions {scenario.id}"] = files.get(FUNCTIONS_FILE, "none")
     return named
 

@@ -31,8 +31,6 @@ from megtrim.stages.files import KEEP_SET_FILE, TRACE_FILE
 from megtrim.stages.scenarios import binding_of, record_of
 from megtrim.store import sha256_file
 
-_LISTED = 10
-
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name the traces, the models and their JSON, the layout, and the engine's modes."""

@@ -10,7 +10,7 @@ from megtrim.config.switches import switched_off
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.midout.names import NameTable
 from megtrim.midout.region import Region
-from megtrim.plan.graph import HEADER, PROFILE, REDUCED, REGION, Task, trace_task
+from megtrim.plan.graph import HEADER, PROFILE, REDUCED, REGION, Task, from_plain, trace_task
 from megtrim.recipe import MINIMUM_SIZE
 from megtrim.stages import linking, sizing
 from megtrim.stages.context import Context
@@ -30,13 +30,15 @@ from megtrim.verdict.model import (
 def trim_choice(context: Context) -> TrimChoice:
     """Return how far the engine was trimmed."""
     trim = context.loaded.config.trim
+    plain = from_plain(context.loaded.config)
     minimum = MINIMUM_SIZE if trim.minimum_size else ()
+    off = () if plain else switched_off(trim)
     return TrimChoice(
         level=trim.level,
         layout=trim.layout,
-        minimum_size=trim.minimum_size,
+        minimum_size=trim.minimum_size and not plain,
         optimize=trim.optimize,
-        switched_off=tuple(str(each) for each in switched_off(trim) if each not in minimum),
+        switched_off=tuple(str(each) for each in off if each not in minimum),
         means=sizing.told(context),
     )
 

@@ -12,7 +12,11 @@ from megtrim.stages.proving import Named
 
 def named(scenario: Scenario, context: Context) -> Named | None:
     """Return the scenario's named program, linked now if need be; None: no function is trimmed."""
-    name = programs.name_of(scenario, context)
+    return named_program(programs.name_of(scenario, context), context)
+
+
+def named_program(name: str, context: Context) -> Named | None:
+    """Return the same of the program called ``name``."""
     listed = DROPPED_FILE.format(target=name)
     made = context.obtain(NAMED) if by_function(context.loaded.config) else None
     if made is None or listed not in made.files:

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from megtrim.config.application import Application
-from megtrim.config.scenarios import Scenario
+from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.engines.application import FULL_LTO, ApplicationOrder, expect_possible
+from megtrim.errors import InputError
+from megtrim.plan.graph import from_plain
 from megtrim.recipe import Linkage, Variant
 from megtrim.stages.context import Context, binary, binary_digest
 from megtrim.store import Folder
@@ -67,9 +69,14 @@ def holders(context: Context) -> tuple[str, ...]:
 
 
 def linked_again(context: Context) -> tuple[str, ...]:
-    """Return the programs whose functions are trimmed: those that hold the engine themselves."""
-    applications = context.loaded.config.applications
-    return (*_engines_own(context), *(each.name for each in applications if not each.is_shared))
+    """Return the programs whose functions are trimmed: those that hold the engine themselves.
+
+    Of one that no scenario runs nobody knows which functions it needs: it stays as it is.
+    """
+    config = context.loaded.config
+    run = {each.settings.application for each in all_scenarios(config)}
+    own = (each.name for each in config.applications if not each.is_shared and each.name in run)
+    return (*_engines_own(context), *own)
 
 
 def orders(context: Context, variant: Variant) -> tuple[ApplicationOrder, ...]:
@@ -102,6 +109,20 @@ def expect_buildable(context: Context) -> None:
         expect_possible(context.toolchain, each.name, library, lto=each.lto == "full")
         if each.source is not None:
             context.engine.library(library, context.toolchain)
+
+
+def expect_trimmable(context: Context) -> None:
+    """Refuse a scenario of which nothing would be recorded. Raises InputError naming its line."""
+    loaded = context.loaded
+    if not from_plain(loaded.config):
+        return
+    known = linked_again(context)
+    for each in all_scenarios(loaded.config):
+        if name_of(each, context) not in known:
+            where = f"{loaded.path}:{loaded.line(*each.path)}"
+            msg = f"{where}: {each.id} runs a program with the engine in a shared object"
+            hint = "trim.base: plain trims programs that hold the engine: use base: reduced"
+            raise InputError(msg, hint=hint)
 
 
 def unweighed(context: Context) -> Iterator[str]:

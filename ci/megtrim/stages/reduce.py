@@ -36,12 +36,16 @@ from megtrim.stages.files import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.stages.linking import SHIPPED, UNFOLDED
 from megtrim.store import Folder
 
+_FORM = "1"
+"""Of what a link rests on besides its inputs: how functions are left out, and what stays."""
+
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name what enters the build, each generated file among it, or what enters the link."""
     if _is_link(task, context):
         trim = context.loaded.config.trim
         return linking.base_inputs(context) | {
+            "form": _FORM,
             "keep set": context.done[FUNCTIONS].files[KEEP_SET_FILE],
             "kept whatever ran": "\n".join((*context.engine.kept, *trim.keep)),
             "flags": " ".join(sizing.relink_flags(context)),
@@ -167,10 +171,14 @@ def _program(target: str, identity: str, keep: KeepSet, context: Context) -> _Pr
 
 
 def _wanted(context: Context) -> list[Wanted]:
-    """Return the patterns of what stays whatever ran: the engine's, and the team's own."""
+    """Return the patterns of what stays whatever ran: the engine's, and the team's own.
+
+    Of several programs one may well lack what another has: then nobody minds.
+    """
     loaded = context.loaded
+    alone = len(linking.identities(context)) == 1
     own = (
-        Wanted(text=text, where=f"{loaded.path}:{loaded.line('trim', 'keep', at)}")
+        Wanted(text=text, where=f"{loaded.path}:{loaded.line('trim', 'keep', at)}" * alone)
         for at, text in enumerate(loaded.config.trim.keep)
     )
     return [*(Wanted(text=text) for text in context.engine.kept), *own]

@@ -85,17 +85,21 @@ def _builds(task: Task, context: Context) -> list[tuple[Variant, Folder]]:
     return found if beside is None else [*found[:-1], (Variant.REGION, beside), found[-1]]
 
 
+def _binds(label: str) -> bool:
+    return label in ("engine", "targets") or label.startswith("toolchain ")
+
+
 def _by_regions(context: Context) -> Folder | None:
     """Return what the whole way made of this engine, if these results hold it.
 
     A quick look is shown beside it.
     """
-    engine = context.engine.identity().digest
+    plain = context.done[PLAIN].inputs
 
     def fits(folder: Folder) -> bool:
         artifacts = context.loaded.config.artifacts
         return (
-            folder.inputs.get("engine") == engine
+            all(folder.inputs.get(each) == plain[each] for each in plain if _binds(each))
             and not is_linked_again(folder)
             and all(f"bin/{artifact}" in folder.files for artifact in artifacts)
         )

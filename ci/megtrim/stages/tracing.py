@@ -54,22 +54,36 @@ def trace(
 def functions(scenario: str, order: RunOrder, seat: Seat) -> tuple[bytes, ProgramRun]:
     """Return what a run left that tells which functions ran.
 
-    Raises ProductFailure where the run fails or leaves none.
+    Raises ProductFailure where the run fails, InfrastructureFailure where nothing was recorded.
     """
-    found = runs.run_on(seat, order)
-    if refused := probes.refusal(found.run.stderr):
-        msg = f"{scenario}: {seat.name}: {refused}"
-        raise InfrastructureFailure(msg, hint="record the functions on an emulator: a class of it")
+    found = _recorded(scenario, order, seat)
     how = ending(found.run)
     if how is not Ending.PASSED:
         said = error_message(found.run.stderr) or "it said nothing"
         ended = f"ended with {found.run.rc} ({how}): {said}"
         msg = f"{scenario}: the link that tells its functions {ended}"
         raise ProductFailure(msg, hint="does the scenario run on the plain build?")
+    return _record_of(scenario, found, order, seat), found.run
+
+
+def record(scenario: str, order: RunOrder, seat: Seat) -> bytes:
+    """Return the same of a run that is to end badly."""
+    return _record_of(scenario, _recorded(scenario, order, seat), order, seat)
+
+
+def _recorded(scenario: str, order: RunOrder, seat: Seat) -> RunResult:
+    found = runs.run_on(seat, order)
+    if refused := probes.refusal(found.run.stderr):
+        msg = f"{scenario}: {seat.name}: {refused}"
+        raise InfrastructureFailure(msg, hint="record the functions on an emulator: a class of it")
+    return found
+
+
+def _record_of(scenario: str, found: RunResult, order: RunOrder, seat: Seat) -> bytes:
     if not found.recorded:
         msg = f"{scenario}: {seat.name} left no {order.recorded}, so its functions are not known"
         raise InfrastructureFailure(msg, hint="run it again, or on another device")
-    return found.recorded, found.run
+    return found.recorded
 
 
 def _expect_success(scenario: str, run: ProgramRun, variant: Variant) -> None:

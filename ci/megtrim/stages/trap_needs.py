@@ -26,7 +26,7 @@ def nothing(seat: Seat, order: RunOrder, trapped: ProgramRun) -> tuple[str, ...]
 def regions(scenario: Scenario, context: Context) -> Needs:
     """Return who names missing regions: the profile build, where there is one already."""
     made = context.done.get(PROFILE)
-    if made is None:
+    if made is None or HEADER not in context.done:
         return nothing
     program = programs.program(scenario, context, made)
     keep = read_keep_set(context.done[HEADER].file(KEEP_SET_FILE))

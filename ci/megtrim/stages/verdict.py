@@ -25,6 +25,7 @@ from megtrim.plan.graph import (
     REDUCED,
     REGION,
     Task,
+    functions_task,
     search_task,
     trace_task,
     verify_task,
@@ -229,7 +230,7 @@ def _why(failure: MegtrimError | None, proof: LastProof | None, context: Context
 
 
 def _before(each: Scenario) -> tuple[str, ...]:
-    return (search_task(each), trace_task(each), verify_task(each))
+    return (search_task(each), trace_task(each), functions_task(each), verify_task(each))
 
 
 def _status(failure: MegtrimError | None, each: Scenario, context: Context) -> ScenarioStatus:
@@ -238,7 +239,8 @@ def _status(failure: MegtrimError | None, each: Scenario, context: Context) -> S
     if isinstance(failure, InfrastructureFailure):
         return ScenarioStatus.INFRASTRUCTURE
     # Without tracing, it is verification that finds a scenario to be another than was traced.
-    by_trace = isinstance(failure, TraceFailure) or trace_task(each) in context.failed
+    recorded = (trace_task(each), functions_task(each))
+    by_trace = isinstance(failure, TraceFailure) or any(t in context.failed for t in recorded)
     return ScenarioStatus.TRACE if by_trace else ScenarioStatus.ENGINE_ERROR
 
 

@@ -100,7 +100,10 @@ def test_a_file_is_named_by_its_digest_alone(path: tuple[str | int, ...], digest
         (put("sysroot", value="a/b"), "found 'a/b', expected an absolute path, or nothing"),
         (put("purpose", value="run"), "purpose: found 'run', expected one of verify, trace"),
         (put("keep_set", value=None), "expected one, because devices are to verify"),
-        (put("programs", 0, 0, value="shell"), "'shell', expected one of plain, profile, region, reduced"),
+        (
+            put("programs", 0, 0, value="shell"),
+            "'shell', expected one of plain, profile, region, reduced",
+        ),
         (put("programs", 1, 0, value="plain"), "programs: found 'plain', expected each name once"),
         (put("programs", value=[["plain", "3" * 64]]), "['plain'], expected plain and reduced"),
         (put(*SCENARIO, "id", value="a/b@other"), "found 'a/b@other', expected MODEL/SCENARIO@any"),
