@@ -317,7 +317,7 @@ def test_explain_does_not_know_everything(project: Shell) -> None:
     no_keep_set = project("explain", "m")
 
     assert [answer.status for answer in (unknown, verdict, no_keep_set)] == [2, 2, 2]
-    assert "know no model, scenario, tag or region 'nothing'" in unknown.err
+    assert "know no model, scenario, tag, region or function 'nothing'" in unknown.err
     assert "there is no verdict in megtrim-out yet" in verdict.err
     assert "megtrim trim" in verdict.err
     assert "there is no keep set at" in no_keep_set.err
