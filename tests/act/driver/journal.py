@@ -81,7 +81,8 @@ class Journal:
                 job.outputs[record.get("name", "")] = record.get("arg", "")
             case "error" | "warning" | "notice":
                 job.annotations.append((record["command"], record.get("arg", text)))
-            case _ if record.get("raw_output") and "command" not in record:
+            # act ends a line where its buffer does, and then tells an empty one.
+            case _ if text and record.get("raw_output") and "command" not in record:
                 job.lines.append(text)
             case _:
                 pass
