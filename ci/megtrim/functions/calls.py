@@ -52,6 +52,11 @@ class Code:
             ahead += fresh
         return tuple(sorted({each.name for each in found}))
 
+    def called_by(self, names: Iterable[str]) -> frozenset[str]:
+        """Return what functions of these names call themselves."""
+        functions = (each for name in names for each in self.by_name.get(name, ()))
+        return frozenset(called.name for each in functions for called in self._called(each))
+
     def callers(self, of: Collection[str], among: Iterable[str]) -> tuple[str, ...]:
         """Return which functions ``among`` some call one ``of`` others, sorted."""
         wanted = {*of}

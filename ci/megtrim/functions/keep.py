@@ -23,6 +23,16 @@ from megtrim.functions.table import FunctionTable
 REPORTS = ("*Error::*", "*Exception::*", "*ErrorHandler::*", "*assert_fail*")
 """What says what is wrong, by the names that engines give it."""
 
+_BY_VALUES = re.compile(
+    r"__(?:stable_|partial_|insertion_|selection_|intro|unguarded_|partition)?sort"
+    r"|__(?:sift|push_heap|pop_heap|make_heap|adjust_heap|heap_select|half_inplace|inplace_merge)"
+    r"|__(?:buffered_inplace|unguarded_linear|linear_insert|move_median|merge_)"
+    r"|__tree_|_Rb_tree_|__hash_table|_Hashtable|_M_rehash|__rehash"
+)
+"""Helpers of the C++ library's sorts, trees and hash tables, in libc++ and libstdc++. Which of
+them a run takes depends on the values: those may be addresses, which differ from run to run. Seen:
+a sort of memory chunks that trapped under another environment."""
+
 THROW = "__cxa_throw"
 _UNWINDING = (
     *("__gxx_personality_v0", "_Unwind_*", "unw_*", "libunwind::*", "__clang_call_terminate"),
@@ -65,6 +75,7 @@ def keep_always(
     done = {*ran, *SUBSTITUTES}
     asked = (*wanted, *(Wanted(text=text) for text in REPORTS))
     seeds = {name for pattern in asked for name in search.matches(pattern)} - {*ran}
+    seeds |= {name for name in code.called_by(ran) if _BY_VALUES.search(name)} - {*ran}
     found = code.reached(seeds, ran=done)
     if THROW in found:
         by_table = (Wanted(text=text) for text in _UNWINDING)

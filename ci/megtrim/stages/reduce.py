@@ -36,7 +36,7 @@ from megtrim.stages.files import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.stages.linking import SHIPPED, UNFOLDED
 from megtrim.store import Folder
 
-_FORM = "1"
+_FORM = "2"
 """Of what a link rests on besides its inputs: how functions are left out, and what stays."""
 
 

@@ -157,3 +157,20 @@ def test_any_pattern_matches_or_is_refused(pattern: str) -> None:
         return
 
     assert {*found} <= {*NAMES}
+
+
+def test_what_a_sort_takes_by_the_values_stays() -> None:
+    """Values may be addresses, so another run takes another helper than the one that was seen."""
+    sort = "_ZNSt6__ndk16__sortIRNS_6__lessIiiEEPiEEvT0_S5_T_"
+    taken = "_ZNSt6__ndk17__sort3IRNS_6__lessIiiEEPiEEjT0_S5_S5_T_"
+    other = "_ZNSt6__ndk127__insertion_sort_incompleteIRNS_6__lessIiiEEPiEEbT0_S5_T_"
+    names = ("main", sort, taken, other, "plain")
+
+    found = kept(
+        ran=("main", sort, taken),
+        names=names,
+        calls={"main": (sort,), sort: (taken, other, "plain")},
+    )
+
+    assert found == (other,)
+    assert kept(ran=("main",), names=names, calls={sort: (other,)}) == ()
