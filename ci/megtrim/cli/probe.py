@@ -12,7 +12,6 @@ from megtrim.cli.setup import Options, describe, open_context
 from megtrim.config.scenarios import all_scenarios
 from megtrim.devices.attempts import deliver
 from megtrim.errors import EXIT_PASS, InputError, ProductFailure, worst
-from megtrim.functions import stubs
 from megtrim.loadrun.application import INPUT, MODEL, OUTPUTS, THREADS, names_in
 from megtrim.loadrun.arguments import check_arguments
 from megtrim.loadrun.outcome import Ending, ProgramRun, ending
@@ -91,10 +90,9 @@ def _run(order: RunOrder, context: Context) -> RunResult:
 
 def _explained(reduced: ProgramRun, program: str, order: RunOrder, context: Context) -> Diagnosis:
     able = replace(context, make=lambda task: chain.obtain(task, context))
-    if link := named_program(program, able):
-        said = _run(order.with_program(link.program), context).run.stderr
-        if name := stubs.not_kept(said, link.dropped):
-            return not_kept(reduced, name)
+    link = named_program(program, able)
+    if link and (name := link.missing(_run(order.with_program(link.program), context).run)):
+        return not_kept(reduced, name)
     profile = able.obtain(PROFILE)  # with --committed, made only now
     if profile is None or from_plain(context.loaded.config):
         return unexplained(reduced)

@@ -13,10 +13,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from megtrim.errors import InputError
+from megtrim.functions.files import EXECUTABLE, LOADED, segments
 from megtrim.functions.table import Function, FunctionTable
 
-_SEGMENT = struct.Struct("<2I6Q")
-_LOADED, _EXECUTABLE = 1, 1
 _BRANCH_MASK, _BRANCH = 0x7C000000, 0x14000000
 """aarch64: ``b`` and ``bl``, which differ in the highest bit; 26 bits say how far."""
 _DISTANCE = (1 << 26) - 1
@@ -88,9 +87,7 @@ class Code:
 def parse_code(data: bytes, table: FunctionTable, *, source: str) -> Code:
     """Read the code of a linked file whose functions are ``table``. Raises InputError."""
     try:
-        (start,) = struct.unpack_from("<Q", data, 32)
-        size, count = struct.unpack_from("<2H", data, 54)
-        headers = [_SEGMENT.unpack_from(data, start + number * size) for number in range(count)]
+        headers = segments(data)
     except struct.error:
         msg = f"{source}: a damaged ELF file"
         raise InputError(msg, hint="link it again") from None
@@ -101,9 +98,9 @@ def parse_code(data: bytes, table: FunctionTable, *, source: str) -> Code:
         table=table,
         by_name=by_name,
         segments=tuple(
-            (address, data[offset : offset + size_bytes])
-            for kind, flags, offset, address, _, size_bytes, _, _ in headers
-            if kind == _LOADED and flags & _EXECUTABLE
+            (each.address, data[each.offset : each.offset + each.size_bytes])
+            for each in headers
+            if each.kind == LOADED and each.flags & EXECUTABLE
         ),
     )
 

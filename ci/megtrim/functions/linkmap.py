@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.errors import InputError
+from megtrim.functions.files import read_bytes
 from megtrim.functions.table import FunctionTable
 
 _MAX_MAP_BYTES = 2 * 1024**3
@@ -49,14 +50,7 @@ class Origins:
 
 def read_map(path: Path) -> Origins:
     """Read a linker's map."""
-    try:
-        if path.stat().st_size > _MAX_MAP_BYTES:
-            msg = f"{path}: larger than {_MAX_MAP_BYTES} bytes"
-            raise InputError(msg, hint=_HINT)
-        data = path.read_bytes()
-    except OSError as error:
-        msg = f"{path}: cannot be read: {error.strerror}"
-        raise InputError(msg, hint=_HINT) from None
+    data = read_bytes(path, most_bytes=_MAX_MAP_BYTES, hint=_HINT)
     return parse_map(data, source=str(path))
 
 

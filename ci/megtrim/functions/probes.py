@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from importlib.resources import files as package_files
 
 from megtrim.errors import InputError, ProductFailure
+from megtrim.functions.files import EXECUTABLE, LOADED, LOADER, Segment, segments
 from megtrim.functions.table import FunctionTable, with_cold_parts
 
 RECORD_FILE = "functions.bin"
@@ -45,8 +46,6 @@ _TRAPS = {"aarch64": (0xD4200020).to_bytes(4, "little"), "x86_64": b"\xcc"}
 _MAX_TRAP_BYTES = 4
 _ANY_TRAP = {"aarch64": 0xFFE0001F, "x86_64": 0xFF}
 """The bits by which traps are told: on aarch64 they hold a number."""
-_SEGMENT = struct.Struct("<2I6Q")
-_LOADED, _LOADER, _EXECUTABLE = 1, 3, 1
 
 _OWN = ("megtrim_", "__wrap_")
 _UNPROBED = frozenset(
@@ -62,23 +61,13 @@ _REFUSAL = re.compile(r"^megtrim: functions cannot be recorded: (.{1,200})$", re
 _HINT = "record the functions again"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Segment:
-    """A part of the file that is loaded."""
-
-    address: int
-    offset: int
-    size_bytes: int
-    executable: bool
-
-
 @dataclass(frozen=True, slots=True)
 class _Probe:
     """One trap: where in the file, and in place of what."""
 
     offset: int
     first: int
-    segment: _Segment
+    segment: Segment
 
 
 def plan_probes(table: FunctionTable, platform: Collection[str] = ()) -> tuple[int, ...]:
@@ -211,43 +200,34 @@ def _table_at(data: bytes, addresses: tuple[int, ...]) -> int:
     return at
 
 
-def _segments(data: bytes) -> tuple[_Segment, ...]:
+def _segments(data: bytes) -> tuple[Segment, ...]:
     """Return what the program loads from its file."""
     return tuple(
-        _Segment(
-            address=address,
-            offset=offset,
-            size_bytes=size_bytes,
-            executable=bool(flags & _EXECUTABLE),
-        )
-        for kind, flags, offset, address, _, size_bytes, _, _ in _program_headers(data)
-        if kind == _LOADED and offset + size_bytes <= len(data)
+        each
+        for each in _headers(data)
+        if each.kind == LOADED and each.offset + each.size_bytes <= len(data)
     )
 
 
 def _has_loader(data: bytes) -> bool:
-    return any(kind == _LOADER for kind, *_ in _program_headers(data))
+    return any(each.kind == LOADER for each in _headers(data))
 
 
-def _program_headers(data: bytes) -> list[tuple[int, ...]]:
+def _headers(data: bytes) -> tuple[Segment, ...]:
     try:
-        (start,) = struct.unpack_from("<Q", data, 32)
-        size, count = struct.unpack_from("<2H", data, 54)
-        return [_SEGMENT.unpack_from(data, start + number * size) for number in range(count)]
+        return segments(data)
     except struct.error:
         raise _damaged() from None
 
 
-def _probe(
-    address: int, data: bytes, segments: tuple[_Segment, ...], machine: str
-) -> _Probe | None:
+def _probe(address: int, data: bytes, segments: tuple[Segment, ...], machine: str) -> _Probe | None:
     """Return what the trap at ``address`` replaces; None for what is no code to be replaced.
 
     A function that begins with a trap of its own needs no other, and 0 begins no function.
     """
     width = len(_TRAPS[machine])
     for each in segments if address % width == 0 else ():
-        if each.executable and 0 <= address - each.address <= each.size_bytes - width:
+        if each.flags & EXECUTABLE and 0 <= address - each.address <= each.size_bytes - width:
             offset = address - each.address + each.offset
             first = int.from_bytes(data[offset : offset + width], "little")
             is_trap = first & _ANY_TRAP[machine] == _ANY_TRAP[machine] & int.from_bytes(
@@ -259,7 +239,7 @@ def _probe(
 
 def _ranges(probes: Mapping[int, _Probe]) -> list[bytes]:
     """Return the pieces of code that hold probes: one of each segment, start and bytes."""
-    found = dict[_Segment, list[int]]()
+    found = dict[Segment, list[int]]()
     for address, probe in probes.items():
         found.setdefault(probe.segment, []).append(address)
     return [

@@ -24,6 +24,7 @@ from elftools.construct import ConstructError
 from elftools.elf.elffile import ELFFile
 
 from megtrim.errors import InputError
+from megtrim.functions.files import read_bytes
 from megtrim.functions.names import MAX_NAME
 
 _MACHINES = {"EM_AARCH64": "aarch64", "EM_X86_64": "x86_64"}
@@ -131,17 +132,14 @@ def with_cold_parts(table: FunctionTable, ran: Iterable[str]) -> tuple[str, ...]
     return tuple(sorted(found))
 
 
+def read_linked(path: Path) -> bytes:
+    """Read the bytes of a linked file."""
+    return read_bytes(path, most_bytes=_MAX_FILE_BYTES, hint=_HINT)
+
+
 def read_table(path: Path) -> FunctionTable:
     """Read the linked file at ``path``."""
-    try:
-        if path.stat().st_size > _MAX_FILE_BYTES:
-            msg = f"{path}: larger than {_MAX_FILE_BYTES} bytes"
-            raise InputError(msg, hint=_HINT)
-        data = path.read_bytes()
-    except OSError as error:
-        msg = f"{path}: cannot be read: {error.strerror}"
-        raise InputError(msg, hint=_HINT) from None
-    return parse_table(data, source=str(path))
+    return parse_table(read_linked(path), source=str(path))
 
 
 def parse_table(data: bytes, *, source: str) -> FunctionTable:

@@ -18,7 +18,7 @@ from megtrim.devices import Seat
 from megtrim.devices.attempts import deliver
 from megtrim.functions import blocks, linkmap, probes
 from megtrim.functions.listing import dump_list, function_list, read_list
-from megtrim.functions.table import read_table
+from megtrim.functions.table import parse_table, read_linked, read_table
 from megtrim.midout.keepset import (
     KeepSet,
     ScenarioRecord,
@@ -102,10 +102,11 @@ def _link(probed: bool, context: Context, folder: Path) -> dict[str, Any]:
 
 def _probe(program: Path) -> None:
     """Put the traps in."""
-    table = read_table(program)
+    data = read_linked(program)
+    table = parse_table(data, source=str(program))
     origins = linkmap.read_map(program.with_name(f"{program.name}.map"))
     platform = linkmap.platform_names(origins, table)
-    program.write_bytes(probes.patch(program.read_bytes(), table, platform))
+    program.write_bytes(probes.patch(data, table, platform))
 
 
 def _scenario_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
@@ -154,8 +155,9 @@ def _record(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
 
 
 def _long_names(order: RunOrder) -> RunOrder:
-    """Return the same run with longer names, as users have them: they are copied by other
-    functions than those that fit into a string itself.
+    """Return the same run with longer names, as users have them.
+
+    A string copies those by other functions than names that fit into the string itself.
     """
     return replace(order, prefix=_LONG)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from megtrim.functions.table import FunctionTable, read_table
 from megtrim.plan.graph import LINKED, from_plain
 from megtrim.recipe import BuildOrder, Variant
 from megtrim.stages import building
@@ -54,11 +53,6 @@ def identities(context: Context) -> dict[str, str]:
     """
     told: dict[str, Any] = context.done[LINKED].result["links"]
     return {name: str(sha256) for name, sha256 in told.items()}
-
-
-def unfolded_table(context: Context, target: str) -> FunctionTable:
-    """Return the functions of a program's unfolded link."""
-    return read_table(linked(context.done[LINKED].path, UNFOLDED, target))
 
 
 def is_linked_again(folder: Folder) -> bool:

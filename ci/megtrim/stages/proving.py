@@ -41,6 +41,10 @@ class Named:
     dropped: tuple[str, ...]
     """Linkage names, by the number that is said."""
 
+    def missing(self, run: ProgramRun) -> str | None:
+        """Return the function that a run of it called and that was not kept; None: it said none."""
+        return stubs.not_kept(run.stderr, self.dropped)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
@@ -115,7 +119,7 @@ def _dropped(trial: Trial, seat: Seat, note: Note) -> str | None:
         return None
     seen = run_on(seat, trial.order.with_program(trial.named.program))
     note(NAMED, seen)
-    return stubs.not_kept(seen.run.stderr, trial.named.dropped)
+    return trial.named.missing(seen.run)
 
 
 def _around(run: ProgramRun) -> dict[str, Any]:

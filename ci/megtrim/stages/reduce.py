@@ -16,7 +16,7 @@ from megtrim.errors import InputError
 from megtrim.functions import linkmap, proof, stubs
 from megtrim.functions.calls import Code, parse_code
 from megtrim.functions.keep import Wanted, keep_always
-from megtrim.functions.table import FunctionTable, read_table
+from megtrim.functions.table import FunctionTable, parse_table, read_linked, read_table
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.plan import rebuilds
 from megtrim.plan.graph import (
@@ -162,9 +162,10 @@ def _program(target: str, identity: str, keep: KeepSet, context: Context) -> _Pr
         raise InputError(msg, hint="record them: megtrim trim")
     folder = context.done[LINKED].path
     unfolded = linking.linked(folder, UNFOLDED, target)
-    table = read_table(unfolded)
+    data = read_linked(unfolded)
+    table = parse_table(data, source=str(unfolded))
     origins = linkmap.read_map(linking.linked(folder, UNFOLDED, f"{target}.map"))
-    code = parse_code(unfolded.read_bytes(), table, source=target)
+    code = parse_code(data, table, source=target)
     always = keep_always(_wanted(context), ran=ran, code=code, origins=origins)
     dropped = stubs.droppable(table, {*ran, *always}, linkmap.platform_names(origins, table))
     return _Program(target=target, before=table, kept=ran, dropped=dropped, code=code)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from megtrim.config.scenarios import Scenario
 from megtrim.devices import Seat
-from megtrim.functions import stubs
 from megtrim.functions.names import readable
 from megtrim.loadrun.outcome import ProgramRun
 from megtrim.midout.keepset import read_keep_set
@@ -47,8 +46,7 @@ def function(scenario: Scenario, context: Context) -> Needs:
         return of_regions
 
     def needs(seat: Seat, order: RunOrder, trapped: ProgramRun) -> tuple[str, ...]:
-        said = run_on(seat, order.with_program(link.program)).run.stderr
-        name = stubs.not_kept(said, link.dropped)
+        name = link.missing(run_on(seat, order.with_program(link.program)).run)
         return of_regions(seat, order, trapped) if name is None else (readable(name),)
 
     return needs

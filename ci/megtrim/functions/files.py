@@ -1,0 +1,50 @@
+"""Linked files and what linkers tell of them: bytes from a path, and the parts that are loaded."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import NamedTuple
+
+from megtrim.errors import InputError
+
+_SEGMENT = struct.Struct("<2I6Q")
+LOADED, LOADER = 1, 3
+"""Kinds of segments: what is put into memory, and the name of the program's loader."""
+EXECUTABLE = 1
+"""In a segment's flags."""
+
+
+class Segment(NamedTuple):
+    """An entry of a 64-bit little-endian ELF file's program headers."""
+
+    kind: int
+    flags: int
+    offset: int
+    address: int
+    physical: int
+    size_bytes: int
+    """In the file."""
+    memory_bytes: int
+    alignment: int
+
+
+def read_bytes(path: Path, *, most_bytes: int, hint: str) -> bytes:
+    """Return a file's content. Raises InputError where it cannot be read or has too much."""
+    try:
+        if path.stat().st_size > most_bytes:
+            msg = f"{path}: larger than {most_bytes} bytes"
+            raise InputError(msg, hint=hint)
+        return path.read_bytes()
+    except OSError as error:
+        msg = f"{path}: cannot be read: {error.strerror}"
+        raise InputError(msg, hint=hint) from None
+
+
+def segments(data: bytes) -> tuple[Segment, ...]:
+    """Return all program headers of a linked file. Raises struct.error where they are cut off."""
+    (start,) = struct.unpack_from("<Q", data, 32)
+    size, count = struct.unpack_from("<2H", data, 54)
+    return tuple(
+        Segment._make(_SEGMENT.unpack_from(data, start + number * size)) for number in range(count)
+    )
