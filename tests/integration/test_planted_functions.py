@@ -23,11 +23,12 @@ from megtrim.config.scenarios import all_scenarios
 from megtrim.functions import internal, stubs
 from megtrim.functions.names import is_internal, readable
 from megtrim.functions.objects import Object
-from megtrim.functions.table import FunctionTable
+from megtrim.functions.table import read_table
 from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
-from megtrim.plan.graph import REDUCED, Stage, tasks, through, verify_task
-from megtrim.stages import building, chain, linking
+from megtrim.plan.graph import LINKED, REDUCED, Stage, tasks, through, verify_task
+from megtrim.stages import building, chain
 from megtrim.stages.context import Context
+from megtrim.stages.linking import SHIPPED, UNFOLDED, linked
 from megtrim.store import MANIFEST
 from support.megtrim_cli import Project
 
@@ -124,7 +125,7 @@ def test_nothing_is_told_where_nothing_is_planted(shop: Shop) -> None:
 
 def _needed(context: Context, kept: frozenset[str]) -> list[tuple[str, ...]]:
     """Return the functions that ran and could have been left out, each under all its names."""
-    table: FunctionTable = linking.unfolded_table(context, TARGET)
+    table = read_table(linked(context.done[LINKED].path, UNFOLDED, TARGET))
     possible = kept & {*stubs.droppable(table, (), ())}
     by_address: dict[int, set[str]] = {}
     for each in table.functions:
@@ -223,7 +224,7 @@ def test_a_lost_entry_of_the_start_up_list_is_counted(
 
     def lossy(context: Context, order: Any, links: Any, folder: Path) -> None:
         link(context, order, links, folder)
-        _shortened(linking.linked(folder, linking.SHIPPED, TARGET))
+        _shortened(linked(folder, SHIPPED, TARGET))
 
     monkeypatch.setattr(building, "link", lossy)
     said = told(shop.ship(shop.traced))
