@@ -96,6 +96,8 @@ class ToolchainOrder:
     """Android API level of the oldest phone; None: the lowest that the ABI has."""
     fp16: bool = False
     """Use the half-precision instructions of Armv8.2."""
+    clang: int | None = None
+    """Release of clang and lld that is expected; None: the first that is known to do."""
     relocations: Relocations = Relocations.NONE
 
 

@@ -224,6 +224,7 @@ def toolchain_order(loaded: LoadedConfig) -> ToolchainOrder:
         abi=wanted.abi or "",
         api=wanted.api,
         fp16=wanted.fp16,
+        clang=wanted.clang,
         relocations=loaded.config.trim.relocations or Relocations.NONE,
     )
 

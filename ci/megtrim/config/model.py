@@ -65,6 +65,9 @@ class ToolchainConfig(Section):
     """ndk: API level of the oldest phone; left out: the lowest that the ABI has."""
     fp16: StrictBool = False
     """ndk, arm64-v8a: use the half-precision instructions of Armv8.2; older phones lack them."""
+    clang: Annotated[StrictInt, Field(ge=13, le=99)] | None = None
+    """clang-linux-arm64: the release of clang and lld, such as 16; left out: 14, or else 15, 16,
+    13."""
     image: ImageName | None = None
     """Docker image to build in, best by digest; left out: this machine."""
     jobs: Annotated[StrictInt, Field(ge=1, le=1024)] | None = None
@@ -106,8 +109,9 @@ class TrimConfig(Section):
     toolchain and the switches allow."""
     means: MeansConfig = MeansConfig()
     relocations: Relocations | None = None
-    """ndk: how relocations are packed. android: API level 23 on. relr: API level 30 on. Left out:
-    none, or in the reduced build alone what optimize: size may choose."""
+    """How relocations are packed. android: ndk, API level 23 on. relr: ndk, API level 30 on, or
+    clang-linux-arm64, glibc 2.36 on. Left out: none, or for ndk in the reduced build alone what
+    optimize: size may choose."""
 
 
 class CpuClass(Section):

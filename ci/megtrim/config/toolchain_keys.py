@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 from megtrim.config.document import Document
 from megtrim.config.problems import Problem, show
-from megtrim.recipe import LOADED_FROM, LOWEST_API
+from megtrim.recipe import LOADED_FROM, LOWEST_API, Relocations
 
 _OF_NDK = ("ndk", "abi", "api", "fp16")
+_CLANG = "clang-linux-arm64"
 
 
 def toolchain_problems(document: Document) -> Iterator[Problem]:
@@ -19,6 +20,9 @@ def toolchain_problems(document: Document) -> Iterator[Problem]:
     toolchain = document.data.get("toolchain")
     keys = toolchain if isinstance(toolchain, dict) else {}
     kind = keys.get("kind") or "auto"
+    if kind != _CLANG and keys.get("clang"):
+        found = f"a key of kind {_CLANG} on a toolchain of kind {kind}"
+        yield document.problem(("toolchain", "clang"), found, f"kind: {_CLANG}, or no such key")
     if kind == "ndk":
         yield from _android(document, keys)
         return
@@ -26,9 +30,10 @@ def toolchain_problems(document: Document) -> Iterator[Problem]:
         if keys.get(key):
             found = f"a key of kind ndk on a toolchain of kind {kind}"
             yield document.problem(("toolchain", key), found, "kind: ndk, or no such key")
-    if _packing(document) in LOADED_FROM:
-        found = f"packed relocations with a toolchain of kind {kind}"
-        expected = "kind: ndk, whose loader's level is known, or none"
+    packing = _packing(document)
+    if packing in LOADED_FROM and (kind, packing) != (_CLANG, Relocations.RELR):
+        found = f"{show(packing)} with a toolchain of kind {kind}"
+        expected = f"kind: ndk, or relr with kind: {_CLANG}, or none"
         yield document.problem(("trim", "relocations"), found, expected)
 
 

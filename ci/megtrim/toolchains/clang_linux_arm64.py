@@ -6,11 +6,12 @@ Clang 14 is asked for first: newer ones refuse the flatbuffers that the engine b
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from megtrim.errors import InputError
 from megtrim.process import Processes
-from megtrim.recipe import Toolchain, ToolchainOrder
+from megtrim.recipe import Relocations, Toolchain, ToolchainOrder
 from megtrim.toolchains import tools
 
 _TARGET = "aarch64-linux-gnu"
@@ -18,11 +19,17 @@ _VERSIONS = ("-14", "-15", "-16", "-13", "")
 _SYSROOT = Path("/usr/aarch64-linux-gnu")
 _HINT = "on Debian: apt-get install clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu"
 
+_PACKING_LLD = 15
+"""First release of lld that names glibc's condition in what it packs: glibc loads nothing else."""
+_PACKING_GLIBC = (2, 36)
+"""First release of glibc that loads packed relocations; an older one says what it lacks."""
+_LLD = re.compile(r"\bLLD (\d{1,3})\.")
+_GLIBC = re.compile(r"^#define\s+__GLIBC(?:_MINOR)?__\s+(\d{1,3})$", re.MULTILINE)
+
 
 def find(order: ToolchainOrder, processes: Processes) -> Toolchain:
     """Return clang and lld of one version, and the sysroot an emulator needs."""
-    del order  # it has one architecture and no settings
-    suffix = _version_suffix(processes)
+    suffix = _version_suffix(order.clang, processes)
     if processes.read(_SYSROOT / "lib" / "ld-linux-aarch64.so.1") is None:
         msg = f"the arm64 C library is not below {_SYSROOT} of {processes.where}"
         raise InputError(msg, hint=_HINT)
@@ -36,7 +43,12 @@ def find(order: ToolchainOrder, processes: Processes) -> Toolchain:
         c_compiler=(tools.need(processes, f"clang{suffix}", hint=_HINT),),
         cxx_compiler=(cxx,),
         compile_flags=(f"--target={_TARGET}",),
-        link_flags=(f"--target={_TARGET}", f"-fuse-ld={lld}", "-Wl,--build-id=none"),
+        link_flags=(
+            f"--target={_TARGET}",
+            f"-fuse-ld={lld}",
+            "-Wl,--build-id=none",
+            *_packing(order.relocations, lld, processes),
+        ),
         strip=(tools.need(processes, f"llvm-strip{suffix}", hint=_HINT), "--strip-all"),
         archiver=tools.need(processes, f"llvm-ar{suffix}", hint=_HINT),
         ranlib=tools.need(processes, f"llvm-ranlib{suffix}", hint=_HINT),
@@ -45,9 +57,41 @@ def find(order: ToolchainOrder, processes: Processes) -> Toolchain:
     )
 
 
-def _version_suffix(processes: Processes) -> str:
-    for suffix in _VERSIONS:
+def _version_suffix(release: int | None, processes: Processes) -> str:
+    wanted = _VERSIONS if release is None else (f"-{release}",)
+    for suffix in wanted:
         if all(processes.which(f"{tool}{suffix}") for tool in ("clang++", "ld.lld")):
             return suffix
+    if release is not None:
+        msg = f"clang++-{release} and ld.lld-{release} were not found on {processes.where}"
+        raise InputError(msg, hint=_HINT.replace("-14", f"-{release}"))
     msg = f"clang and lld of one version were not found on {processes.where}"
     raise InputError(msg, hint=_HINT)
+
+
+def _packing(relocations: Relocations, lld: str, processes: Processes) -> tuple[str, ...]:
+    """Return the flag that packs relocations, if linker and C library are both new enough."""
+    if relocations is Relocations.NONE:
+        return ()
+    told = tools.first_line(processes, lld, "--version")
+    release = _LLD.search(told)
+    if release is None or int(release[1]) < _PACKING_LLD:
+        msg = f"trim.relocations: relr takes lld {_PACKING_LLD} or later, and this is {told}"
+        hint = f"name a later release in toolchain.clang, such as {_PACKING_LLD + 1}"
+        raise InputError(msg, hint=hint)
+    glibc = _glibc(processes)
+    if glibc < _PACKING_GLIBC:
+        needed, found = (".".join(map(str, each)) for each in (_PACKING_GLIBC, glibc))
+        msg = f"trim.relocations: relr loads from glibc {needed} on, and {_SYSROOT} has {found}"
+        raise InputError(msg, hint="leave trim.relocations out, or build where glibc is newer")
+    return ("-Wl,-z,pack-relative-relocs",)
+
+
+def _glibc(processes: Processes) -> tuple[int, ...]:
+    """Return the release of the C library that programs are linked with."""
+    features = _SYSROOT / "include" / "features.h"
+    numbers = _GLIBC.findall((processes.read(features) or b"").decode("ascii", errors="replace"))
+    if len(numbers) != len(_PACKING_GLIBC):
+        msg = f"{features} of {processes.where}: expected the release of glibc"
+        raise InputError(msg, hint=_HINT)
+    return tuple(map(int, numbers))

@@ -10,12 +10,12 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from megtrim.config.device import DeviceConfig
 from megtrim.config.load import load_config
 from megtrim.config.model import (
     Budget,
     Config,
     CpuClass,
-    DeviceConfig,
     EngineConfig,
     ModelConfig,
     ScenarioConfig,

@@ -26,6 +26,7 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
             "abi": None,
             "api": None,
             "fp16": False,
+            "clang": None,
             "image": None,
             "jobs": None,
         },

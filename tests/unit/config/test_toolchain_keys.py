@@ -27,6 +27,7 @@ def refused(tmp_path: Path, more: str) -> str:
         "toolchain: {kind: ndk, fp16: true, api: 23}\ntrim: {relocations: android}\n",
         "toolchain: {kind: ndk, api: 30}\ntrim: {relocations: relr}\n",
         "toolchain: {kind: host, fp16: false}\ntrim: {relocations: none}\n",
+        "toolchain: {kind: clang-linux-arm64, clang: 16}\ntrim: {relocations: relr}\n",
     ],
 )
 def test_what_fits_is_taken(tmp_path: Path, more: str) -> None:
@@ -60,11 +61,21 @@ def test_what_the_oldest_phone_cannot_load_is_refused(
     assert expected in refused(tmp_path, more)
 
 
-def test_packing_needs_a_loader_that_is_known(tmp_path: Path) -> None:
-    """Glibc's depends on the machine, not on a level."""
-    told = refused(tmp_path, "toolchain: {kind: host}\ntrim: {relocations: android}\n")
+@pytest.mark.parametrize(
+    ("kind", "packing"), [("host", "android"), ("host", "relr"), ("clang-linux-arm64", "android")]
+)
+def test_packing_needs_a_loader_that_is_known(tmp_path: Path, kind: str, packing: str) -> None:
+    """Android's by its level, glibc's by its release, and that takes one form alone."""
+    more = f"toolchain: {{kind: {kind}}}\ntrim: {{relocations: {packing}}}\n"
 
-    assert "found packed relocations with a toolchain of kind host" in told
+    assert f"found '{packing}' with a toolchain of kind {kind}" in refused(tmp_path, more)
+
+
+def test_a_release_of_clang_is_for_the_toolchain_that_looks_for_one(tmp_path: Path) -> None:
+    """The NDK brings its own."""
+    told = refused(tmp_path, "toolchain: {kind: ndk, clang: 16}\n")
+
+    assert "found a key of kind clang-linux-arm64 on a toolchain of kind ndk" in told
 
 
 def test_64_bits_begin_at_level_21_and_have_fp16_alone(tmp_path: Path) -> None:
