@@ -11,11 +11,12 @@ from typing import Any
 import click
 
 from megtrim.cli.environment import open_processes
+from megtrim.cli.out import DEFAULT_OUT
 from megtrim.cli.output import show
-from megtrim.cli.setup import DEFAULT_OUT, Options, common, open_engine
+from megtrim.cli.setup import Options, common, open_engine
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.errors import EXIT_PASS, InputError
-from megtrim.functions.names import readable
+from megtrim.functions.names import readable, without_arguments
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.midout.names import NameTable
 from megtrim.midout.region import Region
@@ -88,7 +89,7 @@ def _kept(thing: str, loaded: LoadedConfig) -> dict[str, Any]:
     functions = {
         name: {"function": readable(name), "needed by": list(users)}
         for name, users in keep.functions().items()
-        if thing in (name, readable(name), readable(name).partition("(")[0])
+        if thing in (name, readable(name), *without_arguments(readable(name)))
     }
     if functions:
         return functions

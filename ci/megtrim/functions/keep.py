@@ -8,7 +8,7 @@ functions of objects and archives there. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import translate
@@ -16,7 +16,7 @@ from fnmatch import translate
 from megtrim.errors import InputError
 from megtrim.functions.calls import Code
 from megtrim.functions.linkmap import Origins
-from megtrim.functions.names import identifiers, readable
+from megtrim.functions.names import identifiers, readable, without_arguments
 from megtrim.functions.stubs import SUBSTITUTES
 from megtrim.functions.table import FunctionTable
 
@@ -28,10 +28,14 @@ _BY_VALUES = re.compile(
     r"|__(?:sift|push_heap|pop_heap|make_heap|adjust_heap|heap_select|half_inplace|inplace_merge)"
     r"|__(?:buffered_inplace|unguarded_linear|linear_insert|move_median|merge_)"
     r"|__tree_|_Rb_tree_|__hash_table|_Hashtable|_M_rehash|__rehash"
+    r"|_M_(?:push|pop)_(?:back|front)_aux|_M_reallocate_map|_M_realloc_(?:insert|append)"
+    r"|_M_default_append|_M_(?:fill|range|insert)_(?:insert|assign|aux)"
+    r"|__(?:push|emplace)_back_slow_path|__add_(?:back|front)_capacity|__append"
 )
-"""Helpers of the C++ library's sorts, trees and hash tables, in libc++ and libstdc++. Which of
-them a run takes depends on the values: those may be addresses, which differ from run to run. Seen:
-a sort of memory chunks that trapped under another environment."""
+"""Helpers of the C++ library's sorts, trees and hash tables, and those by which its vectors and
+queues grow, in libc++ and libstdc++. Which of them a run takes depends on the values: those may be
+addresses, which differ from run to run. Seen: a sort of memory chunks that trapped under another
+environment, and a queue that grew on the second run alone."""
 
 THROW = "__cxa_throw"
 _UNWINDING = (
@@ -41,6 +45,7 @@ _UNWINDING = (
 )
 """What a thrown exception needs that no direct call leads to: it is reached by tables."""
 _NEAR = 3
+_HINT = "name functions as in the source, my::log::*, or a folder of objects: src/log/"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SET = re.compile(r"\[[^]]*\]")
 _NOT_SPELLED_OUT = """
@@ -68,18 +73,20 @@ def keep_always(
 ) -> tuple[str, ...]:
     """Return the functions that stay although they did not run, sorted, with what they call.
 
-    ``ran`` are those that did, in any scenario. Raises InputError for a pattern of somebody's
-    that matches no function at all.
+    ``ran`` are those that did, in any scenario. Raises InputError for all patterns of somebody's
+    that match no function at all.
     """
     search = _Search(code.table, origins)
     done = {*ran, *SUBSTITUTES}
-    asked = (*wanted, *(Wanted(text=text) for text in REPORTS))
-    seeds = {name for pattern in asked for name in search.matches(pattern)} - {*ran}
+    kept = [(pattern, search.matches(pattern.text)) for pattern in wanted]
+    missed = [search.missed(pattern) for pattern, names in kept if pattern.where and not names]
+    if missed:
+        raise InputError("\n".join(missed), hint=_HINT)
+    seeds = search.any_of(REPORTS).union(*(names for _, names in kept)) - {*ran}
     seeds |= {name for name in code.called_by(ran) if _BY_VALUES.search(name)} - {*ran}
     found = code.reached(seeds, ran=done)
     if THROW in found:
-        by_table = (Wanted(text=text) for text in _UNWINDING)
-        seeds |= {name for pattern in by_table for name in search.matches(pattern)} - {*ran}
+        seeds |= search.any_of(_UNWINDING) - {*ran}
         found = code.reached(seeds, ran=done)
     return tuple(sorted({*found} - {*ran}))
 
@@ -92,14 +99,19 @@ class _Search:
         self._origins = origins
         self._lines = "\n".join(("", *{each.name for each in table.functions}, ""))
 
-    def matches(self, pattern: Wanted) -> frozenset[str]:
-        """Return the names that match. Raises InputError for none, where somebody minds."""
-        text = pattern.text
-        found = self._in_folder(text) if text.endswith("/") else self._named(text)
-        if pattern.where and not found:
-            msg = f"{pattern.where}: no function matches {text!r}"
-            raise InputError(msg, hint=self._hint(text))
-        return found
+    def matches(self, text: str) -> frozenset[str]:
+        """Return the names that match a pattern."""
+        return self._in_folder(text) if text.endswith("/") else self._named(text)
+
+    def any_of(self, texts: Iterable[str]) -> frozenset[str]:
+        """Return the names that match one of the patterns."""
+        return frozenset(name for text in texts for name in self.matches(text))
+
+    def missed(self, pattern: Wanted) -> str:
+        """Say that a pattern matches nothing, and what is near it."""
+        near = ", ".join(self._near(pattern.text))
+        told = f" (near it: {near})" if near else ""
+        return f"{pattern.where}: no function matches {pattern.text!r}{told}"
 
     def _named(self, text: str) -> frozenset[str]:
         match = re.compile(translate(text)).match
@@ -124,19 +136,15 @@ class _Search:
         places = ((each.name, self._origins.of(each.address)) for each in self._table.functions)
         return frozenset(name for name, file in places if file in files)
 
-    def _hint(self, text: str) -> str:
-        if text.endswith("/"):
+    def _near(self, text: str) -> Iterable[str]:
+        if "/" in text:
             folders = (_place(file).strip("/").rpartition("/")[0] for file in self._origins.files)
             known, words = {f"{folder}/" for folder in folders if folder}, {text}
         else:
             known = {*identifiers(self._lines.split())}
-            words = {*_WORD.findall(text)} - known
-        close = [
-            name for word in sorted(words) for name in get_close_matches(word, sorted(known), _NEAR)
-        ]
-        if not close:
-            return "name functions as in the source, my::log::*, or a folder of objects: src/log/"
-        return f"near it: {', '.join(dict.fromkeys(close))}"
+            words = {*_WORD.findall(text)} - known - {*_NOT_SPELLED_OUT.split()}
+        close = (get_close_matches(word, sorted(known), _NEAR) for word in sorted(words))
+        return dict.fromkeys(name for names in close for name in names)
 
 
 def _spellings(name: str) -> Iterator[str]:
@@ -144,7 +152,7 @@ def _spellings(name: str) -> Iterator[str]:
     yield name
     said = readable(name)
     yield said
-    yield said.replace("(anonymous namespace)", "").partition("(")[0]
+    yield from without_arguments(said)
 
 
 def _place(file: str) -> str:

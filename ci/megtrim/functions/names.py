@@ -26,6 +26,14 @@ _SURELY_INTERNAL = re.compile(
 )
 _LENGTH = re.compile(r"[0-9]{1,5}")
 _BACK_REFERENCE = re.compile(r"(?=([ST])([0-9A-Z]{0,4})_)")
+_BRACKET = re.compile(r"\(anonymous namespace\)|\boperator\(\)(?=[(<[])|[][(){}]")
+"""A bracket, or a name with brackets of its own."""
+_PART = re.compile(
+    # Brackets that hold nothing long, or are none.
+    r"operator(?:<=>|<<=?|>>=?|<=?|>=?|->\*?)|->|\(\)|\(anonymous namespace\)|[^<>()o-]+|.",
+    re.DOTALL,
+)
+_MAX_BRIEF = 80
 _MAX_READABLE = 1 << 20
 """Characters that a name may take when its back references are spelled out."""
 
@@ -85,6 +93,42 @@ def readable(name: str) -> str:
     except cxxfilt.LibraryNotFound as error:
         msg = f"names of functions cannot be read: {error}"
         raise InputError(msg, hint="install the C++ library, on Debian: libstdc++6") from None
+
+
+def without_arguments(said: str) -> Iterator[str]:
+    """Yield a readable name up to each list of arguments in it, the function's own last.
+
+    Those before are of the functions that it is local to: ``f(int)::{lambda()#1}::operator()()``.
+    """
+    depth = 0
+    for found in _BRACKET.finditer(said):
+        bracket = found[0]
+        if bracket in "([{":
+            if bracket == "(" and not depth:
+                yield said[: found.start()]
+            depth += 1
+        elif bracket in ")]}":
+            depth -= 1
+
+
+def brief(name: str) -> str:
+    """Return the readable name for a list of several: a long one without what its brackets hold."""
+    said = readable(name)
+    if len(said) > _MAX_BRIEF:
+        said = "".join(_outside_brackets(said))
+    return said if len(said) <= _MAX_BRIEF else f"{said[: _MAX_BRIEF - 1]}…"
+
+
+def _outside_brackets(said: str) -> Iterator[str]:
+    depth = 0
+    for found in _PART.finditer(said):
+        part = found[0]
+        if part in (">", ")"):
+            depth = max(0, depth - 1)
+        if depth == 0:
+            yield f"{part}…" if part in ("<", "(") else part
+        if part in ("<", "("):
+            depth += 1
 
 
 def _spelled_out(name: str) -> int:

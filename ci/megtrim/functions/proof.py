@@ -11,14 +11,15 @@ from collections.abc import Collection, Iterable, Sequence
 
 from megtrim.errors import ProductFailure
 from megtrim.functions.calls import Code
-from megtrim.functions.names import is_internal, readable
+from megtrim.functions.names import brief, is_internal
 from megtrim.functions.stubs import STUB, SUBSTITUTES
 from megtrim.functions.table import Function, FunctionTable
 
 _TRAP_BYTES = {"aarch64": 4, "x86_64": 2}
 """What an emptied function is: ``brk`` or ``ud2``."""
-_SHOWN = 5
+_SHOWN = 3
 _AGAIN = "a function that runs is not on the list: record them again: megtrim trim --accept"
+_UNKNOWN = "the list was changed after it was recorded: record it again: megtrim trim --accept"
 _HINT = "this linker cannot leave functions out as megtrim asks it to: trim.level: region"
 
 
@@ -38,6 +39,9 @@ def prove(
     is no longer there. Raises ProductFailure naming what was lost, or did not go.
     """
     places = _by_name(after)
+    known = {each.name for each in before.functions}
+    listed = f"{source}: functions on the list are not in the link that it belongs to"
+    _none((name for name in kept if name not in known), listed, _UNKNOWN)
     stubs = {each.address for each in places.get(STUB, ())}
     ends = {each.address for name in (STUB, *SUBSTITUTES.values()) for each in places.get(name, ())}
     if dropped and not stubs:
@@ -87,18 +91,18 @@ def _none_lost(
 ) -> None:
     """Refuse the loss of what runs: the linker dropped it with the last function that called it."""
     callers = code.callers(lost, dropped) if lost and code else ()
-    called = f", which {_listed(callers)} called," if callers else ""
-    _none(lost, f"{source}: functions that are needed{called} are no longer there", _AGAIN)
+    called = f"; called by {_listed(callers)}" if callers else ""
+    _none(lost, f"{source}: functions that are needed are no longer there", _AGAIN, called)
 
 
-def _none(names: Iterable[str], said: str, hint: str) -> None:
-    """Refuse ``names``, if there are any."""
+def _none(names: Iterable[str], said: str, hint: str, more: str = "") -> None:
+    """Refuse ``names``, if there are any; ``more`` follows them."""
     found = sorted(names)
     if found:
-        msg = f"{said}: {_listed(found)}"
+        msg = f"{said}: {_listed(found)}{more}"
         raise ProductFailure(msg, hint=hint)
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(readable(name) for name in names[:_SHOWN])
+    shown = ", ".join(brief(name) for name in names[:_SHOWN])
     return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown

@@ -29,14 +29,13 @@ from megtrim.plan.graph import (
     base_task,
     by_function,
 )
-from megtrim.recipe import LinkOrder, Variant
+from megtrim.recipe import Link, LinkOrder, Variant
 from megtrim.stages import building, committed, linking, rendering, sizing
 from megtrim.stages.context import Context, binary
 from megtrim.stages.files import DROPPED_FILE, KEEP_SET_FILE
-from megtrim.stages.linking import SHIPPED, UNFOLDED
 from megtrim.store import Folder
 
-_FORM = "2"
+_FORM = "3"
 """Of what a link rests on besides its inputs: how functions are left out, and what stays."""
 
 
@@ -52,10 +51,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
             "without unwind tables": " ".join(_without_tables(context)),
             **{f"link {name}": sha256 for name, sha256 in linking.identities(context).items()},
         }
-    wanted = building.order(context, Variant.REDUCED, building.header_files(context))
-    minimum = str(context.loaded.config.trim.minimum_size)
-    files = building.header_inputs(context)
-    return building.inputs(context, wanted) | files | {"minimum size": minimum}
+    return building.region_inputs(context)
 
 
 def _without_tables(context: Context) -> Iterator[str]:
@@ -142,7 +138,8 @@ def _collect(base: Folder, linked: Collection[str], folder: Path) -> dict[str, i
     (folder / "bin").mkdir()
     sizes = {}
     for name in base.result["artifacts"]:
-        built = linking.stripped(folder, SHIPPED, name) if name in linked else binary(base, name)
+        shipped = linking.stripped(folder, Link.SHIPPED, name)
+        built = shipped if name in linked else binary(base, name)
         shutil.copy2(built, folder / "bin" / name)
         sizes[name] = built.stat().st_size
     return sizes
@@ -161,10 +158,10 @@ def _program(target: str, identity: str, keep: KeepSet, context: Context) -> _Pr
         msg = f"{target}: no scenario lists functions of this link, so nothing of it would stay"
         raise InputError(msg, hint="record them: megtrim trim")
     folder = context.done[LINKED].path
-    unfolded = linking.linked(folder, UNFOLDED, target)
+    unfolded = linking.linked(folder, Link.UNFOLDED, target)
     data = read_linked(unfolded)
     table = parse_table(data, source=str(unfolded))
-    origins = linkmap.read_map(linking.linked(folder, UNFOLDED, f"{target}.map"))
+    origins = linkmap.read_map(linking.linked(folder, Link.UNFOLDED, f"{target}.map"))
     code = parse_code(data, table, source=target)
     always = keep_always(_wanted(context), ran=ran, code=code, origins=origins)
     dropped = stubs.droppable(table, {*ran, *always}, linkmap.platform_names(origins, table))
@@ -188,7 +185,7 @@ def _wanted(context: Context) -> list[Wanted]:
 def _shipped(program: _Program, context: Context) -> LinkOrder:
     return LinkOrder(
         target=program.target,
-        label=SHIPPED,
+        label=Link.SHIPPED,
         flags=sizing.relink_flags(context),
         sources=stubs.SOURCES,
         script=stubs.script(program.dropped),
@@ -200,7 +197,7 @@ def _shipped(program: _Program, context: Context) -> LinkOrder:
 def _named(program: _Program, context: Context) -> LinkOrder:
     return replace(
         _shipped(program, context),
-        label=linking.NAMED,
+        label=Link.NAMED,
         unfolded=True,
         sources=stubs.named_sources(len(program.dropped)),
         script=stubs.named_script(program.dropped),
@@ -210,7 +207,7 @@ def _named(program: _Program, context: Context) -> LinkOrder:
 
 
 def _prove(program: _Program, context: Context, folder: Path) -> None:
-    after = read_table(linking.linked(folder, SHIPPED, program.target))
+    after = read_table(linking.linked(folder, Link.SHIPPED, program.target))
     proof.prove(
         program.before,
         after,

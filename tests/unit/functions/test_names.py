@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.functions.names import MAX_NAME, identifiers, is_internal, is_linkable, readable
+from megtrim.functions.names import (
+    MAX_NAME,
+    brief,
+    identifiers,
+    is_internal,
+    is_linkable,
+    readable,
+    without_arguments,
+)
 
 
 @pytest.mark.parametrize(
@@ -82,6 +90,50 @@ def test_names_that_others_may_say(name: str) -> None:
 def test_how_people_read_a_name(name: str, said: str) -> None:
     """A type's letter is no function's name; what is no name stays as it is."""
     assert readable(name) == said
+
+
+@pytest.mark.parametrize(
+    ("said", "short"),
+    [
+        ("main", []),
+        ("my::run(int) const", ["my::run"]),
+        ("my::(anonymous namespace)::run(void (*)(int))", ["my::(anonymous namespace)::run"]),
+        ("my::F::operator()(int)", ["my::F::operator()"]),
+        ("my::F::operator()<int>(int)", ["my::F::operator()<int>"]),
+        ("my::F::operator[](int)", ["my::F::operator[]"]),
+        ("my::F::operator<(my::F const&)", ["my::F::operator<"]),
+        ("my::make_operator()", ["my::make_operator"]),
+        (
+            "f(int)::{lambda(int)#1}::operator()(int) const",
+            ["f", "f(int)::{lambda(int)#1}::operator()"],
+        ),
+        (
+            "int f<(anonymous namespace)::A>(A<(anonymous namespace)::A>) [clone .cold]",
+            ["int f<(anonymous namespace)::A>"],
+        ),
+    ],
+)
+def test_a_name_without_its_arguments(said: str, short: list[str]) -> None:
+    """Brackets that belong to the name stay; what is local to a function is found by it, too."""
+    assert list(without_arguments(said)) == short
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("std::vector<int>::push_back(int)", "std::vector<int>::push_back(int)"),
+        (f"std::vector<std::pair<{'int' * 30}> >::push(A<int>)", "std::vector<…>::push(…)"),
+        (f"bool std::operator<< <{'int' * 30}>() const", "bool std::operator<< <…>() const"),
+        (f"(anonymous namespace)::F<{'int' * 30}>::operator()(int)", "F<…>::operator()(…)"),
+        (f"A<{'int' * 30}>::operator->() const", "A<…>::operator->() const"),
+        (f"decltype(({'a' * 80})->b) f_option(o)", "decltype(…) f_option(…)"),
+        ("a" * 81, f"{'a' * 79}…"),
+        ("a" * 80, "a" * 80),
+    ],
+)
+def test_a_long_name_is_shown_without_what_its_brackets_hold(said: str, shown: str) -> None:
+    """A list of such names can be read; a short one stays whole."""
+    assert brief(said).removeprefix("(anonymous namespace)::") == shown
 
 
 def test_a_name_that_unfolds_without_bounds_stays_as_it_is() -> None:

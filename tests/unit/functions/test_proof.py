@@ -81,14 +81,14 @@ def test_a_demangler_leads_to_its_substitute() -> None:
 
 
 def test_a_linker_that_does_not_override_is_found_out() -> None:
-    """The first five are named, as people read them."""
+    """The first three are named, as people read them."""
     many = [(f"_Z5gone{number}v", 1000 + 40 * number, 40) for number in range(7)]
     names = [name for name, _, _ in many]
     before, after = functions(*many), functions(STUB, *many)
 
     assert told(before, after, dropped=names, kept=()) == (
         "lar: functions that were to be left out are still there: "
-        "gone0(), gone1(), gone2(), gone3(), gone4() and 2 more"
+        "gone0(), gone1(), gone2() and 4 more"
     )
 
 
@@ -100,6 +100,19 @@ def test_a_link_without_its_stub_is_found_out() -> None:
         "lar: the stub for functions that are left out is not in the link"
     )
     assert told(BEFORE, after, dropped=()) == ""
+
+
+def test_a_name_that_the_link_never_had_is_not_told_as_one_that_went() -> None:
+    """Somebody changed the list: that it lacks a function is not what is wrong with it."""
+    with pytest.raises(ProductFailure) as caught:
+        prove(BEFORE, AFTER, kept=("main", "_Z5ghostv"), dropped=DROPPED, source="lar")
+
+    assert caught.value.message == (
+        "lar: functions on the list are not in the link that it belongs to: ghost()"
+    )
+    assert caught.value.hint == (
+        "the list was changed after it was recorded: record it again: megtrim trim --accept"
+    )
 
 
 def test_a_function_that_is_needed_and_gone_is_found_out() -> None:
@@ -126,7 +139,7 @@ def test_who_called_what_is_gone_is_told() -> None:
     dropped = ("_Z4gonev", "_Z5otherv")
 
     assert told(before, functions(STUB), kept=["_Z4usedv"], dropped=dropped, code=code) == (
-        "lar: functions that are needed, which gone() called, are no longer there: used()"
+        "lar: functions that are needed are no longer there: used(); called by gone()"
     )
     assert code.callers(["_Z4usedv"], dropped) == ("_Z4gonev",)
     assert before.entry == CODE_AT
