@@ -96,7 +96,7 @@ def lint(session: nox.Session) -> None:
 def types(session: nox.Session) -> None:
     """Check types."""
     _install(session, "tests")
-    session.run("mypy", "ci", "noxfile.py", "scripts")
+    session.run("mypy", "ci", "noxfile.py", "scripts", "tests")
 
 
 @nox.session

@@ -12,10 +12,14 @@ into an exit status; every other room raises them and says what to do.
 
 from __future__ import annotations
 
+import errno
 from typing import ClassVar
 
 EXIT_PASS = 0
 EXIT_BUG = 70
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""What the system says where a disk, or somebody's part of it, is full."""
 
 
 class MegtrimError(Exception):
@@ -61,6 +65,11 @@ class Interrupted(MegtrimError):
     """A person stopped the run."""
 
     exit_code = 130
+
+
+def room_hint(error: OSError) -> str:
+    """Return what to do about a file that cannot be written."""
+    return "free some space, or choose another folder with --out" * (error.errno in NO_ROOM)
 
 
 SEVERITY: tuple[int, ...] = (130, EXIT_BUG, 2, 1, 3)

@@ -20,14 +20,14 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.errors import NO_ROOM, InfrastructureFailure, InputError, room_hint
 
 MANIFEST = "manifest.json"
 _LAYOUT = 1
 _LOCK_POLL_S = 0.2
 _ASIDE = ".before"
 """Ends the folder of a result that is being made anew."""
-_DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG})
+_DISK_ERRORS = frozenset({*NO_ROOM, errno.EROFS, errno.EIO, errno.EFBIG})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ def write_atomically(path: Path, text: str) -> None:
 def cannot_write(path: Path, error: OSError) -> InfrastructureFailure:
     """Return the failure that a full or read-only disk is: nothing is known of the product."""
     msg = f"{path} cannot be written: {error.strerror}"
-    return InfrastructureFailure(msg, hint="free some space, or choose another folder with --out")
+    return InfrastructureFailure(msg, hint=room_hint(error))
 
 
 class Store:

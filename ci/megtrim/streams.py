@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from megtrim.errors import InfrastructureFailure
+from megtrim.errors import InfrastructureFailure, room_hint
 
 CAPTURE_LIMIT_BYTES = 16 * 1024 * 1024
 """What is kept of each stream; a program that prints more loses its middle, never our memory."""
@@ -65,8 +65,7 @@ class Stream:
             self._log.write(line)
         except OSError as error:
             msg = f"{self._log_path} cannot be written: {error.strerror}"
-            hint = "free some space, or choose another folder with --out"
-            raise InfrastructureFailure(msg, hint=hint) from None
+            raise InfrastructureFailure(msg, hint=room_hint(error)) from None
 
     def _keep(self, line: bytes) -> None:
         half = CAPTURE_LIMIT_BYTES // 2

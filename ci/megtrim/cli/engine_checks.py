@@ -1,15 +1,20 @@
-"""What the configuration asks of the engine, held against the engine's tree before a build."""
+"""What the configuration asks of the engine, held against trees and models before a build."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
+from pathlib import PurePosixPath
 
 from megtrim.config.load import LoadedConfig
-from megtrim.config.problems import ConfigError, Problem
+from megtrim.config.problems import ConfigError, KeyPath, Problem, closest, key_text
 from megtrim.config.scenarios import all_scenarios
 from megtrim.engines import Engine
+from megtrim.engines.checkout import Checkout
 from megtrim.engines.tree_options import SET_BY_MEGTRIM
+from megtrim.errors import InputError
 from megtrim.loadrun.arguments import check_arguments
+from megtrim.models.reader import read_whole
 
 
 def refuse_unknown(loaded: LoadedConfig, engine: Engine) -> None:
@@ -42,3 +47,64 @@ def _option_problems(loaded: LoadedConfig, engine: Engine) -> Iterator[Problem]:
             expected=expected,
             suggestion=suggestion,
         )
+
+
+def refuse_damaged(loaded: LoadedConfig) -> None:
+    """Refuse models that are empty or cut off; what only the engine can read passes."""
+    wrong = []
+    for at, model in enumerate(loaded.config.models):
+        keys: tuple[KeyPath, ...] = (("file",), *(("also", i) for i in range(len(model.also))))
+        for key, file in zip(keys, (model.file, *model.also), strict=True):
+            place = f"{loaded.path}:{loaded.line('models', at, *key)}"
+            try:
+                read_whole(loaded.resolve(file), source=f"{place}: {file}")
+            except InputError as error:
+                wrong.append(error)
+    if wrong:
+        raise InputError("\n".join(each.message for each in wrong), hint=wrong[0].hint)
+
+
+def refuse_folders(loaded: LoadedConfig, trees: Collection[Checkout]) -> None:
+    """Refuse folders of ``trim.keep`` that none of the trees has: the last link is late for that.
+
+    One that CMake files speak of may be a build's own, and one that begins with / is elsewhere.
+    """
+    asked = [pair for pair in enumerate(loaded.config.trim.keep) if _is_path(pair[1])]
+    if not asked:
+        return
+    files = (PurePosixPath(name) for tree in trees for name in tree.files)
+    folders = {f"{parent}/" for file in files for parent in file.parents}
+    problems = [
+        Problem(
+            file=str(loaded.path),
+            line=loaded.line("trim", "keep", at),
+            key=key_text(("trim", "keep", at)),
+            found=f"{text!r}, {found}",
+            expected="a folder of the source, with / at its end",
+            suggestion=closest(text, folders),
+        )
+        for at, text in asked
+        if (found := _wrong_folder(text, folders, trees))
+    ]
+    if problems:
+        raise ConfigError(problems, hint="a folder that is not of the source begins with /")
+
+
+def _is_path(text: str) -> bool:
+    return "/" in text and not text.startswith("/") and "operator" not in text
+
+
+def _wrong_folder(text: str, folders: Collection[str], trees: Collection[Checkout]) -> str:
+    """Return what is wrong with a path, nothing where a build may have such objects."""
+    if not text.endswith("/"):
+        return "no name of a function"
+    wanted = f"/{text.removeprefix('./')}"
+    known = any(wanted in f"/{folder}" for folder in folders)
+    return "" if known or any(_speaks_of(text, tree) for tree in trees) else "no such folder"
+
+
+def _speaks_of(folder: str, tree: Checkout) -> bool:
+    """Say whether CMake files of a tree name the folder: a build may make it."""
+    word = re.compile(rf"(?<![\w-]){re.escape(PurePosixPath(folder).name)}(?![\w-])")
+    files = (name for name in tree.files if name.endswith((".cmake", "CMakeLists.txt")))
+    return any(word.search(tree.text(name)) for name in files)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from megtrim.errors import InputError
@@ -81,6 +82,21 @@ def is_mge(data: bytes) -> bool:
     """Tell whether the bytes begin like one of the two formats."""
     start = _graph_start(data)
     return data[start : start + 4] in _V1_MAGICS or data[start + 8 : start + 12] == _V2_IDENTIFIER
+
+
+def least_bytes(head: bytes, number_at: Callable[[int], int]) -> int:
+    """Return how many bytes a file promises to have; 0 where it begins like no known format.
+
+    ``head`` are its first 64 bytes; ``number_at`` reads the u32 at a place, 0 behind the end.
+    """
+    start = _graph_start(head)
+    graph_at = start
+    if tensors_at := _V1_MAGICS.get(head[start : start + 4]):
+        header = head[start : start + tensors_at]
+        graph_at = start + tensors_at + int.from_bytes(header[-8:], "little")
+    elif head[start + 8 : start + 12] != _V2_IDENTIFIER:
+        return 0
+    return graph_at + 4 + number_at(graph_at)
 
 
 def parse_mge(data: bytes, *, source: str) -> ModelFacts:

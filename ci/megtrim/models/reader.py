@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import stat
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from megtrim.errors import InputError
 from megtrim.models import sample
-from megtrim.models.mge import is_mge, parse_mge
+from megtrim.models.mge import is_mge, least_bytes, parse_mge
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 MAX_MODEL_BYTES = 4 * 1024**3
 _HEAD_BYTES = 64
+_AGAIN = "fetch or dump the model again"
 
 
 def parse_model(data: bytes, *, source: str) -> ModelFacts:
     """Read a model's bytes. Raises InputError for anything that is no whole model."""
     if not data:
         msg = f"{source}: empty, expected a model"
-        raise InputError(msg, hint="fetch or dump the model again")
+        raise InputError(msg, hint=_AGAIN)
     if data.startswith(sample.MAGIC):
         return sample.parse_sample_model(data, source=source)
     return parse_mge(data, source=source)
@@ -36,6 +37,32 @@ def read_is_flatbuffers(path: Path) -> bool:
     except OSError as error:
         msg = f"{path}: cannot be read: {error.strerror}"
         raise InputError(msg, hint="name a model file") from None
+
+
+def read_whole(path: Path, *, source: str) -> None:
+    """Refuse a model that is empty or cut off. What is of no known format passes.
+
+    Of a large one only what tells its size is read.
+    """
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as stream:
+            head = stream.read(_HEAD_BYTES)
+            if not head or head.startswith(sample.MAGIC):
+                parse_model(head + stream.read(sample.MAX_BYTES), source=source)
+                return
+            least = least_bytes(head, lambda at: _read_number(stream, at) if at < size else 0)
+    except OSError as error:
+        msg = f"{source}: cannot be read: {error.strerror}"
+        raise InputError(msg, hint="name a model file") from None
+    if size < least:
+        msg = f"{source}: cut off: it has {size} bytes of at least {least}"
+        raise InputError(msg, hint=_AGAIN)
+
+
+def _read_number(stream: IO[bytes], at: int) -> int:
+    stream.seek(at)
+    return int.from_bytes(stream.read(4), "little")
 
 
 def read_model(path: Path) -> ModelFacts:

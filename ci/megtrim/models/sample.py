@@ -22,7 +22,7 @@ _VERSION = 1
 _DTYPES = ("Float32", "QuantizedS8", "QuantizedS32")
 _MAX_COUNT = 100_000
 _MAX_DIMENSIONS = 16
-_MAX_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 """As in the engine."""
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HINT = "the file is damaged or cut off: write it again with write_models.py"
@@ -39,8 +39,8 @@ class _Operator:
 def parse_sample_model(data: bytes, *, source: str) -> ModelFacts:
     """Read a model's bytes. Anything but a whole model is an InputError naming ``source``."""
     reader = _Reader(data, source)
-    if len(data) > _MAX_BYTES:
-        reader.refuse(f"has {len(data)} bytes, at most {_MAX_BYTES} are read")
+    if len(data) > MAX_BYTES:
+        reader.refuse(f"has {len(data)} bytes, at most {MAX_BYTES} are read")
     model_hash = reader.head()
     tensors = reader.many(reader.tensor)
     operators = reader.many(reader.operator)

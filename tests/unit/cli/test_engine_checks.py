@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
 
-from megtrim.cli.engine_checks import refuse_unknown
+from megtrim.cli.engine_checks import refuse_damaged, refuse_folders, refuse_unknown
 from megtrim.config.load import LoadedConfig, load_config
+from megtrim.engines.checkout import Checkout, take
 from megtrim.engines.megengine import MegEngine
 from megtrim.errors import InputError
 from megtrim.process import Processes
@@ -117,3 +119,96 @@ def test_flags_are_those_of_the_tree(processes: Processes, tmp_path: Path) -> No
     refuse_unknown(configured(tmp_path, args="--cpu, --our-own"), engine)
     with pytest.raises(InputError, match="the flag --fitting is unknown to this engine"):
         refuse_unknown(configured(tmp_path, args="--fitting"), engine)
+
+
+KEEPING = """\
+version: 1
+engine: {{kind: sample, source: engine}}
+trim:
+  level: function
+  keep: [{keep}]
+models:
+  - name: m
+    file: m.mge
+    also: [n.mge]
+    scenarios: [{{name: s}}]
+"""
+
+
+def keeping(folder: Path, *keep: str, models: tuple[bytes, bytes] = (b"x", b"x")) -> LoadedConfig:
+    """Return a configuration that keeps these functions, each on a line of its own."""
+    for name, data in zip(("m.mge", "n.mge"), models, strict=True):
+        (folder / name).write_bytes(data)
+    (folder / "engine").mkdir(exist_ok=True)
+    lines = ",\n    ".join(f'"{each}"' for each in keep)
+    (folder / "megtrim.yaml").write_text(KEEPING.format(keep=lines), encoding="utf-8")
+    return load_config(folder / "megtrim.yaml")
+
+
+def tree(processes: Processes, root: Path) -> Checkout:
+    files = {
+        "src/base/log.cpp": "",
+        "CMakeLists.txt": "add_subdirectory(third_party/dnn ${CMAKE_BINARY_DIR}/mkl-dnn)",
+        "third_party/dnn/a.cpp": "",
+    }
+    return take(write(root, files), processes)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("src/base/", "./src/base/", "base/", "src/", "third_party/dnn/", "mkl-dnn/"),
+        *("/usr/lib/", "my::log::*", "my::operator/", "base"),
+    ],
+)
+def test_what_a_build_may_have_is_not_refused(
+    processes: Processes, tmp_path: Path, pattern: str
+) -> None:
+    """Folders of the tree, one that its CMake files name, one elsewhere; and names of functions."""
+    refuse_folders(keeping(tmp_path, pattern), [tree(processes, tmp_path / "engine")])
+
+
+def test_folders_that_no_tree_has_are_refused_together(
+    processes: Processes, tmp_path: Path
+) -> None:
+    """With their lines and with what was meant, before anything is built."""
+    loaded = keeping(tmp_path, "src/bse/", "src/base", "my::*", "apps/main/", "src/mkl/")
+    trees = [
+        tree(processes, tmp_path / "engine"),
+        take(write(tmp_path / "app", {"apps/main/main.cpp": ""}), processes),
+    ]
+
+    with pytest.raises(InputError) as caught:
+        refuse_folders(loaded, trees)
+
+    told = [
+        (5, 0, "'src/bse/', no such folder", "src/base/"),
+        (6, 1, "'src/base', no name of a function", "src/base/"),
+        (9, 4, "'src/mkl/', no such folder", "src/"),
+    ]
+    assert caught.value.message.splitlines() == [
+        f"{tmp_path}/megtrim.yaml:{line}: trim.keep[{at}]: found {found}, "
+        f"expected a folder of the source, with / at its end (did you mean {meant}?)"
+        for line, at, found, meant in told
+    ]
+    assert caught.value.hint == "a folder that is not of the source begins with /"
+
+
+def test_empty_and_cut_models_are_refused_together(tmp_path: Path) -> None:
+    """By the paths that the configuration names, and their lines."""
+    cut = struct.pack("<I", 1000) + b"\0\0\0\0mgv2" + bytes(20)
+
+    with pytest.raises(InputError) as caught:
+        refuse_damaged(keeping(tmp_path, "x", models=(b"", cut)))
+
+    file = f"{tmp_path}/megtrim.yaml"
+    assert caught.value.message.splitlines() == [
+        f"{file}:8: m.mge: empty, expected a model",
+        f"{file}:9: n.mge: cut off: it has 32 bytes of at least 1004",
+    ]
+    assert caught.value.hint == "fetch or dump the model again"
+
+
+def test_models_of_formats_of_their_own_pass(tmp_path: Path) -> None:
+    """An encrypted or packed one, which the engine reads."""
+    refuse_damaged(keeping(tmp_path, "x", models=(b"packed", b"M")))

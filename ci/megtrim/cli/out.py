@@ -1,0 +1,56 @@
+"""``--out``: the folder of results, its option, and whether anything can be written there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+
+from megtrim.errors import NO_ROOM, InputError
+from megtrim.store import cannot_write
+
+DEFAULT_OUT = "megtrim-out"
+
+
+class _Folder(click.Path):
+    """A path, but not an empty one: that would be the current folder, which nobody asked for."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not str(value):
+            self.fail("found nothing, expected a folder", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def out_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return ``--out``, whatever a command does with the folder."""
+    return click.option(
+        "--out",
+        type=_Folder(path_type=Path),
+        default=Path(DEFAULT_OUT),
+        show_default=True,
+        help=help_text,
+    )
+
+
+def expect_writable(out: Path) -> None:
+    """Refuse a folder that results cannot go to; nothing is left there. Raises InputError.
+
+    It is tried where the folder is or will be: rights alone do not tell, and a disk that is full
+    is no mistake.
+    """
+    try:
+        whole = out.resolve()
+        nearest = next(each for each in (whole, *whole.parents) if each.exists())
+        with TemporaryDirectory(prefix=".megtrim-", dir=nearest):
+            return
+    except RuntimeError:
+        found = "links that lead in a circle"
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            raise cannot_write(out, error) from None
+        found = error.strerror or str(error)
+    msg = f"--out {out}: nothing can be written there: {found}"
+    raise InputError(msg, hint="name a folder, or one that can be made")
