@@ -23,6 +23,19 @@ class Variant(StrEnum):
     REDUCED = "reduced"
 
 
+class Link(StrEnum):
+    """The links that are made of a build's objects where functions are trimmed."""
+
+    UNFOLDED = "unfolded"
+    """Each function has bytes of its own; under an emulator it tells which run."""
+    PROBED = "probed"
+    """The same, and it tells by itself which run."""
+    SHIPPED = "shipped"
+    """Without those that never ran."""
+    NAMED = "named"
+    """Says which one of those a trap was."""
+
+
 class Switch(StrEnum):
     """What a reduced build can do without, each by an option of the engine."""
 

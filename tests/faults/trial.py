@@ -84,8 +84,8 @@ class _Work:
         self.result = {"trace": data}
         return Verdict.PASS
 
-    def _after_run(self, variant: Variant, _seen: RunResult) -> None:
-        if variant is Variant.PLAIN:
+    def _after_run(self, variant: str, _seen: RunResult) -> None:
+        if variant == Variant.PLAIN:
             self._maybe_arm(2)
 
     def _maybe_arm(self, turn: int) -> None:

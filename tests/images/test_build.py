@@ -93,7 +93,8 @@ def test_an_ndk_from_an_archive(
     """It is loaded and held to its checksum; neither stays in the image."""
     folder, url = archives
     sha256 = zipped(standin, folder / "ndk.zip")
-    words = ("android-arm64", "--base", LINUX, "--tag", TAG, "--ndk-url", f"{url}/ndk.zip")
+    words: tuple[str, ...] = ("android-arm64", "--base", LINUX, "--tag", TAG)
+    words = (*words, "--ndk-url", f"{url}/ndk.zip")
     made = docker.image(built(*words, "--ndk-sha256", sha256))
     look = ("run", "--rm", "--network", "none", made.id, "sh", "-c")
     listing = "find / -xdev -name '*.zip' -o -name fetch_ndk.py; cat $ANDROID_NDK_ROOT/source.prop*"

@@ -22,7 +22,7 @@ KNOWN = {("load_and_run", "plain"): 7, ("load_and_run", "reduced"): 3}
 COMMIT = "1a2b3c4d5e6f" + "0" * 28
 
 
-def checkout(folder: Path, out: Path) -> Project:
+def checkout(folder: Path, out: Path, *, quick: bool = False) -> Project:
     """Lay out the merge base, and what the search for its baseline left in ``out``."""
     shutil.copytree(SAMPLE, folder)
     config = yaml.safe_load((folder / "megtrim.yaml").read_text(encoding="utf-8"))
@@ -34,7 +34,8 @@ def checkout(folder: Path, out: Path) -> Project:
     left.mkdir(parents=True, exist_ok=True)
     base = Base(sha=COMMIT, branch="main", what="the merge base")
     (left / "wanted.json").write_text(dump(base), encoding="utf-8")
-    (left / "sizes.json").write_text(dump_sizes(KNOWN, source="the known"), encoding="utf-8")
+    known = dump_sizes(KNOWN, source="the known", quick=quick)
+    (left / "sizes.json").write_text(known, encoding="utf-8")
     return project
 
 
@@ -68,6 +69,24 @@ def test_plain_and_reduced_are_built_from_what_is_committed(
     assert 0 < found.sizes["load_and_run", "reduced"] < found.sizes["load_and_run", "plain"]
     assert "\nrebuilt\n" in (project.folder / "outputs").read_text(encoding="utf-8")
     assert "build/profile" not in done.stderr
+
+
+def test_a_quick_baseline_needs_no_keep_set(tmp_path: Path, shared_out: Path) -> None:
+    """The merge base's functions are recorded, whatever it has committed."""
+    project = checkout(tmp_path / "base", shared_out, quick=True)
+    config = project.read()
+    config["models"] = config["models"][:1]
+    project.write(config)
+    (project.folder / "megtrim" / "keepset.json").unlink()
+
+    done = rebuild(project)
+
+    assert done.rc == 0, done.stderr
+    found = load_sizes(shared_out / "baseline" / "sizes.json", shown="")
+    assert (found.quick, found.source) == (True, "main at 1a2b3c4d5e6f, the merge base, rebuilt")
+    assert 0 < found.sizes["load_and_run", "reduced"] < found.sizes["load_and_run", "plain"]
+    assert "build/profile" not in done.stderr
+    assert not (project.folder / "megtrim" / "keepset.json").exists()
 
 
 def test_a_merge_base_without_a_keep_set_leaves_what_is_known(tmp_path: Path) -> None:

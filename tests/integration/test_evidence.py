@@ -5,6 +5,7 @@ The device is this machine, taken for a board on a runner, whose owner lets prog
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -34,6 +35,11 @@ class Team:
         board = {"name": "board", "kind": "local", "class": "any", "runner": True}
         config["devices"] = [board]
         project.write(config)
+
+    @property
+    def keep(self) -> Path:
+        """The keep set that the team commits."""
+        return self.folder / "megtrim/keepset.json"
 
     def call(self, *words: str, cwd: Path | None = None, **env: str) -> Outcome:
         """Run megtrim, where it finds no configuration."""
@@ -175,12 +181,11 @@ def test_a_missing_board_blocks_nobody(team: Callable[..., Team]) -> None:
 def test_a_trap_on_the_board_fails(team: Callable[..., Team]) -> None:
     """The regions are named; the proof of nothing is kept."""
     it = team("tiny-mobile")
-    keep = it.folder / "megtrim/keepset.json"
-    lines = keep.read_text("utf-8").splitlines(keepends=True)
+    lines = it.keep.read_text("utf-8").splitlines(keepends=True)
     kept = [line for line in lines if not (line.startswith(' "region ') and "conv" in line)]
     lost = sorted(set(lines) - set(kept))
     assert lost
-    keep.write_text("".join(kept), encoding="utf-8")
+    it.keep.write_text("".join(kept), encoding="utf-8")
     it.trim("--committed")
     evidence = it.run(it.pack("--committed"), "evidence")
     verdict = it.join("--evidence", "evidence")
@@ -215,19 +220,18 @@ def test_a_stale_keep_set_is_told_with_what_to_do(team: Callable[..., Team]) -> 
 def test_traces_of_a_board_make_the_same_keep_set(team: Callable[..., Team]) -> None:
     """As a local trim, byte for byte; they come as artifacts of two jobs."""
     it = team("tiny-mobile", "tiny-quant")
-    keep = it.folder / "megtrim/keepset.json"
-    whole = keep.read_bytes()
+    whole = it.keep.read_bytes()
     jobs = it.jobs("--per-job", "1")
     digest = it.pack("--traces")
     for shard in ("1/2", "2/2"):
         it.run(digest, f"traces/{shard[0]}", "--shard", shard)
-    keep.unlink()
+    it.keep.unlink()
     it.trim("--traces", "traces", "--accept")
 
     assert [entry["artifact"] for entry in jobs["device"]["include"]] == [
         *("megtrim-traces-any-1", "megtrim-traces-any-2"),
     ]
-    assert keep.read_bytes() == whole
+    assert it.keep.read_bytes() == whole
 
 
 def test_a_search_on_the_board_is_kept(team: Callable[..., Team]) -> None:
@@ -236,7 +240,7 @@ def test_a_search_on_the_board_is_kept(team: Callable[..., Team]) -> None:
     evidence = it.run(it.pack("--traces"), "traces", "--emulated")
     caches = {row["scenario"]: row["cache"] for row in evidence["results"]}
     it.trim("--traces", "traces", "--accept")
-    records = read_keep_set(it.folder / "megtrim/keepset.json").scenarios
+    records = read_keep_set(it.keep).scenarios
 
     assert evidence["device"]["name"] == "emulated-any"
     assert caches["tiny-vgg/tuned@any"] is not None
@@ -254,6 +258,63 @@ def test_traces_of_another_build_are_refused(team: Callable[..., Team]) -> None:
 
     assert ended.rc == 2
     assert "the trace in traces is of another program, model or input" in ended.stderr
+
+
+def by_function(team: Team, base: str, toolchain: str) -> bytes:
+    """Let the team trim functions as well; return the keep set that it commits."""
+    config = team.project.read()
+    config["trim"] = {"level": "function", "base": base}
+    config["toolchain"] = {"kind": toolchain}
+    team.project.write(config)
+    team.trim("--accept")
+    return team.keep.read_bytes()
+
+
+def test_functions_of_a_board_make_the_same_keep_set(team: Callable[..., Team]) -> None:
+    """As a local trim, byte for byte: first it traces, then the twin of the link records there.
+
+    A list of another link is refused.
+    """
+    it = team("tiny-mobile")
+    whole = by_function(it, "reduced", "host")
+    it.run(it.pack("--traces"), "brought/traces")
+    digest = it.pack("--functions", "--evidence", "brought")
+    jobs = it.jobs("--traces", "brought")
+    evidence = it.run(digest, "brought/functions")
+    it.keep.unlink()
+    it.trim("--traces", "brought", "--accept")
+
+    assert [each["artifact"] for each in jobs["device"]["include"]] == ["megtrim-functions-any-1"]
+    (result,) = evidence["results"]
+    assert (evidence["purpose"], result["status"]) == ("record", "pass")
+    assert it.keep.read_bytes() == whole
+
+    listed = it.folder / "brought/functions/files" / result["functions"]
+    (link,) = {each.link_sha256 for each in read_keep_set(it.keep).scenarios}
+    other = listed.read_text("utf-8").replace(str(link), "0" * 64).encode()
+    result["functions"] = hashlib.sha256(other).hexdigest()
+    (listed.parent / result["functions"]).write_bytes(other)
+    document = {"version": 1, "entries": [evidence]}
+    (listed.parents[1] / "evidence.json").write_text(json.dumps(document), encoding="utf-8")
+    ended = it.project.run("trim", "--traces", "brought")
+    assert ended.rc == 2
+    assert "its functions were recorded on another link (000000000000)" in ended.stderr
+
+
+def test_without_traces_functions_are_the_first_thing_that_is_asked(
+    team: Callable[..., Team],
+) -> None:
+    """Where the plain build is trimmed: one round. Emulated, the unfolded program tells them."""
+    it = team("tiny-mobile")
+    whole = by_function(it, "plain", "zig")
+    jobs = it.jobs()
+    evidence = it.run(it.pack("--traces"), "functions", "--emulated")
+    it.keep.unlink()
+    it.trim("--traces", "functions", "--accept")
+
+    assert [each["artifact"] for each in jobs["device"]["include"]] == ["megtrim-functions-any-1"]
+    assert (evidence["purpose"], evidence["device"]["kind"]) == ("record", "qemu")
+    assert it.keep.read_bytes() == whole
 
 
 def test_a_build_that_fails_leaves_a_bundle_that_asks_for_nothing(

@@ -21,14 +21,15 @@ from integration.conftest import MakeProject
 from megtrim.cli.setup import Options, open_context
 from megtrim.config.scenarios import all_scenarios
 from megtrim.functions import internal, stubs
-from megtrim.functions.names import is_internal, readable
+from megtrim.functions.names import brief, is_internal, readable
 from megtrim.functions.objects import Object
 from megtrim.functions.table import read_table
 from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
 from megtrim.plan.graph import LINKED, REDUCED, Stage, tasks, through, verify_task
+from megtrim.recipe import Link
 from megtrim.stages import building, chain
 from megtrim.stages.context import Context
-from megtrim.stages.linking import SHIPPED, UNFOLDED, linked
+from megtrim.stages.linking import linked
 from megtrim.store import MANIFEST
 from support.megtrim_cli import Project
 
@@ -38,6 +39,7 @@ MODEL = "tiny-vgg"
 SCENARIO = f"{MODEL}/default@any"
 TARGET = "load_and_run"
 GONE = "are no longer there: "
+UNKNOWN = "functions on the list are not in the link that it belongs to: "
 FUNCTIONS = 16
 """How many needed functions are dropped, one at a time, evenly over the list."""
 REGISTERING = ("axis", "conv_bias", "elemwise", "matrix_mul", "movement", "pooling", "sources")
@@ -125,7 +127,7 @@ def test_nothing_is_told_where_nothing_is_planted(shop: Shop) -> None:
 
 def _needed(context: Context, kept: frozenset[str]) -> list[tuple[str, ...]]:
     """Return the functions that ran and could have been left out, each under all its names."""
-    table = read_table(linked(context.done[LINKED].path, UNFOLDED, TARGET))
+    table = read_table(linked(context.done[LINKED].path, Link.UNFOLDED, TARGET))
     possible = kept & {*stubs.droppable(table, (), ())}
     by_address: dict[int, set[str]] = {}
     for each in table.functions:
@@ -142,7 +144,7 @@ def _is_part(name: str) -> bool:
 
 def _tells_of(said: str, group: tuple[str, ...]) -> bool:
     """Say whether a function is named, or what only it led to and went with it."""
-    if any(readable(name) in said for name in group):
+    if any(readable(name) in said or brief(name) in said for name in group):
         return True
     return GONE in said and "a function that runs is not on the list" in said
 
@@ -209,6 +211,7 @@ def _shortened(path: Path) -> None:
     with path.open("rb") as stream:
         elf = ELFFile(stream)
         number = elf.get_section_index(".init_array")
+        assert number is not None
         header = elf["e_shoff"] + number * elf["e_shentsize"]
         size = elf.get_section(number)["sh_size"]
     struct.pack_into("<Q", data, header + _SIZE_AT, size - 8)
@@ -224,7 +227,7 @@ def test_a_lost_entry_of_the_start_up_list_is_counted(
 
     def lossy(context: Context, order: Any, links: Any, folder: Path) -> None:
         link(context, order, links, folder)
-        _shortened(linked(folder, SHIPPED, TARGET))
+        _shortened(linked(folder, Link.SHIPPED, TARGET))
 
     monkeypatch.setattr(building, "link", lossy)
     said = told(shop.ship(shop.traced))
@@ -250,15 +253,18 @@ def test_a_list_that_is_not_of_this_link_or_shrank_is_refused(
         ),
         "the plain build's under this link's name": (
             shop.with_functions(foreign.functions),
-            GONE,
+            UNKNOWN,
         ),
         "another scenario": (stale, f"{SCENARIO} is not in the keep set"),
         "empty": (shop.with_functions((), link_sha256=None), f"{SCENARIO}: the committed keep set"),
         "half of it": (shop.with_functions(names[::2]), GONE),
-        "the first ten": (shop.with_functions(names[:10]), "is not kept, for no scenario ran it"),
+        "the first ten": (
+            shop.with_functions(names[:10]),
+            "is not kept, for the committed keep set does not list it",
+        ),
         "misspelt": (
             shop.with_functions(tuple(f"{name}v" for name in names)),
-            GONE,
+            UNKNOWN,
         ),
     }
     said = {what: told(shop.ship(keep)) for what, (keep, _) in plants.items()}

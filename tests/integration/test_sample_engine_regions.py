@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,7 +51,9 @@ class _Bench:
         """Return the regions of the last run."""
         return frozenset(parse_trace((self.folder / "trace").read_bytes(), source="trace").regions)
 
-    def outputs(self, model: ModelWriter, *arguments: str, shape: tuple[int, ...]) -> list[NDArray]:
+    def outputs(
+        self, model: ModelWriter, *arguments: str, shape: tuple[int, ...]
+    ) -> list[NDArray[Any]]:
         """Return the outputs of one run, in the order of their numbers."""
         once = ("--iter", "1", "--warmup-iter", "0")
         fed = ("--input", "data:{data}", "--bin_out_dump", "{dump}")

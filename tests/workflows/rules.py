@@ -286,7 +286,9 @@ def the_cache_password_is_guarded(document: Document) -> Iterator[str]:
             yield f"{job_id}: the whole job has the password"
 
 
-_COMPILES = re.compile(r"bin/megtrim (?:trim|build|github baseline rebuild)\b")
+_COMPILES = re.compile(
+    r"bin/megtrim (?:trim|build|evidence pack --functions|github baseline rebuild)\b"
+)
 
 
 def uploads_stand_a_second_attempt(document: Document) -> Iterator[str]:

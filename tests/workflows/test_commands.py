@@ -10,12 +10,15 @@ import pytest
 from megtrim.cli.main import main
 from workflows.documents import actions, workflows
 
+WAYS = ("--quick", "--committed")
+"""What a size check may put where a step says ``$WAY``."""
 COMMANDS = sorted(
     {
-        step["run"]
+        step["run"].replace('"$WAY"', way)
         for document in (*workflows(), *actions())
         for _, step in document.steps()
         if ".venv/bin/megtrim " in step.get("run", "")
+        for way in WAYS
     }
 )
 
@@ -29,7 +32,8 @@ def unknown(run: str) -> list[str]:
         if name not in command.commands:
             return [name]
         command = command.commands[name]
-    options = {name: p for p in command.params if isinstance(p, click.Option) for name in p.opts}
+    own = (param for param in command.params if isinstance(param, click.Option))
+    options = {name: param for param in own for name in (*param.opts, *param.secondary_opts)}
     free = sum(isinstance(p, click.Argument) for p in command.params)
     while words:
         word = words.pop(0)

@@ -10,12 +10,12 @@ from workflows.documents import Document, action, actions, workflow, workflows
 
 KIT = "kit/.venv/bin/megtrim"
 CHECK = [
-    ("build", f"{KIT} github baseline find --out out --artifact $BASELINE"),
+    ("build", f"{KIT} github baseline find --out out --artifact $BASELINE $WAY"),
     ("build", f"{KIT} github baseline rebuild --config base/$CONFIG --out out"),
     (
         "build",
         (
-            f"../{KIT} trim --committed --no-gate --config $CONFIG --out ../out"
+            f"../{KIT} trim $WAY --no-gate --config $CONFIG --out ../out"
             " --baseline ../out/baseline/sizes.json"
         ),
     ),
@@ -23,14 +23,14 @@ CHECK = [
     (
         "build",
         (
-            f"../{KIT} plan --committed --github-matrix --config $CONFIG --out ../out"
+            f"../{KIT} plan $WAY --github-matrix --config $CONFIG --out ../out"
             " --proofs ../out/baseline/evidence.json"
         ),
     ),
     (
         "build",
         (
-            f"../{KIT} evidence pack --committed --config $CONFIG --out ../out"
+            f"../{KIT} evidence pack $WAY --config $CONFIG --out ../out"
             " --proofs ../out/baseline/evidence.json --to ../bundle"
         ),
     ),
@@ -42,8 +42,20 @@ REFRESH = [
     ("build", f"../{KIT} plan --github-matrix --config $CONFIG --out ../out"),
     ("build", f"../{KIT} evidence pack --traces --config $CONFIG --out ../out --to ../bundle"),
     (
+        "link",
+        (
+            f"../{KIT} evidence pack --functions --config $CONFIG --out ../out"
+            " --evidence ../traces --to ../bundle"
+        ),
+    ),
+    ("link", f"{KIT} github logs --out out --to logs"),
+    ("link", f"../{KIT} plan --github-matrix --config $CONFIG --out ../out --traces ../traces"),
+    (
         "keep-set",
-        f"../{KIT} trim --accept --no-gate --config $CONFIG --out ../out --traces ../traces",
+        (
+            f"../{KIT} trim --accept --no-gate --config $CONFIG --out ../out"
+            " --traces ../traces --traces ../functions"
+        ),
     ),
     ("keep-set", f"{KIT} github logs --out out --to logs"),
     ("keep-set", "install -D --mode=644 project/$KEEP_SET proposal/$KEEP_SET"),
@@ -161,6 +173,7 @@ def test_every_variable_is_set_where_it_is_used() -> None:
         "SHA256": {"${{ inputs.sha256 }}"},
         "SHARD": {"${{ inputs.shard }}"},
         "SIZE_CHECK": {"${{ inputs.size-check }}"},
+        "WAY": {"${{ inputs.quick && '--quick' || '--committed' }}"},
     }
 
 
@@ -255,32 +268,69 @@ def test_where_artifacts_come_from_and_go_to() -> None:
         ("megtrim-proofs", "out/baseline/evidence.json"),
         ("${{ inputs.proofs }}", "proofs"),
         ("megtrim-bundle", "bundle"),
+        ("megtrim-bundle-functions", "bundle"),
         ("${{ inputs.bundle }}", "bundle"),
         ("megtrim-evidence-*", "evidence"),
         ("megtrim-traces-*", "traces"),
+        ("megtrim-functions-*", "functions"),
         ("megtrim-report", "report"),
         ("megtrim-report", "out/final"),
         ("megtrim-build-logs", "logs"),
         ("megtrim-build-logs-keep-set", "logs"),
+        ("megtrim-build-logs-link", "logs"),
         ("megtrim-proposal", "proposal"),
         ("${{ inputs.artifact }}", "evidence"),
         ("${{ inputs.baseline }}", "report/sizes.json\nreport/evidence.json"),
     }
 
 
-def test_a_refresh_needs_every_trace() -> None:
-    """A device that failed ends it; one that nobody has is left out."""
-    jobs = workflow("trace-refresh").jobs
-    ends = " && ".join(
-        f"needs.{job}.result != '{result}'"
-        for job in ("device", "emulated")
-        for result in ("failure", "cancelled")
-    )
+ALL_WELL = "!contains(needs.*.result, 'failure') && !contains(needs.*.result, 'cancelled')"
 
-    assert jobs["keep-set"]["needs"] == ["build", "device", "emulated"]
-    assert jobs["keep-set"]["if"] == f"!cancelled() && needs.build.result == 'success' && {ends}"
+
+def test_a_refresh_needs_every_trace_and_list() -> None:
+    """A device that failed ends it; one that nobody has is left out, and so is a round."""
+    jobs = workflow("trace-refresh").jobs
+
+    assert jobs["keep-set"]["needs"] == [
+        *("build", "device", "emulated", "link", "device-functions", "emulated-functions"),
+    ]
+    assert jobs["keep-set"]["if"] == (
+        f"!cancelled() && needs.build.result == 'success' && {ALL_WELL}"
+    )
     assert jobs["propose"]["needs"] == "keep-set"
     assert jobs["propose"]["if"] == "${{ !cancelled() && needs.keep-set.result == 'success' }}"
+
+
+def test_functions_are_asked_for_where_they_are_trimmed() -> None:
+    """Behind the traces; the plan of the first round says whether there is a second."""
+    jobs = workflow("trace-refresh").jobs
+    told = jobs["build"]["outputs"]["functions"]
+
+    assert told == "${{ steps.plan.outputs.functions }}"
+    assert jobs["link"]["needs"] == ["build", "device", "emulated"]
+    assert jobs["link"]["if"] == (
+        f"!cancelled() && needs.build.outputs.functions == 'true' && {ALL_WELL}"
+    )
+    for first, second in (("device", "device-functions"), ("emulated", "emulated-functions")):
+        asked = f"needs.link.outputs.{first}-jobs"
+        ready = "!cancelled() && needs.link.result == 'success'"
+        assert jobs[second]["needs"] == "link"
+        assert jobs[second]["if"].startswith(f"{asked} != '' && {asked} != '0' && {ready}")
+        assert jobs[second]["strategy"]["matrix"] == (
+            f"${{{{ fromJSON(needs.link.outputs.{first} || '{{\"include\":[]}}') }}}}"
+        )
+
+
+def test_both_rounds_ask_alike() -> None:
+    """Of another bundle: the jobs differ by nothing else."""
+    jobs = workflow("trace-refresh").jobs
+    for first, second in (("device", "device-functions"), ("emulated", "emulated-functions")):
+        one, other = jobs[first]["steps"][-1]["with"], jobs[second]["steps"][-1]["with"]
+        assert other.pop("bundle") == "megtrim-bundle-functions"
+        assert other.pop("sha256") == one.pop("sha256").replace("build", "link")
+        assert one == other
+        assert jobs[first]["steps"][:-1] == jobs[second]["steps"][:-1]
+        assert jobs[first]["concurrency"] == jobs[second]["concurrency"]
 
 
 def test_the_proposal_is_made_once() -> None:

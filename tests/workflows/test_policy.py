@@ -21,6 +21,9 @@ RIGHTS = {
     ("trace-refresh", "build"): READ,
     ("trace-refresh", "device"): READ,
     ("trace-refresh", "emulated"): READ,
+    ("trace-refresh", "link"): READ,
+    ("trace-refresh", "device-functions"): READ,
+    ("trace-refresh", "emulated-functions"): READ,
     ("trace-refresh", "keep-set"): READ,
     ("trace-refresh", "propose"): {
         "actions": "write",
@@ -30,8 +33,14 @@ RIGHTS = {
 }
 """All that the jobs may do. A line more is a decision, not a detail."""
 
-DEVICE_JOBS = [(name, workflow(name).jobs["device"]) for name in ("size-check", "trace-refresh")]
-BUILDS = {("size-check", "build"), ("trace-refresh", "build"), ("trace-refresh", "keep-set")}
+ON_DEVICES = [
+    *(("size-check", "device"), ("trace-refresh", "device"), ("trace-refresh", "device-functions"))
+]
+DEVICE_JOBS = [(name, workflow(name).jobs[job_id]) for name, job_id in ON_DEVICES]
+BUILDS = {
+    *(("size-check", "build"), ("trace-refresh", "build")),
+    *(("trace-refresh", "link"), ("trace-refresh", "keep-set")),
+}
 """Jobs that run what the project's repository holds."""
 
 
@@ -71,7 +80,8 @@ def test_names_of_jobs_are_stable() -> None:
         "ci": ["${{ matrix.session }}", "tests"],
         "size-check": ["build", "device ${{ matrix.name }}", "verdict", "late"],
         "trace-refresh": [
-            *("build", "device ${{ matrix.name }}", "emulated ${{ matrix.name }}"),
+            *("build", "device ${{ matrix.name }}", "emulated ${{ matrix.name }}", "link"),
+            *("device functions ${{ matrix.name }}", "emulated functions ${{ matrix.name }}"),
             *("keep set", "propose"),
         ],
     }
@@ -88,7 +98,8 @@ def test_names_of_artifacts_are_stable() -> None:
 
     assert found == {
         *("megtrim-results", "megtrim-proofs", "megtrim-bundle", "megtrim-report"),
-        *("megtrim-build-logs", "megtrim-build-logs-keep-set"),
+        *("megtrim-build-logs", "megtrim-build-logs-keep-set", "megtrim-build-logs-link"),
+        "megtrim-bundle-functions",
         *("megtrim-proposal", "${{ inputs.artifact }}", "${{ inputs.baseline }}"),
     }
     assert workflow("size-check").events["workflow_call"]["inputs"]["baseline"]["default"] == (
@@ -107,9 +118,10 @@ def test_what_is_downloaded_was_uploaded() -> None:
     }
 
     assert wanted == {
-        *("megtrim-bundle", "megtrim-report"),
-        *("megtrim-proposal", "megtrim-evidence-*", "megtrim-traces-*"),
+        *("${{ inputs.bundle }}", "megtrim-report"),
+        *("megtrim-proposal", "megtrim-evidence-*", "megtrim-traces-*", "megtrim-functions-*"),
     }
+    assert action("evidence").data["inputs"]["bundle"]["default"] == "megtrim-bundle"
 
 
 def test_the_verdict_reports_always() -> None:
@@ -238,7 +250,7 @@ def test_a_build_that_failed_has_a_verdict() -> None:
     assert kept["if"] == "${{ !cancelled() }}"
 
 
-@pytest.mark.parametrize(("name", "job"), DEVICE_JOBS, ids=[name for name, _ in DEVICE_JOBS])
+@pytest.mark.parametrize(("name", "job"), DEVICE_JOBS, ids=[" ".join(job) for job in ON_DEVICES])
 class TestDeviceJobs:
     """A phone's host runs nothing of the project, knows no secret, and is never cut off."""
 
@@ -260,9 +272,12 @@ class TestDeviceJobs:
                 """contains(fromJSON('["schedule", "workflow_dispatch"]'), github.event_name)"""
             ),
         }
-        jobs = "needs.build.outputs.device-jobs"
+        jobs = f"needs.{job['needs']}.outputs.device-jobs"
+        before = {"build": "", "link": "!cancelled() && needs.link.result == 'success' && "}
 
-        assert job["if"] == f"{jobs} != '' && {jobs} != '0' && {guard[name]}"
+        assert job["if"] == (
+            f"{jobs} != '' && {jobs} != '0' && {before[job['needs']]}{guard[name]}"
+        )
 
     def test_nothing_of_the_project(self, name: str, job: dict[str, Any]) -> None:
         """The kit is checked out; the bundle is taken by the digest that the build told."""
@@ -275,7 +290,10 @@ class TestDeviceJobs:
         ]
         assert len(job["steps"]) == 3
         assert job["steps"][2]["uses"] == "./kit/.github/actions/evidence"
-        assert job["steps"][2]["with"]["sha256"] == "${{ needs.build.outputs.bundle-sha256 }}"
+        given = job["steps"][2]["with"]
+        assert given["sha256"] == f"${{{{ needs.{job['needs']}.outputs.bundle-sha256 }}}}"
+        bundles = {"build": None, "link": "megtrim-bundle-functions"}
+        assert given.get("bundle") == bundles[job["needs"]]
 
     def test_no_secrets(self, name: str, job: dict[str, Any]) -> None:
         """Neither by name, nor the job's token."""
@@ -292,7 +310,7 @@ class TestDeviceJobs:
         others = {
             _text(each["runs-on"])
             for job_id, each in workflow(name).jobs.items()
-            if job_id != "device"
+            if (name, job_id) not in ON_DEVICES
         }
 
         assert others == {"'ubuntu-24.04'"}
@@ -325,6 +343,7 @@ def test_hosted_jobs_give_way_to_a_newer_push() -> None:
     assert staying == {
         ("size-check", "device"),
         ("trace-refresh", "device"),
+        ("trace-refresh", "device-functions"),
         ("trace-refresh", "propose"),
     }
 
@@ -395,6 +414,7 @@ def test_builds_are_told_of_the_compiler_cache() -> None:
         ("size-check", "build", "Rebuild the baseline"),
         ("size-check", "build", "Trim, and verify without devices"),
         ("trace-refresh", "build", "Build to trace"),
+        ("trace-refresh", "link", "Link, and pack the bundle"),
         ("trace-refresh", "keep-set", "Make the keep set, and trim by it"),
     }
 
@@ -420,6 +440,7 @@ def test_the_image_is_what_the_caller_or_the_configuration_names() -> None:
             "config": "base/${{ inputs.config }}"
         },
         ("trace-refresh", "build", bring): head,
+        ("trace-refresh", "link", bring): head,
         ("trace-refresh", "keep-set", bring): head,
     }
 

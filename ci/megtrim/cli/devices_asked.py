@@ -12,7 +12,8 @@ import click
 
 from megtrim.cli.devices_inventory import Inventory, Listed, choose, take_stock
 from megtrim.cli.environment import open_processes
-from megtrim.cli.setup import DEFAULT_OUT, open_console
+from megtrim.cli.out import out_option
+from megtrim.cli.setup import open_console
 from megtrim.devices.device import utc_now
 
 _CONFIG = Path("megtrim.yaml")
@@ -70,13 +71,7 @@ def asking(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option(
                 *("--config", "-c"), type=path, default=_CONFIG, show_default=True, help=_CONFIGURED
             ),
-            click.option(
-                "--out",
-                type=path,
-                default=Path(DEFAULT_OUT),
-                show_default=True,
-                help="Where this machine's own run directories are.",
-            ),
+            out_option("Where this machine's own run directories are."),
             click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
             click.option("--quiet", "-q", is_flag=True, help="Only warnings and results."),
             click.option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -18,19 +19,35 @@ from megtrim.cli.setup import (
     common,
     describe,
     open_context,
+    quick_option,
     today_option,
+    traces_option,
 )
 from megtrim.errors import EXIT_PASS, InputError, worst
 from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, Purpose
 from megtrim.evidence.told import Pending
 from megtrim.github.runner import write_output
-from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, resting, tasks
+from megtrim.plan.graph import (
+    LINKED,
+    PLAIN,
+    PROFILE,
+    REDUCED,
+    by_function,
+    from_plain,
+    resting,
+    tasks,
+)
 from megtrim.plan.matrix import Shard
 from megtrim.stages import bundling, chain
+from megtrim.stages.context import Context
 from megtrim.store import sha256_file
 
 _PATH = click.Path(path_type=Path)
-_RESTS_ON = {Purpose.VERIFY: (PLAIN, REDUCED), Purpose.TRACE: (PLAIN, PROFILE)}
+_RESTS_ON = {
+    Purpose.VERIFY: (PLAIN, REDUCED),
+    Purpose.TRACE: (PLAIN, PROFILE),
+    Purpose.RECORD: (LINKED,),
+}
 
 _today = today_option("The day of the evidence, against which proofs are judged; else the clock's.")
 
@@ -45,34 +62,65 @@ def evidence() -> None:
 Examples:
   megtrim evidence pack --committed --proofs proofs/evidence.json --to bundle
   megtrim evidence pack --traces --to bundle
+  megtrim evidence pack --functions --evidence traces --to bundle
 """
 )
 @common
 @committed_option
-@click.option("--traces", is_flag=True, help="Ask for traces, of all scenarios.")
+@quick_option
+@click.option(
+    *("--traces", "asked"),
+    flag_value="traces",
+    help="Ask for traces, of all scenarios; for functions where nothing is traced.",
+)
+@click.option(
+    *("--functions", "asked"),
+    flag_value="functions",
+    help="Ask which functions run, in all scenarios.",
+)
+@traces_option("--evidence", "traces")
 @proofs_option
 @click.option("--to", type=_PATH, required=True, metavar="DIR", help="A new or empty folder.")
-def pack(committed: bool, traces: bool, proofs: Path | None, to: Path, **options: Any) -> int:
-    """Write the bundle that device jobs get: programs, models, inputs, and what to run."""
-    if traces and (committed or proofs is not None):
-        msg = "--traces asks for new traces: it goes with neither --committed nor --proofs"
+def pack(asked: str | None, proofs: Path | None, to: Path, **options: Any) -> int:
+    """Write the bundle that device jobs get: programs, models, inputs, and what to run.
+
+    To have functions recorded, the link that tells them is made first. The traces that it rests
+    on are those of --evidence, else they are taken here.
+    """
+    chosen = Options(**options)
+    if asked and (chosen.committed or chosen.quick or proofs is not None):
+        others = "--committed, --quick and --proofs do not go with it"
+        msg = f"--{asked} asks for new {asked}: {others}"
         raise click.UsageError(msg)
-    context = open_context(Options(**options, committed=committed))
+    if chosen.traces and asked != "functions":
+        msg = "--evidence has traces that functions rest on: it goes with --functions alone"
+        raise click.UsageError(msg)
+    context = replace(open_context(chosen), recorded={})  # functions are asked for anew
     describe(context)
-    purpose = Purpose.TRACE if traces else Purpose.VERIFY
+    purpose = _purpose(asked, context)
     known = read_proofs(proofs, context.console)
     every = tasks(context.loaded.config, committed=context.committed)
     _, codes = chain.run(resting(_RESTS_ON[purpose], every), context)
     # A profile build that a trap needed already explains one on a device, too.
     chain.plan(resting([PROFILE], tasks(context.loaded.config)), context)
-    bundle = bundling.pack(context, purpose, known, to)
+    bundle = bundling.pack(chain.able(context), purpose, known, to)
     if worst(codes) != EXIT_PASS:
         context.console.warn("not all programs could be built: the bundle asks for nothing")
     digest = sha256_file(to / BUNDLE_FILE)
     show(f"{_asked(bundle)}\nbundle-sha256={digest}")
     write_output(open_processes().env, "bundle-sha256", digest)
-    # A verification has a verdict, which tells of a build that failed; traces have none.
-    return worst(codes) if traces else EXIT_PASS
+    # A verification has a verdict, which tells of a build that failed; nothing else has one.
+    return worst(codes) if asked else EXIT_PASS
+
+
+def _purpose(asked: str | None, context: Context) -> Purpose:
+    config = context.loaded.config
+    if asked == "functions" and not by_function(config):
+        msg = f"{context.loaded.path}: trim.level is region, so no functions are recorded"
+        raise InputError(msg, hint="add trim: {level: function}")
+    if asked is None:
+        return Purpose.VERIFY
+    return Purpose.RECORD if asked == "functions" or from_plain(config) else Purpose.TRACE
 
 
 def _asked(bundle: Bundle) -> str:

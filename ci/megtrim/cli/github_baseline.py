@@ -15,8 +15,9 @@ import click
 
 from megtrim.cli.environment import open_processes
 from megtrim.cli.github_open import open_api, open_event
+from megtrim.cli.out import out_option
 from megtrim.cli.output import show
-from megtrim.cli.setup import DEFAULT_OUT, Options, common, describe, open_console, open_context
+from megtrim.cli.setup import Options, common, describe, open_console, open_context
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, Interrupted, MegtrimError
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
 from megtrim.github.answers import one_line
@@ -61,17 +62,14 @@ From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GI
 which needs `permissions: actions: read, contents: read`.
 """,
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path(DEFAULT_OUT),
-    show_default=True,
-    help="Where results go.",
-)
+@out_option("Where results go.")
 @click.option(
     "--artifact", default="megtrim-baseline", show_default=True, help="What runs store it as."
 )
-def find_baseline(out: Path, artifact: str) -> int:
+@click.option(
+    "--quick/--committed", help="Sizes of quick trims count, or those by the committed keep set."
+)
+def find_baseline(out: Path, artifact: str, quick: bool) -> int:
     """Download what the merge base's run stored, else the newest that is known.
 
     Only runs of this repository on the base branch count: what a fork's run stored is not used.
@@ -79,10 +77,11 @@ def find_baseline(out: Path, artifact: str) -> int:
     console = open_console(quiet=False)
     env = open_processes().env
     event = open_event(env)
-    found = find(open_api(env, event), event, artifact=artifact, now_s=time.time())
+    api = open_api(env, event)
+    found = find(api, event, artifact=artifact, now_s=time.time(), quick=quick)
     for warning in found.warnings:
         console.warn(one_line(warning, most=1000))
-    _leave(found, out / FOLDER)
+    _leave(found, out / FOLDER, quick=quick)
     write_output(env, "how", found.how)
     write_output(env, "rebuild", found.rebuild)
     show(f"baseline: {found.source}")
@@ -104,15 +103,17 @@ Output of the step:
 def rebuild_baseline(**options: Any) -> int:
     """Build the merge base's plain and reduced variant and take their sizes.
 
-    CONFIG lies in a checkout of the commit that `find` named. Where the build fails, what `find`
-    left stays, and says why.
+    CONFIG lies in a checkout of the commit that `find` named. It is trimmed as `find` was told to
+    look: by its committed keep set, or quickly. Where the build fails, what `find` left stays, and
+    says why.
     """
     chosen = Options(**options)
     folder = chosen.out / FOLDER
     base = _wanted(folder / WANTED_FILE)
     known = load_sizes(folder / SIZES_FILE, shown=SIZES_FILE)
     try:
-        sizes, source = _built(chosen), f"{base}, {base.what}, rebuilt"
+        how_built = replace(chosen, committed=not known.quick, quick=known.quick)
+        sizes, source = _built(how_built), f"{base}, {base.what}, rebuilt"
         how = How.REBUILT
     except Interrupted:
         raise
@@ -121,14 +122,16 @@ def rebuild_baseline(**options: Any) -> int:
         reason = one_line(error.message, most=_LONGEST_REASON)
         sizes, source = known.sizes, f"{known.source}; {base.what} cannot be rebuilt ({reason})"
         how = How.LAST_KNOWN if sizes else How.NONE
-    write_atomically(folder / SIZES_FILE, dump_sizes(sizes, source=one_line(source, most=490)))
+    text = dump_sizes(sizes, source=one_line(source, most=490), quick=known.quick)
+    write_atomically(folder / SIZES_FILE, text)
     write_output(open_processes().env, "how", how)
     show(f"baseline: {source}")
     return EXIT_PASS
 
 
-def _leave(found: Found, folder: Path) -> None:
-    write_atomically(folder / SIZES_FILE, dump_sizes(found.sizes, source=found.source))
+def _leave(found: Found, folder: Path, *, quick: bool) -> None:
+    text = dump_sizes(found.sizes, source=found.source, quick=quick)
+    write_atomically(folder / SIZES_FILE, text)
     write_atomically(folder / EVIDENCE_FILE, dump_set(found.evidence))
     wanted = folder / WANTED_FILE
     if found.base is not None:
@@ -151,10 +154,10 @@ def _wanted(path: Path) -> Base:
 
 
 def _built(options: Options) -> Sizes:
-    """Return the sizes of the configuration's variants, built from its committed keep set."""
-    context = open_context(replace(options, committed=True))
+    """Return the sizes of the configuration's variants."""
+    context = open_context(options)
     describe(context)
-    every = tasks(context.loaded.config, committed=True)
+    every = tasks(context.loaded.config, committed=context.committed)
     chain.run(through(Stage.SIZE, every), context)
     folder = context.done.get(SIZE)
     if folder is None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from megtrim.cli.environment import read_cache_variables
+from megtrim.cli.out import out_option
 from megtrim.cli.output import show
-from megtrim.cli.setup import DEFAULT_OUT
 from megtrim.errors import EXIT_PASS
 from megtrim.store import MANIFEST, write_atomically
 
@@ -31,10 +31,7 @@ Example:
   megtrim github logs --out megtrim-out --to logs
 """
 )
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=Path(DEFAULT_OUT), show_default=True,
-    help="The folder of results.",
-)  # fmt: skip
+@out_option("The folder of results.")
 @click.option("--to", type=click.Path(path_type=Path), required=True, help="Folder for the copies.")
 def logs(out: Path, to: Path) -> int:
     """Copy the end of each failed build's log, for an artifact of the run.

@@ -11,16 +11,28 @@ from megtrim.cli.output import show
 from megtrim.errors import EXIT_PASS
 from megtrim.evidence.bundle import Purpose
 from megtrim.github.runner import write_output
+from megtrim.plan.graph import by_function, from_plain
 from megtrim.plan.matrix import Entry, entries
 from megtrim.stages import bundling
 from megtrim.stages.context import Context
 
-_ARTIFACTS = {Purpose.VERIFY: "megtrim-evidence", Purpose.TRACE: "megtrim-traces"}
+_ARTIFACTS = {
+    Purpose.VERIFY: "megtrim-evidence",
+    Purpose.TRACE: "megtrim-traces",
+    Purpose.RECORD: "megtrim-functions",
+}
 
 
 def purpose_of(context: Context) -> Purpose:
-    """Return what devices are for: to verify the committed keep set, else to trace."""
-    return Purpose.VERIFY if context.committed else Purpose.TRACE
+    """Return what devices are for: to verify what the build job made, else to trace.
+
+    Functions are next once there are traces, at once where nothing is traced.
+    """
+    if context.committed or context.quick:
+        return Purpose.VERIFY
+    config = context.loaded.config
+    follow = by_function(config) and bool(context.traced)
+    return Purpose.RECORD if from_plain(config) or follow else Purpose.TRACE
 
 
 def show_matrix(context: Context, *, proofs: Path | None, per_job: int) -> int:
@@ -42,6 +54,8 @@ def show_matrix(context: Context, *, proofs: Path | None, per_job: int) -> int:
     }
     show(json.dumps(matrices, indent=1))
     env = open_processes().env
+    follows = purpose is Purpose.TRACE and by_function(context.loaded.config)
+    write_output(env, "functions", str(follows).lower())
     for name, found in jobs.items():
         write_output(env, name, json.dumps(matrices[name], separators=(",", ":")))
         write_output(env, f"{name}-jobs", str(len(found)))

@@ -12,7 +12,7 @@ import click
 from megtrim.cli.known import proofs_option
 from megtrim.cli.matrix import show_matrix
 from megtrim.cli.output import show
-from megtrim.cli.setup import Options, describe, open_context, trimming
+from megtrim.cli.setup import Options, describe, open_context, traces_option, trimming
 from megtrim.errors import EXIT_PASS
 from megtrim.evidence.bounds import MOST_RESULTS
 from megtrim.plan.graph import Stage, tasks, through
@@ -30,6 +30,7 @@ Examples:
 """
 )
 @trimming
+@traces_option()
 @click.option("--why", is_flag=True, help="Say what changed since the last result.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 @click.option("--github-matrix", is_flag=True, help="Print the device jobs of a workflow instead.")
@@ -50,7 +51,7 @@ def plan(
     **options: Any,
 ) -> int:
     """Show what would run and what is up to date; nothing is built or run."""
-    context = open_context(Options(**options))
+    context = open_context(Options(**options), writes=False)
     describe(context)
     every = tasks(context.loaded.config, committed=context.committed)
     steps = chain.plan(through(Stage.REPORT, every), context)

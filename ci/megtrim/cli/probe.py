@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.cli.output import show
@@ -18,10 +18,10 @@ from megtrim.loadrun.outcome import Ending, ProgramRun, ending
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.models.operators import strip_version
 from megtrim.models.reader import read_model
-from megtrim.plan.graph import PROFILE, REDUCED, Stage, from_plain, keep_task, tasks, through
+from megtrim.plan.graph import PROFILE, REDUCED, Stage, keep_task, tasks, through
 from megtrim.stages import chain, programs
 from megtrim.stages.context import Context, binary
-from megtrim.stages.diagnosis import Diagnosis, explain, not_kept, unexplained
+from megtrim.stages.diagnosis import Diagnosis, diagnose
 from megtrim.stages.files import KEEP_SET_FILE
 from megtrim.stages.naming import named_program
 from megtrim.stages.runs import RunOrder, RunResult, run_on
@@ -89,19 +89,21 @@ def _run(order: RunOrder, context: Context) -> RunResult:
 
 
 def _explained(reduced: ProgramRun, program: str, order: RunOrder, context: Context) -> Diagnosis:
-    able = replace(context, make=lambda task: chain.obtain(task, context))
-    link = named_program(program, able)
-    if link and (name := link.missing(_run(order.with_program(link.program), context).run)):
-        return not_kept(reduced, name)
-    profile = able.obtain(PROFILE)  # with --committed, made only now
-    if profile is None or from_plain(context.loaded.config):
-        return unexplained(reduced)
+    able = chain.able(context)
     keep = read_keep_set(context.done[keep_task(context.loaded.config)].file(KEEP_SET_FILE))
-    return explain(
+
+    def profile() -> Path | None:
+        made = able.obtain(PROFILE)  # with --committed, made only now
+        return binary(made, program) if made else None
+
+    return diagnose(
         reduced,
-        _run(order.with_program(binary(profile, program)), context),
+        lambda _build, other: _run(order.with_program(other), context),
         keep,
+        named=named_program(program, able),
+        profile=profile,
         lacking_operators=_lacking_operators(order.model, keep),
+        committed=context.committed,
     )
 
 

@@ -24,10 +24,12 @@ from megtrim.cli.device_orders import (
     standing_for,
     sysroot_of,
 )
-from megtrim.cli.engine_checks import refuse_unknown
+from megtrim.cli.engine_checks import refuse_damaged, refuse_folders, refuse_unknown
 from megtrim.cli.environment import open_processes
+from megtrim.cli.out import expect_writable, out_option
 from megtrim.cli.place import open_place, placed, sysroot_here
 from megtrim.config.load import LoadedConfig, load_config
+from megtrim.config.problems import ConfigError
 from megtrim.config.scenarios import all_scenarios
 from megtrim.console import Console
 from megtrim.devices import Device, qemu
@@ -35,15 +37,14 @@ from megtrim.engines import Engine, checkout
 from megtrim.engines.builder import Builder
 from megtrim.engines.sample import embedded
 from megtrim.errors import InputError
-from megtrim.evidence.given import read_traces
+from megtrim.evidence.bundle import Purpose
+from megtrim.evidence.given import read_brought
 from megtrim.images.reference import expect_fixed
 from megtrim.process import Processes
 from megtrim.recipe import Relocations, Toolchain, ToolchainOrder
 from megtrim.stages import bundling, committed, near_scenarios, programs, sizing, switching
 from megtrim.stages.context import Context
 from megtrim.store import Store
-
-DEFAULT_OUT = "megtrim-out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,11 +92,29 @@ committed_option = click.option(
 )
 
 
+quick_option = click.option(
+    "--quick",
+    is_flag=True,
+    help="Trim by functions from the plain build alone: no profile build, nothing compiled again.",
+)
+
+
 neighbours_option = click.option(
     "--neighbours",
     is_flag=True,
     help="Also run what is near each scenario: other iterations, threads, flags and so on.",
 )
+
+
+def traces_option(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return ``--traces``, under whatever name: what device jobs brought, to be used as it is."""
+    return click.option(
+        *(names or ("--traces",)),
+        type=click.Path(path_type=Path),
+        multiple=True,
+        metavar="DIR",
+        help="Evidence of traces and functions from elsewhere, used as they are; repeatable.",
+    )
 
 
 def common(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -110,13 +129,7 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
                 show_default=True,
                 help="The configuration.",
             ),
-            click.option(
-                "--out",
-                type=path,
-                default=Path(DEFAULT_OUT),
-                show_default=True,
-                help="Where results go; the same folder makes the next run quick.",
-            ),
+            out_option("Where results go; the same folder makes the next run quick."),
             click.option("--engine", type=path, help="Engine checkout, instead of engine.source."),
             click.option("--jobs", "-j", type=click.IntRange(1, 1024), help="Parallel compilers."),
             click.option("--quiet", "-q", is_flag=True, help="Only warnings and results."),
@@ -151,7 +164,7 @@ def trimming(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="NAME|KIND",
         help="Run on this device, or on those of this kind, such as virtual-phone or qemu.",
     )
-    return common(committed_option(baseline(device(command))))
+    return common(committed_option(quick_option(baseline(device(command)))))
 
 
 def open_console(*, quiet: bool) -> Console:
@@ -159,10 +172,19 @@ def open_console(*, quiet: bool) -> Console:
     return Console(sys.stderr, quiet=quiet)
 
 
-def open_context(options: Options, *, accept: bool = False) -> Context:
-    """Load the configuration and construct everything that a trim needs."""
+def open_context(options: Options, *, accept: bool = False, writes: bool = True) -> Context:
+    """Load the configuration and construct everything that a trim needs.
+
+    ``writes``: whether anything goes to the folder of results.
+    """
+    if options.committed and options.quick:
+        msg = "--quick records which functions run: it does not go with --committed"
+        raise InputError(msg, hint="leave one of them out")
+    if writes:
+        expect_writable(options.out)
     console = open_console(quiet=options.quiet)
     loaded = load_config(options.config, engine_source=options.engine, quick=options.quick)
+    refuse_damaged(loaded)
     for warning in loaded.warnings:
         console.warn(warning)
     processes = open_processes()
@@ -176,6 +198,7 @@ def open_context(options: Options, *, accept: bool = False) -> Context:
     toolchain = placed(toolchains.find(toolchain_order(loaded), place, emulated=emulated), place)
     out = options.results
     jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
+    brought = read_brought(options.traces) if options.traces else {}
     context = Context(
         loaded=loaded,
         engine=engine,
@@ -194,16 +217,19 @@ def open_context(options: Options, *, accept: bool = False) -> Context:
         accept=accept,
         committed=options.committed,
         quick=options.quick,
+        full=_full(options) if options.quick else None,
         neighbours=options.neighbours,
         baseline=options.baseline,
         asked_device=options.device or "",
-        traced=read_traces(options.traces) if options.traces else {},
+        traced=brought.get(Purpose.TRACE, {}),
+        recorded=brought.get(Purpose.RECORD, {}),
         applications={
             each.name: checkout.take(loaded.resolve(each.source), processes)
             for each in loaded.config.applications
             if each.source is not None
         },
     )
+    refuse_folders(loaded, (engine.checkout, *context.applications.values()))
     programs.expect_buildable(context)
     programs.expect_trimmable(context)
     for warning in programs.unweighed(context):
@@ -265,6 +291,14 @@ def _place(loaded: LoadedConfig, processes: Processes, options: Options) -> Proc
     sysroots = [sysroot_of(device, loaded) for device in loaded.config.devices]
     readable = [path for path in sysroots if path is not None]
     return open_place(reference, processes, results=options.results, readable=readable)
+
+
+def _full(options: Options) -> LoadedConfig | None:
+    """Return what is configured; None where it has mistakes that a quick look does not mind."""
+    try:
+        return load_config(options.config, engine_source=options.engine)
+    except ConfigError:
+        return None
 
 
 def _check_committed(loaded: LoadedConfig) -> None:

@@ -89,9 +89,6 @@ def _refuse_contradictions(options: Options, stage: Stage, *, accept: bool) -> N
     if options.quick and (accept or options.traces):
         msg = "--quick leaves the committed keep set alone: neither --accept nor --traces fit"
         raise InputError(msg)
-    if options.committed and options.quick:
-        msg = "--quick records which functions run: it does not go with --committed"
-        raise InputError(msg, hint="leave one of them out")
     if options.committed and stage is Stage.PROFILE:
         msg = "--committed traces nothing, so there is nothing to profile"
         raise InputError(msg, hint="leave --committed out")

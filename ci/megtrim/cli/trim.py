@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import shutil
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import click
 
-from megtrim.cli.setup import Options, neighbours_option, trimming
+from megtrim.cli.out import expect_writable
+from megtrim.cli.setup import Options, neighbours_option, traces_option, trimming
 from megtrim.cli.stages import EXAMPLE, run_chain
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, MegtrimError, worst
 from megtrim.evidence.ending import ENDING_FILE, EarlyEnding, dump_ending
@@ -32,25 +32,15 @@ from megtrim.store import Store, cannot_write, write_atomically
 @neighbours_option
 @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
 @click.option("--accept", is_flag=True, help="Accept the new keep set, shrunken traces included.")
-@click.option(
-    "--quick",
-    is_flag=True,
-    help="Trim by functions from the plain build alone: no profile build, nothing compiled again.",
-)
 @click.option("--no-gate", is_flag=True, help="Exit with 0 once there is a verdict.")
-@click.option(
-    "--traces",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    metavar="DIR",
-    help="Evidence of traces that were taken elsewhere; repeatable.",
-)
+@traces_option()
 def trim(as_json: bool, accept: bool, no_gate: bool, **options: Any) -> int:
     """Build, profile, reduce, verify, weigh and report: the whole chain.
 
     What is up to date is not done again, and a run that was cut off continues.
     """
     chosen = Options(**options)
+    expect_writable(chosen.out)
     store = Store(chosen.results)
     _clear(store)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import PlainValidator, WithJsonSchema
+from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from megtrim.config.kinds import NAME_PATTERN, expected
 
@@ -31,6 +31,8 @@ def _asked(value: object) -> int | str | tuple[str, ...]:
 AskedNeighbours = Annotated[
     int | str | tuple[str, ...],
     PlainValidator(_asked),
+    # A validator of one's own leaves pydantic to guess which of the three a value is.
+    PlainSerializer(lambda asked: asked),
     WithJsonSchema(
         {
             "anyOf": [

@@ -16,6 +16,8 @@ from pathlib import Path
 from megtrim.engines import build_records
 from megtrim.errors import ProductFailure
 
+_ANEW = "was it compiled before there was that header? clear ccache, and take a new --out"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
@@ -44,7 +46,8 @@ def prove(
     with_regions = [o for o in units if any(file.name == "midout.h" for file in opened[o])]
     if strangers:
         msg = f"{len(strangers)} translation units opened another midout.h than the generated one"
-        raise ProductFailure(msg, hint=f"the first is {strangers[0]}")
+        hint = f"the first is {strangers[0]}; {_ANEW}"
+        raise ProductFailure(msg, hint=hint)
     if len(forced) != len(units) or not units:
         missing = next((str(output) for output in units if output not in forced), "all")
         msg = f"{len(units) - len(forced)} of {len(units)} translation units lack the header"

@@ -1,8 +1,9 @@
 """The bundle: what a hosted build gives to device jobs, so that they need nothing else.
 
 ``bundle.json`` beside ``files/<sha256>``: programs, models, inputs, algorithm caches and the keep
-set. The runs it asks for are values of a fixed shape; nothing in it is executed on the machine
-that reads it. Pure: text in, values out.
+set; where functions are trimmed, the *named* link of each program, too. The runs it asks for are
+values of a fixed shape; nothing in it is executed on the machine that reads it. Pure: text in,
+values out.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from megtrim.evidence.device import BundleDevice
 from megtrim.loadrun import application as command
 from megtrim.loadrun.arguments import check_reserved
 from megtrim.midout.keepset import GENERATIONS
-from megtrim.recipe import Variant
+from megtrim.recipe import Link, Variant
 from megtrim.verdict.document import LARGEST_DOCUMENT, dump, load
 
 VERSION = 1
@@ -29,6 +30,9 @@ BUNDLE_FILE = "bundle.json"
 
 DEVICE_LABEL = "device "
 """Begins the names of those inputs of a task that say which device runs it."""
+
+DROPPED = "dropped"
+"""Among the programs: the list of names that the *named* link tells by their numbers."""
 
 _HINT = "take the bundle of the build job again; megtrim evidence pack writes it"
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}|")
@@ -41,6 +45,8 @@ class Purpose(StrEnum):
 
     VERIFY = "verify"
     TRACE = "trace"
+    RECORD = "record"
+    """Which functions run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +87,8 @@ class BundleScenario:
     """What a proof or a trace of it is bound to, see :func:`binding`."""
     application: str = ""
     """Name of the application that runs; empty: the engine's own program."""
+    link: str | None = None
+    """Identity of the link whose functions are recorded, None where none are."""
 
     def __post_init__(self) -> None:
         bounds.check_name("scenario: class", self.cpu_class)
@@ -100,6 +108,8 @@ class BundleScenario:
             expected = "none, since a cache is recorded"
             bounds.require(not self.search, f"{self.id}: search", self.search, expected)
         bounds.check_digest(f"{self.id}: binding", self.binding)
+        if self.link is not None:
+            bounds.check_digest(f"{self.id}: link", self.link)
         self._check_command()
 
     def _check_command(self) -> None:
@@ -121,7 +131,7 @@ class BundleApplication:
 
     name: str
     programs: tuple[tuple[str, str], ...]
-    """Variant and sha256."""
+    """Variant and sha256, as for :class:`Bundle`."""
     beside: tuple[tuple[str, str, str], ...]
     """Variant, name and sha256 of the files that must lie beside it."""
 
@@ -167,7 +177,8 @@ class Bundle:
     max_age_s: float
     """How old a proof may be."""
     programs: tuple[tuple[str, str], ...]
-    """Variant and sha256. Without any, the build failed and there is nothing to run."""
+    """Variant and sha256; ``named`` and ``dropped`` where functions are trimmed. Without any, the
+    build failed and there is nothing to run."""
     keep_set: str | None
     devices: tuple[BundleDevice, ...]
     scenarios: tuple[BundleScenario, ...]
@@ -176,6 +187,8 @@ class Bundle:
     """What would be run without its proof."""
     applications: tuple[BundleApplication, ...] = ()
     """Programs beside the engine's own that scenarios run."""
+    speaks: bool = False
+    """Where functions are recorded: what the programs say when something goes wrong is kept."""
 
     def __post_init__(self) -> None:
         bounds.check_name("target", self.target)
@@ -202,15 +215,21 @@ class Bundle:
             needed = _NEEDED[self.purpose]
             where = f"application {scenario.application}" if scenario.application else "programs"
             bounds.require(needed <= set(names), where, names, " and ".join(sorted(needed)))
+            fits = self.purpose is not Purpose.RECORD or scenario.link is not None
+            bounds.require(fits, f"{scenario.id}: link", None, "one, because it is recorded")
         if self.scenarios:
-            fits = self.purpose is Purpose.TRACE or self.keep_set is not None
+            fits = self.purpose is not Purpose.VERIFY or self.keep_set is not None
             bounds.require(fits, "keep_set", None, "one, because devices are to verify")
 
-    def program(self, variant: Variant, application: str = "") -> str | None:
+    def program(self, variant: Variant | Link, application: str = "") -> str | None:
         """Return the sha256 of a variant's program, None where it is not in the bundle."""
         return self._programs(application).get(variant)
 
-    def beside(self, variant: Variant, application: str) -> dict[str, str]:
+    def dropped(self, application: str = "") -> str | None:
+        """Return the sha256 of the list of a program's named link; None: there is no such link."""
+        return self._programs(application).get(DROPPED)
+
+    def beside(self, variant: Variant | Link, application: str) -> dict[str, str]:
         """Return name and sha256 of what must lie beside an application."""
         every = (each.beside for each in self.applications if each.name == application)
         return {name: digest for files in every for of, name, digest in files if of == variant}
@@ -231,15 +250,20 @@ class Bundle:
 
 
 def _check_variants(where: str, programs: tuple[tuple[str, str], ...]) -> None:
-    bounds.check_unique(where, [variant for variant, _ in programs])
+    names = [variant for variant, _ in programs]
+    bounds.check_unique(where, names)
+    known = (*Variant, Link.UNFOLDED, Link.PROBED, Link.NAMED, DROPPED)
     for variant, digest in programs:
-        bounds.require(variant in list(Variant), where, variant, f"one of {', '.join(Variant)}")
+        bounds.require(variant in known, where, variant, f"one of {', '.join(known)}")
         bounds.check_digest(f"{where}: {variant}", digest)
+    fits = (Link.NAMED in names) is (DROPPED in names)
+    bounds.require(fits, where, names, f"{Link.NAMED} and {DROPPED}, or neither")
 
 
-_NEEDED = {
+_NEEDED: Mapping[Purpose, set[str]] = {
     Purpose.VERIFY: {Variant.PLAIN, Variant.REDUCED},
     Purpose.TRACE: {Variant.PLAIN, Variant.PROFILE},
+    Purpose.RECORD: {Link.UNFOLDED},
 }
 
 
@@ -249,8 +273,12 @@ def binding(inputs: Mapping[str, str]) -> str:
     Two runs of equal binding ask for the same: the programs, the model, its arguments and inputs,
     the keep set, the tolerance.
     """
-    bound = {name: value for name, value in inputs.items() if not name.startswith(DEVICE_LABEL)}
-    return hashlib.sha256(json.dumps(sorted(bound.items())).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(sorted(deviceless(inputs).items())).encode()).hexdigest()
+
+
+def deviceless(inputs: Mapping[str, str]) -> dict[str, str]:
+    """Return a task's inputs without those that say which device runs it."""
+    return {name: value for name, value in inputs.items() if not name.startswith(DEVICE_LABEL)}
 
 
 def dump_bundle(bundle: Bundle) -> str:

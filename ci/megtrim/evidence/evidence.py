@@ -1,9 +1,9 @@
 """Evidence: what a device job brings back, and the set of proofs that a report hands on.
 
 Both have one form: a set with an entry for each machine that ran something.
-``evidence.json`` beside ``files/<sha256>`` for traces and algorithm caches. It comes from another
-machine where a pull request's program ran, so every text in it is held to a shape and a size.
-Pure: text in, values out.
+``evidence.json`` beside ``files/<sha256>`` for traces, algorithm caches and lists of functions.
+It comes from another machine where a pull request's program ran, so every text in it is held to
+a shape and a size. Pure: text in, values out.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ VERSION = 1
 EVIDENCE_FILE = "evidence.json"
 LARGEST_TRACE = 4 * 1024 * 1024
 LARGEST_CACHE = 16 * 1024 * 1024
+LARGEST_LIST = 32 * 1024 * 1024
 MOST_FOLDERS = 1000
 
 _HINT = "run the device job again; megtrim evidence run writes it"
@@ -52,6 +53,8 @@ class EvidenceResult:
     """The sha256 of the trace."""
     cache: str | None = None
     """The sha256 of the algorithm cache that a search left."""
+    functions: str | None = None
+    """The sha256 of the list of functions that ran."""
     attempts: tuple[str, ...] = ()
     """One line for each machine that failed, where nothing is known in the end."""
 
@@ -70,8 +73,8 @@ class EvidenceResult:
         bounds.check_count(f"{where}: attempts", self.attempts, bounds.MOST_ITEMS)
         for attempt in self.attempts:
             bounds.check_line(f"{where}: attempts", attempt)
-        for label, digest in (("trace", self.trace), ("cache", self.cache)):
-            if digest is not None:
+        for label in ("trace", "cache", "functions"):
+            if (digest := getattr(self, label)) is not None:
                 bounds.check_digest(f"{where}: {label}", digest)
 
 
@@ -100,8 +103,17 @@ class Evidence:
         bounds.check_unique("results", [result.scenario for result in self.results])
         for result in self.results:
             bounds.check_scenario("results", result.scenario, cpu_class=self.cpu_class)
-            if result.status is ScenarioStatus.PASS and self.purpose is Purpose.TRACE:
+            if result.status is ScenarioStatus.PASS:
+                self._check_brought(result)
+
+    def _check_brought(self, result: EvidenceResult) -> None:
+        match self.purpose:
+            case Purpose.TRACE:
                 bounds.check_digest(f"{result.scenario}: trace", result.trace or "")
+            case Purpose.RECORD:
+                bounds.check_digest(f"{result.scenario}: functions", result.functions or "")
+            case Purpose.VERIFY:
+                return
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +162,7 @@ def read_evidence(folder: Path) -> tuple[Evidence, ...]:
 
 
 def load_file(folder: Path, digest: str, *, most: int) -> bytes:
-    """Return a trace or cache of a folder of evidence, held to its digest and size."""
+    """Return a file of a folder of evidence, held to its digest and size."""
     return bounds.read_named(folder, digest, most=most, hint=_HINT)
 
 

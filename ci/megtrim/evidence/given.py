@@ -1,12 +1,12 @@
-"""Traces that device jobs brought back, used instead of running the profile build here.
+"""What device jobs brought back: traces and lists of functions, used instead of running here.
 
-Pure: reads folders of evidence into values; whether a trace fits what is built now is judged
-by the stage that uses it, by its binding.
+Pure: reads folders of evidence into values; whether one fits what is built now is judged by the
+stage that uses it, by its binding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from megtrim.evidence import bounds
 from megtrim.evidence.bundle import Purpose
 from megtrim.evidence.evidence import (
     LARGEST_CACHE,
+    LARGEST_LIST,
     LARGEST_TRACE,
     Evidence,
     EvidenceResult,
@@ -25,16 +26,17 @@ from megtrim.evidence.evidence import (
 from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 
 _HINT = "give the folders of one run of the device jobs"
+_WHAT = {Purpose.TRACE: "traces of it", Purpose.RECORD: "lists of its functions"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TracedElsewhere:
-    """What a device job brought for one scenario: its trace, or why there is none."""
+class Brought:
+    """What a device job brought for one scenario: a trace, a list of functions, or why none."""
 
     scenario: str
     binding: str
     status: ScenarioStatus
-    """PASS where there is a trace."""
+    """PASS where there is one."""
     text: str
     device: DeviceIdentity
     time_s: float
@@ -42,6 +44,7 @@ class TracedElsewhere:
     """Of the evidence."""
     trace_sha256: str | None
     cache_sha256: str | None
+    functions_sha256: str | None = None
 
     @property
     def trace(self) -> Path | None:
@@ -53,54 +56,63 @@ class TracedElsewhere:
         """Path of the algorithm cache that a search left, None where nothing was searched."""
         return self._file(self.cache_sha256)
 
+    @property
+    def functions(self) -> Path | None:
+        """Path of the list of functions."""
+        return self._file(self.functions_sha256)
+
     def load_trace(self) -> bytes | None:
         """Return the trace's bytes, held to their digest and size. Raises InputError."""
-        if self.trace_sha256 is None:
-            return None
-        return load_file(self.folder, self.trace_sha256, most=LARGEST_TRACE)
+        return self._load(self.trace_sha256, LARGEST_TRACE)
 
     def load_cache(self) -> bytes | None:
         """Return the cache's bytes, held to their digest and size. Raises InputError."""
-        if self.cache_sha256 is None:
-            return None
-        return load_file(self.folder, self.cache_sha256, most=LARGEST_CACHE)
+        return self._load(self.cache_sha256, LARGEST_CACHE)
+
+    def load_functions(self) -> bytes | None:
+        """Return the list's bytes, held to their digest and size. Raises InputError."""
+        return self._load(self.functions_sha256, LARGEST_LIST)
+
+    def _load(self, digest: str | None, most: int) -> bytes | None:
+        return None if digest is None else load_file(self.folder, digest, most=most)
 
     def _file(self, digest: str | None) -> Path | None:
         return None if digest is None else self.folder / bounds.FILES / digest
 
 
-def read_traces(folders: Sequence[Path]) -> dict[str, TracedElsewhere]:
-    """Return what device jobs brought, by scenario id, sorted.
+def read_brought(folders: Sequence[Path]) -> dict[Purpose, Mapping[str, Brought]]:
+    """Return what device jobs brought, by what they were for and by scenario id, sorted.
 
     A scenario that came twice is refused unless both say the same: which one counts would
     depend on chance.
     """
-    found: dict[str, TracedElsewhere] = {}
+    found: dict[Purpose, dict[str, Brought]] = {purpose: {} for purpose in _WHAT}
     places = read_folders(folders)
     if not places:
         named = ", ".join(str(folder) for folder in folders)
-        msg = f"--traces {named}: found no evidence.json there or one folder below"
+        msg = f"{named}: found no evidence.json there or one folder below"
         raise InputError(msg, hint=_HINT)
     for folder in places:
-        for given in _in_folder(folder):
-            before = found.setdefault(given.scenario, given)
+        for purpose, given in _in_folder(folder):
+            before = found[purpose].setdefault(given.scenario, given)
             if _said(before) != _said(given):
-                msg = f"{given.scenario}: {before.folder} and {folder} bring different traces of it"
+                differing = f"{before.folder} and {folder} bring different {_WHAT[purpose]}"
+                msg = f"{given.scenario}: {differing}"
                 raise InputError(msg, hint=_HINT)
-    return dict(sorted(found.items()))
+    return {purpose: dict(sorted(every.items())) for purpose, every in found.items()}
 
 
-def _in_folder(folder: Path) -> Iterator[TracedElsewhere]:
+def _in_folder(folder: Path) -> Iterator[tuple[Purpose, Brought]]:
     for evidence in read_evidence(folder):
-        if evidence.purpose is not Purpose.TRACE:
-            msg = f"{folder}: found evidence of a verification, expected traces"
+        if evidence.purpose not in _WHAT:
+            msg = f"{folder}: found evidence of a verification, expected traces or functions"
             raise InputError(msg, hint=_HINT)
         for result in evidence.results:
-            yield _given(evidence, result, folder)
+            yield evidence.purpose, _given(evidence, result, folder)
 
 
-def _given(evidence: Evidence, result: EvidenceResult, folder: Path) -> TracedElsewhere:
-    return TracedElsewhere(
+def _given(evidence: Evidence, result: EvidenceResult, folder: Path) -> Brought:
+    return Brought(
         scenario=result.scenario,
         binding=result.binding,
         status=result.status,
@@ -110,9 +122,10 @@ def _given(evidence: Evidence, result: EvidenceResult, folder: Path) -> TracedEl
         folder=folder,
         trace_sha256=result.trace,
         cache_sha256=result.cache,
+        functions_sha256=result.functions,
     )
 
 
-def _said(given: TracedElsewhere) -> tuple[object, ...]:
-    digests = given.trace_sha256, given.cache_sha256
+def _said(given: Brought) -> tuple[object, ...]:
+    digests = given.trace_sha256, given.cache_sha256, given.functions_sha256
     return (given.binding, given.status, *digests)

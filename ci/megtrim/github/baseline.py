@@ -25,7 +25,7 @@ from megtrim.github.api import Api
 from megtrim.github.archive import unpack
 from megtrim.github.event import Event
 from megtrim.github.fields import text_at
-from megtrim.size.baseline import load_sizes
+from megtrim.size.baseline import expect_alike, load_sizes
 from megtrim.size.budgets import Sizes
 
 SIZES_FILE = "sizes.json"
@@ -101,17 +101,17 @@ class _Stored:
         return "today" if days == 0 else f"{days} day{'s' if days > 1 else ''} ago"
 
 
-def find(api: Api, event: Event, *, artifact: str, now_s: float) -> Found:
+def find(api: Api, event: Event, *, artifact: str, now_s: float, quick: bool = False) -> Found:
     """Return the baseline of the commit that ``event`` is held against, else the last known one.
 
-    ``artifact`` is the name under which runs store theirs, ``now_s`` seconds since 1970. Never
-    raises for what GitHub answers or does not answer.
+    ``artifact`` is the name under which runs store theirs, ``now_s`` seconds since 1970; sizes of
+    quick trims count, or those of full ones. Never raises for what GitHub answers or does not.
     """
     try:
         base = wanted(api, event)
     except InfrastructureFailure as failure:
         return _unanswered(failure, None)
-    search = _Search(api, event)
+    search = _Search(api, event, quick=quick)
     try:
         stored = search.listed(artifact)
     except InfrastructureFailure as failure:
@@ -156,9 +156,10 @@ def wanted(api: Api, event: Event) -> Base:
 class _Search:
     """Lists artifacts, asks their runs, opens them; remembers what it could not use."""
 
-    def __init__(self, api: Api, event: Event) -> None:
+    def __init__(self, api: Api, event: Event, *, quick: bool) -> None:
         self._api = api
         self._event = event
+        self._quick = quick
         self._root = f"/repos/{event.repository}"
         self.warnings: list[str] = []
 
@@ -220,7 +221,8 @@ class _Search:
             raise InfrastructureFailure(msg)
         folder = scratch / "baseline"
         unpack(data, folder, source="its archive")
-        sizes = load_sizes(folder / SIZES_FILE, shown=SIZES_FILE).sizes
+        stored_sizes = load_sizes(folder / SIZES_FILE, shown=SIZES_FILE)
+        sizes = expect_alike(stored_sizes, quick=self._quick, shown=SIZES_FILE).sizes
         return sizes, self._evidence(folder / EVIDENCE_FILE, stored)
 
     def _evidence(self, path: Path, stored: _Stored) -> EvidenceSet:

@@ -54,7 +54,7 @@ _SCENARIO_FIELDS = (
     *("model_sha256", "arguments", "inputs", "algo_cache_sha256", "threads", "trace_sha256"),
 )
 _LINK = "link_sha256"
-_HINT = "take the committed file again, or write it anew: megtrim header --accept"
+HINT = "take the committed file again, or write it anew: megtrim trim --accept"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +194,11 @@ def _bound(record: ScenarioRecord) -> tuple[object, ...]:
     return (*what, record.algo_cache_sha256, record.threads)
 
 
+def bindings(keep: KeepSet) -> tuple[tuple[object, ...], ...]:
+    """Return what each scenario is bound to, by its id: equal where they are the same runs."""
+    return tuple((record.id, *_bound(record)) for record in keep.scenarios)
+
+
 def missing(keep: KeepSet, regions: Iterable[Region]) -> tuple[Region, ...]:
     """Return what a run needs and the keep set lacks, sorted; nothing where all are kept."""
     kept = keep.regions()
@@ -226,12 +231,15 @@ def dump_keep_set(keep: KeepSet) -> str:
 
 def read_keep_set(path: Path) -> KeepSet:
     """Read a keep set's file. Raises InputError."""
+    if path.is_dir():
+        msg = f"{path}: is a folder, expected the keep set's file"
+        raise InputError(msg, hint="keep_set names a file, as a rule megtrim/keepset.json")
     try:
         with path.open("rb") as file:
             text = file.read(MAX_TEXT + 1).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         msg = f"{path}: cannot be read: {error}"
-        raise InputError(msg, hint=_HINT) from None
+        raise InputError(msg, hint=HINT) from None
     return parse_keep_set(text, source=str(path))
 
 
@@ -241,7 +249,7 @@ def parse_keep_set(text: str, *, source: str) -> KeepSet:
     The order of lines does not matter, and a region or function that stands twice is needed by
     those of both lines. Raises InputError naming ``source:line`` for anything else.
     """
-    reader = Reader(text, source, _HINT)
+    reader = Reader(text, source, HINT)
     tables = reader.kinds(_KINDS)
     version = reader.single(tables["version"], "version")
     if version != VERSION or isinstance(version, bool):
@@ -255,6 +263,8 @@ def parse_keep_set(text: str, *, source: str) -> KeepSet:
     records: dict[str, ScenarioRecord] = {}
     for name, value in tables["scenario"]:
         record = _record(reader, name, value, regions.get(name, ()), functions.get(name, ()))
+        if not record.regions and (regions or not record.functions):
+            reader.fail(f"no region is needed by {name}", f"scenario {name}")
         if records.setdefault(name, record) != record:
             reader.fail(f"scenario {name!r} stands twice, and differs", f"scenario {name}")
     for kind in ("region", "function"):
@@ -315,9 +325,11 @@ def _record(
     keys = (f"scenario {name}",)
     if not name or not name.isprintable():
         reader.fail(f"{name!r} is no scenario, expected MODEL/SCENARIO@CLASS", *keys)
-    if not regions and not functions:
-        reader.fail(f"no region is needed by {name}", *keys)
     fields = reader.fields(value, _SCENARIO_FIELDS, *keys, optional=(_LINK,))
+    if _LINK in fields and not functions:
+        reader.fail(f"the list of functions of {name} is empty, though it has a {_LINK}", *keys)
+    if functions and _LINK not in fields:
+        reader.fail(f"functions are listed for {name}, but its {_LINK} is missing", *keys)
     inputs = reader.mapping(fields["inputs"], *keys, "inputs")
     cache = fields["algo_cache_sha256"]
     return ScenarioRecord(

@@ -219,10 +219,10 @@ def switch_task(build: Measured, config: Config) -> str:
     Where the reduced build itself has the same switches off, it is that one.
     """
     same = build.off == switched_off(config.trim)
-    return _by_regions(config) if same else f"{Stage.SWITCHES}/{build.name}"
+    return region_task(config) if same else f"{Stage.SWITCHES}/{build.name}"
 
 
-def _by_regions(config: Config) -> str:
+def region_task(config: Config) -> str:
     """Return the id of the reduced build as it was before functions were trimmed."""
     return REGION if by_function(config) else REDUCED
 
@@ -232,7 +232,7 @@ def _switches(config: Config) -> Iterator[Task]:
         return  # nothing is compiled but the engine itself
     ids = {switch_task(build, config): build.name for build in measured(config)}
     for id_, name in ids.items():
-        if id_ != _by_regions(config):
+        if id_ != region_task(config):
             yield Task(stage=Stage.SWITCHES, name=name, needs=(HEADER,))
     if ids:
         yield Task(stage=Stage.SWITCHES, name=SWITCHES.partition("/")[2], needs=tuple(ids))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -43,8 +43,7 @@ def reason(now: Mapping[str, str], before: Mapping[str, str] | None) -> str:
     ]
     if not changed:
         return "its folder is torn: an earlier run was cut off"
-    more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
-    return "; ".join(changed[:_SHOWN]) + more
+    return _some(changed, "; ")
 
 
 def _change(label: str, before: str | None, now: str | None) -> str:
@@ -52,7 +51,21 @@ def _change(label: str, before: str | None, now: str | None) -> str:
         return f"{label} is new"
     if now is None:
         return f"{label} is gone"
+    if "\n" in before + now:
+        return f"{label} changed ({_lines(before.splitlines(), now.splitlines())})"
     return f"{label} changed ({_short(before)} → {_short(now)})"
+
+
+def _lines(before: Sequence[str], now: Sequence[str]) -> str:
+    """Say which lines came and which went: of a list, both beginnings may well be equal."""
+    added = [f"+ {_short(line)}" for line in now if line not in before]
+    gone = [f"- {_short(line)}" for line in before if line not in now]
+    return _some([*added, *gone], ", ") or "the same in another order"
+
+
+def _some(texts: Sequence[str], between: str) -> str:
+    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+    return between.join(texts[:_SHOWN]) + more
 
 
 def _short(value: str) -> str:

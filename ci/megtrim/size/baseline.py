@@ -1,8 +1,9 @@
 """``sizes.json``: what the artifacts weighed, kept as the baseline that growth is held against.
 
-Format: ``{"version": 1, "artifacts": {NAME: {VARIANT: BYTES}}, "source": TEXT}``. The source says
-for people where the sizes are from; it may be left out, and with it the artifacts may be empty:
-then it says why there are none. Pure.
+Format: ``{"version": 1, "artifacts": {NAME: {VARIANT: BYTES}}, "source": TEXT, "quick": true}``.
+The source says for people where the sizes are from; it may be left out, and with it the artifacts
+may be empty: then it says why there are none. ``quick`` stands where a quick trim made them, which
+are compared with none of a full one. Pure.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ _LARGEST_FILE_BYTES = 1024 * 1024
 _LONGEST_SOURCE = 500
 
 
-def dump_sizes(sizes: Sizes, *, source: str = "") -> str:
+def dump_sizes(sizes: Sizes, *, source: str = "", quick: bool = False) -> str:
     """Return the file's text; equal sizes are equal bytes."""
     artifacts: dict[str, dict[str, int]] = {}
     for (artifact, variant), size_bytes in sizes.items():
         artifacts.setdefault(artifact, {})[variant] = size_bytes
-    document = {"version": VERSION, "artifacts": artifacts} | ({"source": source} if source else {})
+    document: dict[str, object] = {"version": VERSION, "artifacts": artifacts}
+    document |= ({"source": source} if source else {}) | ({"quick": True} if quick else {})
     return json.dumps(document, indent=1, sort_keys=True) + "\n"
 
 
@@ -42,6 +44,10 @@ def parse_sizes(text: str, *, source: str) -> Baseline:
     if not _is_line(told):
         msg = f"{source}:1: its source is not one line of at most {_LONGEST_SOURCE} characters"
         raise InputError(msg, hint=_HINT)
+    quick = data.get("quick", False)
+    if not isinstance(quick, bool):
+        msg = f"{source}:1: its quick is neither true nor false"
+        raise InputError(msg, hint=_HINT)
     artifacts = data.get("artifacts")
     rows = list(artifacts.items()) if isinstance(artifacts, dict) else []
     whole = all(isinstance(variants, dict) for _, variants in rows)
@@ -50,7 +56,19 @@ def parse_sizes(text: str, *, source: str) -> Baseline:
     if not (sizes or empty) or any(type(size) is not int or size < 0 for size in sizes.values()):
         msg = f"{source}:1: its artifacts are not names with variants and whole bytes"
         raise InputError(msg, hint=_HINT)
-    return Baseline(source=told or source, sizes=sizes)
+    return Baseline(source=told or source, sizes=sizes, quick=quick)
+
+
+def expect_alike(baseline: Baseline, *, quick: bool, shown: str) -> Baseline:
+    """Return a baseline that the sizes of a trim, quick or full, may be compared with.
+
+    A quick trim starts from another build: what it grows by says nothing of a full one.
+    """
+    if baseline.quick is quick:
+        return baseline
+    ways = ("a full trim", "a quick one") if quick else ("a quick trim", "a full one")
+    msg = f"{shown}: found sizes of {ways[0]}, expected those of {ways[1]}"
+    raise InputError(msg, hint="take the sizes.json of a run of the same kind")
 
 
 def load_sizes(path: Path, *, shown: str) -> Baseline:

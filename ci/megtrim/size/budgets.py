@@ -43,6 +43,8 @@ class Baseline:
     source: str
     """Where they are from, for people: ``main, 2027-01-31``; with no sizes: why there are none."""
     sizes: Sizes
+    quick: bool = False
+    """They are those of a quick trim."""
 
     def growth(self, artifact: str, variant: str, size_bytes: int) -> int | None:
         """Return by how much a file grew; None where this baseline does not hold it."""

@@ -111,6 +111,13 @@ def header_inputs(context: Context) -> dict[str, str]:
     }
 
 
+def region_inputs(context: Context) -> dict[str, str]:
+    """Name what enters the build by regions: what the header stage generated, among it."""
+    wanted = order(context, Variant.REDUCED, header_files(context))
+    minimum = str(context.loaded.config.trim.minimum_size)
+    return inputs(context, wanted) | header_inputs(context) | {"minimum size": minimum}
+
+
 def work(
     context: Context, wanted: BuildOrder, folder: Path, *, purpose: str = ""
 ) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from megtrim.config.device import DeviceConfig
@@ -18,6 +18,7 @@ from megtrim.errors import InputError
 from megtrim.evidence import bounds
 from megtrim.evidence.bundle import (
     BUNDLE_FILE,
+    DROPPED,
     Bundle,
     BundleApplication,
     BundleInput,
@@ -35,9 +36,9 @@ from megtrim.evidence.device import (
 )
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.evidence.proofs import newest
-from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, keep_task, search_task
-from megtrim.recipe import Variant
-from megtrim.stages import profile, programs, verify
+from megtrim.plan.graph import LINKED, PLAIN, PROFILE, REDUCED, keep_task, search_task
+from megtrim.recipe import Link, Variant
+from megtrim.stages import functions, linking, naming, profile, programs, verify
 from megtrim.stages.context import Context, binary
 from megtrim.stages.files import KEEP_SET_FILE
 from megtrim.stages.scenarios import cache_of
@@ -65,6 +66,8 @@ class Selection:
 def _needed(context: Context, purpose: Purpose) -> tuple[str, ...]:
     if purpose is Purpose.TRACE:
         return PLAIN, PROFILE
+    if purpose is Purpose.RECORD:
+        return (LINKED,)
     return PLAIN, keep_task(context.loaded.config), REDUCED
 
 
@@ -76,7 +79,7 @@ def runner_classes(context: Context) -> frozenset[str]:
 def select(context: Context, purpose: Purpose, proofs: EvidenceSet) -> Selection:
     """Return what devices are asked for; nothing where its programs are not built.
 
-    To trace, all scenarios are; to verify, those of classes with a device on a runner.
+    To trace or to record, all scenarios are; to verify, those of classes with a device on a runner.
     """
     if any(task not in context.done for task in _needed(context, purpose)):
         return Selection(asked=(), proven=())
@@ -84,6 +87,8 @@ def select(context: Context, purpose: Purpose, proofs: EvidenceSet) -> Selection
     if purpose is Purpose.TRACE:
         bound = ((each, binding(profile.named_inputs(each, context))) for each in every)
         return Selection(asked=tuple(bound), proven=())
+    if purpose is Purpose.RECORD:
+        return Selection(asked=tuple(_recorded(context)), proven=())
     runners, known = runner_classes(context), newest(proofs.entries)
     max_age_s = context.loaded.config.verify.max_age_s
     asked: list[tuple[Scenario, str]] = []
@@ -103,19 +108,35 @@ def select(context: Context, purpose: Purpose, proofs: EvidenceSet) -> Selection
     return Selection(asked=tuple(asked), proven=tuple(proven))
 
 
+def _recorded(context: Context) -> Iterator[tuple[Scenario, str]]:
+    """Yield each scenario of a program that is linked again.
+
+    Raises InputError for one that runs with an algorithm cache that nobody has yet.
+    """
+    links = linking.identities(context)
+    for each in all_scenarios(context.loaded.config):
+        if programs.name_of(each, context) not in links:
+            continue
+        if each.searches and search_task(each) not in context.done:
+            where = f"{context.loaded.path}:{context.loaded.line(*each.path, 'fast_run')}"
+            msg = f"{where}: {each.id} searches for algorithms, which is done where it is traced"
+            raise InputError(msg, hint="record its cache with megtrim trim, name it as algo_cache")
+        yield each, binding(functions.named_inputs(each, context))
+
+
 def expect_packable(context: Context) -> None:
     """Refuse scenarios for devices on runners that no bundle takes.
 
     Found only when it is packed, after the verdict, that would leave the devices out without
     anybody being told to stop. Raises InputError naming the line.
     """
-    purpose = Purpose.VERIFY if context.committed else Purpose.TRACE
     runners = runner_classes(context)
     for each in all_scenarios(context.loaded.config):
         if each.cpu_class.name not in runners:
             continue
         try:
-            _scenario(each, _ANY_DIGEST, context, purpose, lambda _path: _ANY_DIGEST)
+            # As for traces: nothing has been searched for yet.
+            _scenario(each, _ANY_DIGEST, context, Purpose.TRACE, lambda _path: _ANY_DIGEST)
         except ValueError as error:
             msg = f"{context.loaded.path}:{context.loaded.line(*each.path)}: {error}"
             raise InputError(msg, hint=_NOTHING_ELSE) from None
@@ -124,16 +145,14 @@ def expect_packable(context: Context) -> None:
 def pack(context: Context, purpose: Purpose, proofs: EvidenceSet, to: Path) -> Bundle:
     """Write the bundle to ``to``, a new or empty folder, and return it.
 
-    A bundle that is there already is replaced.
+    A bundle that is there already is replaced. Where functions are trimmed, the link that names
+    them is made now if need be.
     """
     selection = select(context, purpose, proofs)
+    if not selection.asked:
+        context = replace(context, make=None)  # nothing is linked for devices that run nothing
     _clear(to)
     put = _Files(to)
-    builds = {
-        variant: context.done[task]
-        for task, variant in _PROGRAMS.items()
-        if task in context.done and (purpose is Purpose.VERIFY or variant is not Variant.REDUCED)
-    }
     keep_set = None
     kept = context.done.get(keep_task(context.loaded.config))
     if purpose is Purpose.VERIFY and kept is not None:
@@ -148,7 +167,7 @@ def pack(context: Context, purpose: Purpose, proofs: EvidenceSet, to: Path) -> B
             generation=context.engine.identity().generation,
             tolerance=context.loaded.config.verify.tolerance,
             max_age_s=context.loaded.config.verify.max_age_s,
-            programs=_programs(context, builds, put),
+            programs=_programs(context, purpose, put),
             keep_set=keep_set,
             devices=tuple(_devices(context, purpose)),
             scenarios=tuple(
@@ -158,7 +177,8 @@ def pack(context: Context, purpose: Purpose, proofs: EvidenceSet, to: Path) -> B
                 ProvenScenario(id=each.id, cpu_class=each.cpu_class.name, binding=bound)
                 for each, bound in selection.proven
             ),
-            applications=tuple(_applications(context, builds, put)),
+            applications=tuple(_applications(context, purpose, put)),
+            speaks=purpose is Purpose.RECORD and functions.speaks(context),
         )
     except ValueError as error:
         msg = f"{context.loaded.path}: {error}"
@@ -170,38 +190,73 @@ def pack(context: Context, purpose: Purpose, proofs: EvidenceSet, to: Path) -> B
     return bundle
 
 
+def _builds(context: Context, purpose: Purpose) -> Mapping[Variant, Folder]:
+    wanted = {
+        Purpose.VERIFY: (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED),
+        Purpose.TRACE: (Variant.PLAIN, Variant.PROFILE),
+        Purpose.RECORD: (),
+    }
+    return {
+        variant: context.done[task]
+        for task, variant in _PROGRAMS.items()
+        if task in context.done and variant in wanted[purpose]
+    }
+
+
 def _programs(
-    context: Context, builds: Mapping[Variant, Folder], put: Callable[[Path], str]
+    context: Context, purpose: Purpose, put: Callable[[Path], str]
 ) -> tuple[tuple[str, str], ...]:
     config = context.loaded.config
     if not config.runs_engine:
         return ()
-    return tuple(
-        (variant, put(binary(build, config.engine.target))) for variant, build in builds.items()
-    )
+    return tuple(_forms(config.engine.target, context, purpose, put))
+
+
+def _forms(
+    name: str, context: Context, purpose: Purpose, put: Callable[[Path], str]
+) -> Iterator[tuple[str, str]]:
+    """Yield a program in each variant, and the links of it that tell of its functions."""
+    builds = _builds(context, purpose)
+    if purpose is Purpose.RECORD:
+        yield from _telling(name, context, put)
+    for variant, build in builds.items():
+        yield variant, put(binary(build, name))
+    # A device cannot ask for the link where a trap wants it.
+    if Variant.REDUCED in builds and (files := naming.named_files(name, context)):
+        yield from zip((Link.NAMED, DROPPED), map(put, files), strict=True)
+
+
+def _telling(name: str, context: Context, put: Callable[[Path], str]) -> Iterator[tuple[str, str]]:
+    """Yield the links of a program that tell which functions run: emulated, and elsewhere."""
+    if LINKED not in context.done:
+        return
+    for label in (Link.UNFOLDED, Link.PROBED):
+        program = linking.linked(context.done[LINKED].path, label, name)
+        if program.exists():
+            yield label, put(program)
 
 
 def _applications(
-    context: Context, builds: Mapping[Variant, Folder], put: Callable[[Path], str]
+    context: Context, purpose: Purpose, put: Callable[[Path], str]
 ) -> Iterator[BundleApplication]:
     """Yield the applications that scenarios run, each with what must lie beside it."""
     used = {each.settings.application for each in all_scenarios(context.loaded.config)}
+    if purpose is Purpose.RECORD:
+        used &= {*programs.linked_again(context)}
     for name in sorted(name for name in used if name is not None):
         yield BundleApplication(
             name=name,
-            programs=tuple(
-                (variant, put(binary(build, name))) for variant, build in builds.items()
-            ),
+            programs=tuple(_forms(name, context, purpose, put)),
             beside=tuple(
                 (variant, file, put(binary(build, file)))
-                for variant, build in builds.items()
+                for variant, build in _builds(context, purpose).items()
                 for file in programs.beside(name, context)
             ),
         )
 
 
 def _devices(context: Context, purpose: Purpose) -> Iterator[BundleDevice]:
-    """Yield the devices on runners; to trace, each other class has an automatic one."""
+    """Yield the devices on runners; if not to verify, each other class has an automatic one."""
     config = context.loaded.config
     cpus = {each.name: each.qemu_cpu or "max" for each in config.classes}
     for each in config.devices:
@@ -269,7 +324,12 @@ def _scenario(
         search=searches,
         binding=bound_to,
         application=settings.application or "",
+        link=_link(scenario, context) if purpose is Purpose.RECORD else None,
     )
+
+
+def _link(scenario: Scenario, context: Context) -> str:
+    return linking.identities(context)[programs.name_of(scenario, context)]
 
 
 class _Files:

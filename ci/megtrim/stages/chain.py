@@ -52,13 +52,18 @@ def run(tasks: Sequence[Task], context: Context) -> tuple[int, list[int]]:
     """Run what is not up to date; return how many tasks that were, and the exit statuses."""
     ran = 0
     codes = []
-    able = replace(context, make=lambda task_id: obtain(task_id, context))
+    can = able(context)
     for task in tasks:
-        if _is_ready(task, able):
-            fresh, code = _attempt(task, able)
+        if _is_ready(task, can):
+            fresh, code = _attempt(task, can)
             ran += fresh
             codes.append(code)
     return ran, codes
+
+
+def able(context: Context) -> Context:
+    """Return the same context, which makes a task that only some runs need when it is asked for."""
+    return replace(context, make=lambda task_id: obtain(task_id, context))
 
 
 def obtain(task_id: str, context: Context) -> Folder | None:

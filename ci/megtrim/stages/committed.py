@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from megtrim.config.load import LoadedConfig
 from megtrim.engines import Engine
 from megtrim.errors import InputError
-from megtrim.functions.names import readable
+from megtrim.functions.names import brief
 from megtrim.midout.keepset import (
+    HINT,
     KeepSet,
     dump_keep_set,
     parse_keep_set,
@@ -17,21 +18,23 @@ from megtrim.midout.keepset import (
     shrunken_functions,
 )
 from megtrim.midout.trace import TraceFailure, TraceProblem
+from megtrim.plan.graph import from_plain
 from megtrim.stages.context import Context
 from megtrim.stages.files import KEEP_SET_FILE
 from megtrim.store import Folder, write_atomically
 
-_LISTED = 10
+_LISTED = 5
 
 
 def read_committed(loaded: LoadedConfig, engine: Engine) -> KeepSet:
     """Read the keep set that the team committed, for committed mode.
 
-    Raises InputError where there is none, or one of another generation of midout's header.
+    Raises InputError where there is none, one of another generation of midout's header, or one
+    without regions where they are trimmed.
     """
     shown = loaded.config.keep_set
     path = loaded.resolve(shown)
-    if not path.is_file():
+    if not path.exists():
         msg = f"{shown}: there is no keep set, which --committed trims by"
         hint = "make it with megtrim trim or the trace-refresh workflow, and commit it"
         raise InputError(msg, hint=hint)
@@ -43,7 +46,18 @@ def read_committed(loaded: LoadedConfig, engine: Engine) -> KeepSet:
             f"expected the engine's: {generation}"
         )
         raise InputError(msg, hint="the engine changed: trace it again with megtrim trim --accept")
+    _expect_regions(keep, str(shown), loaded)
     return keep
+
+
+def _expect_regions(keep: KeepSet, shown: str, loaded: LoadedConfig) -> None:
+    """Refuse a file that would keep every region where they are to be trimmed."""
+    # Without regions there is no generated midout.h, and neither ccache nor Ninja would notice
+    # the next one: no header changed, one was added.
+    if keep.regions() or from_plain(loaded.config):
+        return
+    msg = f"{shown}: no region is needed by any scenario, but regions are trimmed"
+    raise InputError(msg, hint=HINT)
 
 
 def settle(context: Context, folder: Folder) -> None:
@@ -61,16 +75,17 @@ def settle(context: Context, folder: Folder) -> None:
         context.console.say(f"  wrote {path}: commit it, it says what is kept and for whom")
         return
     before, now = read_keep_set(path), parse_keep_set(text, source=KEEP_SET_FILE)
+    _expect_regions(before, str(path), context.loaded)
     lost = [
         *_losses((name, [str(each) for each in gone]) for name, gone in shrunken(before, now)),
-        *_losses(
-            (name, list(map(readable, gone))) for name, gone in shrunken_functions(before, now)
-        ),
+        *_losses((name, list(map(brief, gone))) for name, gone in shrunken_functions(before, now)),
     ]
     if lost:
+        # The verdict shows the first line.
+        first, *others = lost
         raise TraceFailure(
             TraceProblem.SHRUNKEN,
-            "\n".join(["a trace shrank against the committed keep set:", *lost]),
+            "\n".join([f"a trace shrank against the committed keep set: {first}", *others]),
             hint=f"if that is meant, accept it: megtrim {folder.stage} --accept",
         )
     if dump_keep_set(before) != text:
@@ -82,4 +97,4 @@ def _losses(lost: Iterable[tuple[str, Sequence[str]]]) -> Iterator[str]:
     for scenario_id, names in lost:
         shown = ", ".join(names[:_LISTED])
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-        yield f"  {scenario_id} no longer runs {shown}{more}"
+        yield f"{scenario_id} no longer runs {shown}{more}"

@@ -22,7 +22,7 @@ from megtrim.recipe import Toolchain
 from megtrim.store import Folder, Store, sha256_file
 
 if TYPE_CHECKING:
-    from megtrim.evidence.given import TracedElsewhere
+    from megtrim.evidence.given import Brought
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +45,8 @@ class Context:
     """The keep set is the file that the team committed, and nothing is traced."""
     quick: bool = False
     """A look at what functions alone would bring: the committed keep set is left as it is."""
+    full: LoadedConfig | None = None
+    """What is configured, where a quick look trims otherwise; None: no look, or no whole file."""
     neighbours: bool = False
     """Every neighbour is tried, not only those that a budget asks for."""
     baseline: Path | None = None
@@ -53,8 +55,10 @@ class Context:
     """What was asked to stand for a class in place of the configured device, or empty."""
     applications: Mapping[str, Checkout] = field(default_factory=dict)
     """By name: the sources of applications that have a folder of their own."""
-    traced: Mapping[str, TracedElsewhere] = field(default_factory=dict)
+    traced: Mapping[str, Brought] = field(default_factory=dict)
     """By scenario: traces that were taken elsewhere and are used as they are."""
+    recorded: Mapping[str, Brought] = field(default_factory=dict)
+    """By scenario: lists of functions that were made elsewhere, likewise."""
     make: Callable[[str], Folder | None] | None = None
     """How a task that no other rests on is made when it is asked for; the chain's."""
     done: dict[str, Folder] = field(default_factory=dict)

@@ -23,18 +23,21 @@ from megtrim.evidence.bundle import Bundle, BundleScenario, Purpose
 from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import (
     LARGEST_CACHE,
+    LARGEST_LIST,
     LARGEST_TRACE,
     MOST_FACTS,
     Evidence,
     EvidenceResult,
     EvidenceSet,
 )
+from megtrim.functions.listing import dump_list, function_list
 from megtrim.loadrun.conditions import Conditions
 from megtrim.loadrun.outcome import ProgramRun
 from megtrim.midout.keepset import read_keep_set
 from megtrim.midout.trace import TraceFailure, TraceProblem
-from megtrim.recipe import Variant
-from megtrim.stages import tracing
+from megtrim.recipe import Link, Variant
+from megtrim.stages import recording, tracing
+from megtrim.stages.diagnosis import Named, read_named
 from megtrim.stages.proving import TrapSeen, Trial, prove
 from megtrim.stages.runs import RunOrder, RunResult
 from megtrim.stages.taken import put, take, take_program
@@ -67,7 +70,7 @@ class JobResult:
     evidence: EvidenceSet
     """One entry for each machine that ran something."""
     files: Mapping[str, bytes]
-    """Traces and caches by sha256."""
+    """Traces, caches and lists of functions by sha256."""
     lost: int
     """Scenarios of which nothing is known, because the device failed."""
 
@@ -158,16 +161,26 @@ class _Worker:
         if seat.name not in self.machines or not self.machines[seat.name].facts:
             facts = _cleaned(seat.facts())
             self.machines[seat.name] = DeviceIdentity(name=seat.name, kind=seat.kind, facts=facts)
-        order = self._order(scenario)
-        traces = self.job.bundle.purpose is Purpose.TRACE
-        run_one = self._trace if traces else self._verify
         try:
-            return seat.name, run_one(scenario, order, seat)
+            return seat.name, self._asked(scenario, seat)
         except ProductFailure as failure:
             return seat.name, self._untraced(scenario, failure)
         except TrapSeen as trap:
             seen.append((seat.name, _verified(scenario, trap.ended)))
             raise
+
+    def _asked(self, scenario: BundleScenario, seat: Seat) -> EvidenceResult:
+        match self.job.bundle.purpose:
+            case Purpose.VERIFY:
+                return self._verify(scenario, self._order(scenario, Variant.PLAIN), seat)
+            case Purpose.TRACE:
+                return self._trace(scenario, self._order(scenario, Variant.PLAIN), seat)
+            case Purpose.RECORD:
+                link = recording.link_for(seat)
+                if self.job.bundle.program(link, scenario.application) is None:
+                    msg = f"{seat.name} ({seat.kind}): the bundle holds no {link} program"
+                    raise InputError(msg, hint="name the device in megtrim.yaml, and pack again")
+                return self._record(scenario, self._order(scenario, link), seat)
 
     def _verify(self, scenario: BundleScenario, order: RunOrder, seat: Seat) -> EvidenceResult:
         bundle = self.job.bundle
@@ -179,9 +192,17 @@ class _Worker:
             profile=self._program(Variant.PROFILE, scenario) if explained else None,
             keep=keep,
             tolerance=bundle.tolerance,
+            named=self._named(scenario),
         )
         ended = prove(trial, seat, lambda _variant, _seen: None)
         return _verified(scenario, ended)
+
+    def _named(self, scenario: BundleScenario) -> Named | None:
+        listed = self.job.bundle.dropped(scenario.application)
+        if listed is None:
+            return None
+        program = self._program(Link.NAMED, scenario)
+        return read_named(program, self._take(listed, "dropped.txt"))
 
     def _trace(self, scenario: BundleScenario, order: RunOrder, seat: Seat) -> EvidenceResult:
         """Search if that is asked for, trace, and keep the files that came."""
@@ -209,6 +230,25 @@ class _Worker:
             cache=cache_digest,
         )
 
+    def _record(self, scenario: BundleScenario, order: RunOrder, seat: Seat) -> EvidenceResult:
+        """Record which functions run, and keep their list."""
+        try:
+            names, ran = recording.ran(
+                scenario.id, order, seat, self._note, speaks=self.job.bundle.speaks
+            )
+            found = function_list(scenario.link or "", names)
+            digest = self._keep(dump_list(found).encode(), LARGEST_LIST, "list of functions")
+        except (ProductFailure, InputError) as failure:
+            return self._untraced(scenario, failure)
+        return EvidenceResult(
+            scenario=scenario.id,
+            binding=scenario.binding,
+            status=ScenarioStatus.PASS,
+            text=f"recorded: {len(found.names)} functions",
+            time_s=ran.wall_s,
+            functions=digest,
+        )
+
     def _untraced(self, scenario: BundleScenario, failure: MegtrimError) -> EvidenceResult:
         of_trace = isinstance(failure, TraceFailure | InputError)
         return EvidenceResult(
@@ -233,9 +273,9 @@ class _Worker:
         self.files[digest] = data
         return digest
 
-    def _order(self, scenario: BundleScenario) -> RunOrder:
+    def _order(self, scenario: BundleScenario, variant: Variant | Link) -> RunOrder:
         return RunOrder(
-            program=self._program(Variant.PLAIN, scenario),
+            program=self._program(variant, scenario),
             model=self._take(scenario.model, "model"),
             arguments=scenario.arguments,
             inputs={
@@ -246,10 +286,10 @@ class _Worker:
             cache=None if scenario.cache is None else self._take(scenario.cache, "cache"),
             search=scenario.search,
             application=bool(scenario.application),
-            beside=tuple(self.job.bundle.beside(Variant.PLAIN, scenario.application)),
+            beside=tuple(self.job.bundle.beside(variant, scenario.application)),
         )
 
-    def _program(self, variant: Variant, scenario: BundleScenario) -> Path:
+    def _program(self, variant: Variant | Link, scenario: BundleScenario) -> Path:
         job = self.job
         return take_program(job.bundle, job.folder, job.work, variant, scenario.application)
 

@@ -1,20 +1,55 @@
-"""Explaining a bad end of the reduced build by difference with the profile build."""
+"""Explaining a bad end of a trimmed build.
+
+The named link says which function is not kept; else the profile build tells by difference.
+It needs neither a device nor a configuration: whoever asks makes the runs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from megtrim.errors import MegtrimError
+from megtrim.evidence.bounds import read_text
+from megtrim.functions import stubs
 from megtrim.functions.names import readable
 from megtrim.loadrun.logs import error_message
 from megtrim.loadrun.outcome import Ending, ProgramRun, ending
 from megtrim.midout.keepset import KeepSet, missing
 from megtrim.midout.region import Region
 from megtrim.midout.trace import parse_trace
+from megtrim.recipe import Link, Variant
 from megtrim.stages.runs import RunResult
 
 _HOW_TO_NAME = "`megtrim verify` where the engine can be built names it"
+_NOT_LISTED = "the keep set does not list it"
+_NOT_COMMITTED = (
+    "the committed keep set does not list it; "
+    "if a scenario runs it, record that anew: `megtrim trim --accept`"
+)
+
+Again = Callable[[str, Path], RunResult]
+"""Makes the same run of another program: the build's name, and its file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """The reduced program linked so that a function that is not kept says so."""
+
+    program: Path
+    dropped: tuple[str, ...]
+    """Linkage names, by the number that is said."""
+
+    def missing(self, run: ProgramRun) -> str | None:
+        """Return the function that a run of it called and that was not kept; None: it said none."""
+        return stubs.not_kept(run.stderr, self.dropped)
+
+
+def read_named(program: Path, listed: Path) -> Named:
+    """Return a named link with its list, a file with one name a line."""
+    text = read_text(listed, hint="it is the list that was made with the link")
+    return Named(program=program, dropped=tuple(text.split()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +61,36 @@ class Diagnosis:
     log: str
     missing: tuple[str, ...] = ()
     """Regions, in canonical spelling."""
+    function: str = ""
+    """The one that was called and is not kept, as people read it; empty: none said so."""
     unexplained: bool = False
     """No profile build was at hand to say more."""
     lacking_operators: tuple[str, ...] = ()
+
+
+def diagnose(
+    reduced: ProgramRun,
+    again: Again,
+    keep: KeepSet,
+    *,
+    named: Named | None,
+    profile: Callable[[], Path | None],
+    lacking_operators: tuple[str, ...] = (),
+    committed: bool = False,
+) -> Diagnosis:
+    """Ask the named link; where it names no function, tell by difference.
+
+    ``named`` is None where no function is trimmed. ``profile`` gives the profile build's program,
+    None where it is not at hand; it is called only where that is needed, for it may have to build.
+    ``committed``: the keep set is the team's file, which may lack what a scenario runs.
+    """
+    if named and (name := named.missing(again(Link.NAMED, named.program).run)):
+        return _not_kept(reduced, name, committed=committed)
+    program = profile()
+    if program is None:
+        return unexplained(reduced)
+    traced = again(Variant.PROFILE, program)
+    return explain(reduced, traced, keep, lacking_operators=lacking_operators)
 
 
 def explain(
@@ -60,16 +122,10 @@ def explain(
             lacking_operators=lacking_operators,
         )
     if ending(reduced) is Ending.TRAP and keep.functions():
-        text = f"{how}: a function that no scenario ran is not kept; no region is missing"
+        text = f"{how}: a function that the keep set does not list is gone; no region is missing"
         return Diagnosis(status="trap", text=text, log=reduced.stderr)
     text = f"{how}; the profile build runs it, and nothing is missing from the keep set"
     return Diagnosis(status="engine-error", text=text, log=reduced.stderr)
-
-
-def not_kept(reduced: ProgramRun, name: str) -> Diagnosis:
-    """Name the function that was called and that no scenario had run."""
-    text = f"{_how(reduced)}: the function {readable(name)} is not kept, for no scenario ran it"
-    return Diagnosis(status="trap", text=text, log=reduced.stderr)
 
 
 def unexplained(reduced: ProgramRun) -> Diagnosis:
@@ -78,6 +134,13 @@ def unexplained(reduced: ProgramRun) -> Diagnosis:
     text = f"{_how(reduced)}; no profile build is at hand to name what it needs: {_HOW_TO_NAME}"
     status = "trap" if trapped else "engine-error"
     return Diagnosis(status=status, text=text, log=reduced.stderr, unexplained=True)
+
+
+def _not_kept(reduced: ProgramRun, name: str, *, committed: bool) -> Diagnosis:
+    function = readable(name)
+    why = _NOT_COMMITTED if committed else _NOT_LISTED
+    text = f"{_how(reduced)}: the function {function} is not kept, for {why}"
+    return Diagnosis(status="trap", text=text, log=reduced.stderr, function=function)
 
 
 def _count(things: Sequence[object], noun: str) -> str:

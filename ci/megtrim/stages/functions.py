@@ -1,13 +1,14 @@
 """Stage `functions`: which functions of the base build run, and the keep set with them.
 
 The base build is linked once more so that each function has bytes of its own. Each scenario runs
-on that link: an emulator tells what it translated, elsewhere the probed twin records it.
+on that link: an emulator tells what it translated, elsewhere the probed twin records it. A list
+that a device job brought is used as it is, if it is of this very link.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,12 @@ from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.switches import switched_off
 from megtrim.devices import Seat
 from megtrim.devices.attempts import deliver
-from megtrim.functions import blocks, linkmap, probes
-from megtrim.functions.listing import dump_list, function_list, read_list
-from megtrim.functions.table import parse_table, read_linked, read_table
+from megtrim.errors import InputError
+from megtrim.evidence.bundle import binding, deviceless
+from megtrim.evidence.given import Brought
+from megtrim.functions import linkmap, probes
+from megtrim.functions.listing import dump_list, function_list, parse_list, read_list
+from megtrim.functions.table import parse_table, read_linked
 from megtrim.midout.keepset import (
     KeepSet,
     ScenarioRecord,
@@ -28,25 +32,16 @@ from megtrim.midout.keepset import (
 )
 from megtrim.midout.trace import Trace
 from megtrim.plan.graph import HEADER, LINKED, Task, from_plain, functions_task, search_task
-from megtrim.recipe import LinkOrder, Switch
-from megtrim.stages import building, linking, programs, tracing
+from megtrim.recipe import Link, LinkOrder, Switch
+from megtrim.stages import brought, building, linking, programs, recording
 from megtrim.stages.committed import read_committed
 from megtrim.stages.context import Context, scenario_inputs
 from megtrim.stages.files import CACHE_FILE, FUNCTIONS_FILE, KEEP_SET_FILE
-from megtrim.stages.linking import PROBED, UNFOLDED
-from megtrim.stages.runs import RunOrder
 from megtrim.stages.scenarios import binding_of, cache_of, order_for, record_of, unfit
 from megtrim.store import sha256_file
 
 _LINKED = LINKED.partition("/")[2]
-_EMULATED = "qemu"
-"""Kind of the devices whose emulator tells what it translated."""
-_LOGGED: Mapping[str, Any] = {"recorded": blocks.LOG_FILE, "env": blocks.ENVIRONMENT}
-_PROBED: Mapping[str, Any] = {"recorded": probes.RECORD_FILE, "env": probes.ENVIRONMENT}
-_UNKNOWN_FLAG = "--no-such-flag"
-_LONG = "a-name-that-no-short-string-holds-"
-_FORM = "1"
-"""Of what a list rests on besides its inputs: how links are made and what else runs."""
+_LIST = "list of functions"
 
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
@@ -54,11 +49,10 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     if task.scenario is not None:
         return _scenario_inputs(task.scenario, context)
     if task.name == _LINKED:
-        kinds = {device.kind == _EMULATED for device in context.devices.values()}
         return linking.base_inputs(context) | {
             "programs": " ".join(programs.linked_again(context)),
-            "probed": str(False in kinds and not context.committed),
-            "form": _FORM,
+            "probed": str(_needs_probes(context)),
+            "form": recording.FORM,
         }
     return _keep_inputs(context)
 
@@ -68,20 +62,30 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     if task.scenario is not None:
         return _record(task.scenario, context, folder)
     if task.name == _LINKED:
-        return _link(inputs(task, context)["probed"] == "True", context, folder)
+        return _link(_needs_probes(context), context, folder)
     return _keep(context, folder)
+
+
+def _needs_probes(context: Context) -> bool:
+    """Say whether functions are recorded where no emulator tells them: here, or on a runner."""
+    if context.committed or context.recorded:
+        return False
+    here = (device.kind for device in context.devices.values())
+    there = (device.kind for device in context.loaded.config.devices if device.runner)
+    asked = here if context.quick else (*here, *there)
+    return any(kind != recording.EMULATED for kind in asked)
 
 
 def _link(probed: bool, context: Context, folder: Path) -> dict[str, Any]:
     targets = programs.linked_again(context)
     orders = [
-        LinkOrder(target=target, label=UNFOLDED, unfolded=True, map=True) for target in targets
+        LinkOrder(target=target, label=Link.UNFOLDED, unfolded=True, map=True) for target in targets
     ]
     if probed:
         orders += [
             LinkOrder(
                 target=target,
-                label=PROBED,
+                label=Link.PROBED,
                 unfolded=True,
                 flags=probes.FLAGS,
                 sources=probes.SOURCES,
@@ -92,12 +96,9 @@ def _link(probed: bool, context: Context, folder: Path) -> dict[str, Any]:
         ]
     building.link(context, linking.base_order(context), tuple(orders), folder)
     for target in targets if probed else ():
-        _probe(linking.linked(folder, PROBED, target))
-    return {
-        "links": {
-            target: sha256_file(linking.stripped(folder, UNFOLDED, target)) for target in targets
-        }
-    }
+        _probe(linking.linked(folder, Link.PROBED, target))
+    unfolded = {name: linking.stripped(folder, Link.UNFOLDED, name) for name in targets}
+    return {"links": {name: sha256_file(program) for name, program in unfolded.items()}}
 
 
 def _probe(program: Path) -> None:
@@ -110,18 +111,42 @@ def _probe(program: Path) -> None:
 
 
 def _scenario_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
-    named = scenario_inputs(scenario, context)
+    given = _brought(scenario, context)
+    if given is not None:
+        digest = given.functions_sha256
+        return named_inputs(scenario, context) | {
+            "taken elsewhere": digest or "",
+            "by": given.device.name,
+        }
+    name = programs.name_of(scenario, context)
+    return _run_inputs(scenario, context) | {
+        f"program {file}": sha256
+        for file, sha256 in context.done[LINKED].files.items()
+        if file.startswith("links/") and file.endswith(f"/{name}")
+    }
+
+
+def named_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
+    """Name what a list of functions made elsewhere rests on: its link, and all but the device."""
+    link = linking.identities(context).get(programs.name_of(scenario, context), "")
+    return deviceless(_run_inputs(scenario, context)) | {"link": link}
+
+
+def _run_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
+    named = scenario_inputs(scenario, context) | {"form": recording.FORM}
     if scenario.searches:
         named["algorithm cache"] = context.done[search_task(scenario)].files[CACHE_FILE]
-    name = programs.name_of(scenario, context)
-    return named | {
-        "form": _FORM,
-        **{
-            f"program {file}": sha256
-            for file, sha256 in context.done[LINKED].files.items()
-            if file.startswith("links/") and file.endswith(f"/{name}")
-        },
-    }
+    return named
+
+
+def _brought(scenario: Scenario, context: Context) -> Brought | None:
+    """Return what a device job brought; None: functions are recorded here, or the scenario's none.
+
+    The engine may be in a shared object, which is linked as it is.
+    """
+    if programs.name_of(scenario, context) not in linking.identities(context):
+        return None
+    return brought.of(scenario, context.recorded, _LIST)
 
 
 def _record(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]:
@@ -129,24 +154,18 @@ def _record(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
     name = programs.name_of(scenario, context)
     identity = linking.identities(context).get(name)
     if identity is None:
-        # Its engine is in a shared object, which is linked as it is.
         return {"functions": 0}
+    given = _brought(scenario, context)
+    if given is not None:
+        return _take(given, scenario, context, folder)
 
     def attempt(seat: Seat) -> tuple[tuple[str, ...], float]:
-        emulated = seat.kind == _EMULATED
-        program = linking.linked(context.done[LINKED].path, UNFOLDED if emulated else PROBED, name)
+        program = linking.linked(context.done[LINKED].path, recording.link_for(seat), name)
         order = order_for(scenario, context, program, cache=cache_of(scenario, context))
-        told = replace(order, **(_LOGGED if emulated else _PROBED))
-        read = blocks.ran_in_log if emulated else probes.parse_record
-        table = read_table(program)
-        data, run = tracing.functions(scenario.id, told, seat)
-        names = {*read(data, table, source=f"{told.recorded} of {scenario.id}")}
-        more = [tracing.functions(scenario.id, _long_names(told), seat)[0]]
-        complaints = _complaints(told) if _speaks(context) else ()
-        more += [tracing.record(scenario.id, each, seat) for each in complaints]
-        for each in more:
-            names.update(read(each, table, source=f"{told.recorded} of {scenario.id}"))
-        return tuple(sorted(names)), run.wall_s
+        names, run = recording.ran(
+            scenario.id, order, seat, lambda _seen: None, speaks=speaks(context)
+        )
+        return names, run.wall_s
 
     names, time_s = deliver(context.device(scenario), attempt, say=context.console.say)
     found = function_list(identity, names)
@@ -154,27 +173,34 @@ def _record(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
     return {"functions": len(found.names), "time_s": time_s}
 
 
-def _long_names(order: RunOrder) -> RunOrder:
-    """Return the same run with longer names, as users have them.
+def _take(given: Brought, scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]:
+    """Leave the list that a device job brought."""
+    data = given.load_functions()
+    found = None if data is None else parse_list(data, source=str(given.functions))
+    wanted = linking.identities(context)[programs.name_of(scenario, context)]
+    if found is not None and found.link_sha256 != wanted:
+        hint = "give the lists that the device jobs of this build made"
+        raise InputError(_of_another_link(scenario, found.link_sha256, wanted), hint=hint)
+    brought.expect_fitting(given, binding(named_inputs(scenario, context)), _LIST)
+    if data is None or found is None:
+        msg = f"{scenario.id}: {given.device.name} brought no {_LIST}"
+        raise InputError(msg, hint="run the device job again")
+    (folder / FUNCTIONS_FILE).write_bytes(data)
+    return {"functions": len(found.names), "time_s": given.time_s}
 
-    A string copies those by other functions than names that fit into the string itself.
-    """
-    return replace(order, prefix=_LONG)
+
+def _of_another_link(scenario: Scenario, found: str | None, wanted: str) -> str:
+    return (
+        f"{scenario.id}: its functions were recorded on another link "
+        f"({str(found)[:12]}), this one is {wanted[:12]}"
+    )
 
 
-def _speaks(context: Context) -> bool:
+def speaks(context: Context) -> bool:
     """Say whether the base build has words for what goes wrong."""
     if from_plain(context.loaded.config):
         return True
     return not {Switch.LOGGING, Switch.EXCEPTIONS} <= {*switched_off(context.loaded.config.trim)}
-
-
-def _complaints(order: RunOrder) -> Iterator[RunOrder]:
-    """Yield what goes wrong most often, so that a trimmed program still says it in words."""
-    if order.application:
-        return  # its words are its own: a scenario of its own keeps them
-    yield replace(order, lacks_model=True)
-    yield replace(order, arguments=(*order.arguments, _UNKNOWN_FLAG))
 
 
 def _keep_inputs(context: Context) -> dict[str, str]:
@@ -217,10 +243,7 @@ def _expect_fitting(keep: KeepSet, context: Context) -> None:
             msg = f"{scenario.id}: the committed keep set lists no functions for it"
             raise unfit(msg, context, hint="record them: megtrim trim --accept")
         if record.link_sha256 != wanted:
-            msg = (
-                f"{scenario.id}: its functions were recorded on another link "
-                f"({str(record.link_sha256)[:12]}), this one is {wanted[:12]}"
-            )
+            msg = _of_another_link(scenario, record.link_sha256, wanted)
             raise unfit(msg, context, hint="record them again: megtrim trim --accept")
 
 

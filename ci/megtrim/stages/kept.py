@@ -40,6 +40,7 @@ def trim_choice(context: Context) -> TrimChoice:
         optimize=trim.optimize,
         switched_off=tuple(str(each) for each in off if each not in minimum),
         means=sizing.told(context),
+        quick=context.quick,
     )
 
 

@@ -1,9 +1,4 @@
-"""What the stages `functions` and `reduce` share: the base build, linked in other ways.
-
-*unfolded* tells which functions there are, and under an emulator which run; *probed* tells it
-where there is no emulator; *shipped* lacks those that never ran; *named* says which one of those
-a trap was.
-"""
+"""What the stages `functions` and `reduce` share: the base build, linked in other ways."""
 
 from __future__ import annotations
 
@@ -11,16 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.plan.graph import LINKED, from_plain
-from megtrim.recipe import BuildOrder, Variant
+from megtrim.recipe import BuildOrder, Link, Variant
 from megtrim.stages import building
 from megtrim.stages.context import Context
-from megtrim.store import Folder
 
 DROPPED = "functions dropped"
 """In the result of a stage: how many functions each program was linked without."""
 HELD = "functions held"
 """Likewise: how many its unfolded link has."""
-UNFOLDED, PROBED, SHIPPED, NAMED = "unfolded", "probed", "shipped", "named"
 
 
 def base_order(context: Context) -> BuildOrder:
@@ -36,12 +29,12 @@ def base_inputs(context: Context) -> dict[str, str]:
     return named if from_plain(context.loaded.config) else named | building.header_inputs(context)
 
 
-def linked(folder: Path, label: str, target: str) -> Path:
+def linked(folder: Path, label: Link, target: str) -> Path:
     """Return where a link with symbols lies in a stage's folder."""
     return folder / "links" / label / target
 
 
-def stripped(folder: Path, label: str, target: str) -> Path:
+def stripped(folder: Path, label: Link, target: str) -> Path:
     """Return where the stripped copy of a link lies in a stage's folder."""
     return folder / "links" / label / "stripped" / target
 
@@ -53,8 +46,3 @@ def identities(context: Context) -> dict[str, str]:
     """
     told: dict[str, Any] = context.done[LINKED].result["links"]
     return {name: str(sha256) for name, sha256 in told.items()}
-
-
-def is_linked_again(folder: Folder) -> bool:
-    """Say whether what a stage left was linked without the functions that never ran."""
-    return DROPPED in folder.result

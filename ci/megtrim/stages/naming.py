@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from megtrim.config.scenarios import Scenario
 from megtrim.plan.graph import NAMED, by_function
+from megtrim.recipe import Link
 from megtrim.stages import linking, programs
 from megtrim.stages.context import Context
+from megtrim.stages.diagnosis import Named, read_named
 from megtrim.stages.files import DROPPED_FILE
-from megtrim.stages.proving import Named
 
 
 def named(scenario: Scenario, context: Context) -> Named | None:
@@ -17,9 +20,14 @@ def named(scenario: Scenario, context: Context) -> Named | None:
 
 def named_program(name: str, context: Context) -> Named | None:
     """Return the same of the program called ``name``."""
+    files = named_files(name, context)
+    return read_named(*files) if files else None
+
+
+def named_files(name: str, context: Context) -> tuple[Path, Path] | None:
+    """Return that program's file and the file of its list, linked now if need be."""
     listed = DROPPED_FILE.format(target=name)
     made = context.obtain(NAMED) if by_function(context.loaded.config) else None
     if made is None or listed not in made.files:
         return None
-    dropped = tuple(made.file(listed).read_text(encoding="utf-8").split())
-    return Named(program=linking.linked(made.path, linking.NAMED, name), dropped=dropped)
+    return linking.linked(made.path, Link.NAMED, name), made.file(listed)

@@ -28,6 +28,7 @@ from megtrim.plan.neighbours import Neighbour
 from megtrim.stages import near_scenarios, programs, trap_needs
 from megtrim.stages.context import Context, scenario_inputs
 from megtrim.stages.files import CACHE_FILE
+from megtrim.stages.naming import named
 from megtrim.stages.nearby import Attempt, Build, Seen, attempt
 from megtrim.stages.runs import RunResult
 from megtrim.stages.scenarios import scenario_of
@@ -142,6 +143,7 @@ def _levels(context: Context) -> Iterator[tuple[str, str]]:
 
 def _builds(scenario: Scenario, context: Context) -> Iterator[Build]:
     for level, task in _levels(context):
-        how = trap_needs.function if level == "function" else trap_needs.regions
+        link = named(scenario, context) if level == "function" else None
         program = programs.program(scenario, context, context.done[task])
-        yield Build(level=level, program=program, needs=how(scenario, context))
+        needs = trap_needs.needs_of(scenario, context, link)
+        yield Build(level=level, program=program, needs=needs)

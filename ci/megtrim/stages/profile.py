@@ -15,25 +15,26 @@ from typing import Any
 from megtrim.config.scenarios import Scenario
 from megtrim.devices import Seat
 from megtrim.devices.attempts import deliver
-from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
-from megtrim.evidence.bundle import DEVICE_LABEL, binding
-from megtrim.evidence.given import TracedElsewhere
+from megtrim.errors import InputError
+from megtrim.evidence.bundle import binding, deviceless
+from megtrim.evidence.given import Brought
 from megtrim.loadrun.outcome import ProgramRun
 from megtrim.midout.trace import parse_trace
 from megtrim.plan.graph import PLAIN, PROFILE, SEARCH_SUFFIX, Task, search_task
-from megtrim.stages import programs, tracing
+from megtrim.stages import brought, programs, tracing
 from megtrim.stages.context import Context, scenario_inputs
 from megtrim.stages.files import CACHE_FILE, TRACE_FILE
 from megtrim.stages.runs import RunResult
 from megtrim.stages.scenarios import cache_of, order_for, scenario_of
-from megtrim.verdict.model import ScenarioStatus
+
+_TRACE = "trace"
 
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name the program and all that binds the run, or the trace that was taken elsewhere."""
     scenario = scenario_of(task)
     is_search = task.name.endswith(SEARCH_SUFFIX)
-    given = _given(scenario, context)
+    given = brought.of(scenario, context.traced, _TRACE)
     if given is not None:
         named = named_inputs(scenario, context)
         digest = given.cache_sha256 if is_search else given.trace_sha256
@@ -48,11 +49,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
 
 def named_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
     """Name what a trace taken elsewhere rests on: all but the device, and what it searches for."""
-    named = {
-        label: value
-        for label, value in scenario_inputs(scenario, context).items()
-        if not label.startswith(DEVICE_LABEL)
-    }
+    named = deviceless(scenario_inputs(scenario, context))
     if scenario.searches:
         named |= programs.digests(scenario, context, PLAIN, "searching program")
     return named | programs.digests(scenario, context, PROFILE, "program")
@@ -62,49 +59,24 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     """Search or trace, or take what a device job brought."""
     scenario = scenario_of(task)
     is_search = task.name.endswith(SEARCH_SUFFIX)
-    given = _given(scenario, context)
+    given = brought.of(scenario, context.traced, _TRACE)
     if given is not None:
-        _expect_fitting(given, scenario, context)
+        brought.expect_fitting(given, binding(named_inputs(scenario, context)), _TRACE)
         take = _take_cache if is_search else _take_trace
         return take(given, folder)
     return (_search if is_search else _trace)(scenario, context, folder)
 
 
-def _given(scenario: Scenario, context: Context) -> TracedElsewhere | None:
-    if not context.traced:
-        return None
-    given = context.traced.get(scenario.id)
-    if given is None:
-        msg = f"{scenario.id}: no device job brought a trace of it"
-        raise InfrastructureFailure(msg, hint="look at the device jobs, and run them again")
-    return given
-
-
-def _expect_fitting(given: TracedElsewhere, scenario: Scenario, context: Context) -> None:
-    """Refuse what is bound to another build or other files, and what is no trace."""
-    if given.binding != binding(named_inputs(scenario, context)):
-        msg = f"{scenario.id}: the trace in {given.folder} is of another program, model or input"
-        raise InputError(msg, hint="give the traces that the device jobs of this build took")
-    msg = f"{scenario.id}: {given.device.name}: {given.text}"
-    match given.status:
-        case ScenarioStatus.PASS:
-            return
-        case ScenarioStatus.INFRASTRUCTURE | ScenarioStatus.UNVERIFIED:
-            raise InfrastructureFailure(msg, hint="run the device job again")
-        case _:
-            raise ProductFailure(msg)
-
-
-def _take_cache(given: TracedElsewhere, folder: Path) -> dict[str, Any]:
+def _take_cache(given: Brought, folder: Path) -> dict[str, Any]:
     cache = given.load_cache()
     if not cache:
         msg = f"{given.scenario}: the device job brought no algorithm cache"
-        raise InputError(msg, hint="give the traces that the device jobs of this build took")
+        raise InputError(msg, hint=brought.ANOTHER)
     (folder / CACHE_FILE).write_bytes(cache)
     return {"time_s": given.time_s}
 
 
-def _take_trace(given: TracedElsewhere, folder: Path) -> dict[str, Any]:
+def _take_trace(given: Brought, folder: Path) -> dict[str, Any]:
     data = given.load_trace() or b""
     trace = parse_trace(data, source=str(given.trace))
     (folder / TRACE_FILE).write_bytes(data)

@@ -15,35 +15,19 @@ from typing import Any
 from megtrim.devices import Seat
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence.bounds import clean_log
-from megtrim.functions import stubs
 from megtrim.loadrun import written
 from megtrim.loadrun.dump import Comparison, compare, parse_dump, refusal
 from megtrim.loadrun.outcome import Ending, ProgramRun, ending
 from megtrim.midout.keepset import KeepSet
 from megtrim.recipe import Variant
-from megtrim.stages.diagnosis import Diagnosis, explain, not_kept, unexplained
+from megtrim.stages.diagnosis import Diagnosis, Named, diagnose, unexplained
 from megtrim.stages.runs import RunOrder, RunResult, run_on
 from megtrim.verdict.codec import encode
 
 _TAIL_LINES = 30
 
-NAMED = "named"
-
 Note = Callable[[str, RunResult], None]
 """Called with each run that was made, so that its log and outputs can be kept."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
-    """The reduced program linked so that a function that is not kept says so."""
-
-    program: Path
-    dropped: tuple[str, ...]
-    """Linkage names, by the number that is said."""
-
-    def missing(self, run: ProgramRun) -> str | None:
-        """Return the function that a run of it called and that was not kept; None: it said none."""
-        return stubs.not_kept(run.stderr, self.dropped)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +43,8 @@ class Trial:
     tolerance: float
     named: Named | None = None
     """None: no function is trimmed."""
+    committed: bool = False
+    """The keep set is known to be the team's file."""
 
 
 class TrapSeen(InfrastructureFailure):
@@ -96,12 +82,20 @@ def prove(trial: Trial, seat: Seat, note: Note) -> dict[str, Any]:
 
 
 def _diagnose(trial: Trial, seat: Seat, reduced: RunResult, note: Note) -> Diagnosis:
-    if dropped := _dropped(trial, seat, note):
-        return not_kept(reduced.run, dropped)
-    if trial.profile is None:
-        return unexplained(reduced.run)
+    def again(build: str, program: Path) -> RunResult:
+        seen = run_on(seat, trial.order.with_program(program))
+        note(build, seen)
+        return seen
+
     try:
-        profile = run_on(seat, trial.order.with_program(trial.profile))
+        return diagnose(
+            reduced.run,
+            again,
+            trial.keep,
+            named=trial.named,
+            profile=lambda: trial.profile,
+            committed=trial.committed,
+        )
     except InfrastructureFailure as failure:
         # A trap is the program's own; any other end may have been the machine's that now failed.
         if ending(reduced.run) is not Ending.TRAP:
@@ -109,17 +103,6 @@ def _diagnose(trial: Trial, seat: Seat, reduced: RunResult, note: Note) -> Diagn
         text = f"it trapped; what it needs is not known: {failure.message}"
         found = replace(unexplained(reduced.run), text=text, unexplained=False)
         raise TrapSeen(failure, _failed(found, reduced)) from failure
-    note(Variant.PROFILE, profile)
-    return explain(reduced.run, profile, trial.keep)
-
-
-def _dropped(trial: Trial, seat: Seat, note: Note) -> str | None:
-    """Return the function that the run called and that was not kept; None: it called none."""
-    if trial.named is None:
-        return None
-    seen = run_on(seat, trial.order.with_program(trial.named.program))
-    note(NAMED, seen)
-    return trial.named.missing(seen.run)
 
 
 def _around(run: ProgramRun) -> dict[str, Any]:

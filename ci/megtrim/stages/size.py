@@ -6,14 +6,14 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, REGION, Stage, Task
+from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, REGION, Task
 from megtrim.recipe import Variant
-from megtrim.size.baseline import dump_sizes, load_sizes
+from megtrim.size.baseline import dump_sizes, expect_alike, load_sizes
 from megtrim.size.budgets import Baseline, check
 from megtrim.size.elf import read_elf
+from megtrim.stages import full_way
 from megtrim.stages.context import Context, binary, binary_digest
 from megtrim.stages.files import SIZES_FILE
-from megtrim.stages.linking import is_linked_again
 from megtrim.store import Folder, sha256_file
 
 _FORM = "2"
@@ -28,6 +28,8 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
         for artifact in config.artifacts
         for variant, build in _builds(task, context)
     }
+    if context.quick:
+        named["quick"] = str(context.quick)
     named["budgets"] = " ".join(budget.model_dump_json() for budget in config.budgets)
     if config.waivers:
         named["waivers"] = " ".join(waiver.model_dump_json() for waiver in config.waivers)
@@ -49,7 +51,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
         for variant, build in _builds(task, context)
     }
     sizes = {key: elf.size_bytes for key, elf in facts.items()}
-    (folder / SIZES_FILE).write_text(dump_sizes(sizes), encoding="utf-8")
+    (folder / SIZES_FILE).write_text(dump_sizes(sizes, quick=context.quick), encoding="utf-8")
     baseline = _baseline(context)
     results = check(config.budgets, sizes, baseline, config.waivers, context.today)
     failed = any(result.status == "fail" for result in results)
@@ -81,30 +83,8 @@ def _builds(task: Task, context: Context) -> list[tuple[Variant, Folder]]:
         (Variant.REDUCED, REDUCED),
     )
     found = [(variant, context.done[build]) for variant, build in every if build in task.needs]
-    beside = _by_regions(context) if context.quick else None
+    beside = full_way.by_regions(context) if context.quick else None
     return found if beside is None else [*found[:-1], (Variant.REGION, beside), found[-1]]
-
-
-def _binds(label: str) -> bool:
-    return label in ("engine", "targets") or label.startswith("toolchain ")
-
-
-def _by_regions(context: Context) -> Folder | None:
-    """Return what the whole way made of this engine, if these results hold it.
-
-    A quick look is shown beside it.
-    """
-    plain = context.done[PLAIN].inputs
-
-    def fits(folder: Folder) -> bool:
-        artifacts = context.loaded.config.artifacts
-        return (
-            all(folder.inputs.get(each) == plain[each] for each in plain if _binds(each))
-            and not is_linked_again(folder)
-            and all(f"bin/{artifact}" in folder.files for artifact in artifacts)
-        )
-
-    return context.store.previous(Stage.REDUCE, fits=fits)
 
 
 def _baseline(context: Context) -> Baseline | None:
@@ -115,14 +95,17 @@ def _baseline(context: Context) -> Baseline | None:
     if not _is_there(path, context):
         context.console.warn(f"there is no baseline {shown}, so growth is not measured")
         return Baseline(source=f"none: there is no {shown}", sizes={})
-    return load_sizes(path, shown=shown)
+    return expect_alike(load_sizes(path, shown=shown), quick=context.quick, shown=shown)
 
 
 def _baseline_file(context: Context) -> tuple[Path, str] | None:
-    """Return the baseline's file and what people call it; the command line's one wins."""
+    """Return the baseline's file and what people call it; the command line's one wins.
+
+    The configuration's is that of the full way: a quick look is not held against it.
+    """
     if context.baseline is not None:
         return context.baseline, str(context.baseline)
-    configured = context.loaded.config.baseline
+    configured = None if context.quick else context.loaded.config.baseline
     return None if configured is None else (context.path(configured), str(configured))
 
 

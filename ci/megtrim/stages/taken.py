@@ -8,7 +8,7 @@ from pathlib import Path
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence import bounds
 from megtrim.evidence.bundle import Bundle
-from megtrim.recipe import Variant
+from megtrim.recipe import Link, Variant
 from megtrim.store import cannot_write
 
 _CHUNK_BYTES = 1024 * 1024
@@ -16,7 +16,7 @@ _HINT = "the bundle was changed or cut off on its way: run the build job again"
 
 
 def take_program(
-    bundle: Bundle, folder: Path, work: Path, variant: Variant, application: str
+    bundle: Bundle, folder: Path, work: Path, variant: Variant | Link, application: str
 ) -> Path:
     """Copy a variant's program, and beside it what must lie there. Raises as :func:`take` does."""
     digest = bundle.program(variant, application) or ""

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from megtrim.devices import Seat
-from megtrim.errors import InfrastructureFailure, ProductFailure
-from megtrim.functions import probes
+from megtrim.errors import ProductFailure
 from megtrim.loadrun.logs import error_message
 from megtrim.loadrun.outcome import Ending, ProgramRun, ending
 from megtrim.midout.trace import Trace, check_trace, promised_items
@@ -49,41 +48,6 @@ def trace(
     promised = promised_items(found.run.stderr)
     parsed = check_trace(found.trace, promised=promised, source=f"trace of {scenario}")
     return parsed, found.trace or b"", found.run
-
-
-def functions(scenario: str, order: RunOrder, seat: Seat) -> tuple[bytes, ProgramRun]:
-    """Return what a run left that tells which functions ran.
-
-    Raises ProductFailure where the run fails, InfrastructureFailure where nothing was recorded.
-    """
-    found = _recorded(scenario, order, seat)
-    how = ending(found.run)
-    if how is not Ending.PASSED:
-        said = error_message(found.run.stderr) or "it said nothing"
-        ended = f"ended with {found.run.rc} ({how}): {said}"
-        msg = f"{scenario}: the link that tells its functions {ended}"
-        raise ProductFailure(msg, hint="does the scenario run on the plain build?")
-    return _record_of(scenario, found, order, seat), found.run
-
-
-def record(scenario: str, order: RunOrder, seat: Seat) -> bytes:
-    """Return the same of a run that is to end badly."""
-    return _record_of(scenario, _recorded(scenario, order, seat), order, seat)
-
-
-def _recorded(scenario: str, order: RunOrder, seat: Seat) -> RunResult:
-    found = runs.run_on(seat, order)
-    if refused := probes.refusal(found.run.stderr):
-        msg = f"{scenario}: {seat.name}: {refused}"
-        raise InfrastructureFailure(msg, hint="record the functions on an emulator: a class of it")
-    return found
-
-
-def _record_of(scenario: str, found: RunResult, order: RunOrder, seat: Seat) -> bytes:
-    if not found.recorded:
-        msg = f"{scenario}: {seat.name} left no {order.recorded}, so its functions are not known"
-        raise InfrastructureFailure(msg, hint="run it again, or on another device")
-    return found.recorded
 
 
 def _expect_success(scenario: str, run: ProgramRun, variant: Variant) -> None:

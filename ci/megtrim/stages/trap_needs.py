@@ -1,52 +1,33 @@
-"""What a run that trapped on a trimmed build lacked: regions by difference, a function by name."""
+"""What a run that trapped on a trimmed build lacked: a function by name, else regions."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from megtrim.config.scenarios import Scenario
 from megtrim.devices import Seat
-from megtrim.functions.names import readable
 from megtrim.loadrun.outcome import ProgramRun
 from megtrim.midout.keepset import read_keep_set
-from megtrim.plan.graph import HEADER, PROFILE
+from megtrim.plan.graph import PROFILE, keep_task
 from megtrim.stages import programs
 from megtrim.stages.context import Context
-from megtrim.stages.diagnosis import explain
+from megtrim.stages.diagnosis import Named, diagnose
 from megtrim.stages.files import KEEP_SET_FILE
-from megtrim.stages.naming import named
 from megtrim.stages.nearby import Needs
-from megtrim.stages.runs import RunOrder, run_on
+from megtrim.stages.runs import RunOrder, RunResult, run_on
 
 
-def nothing(seat: Seat, order: RunOrder, trapped: ProgramRun) -> tuple[str, ...]:
-    """Name nothing: nobody can tell."""
-    return ()
-
-
-def regions(scenario: Scenario, context: Context) -> Needs:
-    """Return who names missing regions: the profile build, where there is one already."""
+def needs_of(scenario: Scenario, context: Context, link: Named | None) -> Needs:
+    """Return who names what a run lacked: the named link, and the profile build if there is one."""
     made = context.done.get(PROFILE)
-    if made is None or HEADER not in context.done:
-        return nothing
-    program = programs.program(scenario, context, made)
-    keep = read_keep_set(context.done[HEADER].file(KEEP_SET_FILE))
+    profile = programs.program(scenario, context, made) if made else None
+    keep = read_keep_set(context.done[keep_task(context.loaded.config)].file(KEEP_SET_FILE))
 
     def needs(seat: Seat, order: RunOrder, trapped: ProgramRun) -> tuple[str, ...]:
-        return explain(trapped, run_on(seat, order.with_program(program)), keep).missing
+        def again(_build: str, program: Path) -> RunResult:
+            return run_on(seat, order.with_program(program))
 
-    return needs
-
-
-def function(scenario: Scenario, context: Context) -> Needs:
-    """Return who names the missing function: the link in which each says its number.
-
-    A trap that was no function's is a region's.
-    """
-    link, of_regions = named(scenario, context), regions(scenario, context)
-    if link is None:
-        return of_regions
-
-    def needs(seat: Seat, order: RunOrder, trapped: ProgramRun) -> tuple[str, ...]:
-        name = link.missing(run_on(seat, order.with_program(link.program)).run)
-        return of_regions(seat, order, trapped) if name is None else (readable(name),)
+        found = diagnose(trapped, again, keep, named=link, profile=lambda: profile)
+        return (found.function,) if found.function else found.missing
 
     return needs

@@ -60,7 +60,7 @@ from megtrim.verdict.model import (
     to_json,
 )
 
-_FORM = "3"
+_FORM = "4"
 """Of the document: one that an older megtrim wrote in another form is made anew."""
 
 _STAGE_CHECKS = {
@@ -83,7 +83,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
         "engine": identity.digest,
         "commit": identity.commit,
         "dirty": " ".join(identity.dirty),
-        "keep set": "committed" if context.committed else "traced",
+        "keep set": "committed" if context.committed else "quick" if context.quick else "traced",
         "device asked for": context.asked_device,
     }
     for wanted in task.wants:
@@ -274,9 +274,11 @@ def _seen(task: str, context: Context) -> str:
     if task == LINKED:
         return f"{len(result['links'])} programs linked unfolded"
     if task == FUNCTIONS:
-        return f"{result['functions']} functions are kept"
+        return f"{result['functions']} functions ran"
     if linking.DROPPED in result:
-        return f"linked without {sum(result[linking.DROPPED].values())} functions"
+        dropped, held = (sum(result[each].values()) for each in (linking.DROPPED, linking.HELD))
+        stay = f"{held - dropped} stay: what ran, and what must stay whatever ran"
+        return f"linked without {dropped} of {held} functions; {stay}"
     if task in (REGION, REDUCED):
         units = result["translation units"]
         return f"built; the header was in all {units} translation units that were compiled"
@@ -297,7 +299,7 @@ def _reproduce(each: Scenario, context: Context) -> str:
 
 def _verify_command(context: Context, *words: str) -> str:
     """Return a command for a shell: its words are a stranger's, and people paste it."""
-    mode = ("--committed",) * context.committed
+    mode = ("--committed",) * context.committed + ("--quick",) * context.quick
     device = ("--device", context.asked_device) if context.asked_device else ()
     command = ("megtrim", "verify", "--config", context.loaded.path.name, *mode, *device, *words)
     return shlex.join(command)

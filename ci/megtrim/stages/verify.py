@@ -84,6 +84,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
         profile=None if trimmed else _profile(scenario, context.done.get(PROFILE), context),
         keep=keep,
         tolerance=context.loaded.config.verify.tolerance,
+        committed=context.committed,
     )
 
     def tried(trial: Trial, seen: list[dict[str, Any]]) -> dict[str, Any]:

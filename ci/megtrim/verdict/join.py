@@ -130,6 +130,8 @@ def _headline(facts: Facts, checks: tuple[Check, ...]) -> str:
         of_held = f" of {facts.regions.held}" if facts.regions.held else ""
         noun = "region" if facts.regions.kept == 1 and not of_held else "regions"
         parts.append(f"{facts.regions.kept}{of_held} {noun} kept")
+    if facts.trim.quick:
+        parts.append("the quick way, from the plain build alone")
     failed = sum(check.status is CheckStatus.FAIL for check in checks)
     if failed:
         parts.insert(0, "1 check failed" if failed == 1 else f"{failed} checks failed")

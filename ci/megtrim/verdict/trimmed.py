@@ -28,6 +28,8 @@ class TrimChoice:
     """Switches that are off singly, beside those of the minimum size."""
     means: tuple[MeansChoice, ...] = ()
     """Asked for, or wanted by ``optimize: size``."""
+    quick: bool = False
+    """By functions from the plain build, whatever level is configured."""
 
     @property
     def used(self) -> tuple[str, ...]:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from megtrim import devices
 from megtrim.cli import device_orders
 from megtrim.cli.device_orders import Around, bundle_orders, standing_for
 from megtrim.config.load import LoadedConfig, load_config
-from megtrim.devices import DeviceOrder
+from megtrim.devices import DeviceOrder, pool
 from megtrim.devices.settings import CoolDown, DeviceSettings, PowerPort
 from megtrim.errors import InputError
 from megtrim.evidence.device import BundleCoolDown, BundleDevice, BundlePower, BundleSettings
@@ -264,8 +265,8 @@ def test_several_orders_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         made.append((kind, order.name, native))
         return order.name
 
-    monkeypatch.setattr(device_orders.devices, "make", make)
-    monkeypatch.setattr(device_orders.pool, "joined", "+".join)
+    monkeypatch.setattr(devices, "make", make)
+    monkeypatch.setattr(pool, "joined", "+".join)
     config = loaded(tmp_path, ROOM)
     entries = standing_for(config, "adb")["a53"]
     orders = [order for _, order in device_orders.device_orders(config, around(tmp_path), entries)]

@@ -663,12 +663,23 @@ def test_the_gate_stays_shut_for_what_is_no_report(shell: Shell, name: str) -> N
     )
 
 
-def test_purposes_do_not_mix(shell: Shell) -> None:
-    """Traces are asked for anew: the committed keep set and proofs have no say."""
-    for more in (("--committed",), ("--proofs", "x")):
-        answer = shell("evidence", "pack", "--traces", "--to", "b", *more)
-        assert answer.status == 2
-        assert "--traces asks for new traces" in answer.err
+@pytest.mark.parametrize("asked", ["traces", "functions"])
+@pytest.mark.parametrize("more", [("--committed",), ("--quick",), ("--proofs", "x")])
+def test_purposes_do_not_mix(shell: Shell, asked: str, more: tuple[str, ...]) -> None:
+    """Both are asked for anew: the committed keep set and proofs have no say."""
+    answer = shell("evidence", "pack", f"--{asked}", "--to", "b", *more)
+
+    assert answer.status == 2
+    assert f"--{asked} asks for new {asked}: " in answer.err
+
+
+@pytest.mark.parametrize("asked", [(), ("--traces",), ("--committed",)])
+def test_only_functions_rest_on_evidence(shell: Shell, asked: tuple[str, ...]) -> None:
+    """Elsewhere it would be taken for something that it is not."""
+    answer = shell("evidence", "pack", *asked, "--evidence", "x", "--to", "b")
+
+    assert answer.status == 2
+    assert "it goes with --functions alone" in answer.err
 
 
 def test_a_trace_job_is_no_verification(final_: Final) -> None:

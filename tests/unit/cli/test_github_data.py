@@ -201,6 +201,29 @@ def test_outside_of_a_job_find_says_what_lacks(job: Job) -> None:
     assert "env GITHUB_TOKEN" in answer.err
 
 
+@pytest.mark.parametrize(
+    ("way", "quick"), [(("--quick",), True), (("--committed",), False), ((), False)]
+)
+def test_a_baseline_is_rebuilt_in_the_way_that_was_looked_for(
+    job: Job, way: tuple[str, ...], quick: bool
+) -> None:
+    """What `find` left says which."""
+    asked: list[Any] = []
+
+    def built(options: Any) -> Any:
+        asked.append((options.quick, options.committed))
+        return REBUILT
+
+    job.env.setattr(github_baseline, "_built", built)
+    job("baseline", "find", "--out", "out", *way)
+    left = load_sizes(job.baseline() / "sizes.json", shown="")
+    rebuild(job)
+    rebuilt = load_sizes(job.baseline() / "sizes.json", shown="")
+
+    assert asked == [(quick, not quick)]
+    assert (left.quick, rebuilt.quick, rebuilt.sizes) == (quick, quick, REBUILT)
+
+
 def rebuild(job: Job) -> Answer:
     """Run rebuild as the workflow does."""
     return job("baseline", "rebuild", "--config", "base/megtrim.yaml", "--out", "out")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 
+from megtrim.__main__ import run
 from megtrim.cli import main as entry
 from megtrim.cli.main import main
 from megtrim.errors import (
@@ -200,3 +202,30 @@ def test_a_cancelled_run_leaves_no_child(tmp_path: Path, number: signal.Signals)
     assert status == 130
     until(lambda: not alive(child), "the compiler's end")
     assert "megtrim: interrupted while running" in (tmp_path / "err").read_text(encoding="utf-8")
+
+
+def test_ctrl_c_is_quiet_also_while_modules_load(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That takes a second or two, and nobody catches it but the first module."""
+
+    class Interrupting:
+        def find_spec(self, name: str, *_where: object) -> None:
+            if name == "megtrim.cli.main":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "megtrim.cli.main")
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+
+    with pytest.raises(SystemExit) as caught:
+        run()
+
+    assert caught.value.code == 130
+    assert capsys.readouterr() == ("", "megtrim: interrupted\n")
+
+
+def test_the_command_begins_where_ctrl_c_is_caught() -> None:
+    """As ``python -m megtrim`` does."""
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text("utf-8"))
+
+    assert project["project"]["scripts"] == {"megtrim": "megtrim.__main__:run"}

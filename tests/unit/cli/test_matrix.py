@@ -16,7 +16,8 @@ from megtrim.evidence.evidence import EvidenceSet, dump_set
 from megtrim.plan.graph import REDUCED
 from megtrim.stages.bundling import select
 from unit.evidence.support import evidence, result
-from unit.stages.built import built
+from unit.stages.built import built, linked
+from unit.stages.support import NOTHING
 
 Show = Callable[..., dict[str, Any]]
 NONE: dict[str, Any] = {"include": []}
@@ -63,8 +64,20 @@ def test_the_committed_keep_set_is_verified(
         "device-jobs": 2,
         "emulated": NONE,
         "emulated-jobs": 0,
+        "functions": False,
     }
     assert not any("\n" in value for value in told.values())
+
+
+@pytest.mark.parametrize("way", ["committed", "quick"])
+def test_what_the_build_job_made_is_verified(tmp_path: Path, output: Path, way: str) -> None:
+    """By the committed keep set, or the quick way."""
+    made = built(tmp_path, committed=way == "committed", quick=way == "quick")
+    show_matrix(made, proofs=None, per_job=20)
+
+    told = outputs(output)
+    assert json.loads(told["device"]) == {"include": [job("any", "1/1", "megtrim-evidence-any-1")]}
+    assert told["emulated-jobs"] == "0"
 
 
 def test_else_all_is_traced(tmp_path: Path, output: Path) -> None:
@@ -75,6 +88,34 @@ def test_else_all_is_traced(tmp_path: Path, output: Path) -> None:
     assert json.loads(told["device"]) == {"include": [job("any", "1/1", "megtrim-traces-any-1")]}
     assert json.loads(told["emulated"]) == {"include": [job("big", "1/1", "megtrim-traces-big-1")]}
     assert (told["device-jobs"], told["emulated-jobs"]) == ("1", "1")
+
+
+def test_functions_are_next_once_there_are_traces(tmp_path: Path, output: Path) -> None:
+    """The first jobs are told that others follow; those know that they are the last."""
+    context = linked(tmp_path)
+    show_matrix(context, proofs=None, per_job=20)
+    first = outputs(output)
+    output.unlink()
+    show_matrix(replace(context, traced={"m/s@any": NOTHING}), proofs=None, per_job=20)
+    second = outputs(output)
+
+    assert (first["functions"], second["functions"]) == ("true", "false")
+    assert json.loads(first["device"]) == {"include": [job("any", "1/1", "megtrim-traces-any-1")]}
+    assert json.loads(second["device"]) == {
+        "include": [job("any", "1/1", "megtrim-functions-any-1")]
+    }
+    assert json.loads(second["emulated"]) == {
+        "include": [job("big", "1/1", "megtrim-functions-big-1")]
+    }
+
+
+def test_where_nothing_is_traced_functions_come_first(tmp_path: Path, output: Path) -> None:
+    """Of the plain build."""
+    show_matrix(linked(tmp_path, trim="level: function, base: plain"), proofs=None, per_job=20)
+
+    told = outputs(output)
+    assert told["functions"] == "false"
+    assert json.loads(told["device"]) == {"include": [job("any", "1/1", "megtrim-functions-any-1")]}
 
 
 def test_what_is_proven_has_no_job(

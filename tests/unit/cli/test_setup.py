@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
-from megtrim.cli import setup
+from megtrim.cli import out, setup
 from unit.cli.support import Shell
 
 CONFIG = """\
@@ -54,6 +56,26 @@ def test_a_search_cannot_be_committed(project: Shell, verb: str) -> None:
     )
 
 
+@pytest.mark.parametrize("verb", ["trim", "plan", "verify", "evidence pack --to bundle"])
+def test_quick_and_committed_are_two_ways(project: Shell, verb: str) -> None:
+    """One records what runs, the other takes what was recorded."""
+    answer = project(*verb.split(), "--quick", "--committed")
+
+    assert answer.status == 2
+    assert answer.err.startswith(
+        "megtrim: --quick records which functions run: it does not go with --committed\n"
+    )
+
+
+def test_functions_are_asked_for_where_they_are_trimmed(project: Shell) -> None:
+    """By regions alone there is no link that could tell them."""
+    answer = project("evidence", "pack", "--functions", "--to", "bundle")
+
+    assert answer.status == 2
+    assert "trim.level is region, so no functions are recorded" in answer.err
+    assert not (project.folder / "bundle").exists()
+
+
 def test_a_recorded_search_can_be_committed(project: Shell) -> None:
     """What lacks then is the keep set itself."""
     config = project.folder / "megtrim.yaml"
@@ -88,6 +110,53 @@ def test_the_folder_of_results_is_spelled_without_detours(tmp_path: Path) -> Non
     assert options.results == tmp_path / "out"
 
 
+@pytest.mark.parametrize("out", ["file", "file/below", "circle"])
+@pytest.mark.parametrize("verb", ["trim", "build", "verify --probe m", "evidence pack --to x"])
+def test_a_folder_of_results_that_cannot_be_made_is_refused_first(
+    project: Shell, verb: str, out: str
+) -> None:
+    """By the option's name, in one message, and nothing is left."""
+    (project.folder / "file").write_text("x", encoding="utf-8")
+    (project.folder / "circle").symlink_to("circle")
+    before = sorted(project.folder.iterdir())
+
+    answer = project(*verb.split(), "--out", out)
+
+    found = "links that lead in a circle" if out == "circle" else "Not a directory"
+    assert answer.status == 2
+    assert answer.err == (
+        f"megtrim: --out {out}: nothing can be written there: {found}\n"
+        "  name a folder, or one that can be made\n"
+    )
+    assert sorted(project.folder.iterdir()) == before
+
+
+def test_a_full_disk_is_no_mistake(project: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is infrastructure, and more room helps."""
+
+    def full(**_options: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(out, "TemporaryDirectory", full)
+
+    answer = project("build")
+
+    assert answer.status == 3
+    assert "megtrim-out cannot be written: No space left on device\n  free some" in answer.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["trim", "plan", "explain x", "devices check", "github logs --to x", "github baseline find"],
+)
+def test_no_folder_is_not_the_current_folder(shell: Shell, words: str) -> None:
+    """As from a variable that is not set."""
+    answer = shell(*words.split(), "--out", "")
+
+    assert answer.status == 2
+    assert "Invalid value for '--out': found nothing, expected a folder" in answer.err
+
+
 @pytest.mark.parametrize(
     "words",
     [("trim",), ("build",), ("plan",), ("evidence", "pack"), ("github", "baseline", "rebuild")],
@@ -99,3 +168,36 @@ def test_whatever_takes_an_image_can_do_without(shell: Shell, words: tuple[str, 
 
     assert "--image NAME" in told
     assert "--no-docker" in told
+
+
+@pytest.mark.parametrize(
+    ("trim", "quick", "level"),
+    [
+        ("{level: region}", True, "region"),
+        ("{level: function, layout: upstream}", True, "function"),
+        # The layout is a mistake there, and a quick look does not mind it.
+        ("{level: function, base: plain, layout: upstream}", True, None),
+        ("{level: region}", False, None),
+    ],
+)
+def test_a_quick_look_knows_what_is_configured(
+    shell: Shell, trim: str, quick: bool, level: str | None
+) -> None:
+    """It is set beside what the full way made, so it knows how that trims."""
+    config = shell.folder / "megtrim.yaml"
+    (shell.folder / "m.mge").write_bytes(b"model")
+    text = TOO_LONG.replace("2 days", "2 min")
+    config.write_text(f"{text}trim: {trim}\n", encoding="utf-8")
+    options = setup.Options(
+        config=config,
+        out=shell.folder / "out",
+        engine=None,
+        jobs=1,
+        quiet=True,
+        quick=quick,
+    )
+
+    made = setup.open_context(options)
+
+    assert (made.full and made.full.config.trim.level) == level
+    assert made.loaded.config.trim.level == ("function" if quick else "region")

@@ -31,6 +31,20 @@ def test_anything_else_is_refused(asked: object) -> None:
 
 
 @pytest.mark.parametrize(
+    ("asked", "written"),
+    [(["iter-1", "a"], '["iter-1","a"]'), (3, "3"), ("all", '"all"'), (None, "null")],
+)
+def test_what_is_asked_is_written_as_it_is(asked: object, written: str) -> None:
+    """Without a warning, which is an error here: the stage that weighs names budgets so."""
+    budget = Budget.model_validate({"artifact": "a", "max": "1 KiB", "neighbours": asked})
+
+    assert budget.model_dump_json() == (
+        '{"artifact":"a","variant":"reduced","max_bytes":1024,"growth_bytes":null,'
+        f'"neighbours":{written}}}'
+    )
+
+
+@pytest.mark.parametrize(
     ("limits", "weighs"),
     [
         ({"neighbours": "all"}, False),

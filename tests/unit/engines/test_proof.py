@@ -102,7 +102,10 @@ def test_another_midout_is_refused(stranger: str) -> None:
     assert caught.value.message == (
         "1 translation units opened another midout.h than the generated one"
     )
-    assert caught.value.hint == f"the first is {BUILD}/a.o"
+    assert caught.value.hint == (
+        f"the first is {BUILD}/a.o; "
+        "was it compiled before there was that header? clear ccache, and take a new --out"
+    )
 
 
 def test_in_the_upstream_layout_the_engine_keeps_its_own_midout() -> None:

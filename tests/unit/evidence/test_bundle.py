@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from megtrim.evidence.bundle import (
     parse_bundle,
     read_bundle,
 )
-from megtrim.recipe import Variant
+from megtrim.recipe import Link, Variant
 from unit.evidence.support import (
     HOSTILE_DIGESTS,
     HOSTILE_NAMES,
@@ -39,6 +40,13 @@ TRACE = bundle(
     keep_set=None,
     scenarios=(scenario(search=True),),
 )
+RECORD = bundle(
+    purpose=Purpose.RECORD,
+    programs=(("unfolded", "3" * 64), ("probed", "4" * 64)),
+    keep_set=None,
+    scenarios=(scenario(link="7" * 64),),
+    speaks=True,
+)
 
 
 def refused(text: str) -> str:
@@ -51,7 +59,9 @@ def refused(text: str) -> str:
     return caught.value.message
 
 
-@pytest.mark.parametrize("whole", [bundle(), TRACE, bundle(scenarios=(), proven=(proven(),))])
+@pytest.mark.parametrize(
+    "whole", [bundle(), TRACE, RECORD, bundle(scenarios=(), proven=(proven(),))]
+)
 def test_a_bundle_comes_back_as_it_went(whole: Any) -> None:
     """Also one that only says what is proven."""
     text = dump_bundle(whole)
@@ -98,7 +108,10 @@ def test_a_file_is_named_by_its_digest_alone(path: tuple[str | int, ...], digest
     [
         (put("generation", value=1), "generation: found 1, expected one of midout's header"),
         (put("sysroot", value="a/b"), "found 'a/b', expected an absolute path, or nothing"),
-        (put("purpose", value="run"), "purpose: found 'run', expected one of verify, trace"),
+        (
+            put("purpose", value="run"),
+            "purpose: found 'run', expected one of verify, trace, record",
+        ),
         (put("keep_set", value=None), "expected one, because devices are to verify"),
         (
             put("programs", 0, 0, value="shell"),
@@ -145,6 +158,16 @@ def test_things_that_come_twice_are_refused() -> None:
             bundle(**changes)
     with pytest.raises(ValueError, match="found 'data', expected each name once"):
         scenario(inputs=(data, data))
+
+
+def test_functions_are_recorded_of_a_link() -> None:
+    """Whose identity the list will say; an emulator runs it as it is."""
+    with pytest.raises(ValueError, match="link: found None, expected one, because it is recorded"):
+        replace(RECORD, scenarios=(scenario(),))
+    with pytest.raises(ValueError, match=r"found \['probed'\], expected unfolded"):
+        replace(RECORD, programs=(("probed", "4" * 64),))
+    with pytest.raises(ValueError, match="link: found 'x', expected a sha256"):
+        scenario(link="x")
 
 
 def test_a_recorded_cache_is_not_searched_for_again() -> None:
@@ -232,6 +255,29 @@ def test_a_folder_without_a_plain_document_is_refused(tmp_path: Path, kind: str)
     said = "byte 0 is no UTF-8, expected a document"
     expected = said if kind == "latin" else "found no plain file, expected one"
     assert caught.value.message == f"{path}: {expected}"
+
+
+NAMED = (("named", "8" * 64), ("dropped", "9" * 64))
+
+
+def test_a_named_link_comes_with_its_list() -> None:
+    """Where there is one: without, there is nothing of either."""
+    whole = bundle(programs=(*bundle().programs, *NAMED))
+    found = parse_bundle(dump_bundle(whole), source="x")
+
+    assert (found.program(Link.NAMED), found.dropped()) == ("8" * 64, "9" * 64)
+    assert (bundle().program(Link.NAMED), bundle().dropped()) == (None, None)
+    assert found.dropped("classify") is None
+
+
+@pytest.mark.parametrize("alone", NAMED)
+def test_a_named_link_without_its_list_is_refused(alone: tuple[str, str]) -> None:
+    """It says a number, and the list without it says nothing."""
+    programs = [*map(list, bundle().programs), list(alone)]
+
+    said = refused(changed(TEXT, put("programs", value=programs)))
+
+    assert said.endswith("expected named and dropped, or neither")
 
 
 CLASSIFY = BundleApplication(

@@ -78,7 +78,7 @@ def test_names_are_names(path: tuple[str, ...], name: str) -> None:
 
 
 @pytest.mark.parametrize("digest", HOSTILE_DIGESTS)
-@pytest.mark.parametrize("key", ["binding", "trace", "cache"])
+@pytest.mark.parametrize("key", ["binding", "trace", "cache", "functions"])
 def test_files_are_named_by_digest(key: str, digest: str) -> None:
     """No other name can be asked for."""
     said = refused(changed(TEXT, put(*RESULT, key, value=digest)))
@@ -111,7 +111,7 @@ def test_a_log_has_no_escape_sequences(key: str, text: str) -> None:
         ),
         (put(*ENTRY, "day", value="20270131"), "expected a date such as 2027-01-31"),
         (put(*ENTRY, "day", value="2027-02-30"), "expected a date such as 2027-01-31"),
-        (put(*ENTRY, "purpose", value="x"), "expected one of verify, trace"),
+        (put(*ENTRY, "purpose", value="x"), "expected one of verify, trace, record"),
         (put(*RESULT, "status", value="good"), "expected one of pass, trap"),
         (put(*RESULT, "scenario", value="m/s@big"), "expected MODEL/SCENARIO@any"),
         (put(*RESULT, "scenario", value="../s@any"), "expected MODEL/SCENARIO@any"),
@@ -156,6 +156,14 @@ def test_a_trace_that_passed_has_a_file() -> None:
     with pytest.raises(ValueError, match="trace: found '', expected a sha256"):
         evidence(purpose=Purpose.TRACE)
     assert evidence(result(trace="a" * 64), purpose=Purpose.TRACE).results[0].trace == "a" * 64
+
+
+def test_functions_that_were_recorded_have_a_file() -> None:
+    """Likewise; a trace is no list of them."""
+    with pytest.raises(ValueError, match="functions: found '', expected a sha256"):
+        evidence(result(trace="a" * 64), purpose=Purpose.RECORD)
+    whole = evidence(result(functions="a" * 64), purpose=Purpose.RECORD)
+    assert whole.results[0].functions == "a" * 64
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "NaN", '{"a": 1, "a": 1}'])

@@ -1,8 +1,9 @@
-"""Traces that device jobs brought: by scenario, and never two different ones of one."""
+"""What device jobs brought: by purpose and scenario, and never two different ones of one."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from megtrim.errors import InputError
 from megtrim.evidence.bundle import Purpose
-from megtrim.evidence.given import TracedElsewhere, read_traces
+from megtrim.evidence.given import Brought, read_brought
 from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 from unit.evidence.support import BINDING, SCENARIO, evidence, result, write_evidence, written
 
@@ -31,12 +32,16 @@ def folder(path: Path, **changes: Any) -> Path:
     return write_evidence(path, traced(**changes), {DIGEST: TRACE, CACHE_DIGEST: CACHE})
 
 
+def read_traces(folders: tuple[Path, ...]) -> Mapping[str, Brought]:
+    return read_brought(folders)[Purpose.TRACE]
+
+
 def test_a_trace_is_given_with_all_that_binds_it(tmp_path: Path) -> None:
     """And where its files are."""
     place = folder(tmp_path / "a")
 
     assert read_traces((tmp_path,)) == {
-        SCENARIO: TracedElsewhere(
+        SCENARIO: Brought(
             scenario=SCENARIO,
             binding=BINDING,
             status=ScenarioStatus.PASS,
@@ -110,7 +115,7 @@ def test_evidence_of_a_verification_is_no_trace(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_traces((tmp_path,))
     assert caught.value.message == (
-        f"{tmp_path / 'a'}: found evidence of a verification, expected traces"
+        f"{tmp_path / 'a'}: found evidence of a verification, expected traces or functions"
     )
 
 
@@ -118,9 +123,57 @@ def test_a_folder_without_evidence_is_refused(tmp_path: Path) -> None:
     """Else the profile build would silently run here."""
     with pytest.raises(InputError) as caught:
         read_traces((tmp_path,))
-    assert caught.value.message == (
-        f"--traces {tmp_path}: found no evidence.json there or one folder below"
+    assert caught.value.message == (f"{tmp_path}: found no evidence.json there or one folder below")
+
+
+def recorded(path: Path, data: bytes, **changes: Any) -> Path:
+    """Write the folder of a job that recorded the scenario's functions."""
+    digest = hashlib.sha256(data).hexdigest()
+    values = {"text": "recorded: 3 functions", "functions": digest} | changes
+    text = written(evidence(result(**values), purpose=Purpose.RECORD))
+    return write_evidence(path, text, {digest: data})
+
+
+def test_functions_are_kept_apart_from_traces(tmp_path: Path) -> None:
+    """One scenario has both: they are of two rounds."""
+    folder(tmp_path / "a")
+    place = recorded(tmp_path / "b", b"a list")
+    found = read_brought((tmp_path,))
+    given = found[Purpose.RECORD][SCENARIO]
+
+    assert (list(found), list(found[Purpose.TRACE])) == (
+        [Purpose.TRACE, Purpose.RECORD],
+        [SCENARIO],
     )
+    assert (given.folder, given.text, given.trace) == (place, "recorded: 3 functions", None)
+    assert given.functions == place / "files" / hashlib.sha256(b"a list").hexdigest()
+    assert given.load_functions() == b"a list"
+    assert found[Purpose.TRACE][SCENARIO].load_functions() is None
+
+
+def test_two_different_lists_are_refused(tmp_path: Path) -> None:
+    """As two traces are; the same twice is one."""
+    recorded(tmp_path / "a", b"a list")
+    recorded(tmp_path / "b", b"a list", time_s=9.0)
+    assert list(read_brought((tmp_path,))[Purpose.RECORD]) == [SCENARIO]
+    recorded(tmp_path / "c", b"another")
+
+    with pytest.raises(InputError) as caught:
+        read_brought((tmp_path,))
+    assert caught.value.message == (
+        f"{SCENARIO}: {tmp_path / 'a'} and {tmp_path / 'c'} bring different lists of its functions"
+    )
+
+
+def test_a_list_that_is_too_large_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be read whole."""
+    recorded(tmp_path / "a", b"a list")
+    monkeypatch.setattr("megtrim.evidence.given.LARGEST_LIST", 5)
+
+    with pytest.raises(InputError, match="found more than 5 bytes"):
+        read_brought((tmp_path,))[Purpose.RECORD][SCENARIO].load_functions()
 
 
 def test_a_trace_of_another_digest_is_refused(tmp_path: Path) -> None:

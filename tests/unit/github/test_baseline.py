@@ -35,10 +35,13 @@ NOTHING = EvidenceSet(entries=())
 
 
 def archive(
-    sizes: Mapping[tuple[str, str], int] = SIZES, proofs: EvidenceSet = PROOFS
+    sizes: Mapping[tuple[str, str], int] = SIZES,
+    proofs: EvidenceSet = PROOFS,
+    *,
+    quick: bool = False,
 ) -> dict[str, bytes | str]:
     """Return what a run on the base branch stores."""
-    return {"sizes.json": dump_sizes(sizes), "evidence.json": dump_set(proofs)}
+    return {"sizes.json": dump_sizes(sizes, quick=quick), "evidence.json": dump_set(proofs)}
 
 
 @dataclass(slots=True)
@@ -53,13 +56,14 @@ class Team:
     head: str
     event: Event
 
-    def find(self, event: Event | None = None) -> Found:
+    def find(self, event: Event | None = None, *, quick: bool = False) -> Found:
         """Look for the baseline of the pull request, or of another event."""
         return find(
             self.asking.api,
             event or self.event,
             artifact="megtrim-baseline",
             now_s=self.repository.now.timestamp(),
+            quick=quick,
         )
 
 
@@ -145,6 +149,24 @@ def test_without_one_of_the_merge_base_the_last_known_serves_and_it_is_rebuilt(t
         f"main at {team.later[:12]}, the last that is known, stored 12 days ago, "
         f"as the merge base {team.base[:12]} has stored none"
     )
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_sizes_of_the_other_way_are_passed_over(team: Team, quick: bool) -> None:
+    """The merge base is then built anew, in the way that is asked for."""
+    team.repository.artifact(team.repository.run(team.base), archive(OTHER, quick=not quick))
+
+    none = team.find(quick=quick)
+    team.repository.artifact(team.repository.run(team.later), archive(quick=quick))
+    known = team.find(quick=quick)
+
+    way = "a full trim, expected those of a quick one"
+    other = "a quick trim, expected those of a full one"
+    said = f"sizes.json: found sizes of {way if quick else other}"
+    assert (none.how, none.sizes, none.rebuild) == (How.NONE, {}, team.base)
+    assert none.source == f"none: the baseline of {team.base[:12]}: {said}"
+    assert (known.how, known.sizes, known.rebuild) == (How.LAST_KNOWN, SIZES, team.base)
+    assert known.warnings == (f"the baseline of {team.base[:12]}: {said}",)
 
 
 def test_without_any_there_is_none(team: Team) -> None:

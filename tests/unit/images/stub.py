@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 from megtrim.process import Processes
 
@@ -22,6 +23,13 @@ for start, rc, stdout, stderr in answers:
         sys.stderr.write(stderr)
         sys.exit(rc)
 """
+
+
+class Call(TypedDict):
+    """What one call of it wrote down."""
+
+    argv: list[str]
+    env: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +66,8 @@ class Stub:
     def env(self, *start: str) -> dict[str, str]:
         """Return the environment of the last such call."""
         found = [call["env"] for call in self._calls() if call["argv"][: len(start)] == [*start]]
-        return dict(found[-1])
+        return found[-1]
 
-    def _calls(self) -> list[dict[str, object]]:
+    def _calls(self) -> list[Call]:
         lines = (self.folder / "calls").read_text(encoding="utf-8").splitlines()
         return [json.loads(line) for line in lines]

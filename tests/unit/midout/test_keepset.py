@@ -287,6 +287,7 @@ def test_a_scenario_that_lost_functions() -> None:
         (f'"{LINK}"', "null", 5, "expected a sha256"),
         (f'"{LINK}"', '"6"', 5, "expected a sha256"),
         ("link_sha256", "link", 5, "unknown key 'link'"),
+        (f', "link_sha256": "{LINK}"', "", 5, "listed for m/s@c, but its link_sha256 is missing"),
     ],
 )
 def test_functions_that_are_wrong_are_refused_with_file_and_line(
@@ -301,6 +302,35 @@ def test_functions_that_are_wrong_are_refused_with_file_and_line(
 
     assert caught.value.message.startswith(f"k.json:{line}: ")
     assert said in caught.value.message
+
+
+def _lacking(text: str, kind: str) -> str:
+    return "".join(line for line in text.splitlines(True) if not line.startswith(f' "{kind} '))
+
+
+def test_a_list_of_functions_that_was_emptied_is_refused_with_file_and_line() -> None:
+    """Nothing of that link would stay; what is to be done works at either level."""
+    text = dump_keep_set(keep(ran("m/s@c", "main", "_Z1cv")))
+
+    with pytest.raises(InputError) as caught:
+        parse_keep_set(_lacking(text, "function"), source="k.json")
+
+    assert caught.value.message == (
+        "k.json:5: the list of functions of m/s@c is empty, though it has a link_sha256"
+    )
+    assert caught.value.hint == (
+        "take the committed file again, or write it anew: megtrim trim --accept"
+    )
+
+
+def test_a_list_of_regions_that_lacks_one_scenario_is_bad_input() -> None:
+    """Another scenario has some, so that its own are lost; functions are no substitute."""
+    text = dump_keep_set(keep(ran("m/s@c", "main"), scenario("n/s@c", B)))
+
+    with pytest.raises(InputError) as caught:
+        parse_keep_set(text.replace(' "region tag<1>": ["m/s@c"],\n', ""), source="k.json")
+
+    assert caught.value.message == "k.json:5: no region is needed by m/s@c"
 
 
 NAMES = st.text(st.characters(codec="utf-8", categories=["L", "N", "P"]), min_size=1, max_size=8)
@@ -433,7 +463,7 @@ def test_what_is_no_keep_set_is_refused_with_file_and_line(
     assert caught.value.message.startswith(f"k.json:{line}: ")
     assert said in caught.value.message
     assert "\n" not in caught.value.message
-    assert "megtrim header --accept" in caught.value.hint
+    assert "megtrim trim --accept" in caught.value.hint
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]", "1", '"x"', "[" * 100_000, "9" * 5000])
@@ -476,3 +506,7 @@ def test_a_file_is_read_by_its_path(tmp_path: Path) -> None:
     for name in ("none.json", "binary.json"):
         with pytest.raises(InputError, match=f"{name}: cannot be read"):
             read_keep_set(folder / name)
+    with pytest.raises(InputError) as caught:
+        read_keep_set(folder)
+    assert caught.value.message == f"{folder}: is a folder, expected the keep set's file"
+    assert caught.value.hint == "keep_set names a file, as a rule megtrim/keepset.json"

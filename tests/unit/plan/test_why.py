@@ -24,10 +24,16 @@ OLD, NEW = "0123456789abcdef" * 4, "fedcba9876543210" * 4
             {"args": "--cpu"},
             "args changed (--cpu → --cpu --enable-nchw44 -…)",
         ),
+        ({"keep": "a\nb"}, {"keep": "a"}, "keep changed (+ b)"),
+        ({"keep": "a"}, {"keep": "a\nb"}, "keep changed (- b)"),
+        ({"keep": "a\nc"}, {"keep": "a\nb"}, "keep changed (+ c, - b)"),
+        ({"keep": "a\nb"}, {"keep": ""}, "keep changed (+ a, + b)"),
+        ({"keep": "a\nb\nc\nd"}, {"keep": "e"}, "keep changed (+ a, + b, + c and 2 more)"),
+        ({"keep": "b\na"}, {"keep": "a\nb"}, "keep changed (the same in another order)"),
     ],
 )
 def test_reason(now: dict[str, str], before: dict[str, str] | None, expected: str) -> None:
-    """Digests are cut to their heads, long texts to their beginnings."""
+    """Digests are cut to their heads, long texts to their beginnings; of a list, what changed."""
     assert reason(now, before) == expected
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.errors import InputError
-from megtrim.size.baseline import dump_sizes, load_sizes, parse_sizes
+from megtrim.size.baseline import dump_sizes, expect_alike, load_sizes, parse_sizes
 from megtrim.size.budgets import Baseline
 
 SIZES = {("b", "reduced"): 2, ("b", "plain"): 9, ("a", "plain"): 0}
@@ -46,6 +46,33 @@ def test_a_source_says_where_the_sizes_are_from(sizes: dict[tuple[str, str], int
     assert parse_sizes(text, source="sizes.json") == Baseline(source=source, sizes=sizes)
 
 
+def test_sizes_of_a_quick_trim_say_so() -> None:
+    """Those of a full one say nothing of it, as they always did."""
+    text = dump_sizes(SIZES, quick=True)
+
+    assert json.loads(text) == json.loads(TEXT) | {"quick": True}
+    assert parse_sizes(text, source="f") == Baseline(source="f", sizes=SIZES, quick=True)
+
+
+@pytest.mark.parametrize(
+    ("quick", "said"),
+    [
+        (True, "a quick trim, expected those of a full one"),
+        (False, "a full trim, expected those of a quick one"),
+    ],
+)
+def test_a_quick_trim_is_compared_with_no_full_one(quick: bool, said: str) -> None:
+    """It starts from another build, so the difference is no growth."""
+    baseline = Baseline(source="main", sizes=SIZES, quick=quick)
+
+    assert expect_alike(baseline, quick=quick, shown="sizes.json") is baseline
+    with pytest.raises(InputError) as caught:
+        expect_alike(baseline, quick=not quick, shown="sizes.json")
+
+    assert caught.value.message == f"sizes.json: found sizes of {said}"
+    assert caught.value.hint == "take the sizes.json of a run of the same kind"
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -58,6 +85,7 @@ def test_a_source_says_where_the_sizes_are_from(sizes: dict[tuple[str, str], int
         ({"artifacts": {"a": {"plain": -1}}}, "its artifacts are not names with variants"),
         ({"artifacts": {"a": {"plain": 1.0}}}, "its artifacts are not names with variants"),
         ({"artifacts": {"a": {"plain": True}}}, "its artifacts are not names with variants"),
+        ({"quick": 1}, "its quick is neither true nor false"),
         ({"source": 1}, "its source is not one line of at most 500 characters"),
         ({"source": "a\nb"}, "its source is not one line of at most 500 characters"),
         ({"source": "x" * 501}, "its source is not one line of at most 500 characters"),

@@ -10,8 +10,9 @@ from typing import Any, cast
 
 from megtrim.config.load import load_config
 from megtrim.devices import Device
-from megtrim.plan.graph import HEADER, PLAIN, PROFILE, REDUCED
+from megtrim.plan.graph import HEADER, LINKED, PLAIN, PROFILE, REDUCED
 from megtrim.stages.context import Context
+from megtrim.store import Folder
 from unit.stages.fake_device import GOOD, FakeDevice
 from unit.stages.fake_device import PROFILE as TRACES
 from unit.stages.support import context
@@ -33,6 +34,9 @@ models:
 """
 PROGRAMS = {PLAIN: GOOD, PROFILE: TRACES, REDUCED: GOOD + "stderr reduced\n"}
 KEEP = "keep set"
+LINKS = {"links/unfolded/load_and_run": "unfolded", "links/probed/load_and_run": "probed"}
+LINK = "7" * 64
+"""Identity of the unfolded one."""
 
 
 def built(
@@ -58,18 +62,35 @@ def built(
         **changes,
     )
     for task, text in programs.items():
-        _finish(made, task, "bin/load_and_run", text)
-    _finish(made, HEADER, "keepset.json", keep)
+        finish(made, task, {"bin/load_and_run": text})
+    finish(made, HEADER, {"keepset.json": keep})
     return made
 
 
-def _finish(made: Context, task: str, name: str, text: str) -> None:
+def finish(made: Context, task: str, files: Mapping[str, str]) -> Folder:
+    """Let a task have left ``files``, name and text."""
     stage, _, task_name = task.partition("/")
 
     def produce(folder: Path) -> dict[str, Any]:
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        for name, text in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
         return {}
 
-    made.done[task] = made.store.ensure(stage, task_name, {"text": text}, produce)[0]
+    made.done[task] = made.store.ensure(stage, task_name, dict(files), produce)[0]
+    return made.done[task]
+
+
+def linked(
+    folder: Path,
+    *,
+    config: str = CONFIG,
+    trim: str = "level: function",
+    links: Mapping[str, str] = LINKS,
+) -> Context:
+    """Return a context that trims functions, and whose link is made that tells them."""
+    made = built(folder, config=f"{config}trim: {{{trim}}}\n")
+    left = finish(made, LINKED, links)
+    made.done[LINKED] = replace(left, result={"links": {"load_and_run": LINK}})
+    return made

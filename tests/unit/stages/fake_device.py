@@ -4,7 +4,8 @@ The file's lines are ``KEY VALUE``: ``exit N``, ``stderr TEXT``, ``output NAME N
 ``trace NUMBERS``, ``raw-trace TEXT`` (with ``|`` for line ends), ``promise N``, ``cache TEXT``,
 ``lose NAME`` (the device fails), ``crash TEXT`` (what it knows of a crash, with ``|`` for line
 ends), ``status N`` (its thermal status after the run), ``print TEXT`` (on standard output),
-``write NAME TEXT`` (a file in the folder for outputs).
+``write NAME TEXT`` (a file in the folder for outputs), ``record NAMES`` (functions that ran, where
+they are asked for).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure
+from megtrim.functions import blocks, probes
 from megtrim.loadrun.conditions import Conditions, Reading
 from megtrim.loadrun.outcome import ProgramRun
 from unit.stages.support import floats, trace
@@ -99,8 +101,8 @@ class FakeDirectory:
                     said[key] = value
                 case "stderr":
                     stderr += f"{value}\n"
-                case "print" | "write" | "cache":
-                    self._wrote(key, value)
+                case "print" | "write" | "cache" | "record":
+                    self._wrote(key, value, env or {})
                 case "promise":
                     stderr += f"midout: {value} items written to trace.txt\n"
                 case "output":
@@ -126,14 +128,22 @@ class FakeDirectory:
             crash=said.get("crash", "").replace("|", "\n"),
         )
 
-    def _wrote(self, how: str, value: str) -> None:
+    def _wrote(self, how: str, value: str, env: Mapping[str, str]) -> None:
         if how == "print":
             self.printed += f"{value}\n"
         elif how == "cache":
             self.left["algo.cache"] = value.encode()
+        elif how == "record":
+            self._recorded(value, env)
         else:
             name, _, text = value.partition(" ")
             self.left[f"dump/{name}"] = text.encode()
+
+    def _recorded(self, value: str, env: Mapping[str, str]) -> None:
+        if probes.ENVIRONMENT.items() <= env.items():
+            self.left[probes.RECORD_FILE] = value.encode()
+        if blocks.ENVIRONMENT.items() <= env.items():
+            self.left[blocks.LOG_FILE] = f"{value} logged".encode()
 
     def get(self, name: str) -> bytes | None:
         return self.left.get(name)

@@ -23,7 +23,7 @@ from megtrim.evidence.bundle import Bundle, BundleApplication, Purpose, read_bun
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.midout.keepset import dump_keep_set
 from megtrim.midout.trace import Trace
-from megtrim.plan.graph import HEADER, PLAIN, PROFILE, REDUCED
+from megtrim.plan.graph import HEADER, LINKED, PLAIN, PROFILE, REDUCED
 from megtrim.recipe import EngineLibrary, Linkage, Toolchain, Variant
 from megtrim.stages import device_job, profile, programs, proving, verify
 from megtrim.stages.bundling import pack
@@ -309,7 +309,7 @@ def test_a_bundle_holds_applications_and_what_lies_beside_them(tmp_path: Path) -
     assert bundle.scenarios[1].arguments == ("{model}", "--to={outputs}")
 
 
-@pytest.mark.parametrize("purpose", list(Purpose))
+@pytest.mark.parametrize("purpose", [Purpose.VERIFY, Purpose.TRACE])
 def test_a_device_job_runs_applications(tmp_path: Path, purpose: Purpose) -> None:
     """Each with the shared object of its own variant, though the program is the same file."""
     same = dict.fromkeys(SAYS, TRACES)
@@ -335,6 +335,24 @@ def test_a_device_job_runs_applications(tmp_path: Path, purpose: Purpose) -> Non
         ("build/plain", "reduce/reduced") if purpose is Purpose.VERIFY else ("build/profile",)
     )
     assert libraries == [f"library of {task}" for task in expected]
+
+
+def test_functions_are_recorded_of_applications_that_hold_the_engine(tmp_path: Path) -> None:
+    """What links a shared object is linked as it is, so nobody is asked for its functions."""
+    made = built(tmp_path, config=CONFIG + "trim: {level: function}\n")
+    links = {f"links/{label}/classify": label for label in ("unfolded", "probed")}
+    _finish(made, LINKED, links)
+    made.done[LINKED] = replace(made.done[LINKED], result={"links": {"classify": "7" * 64}})
+    bundle = packed(made, Purpose.RECORD, tmp_path / "bundle")
+
+    assert [(each.application, each.link) for each in bundle.scenarios] == [("classify", "7" * 64)]
+    assert bundle.applications == (
+        BundleApplication(
+            name="classify",
+            programs=(("unfolded", sha("unfolded")), ("probed", sha("probed"))),
+            beside=(),
+        ),
+    )
 
 
 def test_an_order_without_application_is_the_engines(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 
+from megtrim.config.scenarios import all_scenarios
 from megtrim.errors import InputError
 from megtrim.evidence.bundle import (
     Bundle,
@@ -26,12 +28,23 @@ from megtrim.evidence.device import (
     BundleSettings,
 )
 from megtrim.evidence.evidence import EvidenceSet
-from megtrim.plan.graph import HEADER, PLAIN, PROFILE, REDUCED
-from megtrim.stages import profile, verify
+from megtrim.plan.graph import (
+    FUNCTIONS,
+    HEADER,
+    LINKED,
+    NAMED,
+    PLAIN,
+    PROFILE,
+    REDUCED,
+    search_task,
+)
+from megtrim.recipe import Link
+from megtrim.stages import functions, profile, verify
 from megtrim.stages.bundling import expect_packable, pack, runner_classes, select
 from megtrim.stages.context import Context
+from megtrim.store import Folder
 from unit.evidence.support import evidence, result
-from unit.stages.built import CONFIG, KEEP, PROGRAMS, built
+from unit.stages.built import CONFIG, KEEP, LINKS, PROGRAMS, built, finish, linked
 
 NONE = EvidenceSet(entries=())
 ANY, BIG, OTHER = "m/s@any", "m/s@big", "m/t@any"
@@ -41,7 +54,7 @@ def sha(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def ids(selected: tuple[Any, ...]) -> list[str]:
+def ids(selected: Sequence[Any]) -> list[str]:
     return [each.id for each, _ in selected]
 
 
@@ -74,6 +87,19 @@ def test_what_no_bundle_takes_is_refused_before_anything_is_built(
     )
     elsewhere = long.replace(", runner: true", "")
     expect_packable(built(tmp_path / "elsewhere", config=elsewhere, committed=committed))
+
+
+def test_a_quick_trim_may_search(tmp_path: Path) -> None:
+    """The cache that it found goes along; before that there is none to look at."""
+    context = built(tmp_path, config=SEARCHES, quick=True)
+    expect_packable(context)
+    found = all_scenarios(context.loaded.config)
+    finish(context, search_task(next(found)), {"algo.cache": "found"})
+    packed = pack(context, Purpose.VERIFY, NONE, tmp_path / "bundle")
+
+    assert [(each.cache, each.search) for each in packed.scenarios] == [
+        *((sha("found"), False), (None, False)),
+    ]
 
 
 def test_to_verify_classes_with_a_runner_are_asked(tmp_path: Path) -> None:
@@ -241,6 +267,80 @@ def test_a_search_is_left_to_the_device(tmp_path: Path) -> None:
     assert searching.scenarios[2].search is False
 
 
+def test_a_bundle_to_record(tmp_path: Path) -> None:
+    """The links that tell, with their identity; no build and no keep set. All are asked."""
+    context = linked(tmp_path)
+    packed = pack(context, Purpose.RECORD, NONE, tmp_path / "bundle")
+    first = next(all_scenarios(context.loaded.config))
+
+    assert read_bundle(tmp_path / "bundle") == packed
+    assert packed.programs == (("unfolded", sha("unfolded")), ("probed", sha("probed")))
+    assert (packed.keep_set, packed.speaks) == (None, False)
+    assert [(each.id, each.link) for each in packed.scenarios] == [
+        *((ANY, "7" * 64), (BIG, "7" * 64), (OTHER, "7" * 64)),
+    ]
+    assert packed.scenarios[0].binding == binding(functions.named_inputs(first, context))
+    assert [(each.name, each.kind) for each in packed.devices] == [
+        *(("board", "local"), ("auto-big", "auto")),
+    ]
+
+
+@pytest.mark.parametrize("trim", ["base: plain", "minimum_size: false"])
+def test_programs_with_words_are_told_to_complain(tmp_path: Path, trim: str) -> None:
+    """In a minimum-size build there is nothing to be kept by it."""
+    context = linked(tmp_path, trim=f"level: function, {trim}")
+
+    assert pack(context, Purpose.RECORD, NONE, tmp_path / "bundle").speaks
+
+
+def test_where_an_emulator_tells_all_there_is_no_twin(tmp_path: Path) -> None:
+    """The bundle holds what was linked."""
+    context = linked(tmp_path, links={"links/unfolded/load_and_run": "unfolded"})
+    packed = pack(context, Purpose.RECORD, NONE, tmp_path / "bundle")
+
+    assert packed.programs == (("unfolded", sha("unfolded")),)
+
+
+def test_a_link_is_what_a_list_is_bound_to(tmp_path: Path) -> None:
+    """Not the files of the twin, and not the device."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    one = linked(tmp_path / "a")
+    twin = linked(tmp_path / "b", links={**LINKS, "links/probed/load_and_run": "another"})
+    bound = select(one, Purpose.RECORD, NONE).asked[0][1]
+    same = select(twin, Purpose.RECORD, NONE).asked[0][1]
+    twin.done[LINKED] = replace(twin.done[LINKED], result={"links": {"load_and_run": "8" * 64}})
+
+    assert bound == same
+    assert select(twin, Purpose.RECORD, NONE).asked[0][1] != bound
+
+
+def test_a_search_is_not_made_where_functions_are_recorded(tmp_path: Path) -> None:
+    """Its cache comes with the trace; without a trace, somebody has to record it."""
+    context = linked(tmp_path, config=SEARCHES)
+    with pytest.raises(InputError) as caught:
+        pack(context, Purpose.RECORD, NONE, tmp_path / "bundle")
+    assert caught.value.message == (
+        f"{tmp_path / 'megtrim.yaml'}:12: m/s@any searches for algorithms, "
+        "which is done where it is traced"
+    )
+
+    for each in all_scenarios(context.loaded.config):
+        if each.searches:
+            finish(context, search_task(each), {"algo.cache": f"found for {each.id}"})
+    first, *_ = pack(context, Purpose.RECORD, NONE, tmp_path / "bundle").scenarios
+    assert (first.search, first.cache) == (False, sha(f"found for {ANY}"))
+
+
+def test_a_link_that_failed_makes_a_bundle_that_asks_for_nothing(tmp_path: Path) -> None:
+    """The step says what failed."""
+    context = linked(tmp_path)
+    del context.done[LINKED]
+    packed = pack(context, Purpose.RECORD, NONE, tmp_path / "bundle")
+
+    assert (packed.scenarios, packed.programs) == ((), ())
+
+
 def test_a_failed_build_makes_a_bundle_that_asks_for_nothing(tmp_path: Path) -> None:
     """Devices are named all the same: their scenarios stay unverified."""
     context = built(tmp_path)
@@ -259,6 +359,66 @@ def test_equal_builds_make_equal_bundles(tmp_path: Path) -> None:
         made.append(pack(built(tmp_path / name), Purpose.VERIFY, NONE, tmp_path / name / "bundle"))
 
     assert dump_bundle(made[0]) == dump_bundle(made[1])
+
+
+def by_function(folder: Path, asked: list[str]) -> Context:
+    """Return a context that trims functions; what is made on demand is noted in ``asked``."""
+    folder.mkdir()
+    context = built(folder, config=CONFIG + "trim: {level: function}\n")
+    finish(context, FUNCTIONS, {"keepset.json": "with functions"})
+
+    def make(task: str) -> Folder:
+        asked.append(task)
+        listed = {"dropped-load_and_run.txt": "one\ntwo\n"}
+        return finish(context, task, {"links/named/load_and_run": "says its number", **listed})
+
+    return replace(context, make=make)
+
+
+def test_what_names_a_function_goes_along(tmp_path: Path) -> None:
+    """It is linked for devices that are to run something, and for no others."""
+    asked: list[str] = []
+    packed = pack(by_function(tmp_path / "a", asked), Purpose.VERIFY, NONE, tmp_path / "1")
+
+    assert asked == [NAMED]
+    assert packed.program(Link.NAMED) == sha("says its number")
+    assert packed.dropped() == sha("one\ntwo\n")
+    assert [name for name, _ in packed.programs] == [
+        *("plain", "profile", "reduced", "named", "dropped"),
+    ]
+    names = {path.name for path in (tmp_path / "1" / "files").iterdir()}
+    assert {sha("says its number"), sha("one\ntwo\n")} <= names
+    assert packed.keep_set == sha("with functions")
+
+    pack(by_function(tmp_path / "b", asked), Purpose.TRACE, NONE, tmp_path / "2")
+    proven = by_function(tmp_path / "c", asked)
+    both = EvidenceSet(entries=(*proof(proven).entries, *proof(proven, OTHER).entries))
+    idle = pack(proven, Purpose.VERIFY, both, tmp_path / "3")
+    assert (asked, idle.scenarios, idle.dropped()) == ([NAMED], (), None)
+
+
+def test_what_cannot_be_linked_is_left_out(tmp_path: Path) -> None:
+    """Devices run all the same; a trap there is then not named."""
+    context = replace(by_function(tmp_path / "a", []), make=lambda _task: None)
+    packed = pack(context, Purpose.VERIFY, NONE, tmp_path / "1")
+
+    assert [name for name, _ in packed.programs] == ["plain", "profile", "reduced"]
+    assert ids([(each, "") for each in packed.scenarios]) == [ANY, OTHER]
+
+
+def test_by_regions_nothing_is_linked_for_devices(tmp_path: Path) -> None:
+    """Their bundle is what it would be if there were no functions to name."""
+    asked: list[str] = []
+    context = built(tmp_path)
+    pack(context, Purpose.VERIFY, NONE, tmp_path / "1")
+
+    def make(task: str) -> None:
+        asked.append(task)
+
+    pack(replace(context, make=make), Purpose.VERIFY, NONE, tmp_path / "2")
+
+    texts = [(tmp_path / name / "bundle.json").read_bytes() for name in "12"]
+    assert (asked, texts[0]) == ([], texts[1])
 
 
 def test_a_sysroot_is_told(tmp_path: Path) -> None:

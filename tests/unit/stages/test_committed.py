@@ -43,6 +43,21 @@ def commit(context: Context, keep: KeepSet) -> Path:
     return path
 
 
+def functions_alone() -> KeepSet:
+    """Return a keep set of functions from which every region was taken."""
+    [record] = keep_set(1).scenarios
+    record = replace(record, regions=(), functions=("main",), link_sha256="c" * 64)
+    return replace(keep_set(1), scenarios=(record,))
+
+
+def trimming(context: Context, **changes: str) -> Context:
+    """Return the context with another ``trim``."""
+    config = context.loaded.config
+    trim = config.trim.model_copy(update=changes)
+    loaded = replace(context.loaded, config=config.model_copy(update={"trim": trim}))
+    return replace(context, loaded=loaded)
+
+
 def make(context: Context) -> Folder:
     def produce(folder: Path) -> dict[str, object]:
         return header.work(TASK, context, folder)
@@ -146,6 +161,39 @@ def test_another_generation_is_refused(now: Context) -> None:
         "megtrim/keepset.json: found header generation 20190219, expected the engine's: 20220507"
     )
     assert caught.value.hint == ("the engine changed: trace it again with megtrim trim --accept")
+
+
+@pytest.mark.parametrize("level", ["region", "function"])
+def test_a_file_whose_regions_are_gone_is_refused(now: Context, level: str) -> None:
+    """Before anything is built: no region would be left out, and no header would say so."""
+    commit(now, functions_alone())
+
+    with pytest.raises(InputError) as caught:
+        committed.read_committed(trimming(now, level=level).loaded, now.engine)
+
+    assert caught.value.message == (
+        "megtrim/keepset.json: no region is needed by any scenario, but regions are trimmed"
+    )
+    assert caught.value.hint == (
+        "take the committed file again, or write it anew: megtrim trim --accept"
+    )
+
+
+def test_functions_alone_are_enough_for_the_plain_build(now: Context) -> None:
+    """There are no regions to trim by."""
+    commit(now, functions_alone())
+    plain = trimming(now, level="function", base="plain")
+
+    assert committed.read_committed(plain.loaded, now.engine) == functions_alone()
+
+
+def test_a_folder_is_no_keep_set(now: Context) -> None:
+    """It is there, so it is not said to be missing."""
+    path = now.path(now.loaded.config.keep_set)
+    path.mkdir(parents=True)
+
+    with pytest.raises(InputError, match=r"keepset\.json: is a folder, expected"):
+        committed.read_committed(now.loaded, now.engine)
 
 
 def test_there_is_nothing_to_settle(opened: tuple[Context, io.StringIO]) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ from megtrim.devices.device import too_large
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence.bundle import Bundle, BundleInput, BundleScenario, Purpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult, dump_set, parse_set
+from megtrim.functions import blocks, probes
 from megtrim.loadrun.conditions import Conditions, Reading
 from megtrim.midout.keepset import dump_keep_set
+from megtrim.stages import recording
 from megtrim.stages.device_job import DeviceJob, JobResult, run
 from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
 from unit.evidence.support import bundle, device, scenario
@@ -147,6 +150,45 @@ def test_a_trap_without_a_profile_program_is_evidence_too(place: Place) -> None:
     assert result.text.startswith("it trapped; no profile build is at hand")
 
 
+NAMES = "exit 133\nstderr megtrim: function #1 is not kept\n"
+LISTED = "_ZN2ns3oneEv\n_ZN2ns3twoEv\n"
+
+
+def test_a_trap_names_its_function(place: Place) -> None:
+    """By the link that the build left for it: the first thing that is asked, and the last."""
+    programs = {"plain": GOOD, "reduced": TRAPS, "named": NAMES, "dropped": LISTED}
+    (result,) = only(place.run(place.bundle(**programs, profile=PROFILE))).results
+
+    assert (result.status, result.missing_regions) == (ScenarioStatus.TRAP, ())
+    assert result.text == (
+        "it trapped: the function ns::two() is not kept, for the keep set does not list it"
+    )
+    ran = [put["load_and_run"].decode() for put in place.device.put]
+    assert ran == [GOOD, TRAPS, NAMES]
+
+
+def test_a_trap_that_is_no_function_s_is_a_region_s(place: Place) -> None:
+    """The named link traps as well, and says nothing."""
+    programs = {"plain": GOOD, "reduced": TRAPS, "named": TRAPS, "dropped": LISTED}
+    (result,) = only(place.run(place.bundle(**programs, profile=PROFILE))).results
+
+    assert (result.status, result.missing_regions) == (ScenarioStatus.TRAP, ("kern<7>",))
+
+
+@pytest.mark.parametrize("then", [[GOOD, GOOD], ["lose the phone\n"]])
+def test_a_trap_stays_seen_where_the_device_fails_while_its_function_is_asked(
+    place: Place, then: list[str]
+) -> None:
+    """As where the profile build explains it."""
+    device = Fickle(retries=1, plays=[GOOD, TRAPS, "lose the phone\n", *then])
+    bundle = place.bundle(plain=GOOD, reduced=TRAPS, named=NAMES, dropped=LISTED)
+    found = place.run(bundle, lambda: device)
+    (result,) = only(found).results
+
+    assert (result.status, found.lost, device.plays) == (ScenarioStatus.TRAP, 0, [])
+    assert result.text == "it trapped; what it needs is not known: adb: the phone is gone"
+
+
 @pytest.mark.parametrize("then", [[GOOD, GOOD], ["lose the phone\n"]])
 def test_a_trap_stays_seen_where_the_device_fails_while_it_is_explained(
     place: Place, then: list[str]
@@ -185,6 +227,75 @@ def test_a_trace_is_brought_back(place: Place) -> None:
     assert result.text == "traced: 2 regions"
     assert (result.trace, result.cache) == (hashlib.sha256(data).hexdigest(), None)
     assert found.files == {result.trace: data}
+
+
+RECORDS = "record two one\n"
+
+
+@pytest.fixture
+def listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a twin leaves is a list of names here."""
+    monkeypatch.setattr(recording, "read_table", lambda _path: None)
+    for read in ((probes, "parse_record"), (blocks, "ran_in_log")):
+        monkeypatch.setattr(*read, lambda data, _table, source: data.decode().split())
+
+
+def recording_bundle(place: Place, **programs: str) -> Bundle:
+    whole = place.bundle(place.scenario(link="7" * 64), plain=GOOD, profile=PROFILE)
+    digests = tuple((name, place.put(text)) for name, text in programs.items())
+    return replace(whole, purpose=Purpose.RECORD, programs=digests, speaks=True)
+
+
+@pytest.mark.usefixtures("listed")
+def test_functions_are_brought_back_as_a_list_of_their_link(place: Place) -> None:
+    """By the twin on a device; whatever else runs for it, the time is the scenario's."""
+    found = place.run(recording_bundle(place, unfolded="exit 1\n", probed=RECORDS))
+    (result,) = only(found).results
+    text = f"megtrim functions v1\nlink {'7' * 64}\none\ntwo\n".encode()
+
+    assert (result.status, result.text) == (ScenarioStatus.PASS, "recorded: 2 functions")
+    assert (result.binding, result.time_s, result.trace) == ("b" * 64, 0.5, None)
+    assert found.files == {str(result.functions): text}
+    assert only(found).purpose is Purpose.RECORD
+    assert len(place.device.runs) == 4
+
+
+@pytest.mark.usefixtures("listed")
+def test_an_emulator_needs_no_twin(place: Place) -> None:
+    """It logs what it translates of the unfolded link."""
+    place.device.kind = "qemu"
+    (result,) = only(place.run(recording_bundle(place, unfolded=RECORDS))).results
+
+    assert result.text == "recorded: 3 functions"
+
+
+@pytest.mark.usefixtures("listed")
+def test_functions_that_cannot_be_used_are_evidence(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A twin that ends badly, one that leaves nothing, a list that is too large."""
+    failed = place.run(recording_bundle(place, unfolded=GOOD, probed="exit 1\nstderr what()\n"))
+    silent = place.run(recording_bundle(place, unfolded=GOOD, probed=GOOD))
+    monkeypatch.setattr("megtrim.stages.device_job.LARGEST_LIST", 10)
+    large = place.run(recording_bundle(place, unfolded=GOOD, probed=RECORDS))
+    told = [only(found).results[0] for found in (failed, silent, large)]
+
+    assert [each.status for each in told] == [
+        *(ScenarioStatus.ENGINE_ERROR, ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.TRACE),
+    ]
+    assert told[0].log_tail == "what()"
+    assert "left no functions.bin" in told[1].text
+    assert "the list of functions holds 99 bytes, expected at most 10" in told[2].text
+    assert [found.files for found in (failed, silent, large)] == [{}, {}, {}]
+
+
+@pytest.mark.usefixtures("listed")
+def test_a_device_for_which_no_twin_was_made_is_told(place: Place) -> None:
+    """The bundle is not the one that it needs."""
+    with pytest.raises(InputError) as caught:
+        place.run(recording_bundle(place, unfolded=RECORDS))
+
+    assert caught.value.message == "pixel-6 (fake): the bundle holds no probed program"
 
 
 def test_a_search_comes_first_and_its_cache_is_brought_back(place: Place) -> None:
@@ -351,14 +462,16 @@ def test_a_device_that_cannot_be_opened_is_evidence(place: Place) -> None:
     assert place.said.getvalue() == "warning: pixel-6: adb: no device\ufffd[31m\n"
 
 
-@pytest.mark.parametrize("which", ["plain", "reduced", "model", "input", "keep set"])
+@pytest.mark.parametrize(
+    "which", ["plain", "reduced", "named", "dropped", "model", "input", "keep set"]
+)
 @pytest.mark.parametrize("damage", ["changed", "gone", "link", "folder"])
 def test_a_file_of_another_digest_is_never_used(place: Place, which: str, damage: str) -> None:
     """It ends the job as bad input: somebody changed the bundle."""
-    what = place.bundle(plain=GOOD, reduced=GOOD + "stderr reduced\n")
+    programs = {"named": NAMES, "dropped": LISTED}
+    what = place.bundle(plain=GOOD, reduced=GOOD + "stderr reduced\n", **programs)
     digest = {
-        "plain": what.programs[0][1],
-        "reduced": what.programs[1][1],
+        **dict(what.programs),
         "model": what.scenarios[0].model,
         "input": what.scenarios[0].inputs[0].file,
         "keep set": what.keep_set or "",

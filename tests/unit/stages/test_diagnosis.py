@@ -1,16 +1,24 @@
-"""A bad end of the reduced build is explained by difference with the profile build."""
+"""A bad end is explained by the named link, else by difference with the profile build."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from megtrim.loadrun.outcome import ProgramRun
-from megtrim.stages.diagnosis import Diagnosis, explain
+from megtrim.stages.diagnosis import Diagnosis, Named, diagnose, explain
+from megtrim.stages.runs import RunResult
 from unit.stages.support import evidence, keep_set, run, trace
 
 THROWN = (
     "terminate called after throwing an instance of 'std::runtime_error'\n"
     "  what():  the model is damaged\n"
+)
+ANEW = (
+    "the committed keep set does not list it; "
+    "if a scenario runs it, record that anew: `megtrim trim --accept`"
 )
 
 
@@ -113,3 +121,74 @@ def test_operators_that_are_missing_are_a_trap_too(
     assert found.text == f"it trapped: {counted} it needs are not in the keep set"
     assert found.lacking_operators == operators
     assert found.missing == tuple(f"kern<{number}>" for number in regions if number != 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "profile", "asked", "missing", "function"),
+    [
+        ("megtrim: function #1 is not kept\n", "profile", ["named"], (), "ns::two()"),
+        ("Trace/breakpoint trap\n", "profile", ["named", "profile"], ("kern<3>",), ""),
+        (None, "profile", ["profile"], ("kern<3>",), ""),
+        (None, None, [], (), ""),
+    ],
+)
+def test_who_is_asked_what_is_missing(
+    said: str | None,
+    profile: str | None,
+    asked: list[str],
+    missing: tuple[str, ...],
+    function: str,
+) -> None:
+    """The named link first, then the profile build, which is made only where it is asked."""
+    runs: list[str] = []
+    named = Named(program=Path("named"), dropped=("_ZN2ns3oneEv", "_ZN2ns3twoEv"))
+
+    def again(build: str, program: Path) -> RunResult:
+        assert program == Path(build)
+        runs.append(build)
+        if build == "named":
+            return evidence(run(133, stderr=said or ""), trace=None)
+        return evidence(trace=trace(1, 3))
+
+    def built() -> Path | None:
+        assert "profile" in asked or profile is None
+        return Path(profile) if profile else None
+
+    found = diagnose(
+        run(133), again, keep_set(1), named=None if said is None else named, profile=built
+    )
+
+    assert (runs, found.missing, found.function) == (asked, missing, function)
+    assert found.status == "trap"
+    assert found.unexplained is (asked == [])
+
+
+@pytest.mark.parametrize(
+    ("committed", "why"),
+    [(False, "the keep set does not list it"), (True, ANEW)],
+)
+def test_a_list_may_lack_what_a_scenario_runs(committed: bool, why: str) -> None:
+    """So nobody says that none ran it; a committed list can be written anew."""
+    named = Named(program=Path("named"), dropped=("_ZN2ns3oneEv",))
+
+    def again(build: str, program: Path) -> RunResult:
+        return evidence(run(133, stderr="megtrim: function #0 is not kept\n"))
+
+    found = diagnose(
+        run(133), again, keep_set(1), named=named, profile=lambda: None, committed=committed
+    )
+
+    assert found.text == f"it trapped: the function ns::one() is not kept, for {why}"
+
+
+def test_a_trap_without_a_missing_region_is_a_functions() -> None:
+    """Where functions are trimmed, and no link is at hand that names them."""
+    (record,) = keep_set(1).scenarios
+    listed = replace(record, functions=("_ZN2ns3oneEv",), link_sha256="7" * 64)
+
+    found = explain(run(133), evidence(trace=trace(1)), replace(keep_set(1), scenarios=(listed,)))
+
+    assert (found.status, found.missing) == ("trap", ())
+    assert found.text == (
+        "it trapped: a function that the keep set does not list is gone; no region is missing"
+    )

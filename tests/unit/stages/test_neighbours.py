@@ -16,6 +16,7 @@ from megtrim.config.scenarios import all_scenarios
 from megtrim.devices import Device
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.loadrun.dialects import LITE
+from megtrim.midout.keepset import dump_keep_set
 from megtrim.plan.graph import PLAIN, REDUCED, Stage, Task
 from megtrim.stages import near_scenarios, neighbours
 from megtrim.stages.context import Context
@@ -23,6 +24,7 @@ from megtrim.stages.nearby_told import neighbour_checks, neighbour_results
 from megtrim.verdict.kinds import CheckStatus
 from unit.stages.built import built
 from unit.stages.fake_device import GOOD, TRAPS, Fickle
+from unit.stages.support import keep_set
 
 CONFIG = """\
 version: 1
@@ -44,6 +46,7 @@ def opened(folder: Path, asked: str, plays: Sequence[str] = ()) -> tuple[Context
         folder,
         config=CONFIG.replace("ASKED", asked),
         programs={PLAIN: GOOD, REDUCED: GOOD},
+        keep=dump_keep_set(keep_set(1)),
         devices={"any": device},
     )
     made = replace(made, engine=cast("Any", SimpleNamespace(dialect=lambda: LITE)))

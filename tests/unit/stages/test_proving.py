@@ -142,7 +142,7 @@ def test_all_problems_are_told() -> None:
 
 def proved(
     folder: Path, plain: str, reduced: str, profile: str | None = PROFILE
-) -> tuple[dict[str, Any], list[Variant], FakeDevice]:
+) -> tuple[dict[str, Any], list[str], FakeDevice]:
     """Prove programs that do what their text says; return what was run, too."""
     device, noted = FakeDevice(), []
 
@@ -152,7 +152,7 @@ def proved(
         path.write_text(text, encoding="utf-8")
         return path
 
-    def note(variant: Variant, seen: RunResult) -> None:
+    def note(variant: str, seen: RunResult) -> None:
         noted.append(variant)
 
     model = folder / "m.mge"

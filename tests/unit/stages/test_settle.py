@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from megtrim.errors import InputError, ProductFailure
-from megtrim.midout.keepset import dump_keep_set
+from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.stages.committed import settle
 from megtrim.stages.context import Context
 from megtrim.store import Folder
 from unit.stages.support import context, keep_set
 
+TYPES = [f"14some_type_num{number}" for number in range(7)]
+
 
 def made(context: Context, *numbers: int) -> Folder:
     """Return a header folder whose keep set holds ``kern<N>`` for each number."""
-    text = dump_keep_set(keep_set(*numbers))
+    return holding(context, keep_set(*numbers))
+
+
+def holding(context: Context, keep: KeepSet) -> Folder:
+    """Return a header folder with that keep set."""
+    text = dump_keep_set(keep)
 
     def produce(folder: Path) -> dict[str, str]:
         (folder / "keepset.json").write_text(text, encoding="utf-8")
         return {}
 
-    return context.store.ensure("header", "keepset", {"n": str(numbers)}, produce)[0]
+    return context.store.ensure("header", "keepset", {"text": text}, produce)[0]
+
+
+def with_functions(*names: str, **changes: object) -> KeepSet:
+    """Return a keep set of one scenario that ran functions as well as ``kern<1>``."""
+    [record] = keep_set(1).scenarios
+    record = replace(record, functions=names, link_sha256="c" * 64)
+    return replace(keep_set(1), scenarios=(replace(record, **changes),))  # type: ignore[arg-type]
 
 
 def committed(folder: Path) -> Path:
@@ -64,7 +79,7 @@ def test_a_keep_set_that_grew_is_warned_of(tmp_path: Path) -> None:
 
 
 def test_a_trace_that_shrank_fails_until_it_is_accepted(tmp_path: Path) -> None:
-    """The scenario and the lost regions are named, the first ten of them."""
+    """The scenario and the lost regions are named, the first five of them."""
     now, _ = context(tmp_path)
     settle(now, made(now, *range(13)))
     later, _ = context(tmp_path)
@@ -72,15 +87,67 @@ def test_a_trace_that_shrank_fails_until_it_is_accepted(tmp_path: Path) -> None:
     with pytest.raises(ProductFailure) as caught:
         settle(later, made(later, 12))
 
-    lost = ", ".join(f"kern<{number}>" for number in range(10))
+    lost = ", ".join(f"kern<{number}>" for number in range(5))
     assert caught.value.message == (
-        "a trace shrank against the committed keep set:\n"
-        f"  m/s@any no longer runs {lost} and 2 more (shrunken trace)"
+        f"a trace shrank against the committed keep set: m/s@any no longer runs {lost} and 7 more"
+        " (shrunken trace)"
     )
     assert caught.value.hint == "if that is meant, accept it: megtrim header --accept"
     accepted, _ = context(tmp_path, accept=True)
     settle(accepted, made(accepted, 12))
     assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(12))
+
+
+def test_functions_that_are_lost_are_named_in_brief(tmp_path: Path) -> None:
+    """The verdict shows the first line, so the scenario and what it lost are on that."""
+    templates = [f"_ZNSt6vectorISt4pairI{it}SaI{it}EESaI{it}EE4pushE{it}" for it in TYPES]
+    now, _ = context(tmp_path)
+    before, after = (with_functions(*names) for names in (("main", *templates), ("main",)))
+    committed(tmp_path).parent.mkdir()
+    committed(tmp_path).write_text(dump_keep_set(before), encoding="utf-8")
+
+    with pytest.raises(ProductFailure) as caught:
+        settle(now, holding(now, after))
+
+    first = caught.value.message.splitlines()[0]
+    assert first.startswith(
+        "a trace shrank against the committed keep set: m/s@any no longer runs "
+    )
+    assert first.endswith(
+        f"runs {', '.join(['std::vector<…>::push(…)'] * 5)} and 2 more (shrunken trace)"
+    )
+
+
+def test_every_scenario_that_lost_something_has_a_line(tmp_path: Path) -> None:
+    """The first of them on the first line."""
+    [record] = keep_set(1, 2).scenarios
+    both = replace(keep_set(), scenarios=(record, replace(record, id="n/s@any")))
+    less = tuple(replace(each, regions=each.regions[:1]) for each in both.scenarios)
+    now, _ = context(tmp_path)
+    settle(now, holding(now, both))
+    later, _ = context(tmp_path)
+
+    with pytest.raises(ProductFailure) as caught:
+        settle(later, holding(later, replace(both, scenarios=less)))
+
+    assert caught.value.message.splitlines() == [
+        "a trace shrank against the committed keep set: m/s@any no longer runs kern<2>",
+        "n/s@any no longer runs kern<2> (shrunken trace)",
+    ]
+
+
+def test_a_committed_file_without_regions_is_bad_input(tmp_path: Path) -> None:
+    """Where they are trimmed, until a person accepts what was traced now."""
+    now, _ = context(tmp_path)
+    committed(tmp_path).parent.mkdir()
+    lacking = dump_keep_set(with_functions("main", regions=()))
+    committed(tmp_path).write_text(lacking, encoding="utf-8")
+
+    with pytest.raises(InputError, match=f"{committed(tmp_path)}: no region is needed by any"):
+        settle(now, made(now, 1))
+    accepted, _ = context(tmp_path, accept=True)
+    settle(accepted, made(accepted, 1))
+    assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(1))
 
 
 @pytest.mark.parametrize("damage", ["{", "folder"])

@@ -15,7 +15,7 @@ from megtrim.config.load import load_config
 from megtrim.errors import InputError
 from megtrim.plan.graph import SIZE, Task, tasks
 from megtrim.size.baseline import dump_sizes
-from megtrim.stages import size
+from megtrim.stages import full_way, size
 from megtrim.stages.context import Context
 from megtrim.stages.weighed import artifact_sizes, baseline_text
 from unit.size.support import PROGBITS, A, X, elf
@@ -125,6 +125,40 @@ def test_the_configured_baseline_is_called_as_it_is_written(tmp_path: Path) -> N
 
     baseline(tmp_path / "sizes.json", plain=1)
     assert weigh(now, task)["baseline"] == "sizes.json"
+
+
+def test_a_quick_look_is_held_against_a_quick_one_alone(tmp_path: Path) -> None:
+    """The configured baseline is the full way's; a given one of another kind is refused."""
+    configured = baseline(tmp_path / "full.json", plain=1)
+    now, task, _ = opened(tmp_path, more="baseline: full.json\n")
+    quick = replace(now, committed=False, quick=True)
+
+    assert "baseline" not in size.inputs(task, quick)
+    assert size.inputs(task, quick)["quick"] == "True"
+    assert weigh(quick, task)["baseline"] == ""
+    left = quick.done[SIZE].file("sizes.json")
+    assert json.loads(left.read_text(encoding="utf-8"))["quick"] is True
+
+    with pytest.raises(InputError, match=r"full\.json: found sizes of a full trim, expected"):
+        weigh(replace(quick, baseline=configured), task)
+    assert weigh(replace(quick, baseline=left), task)["baseline"] == str(left)
+    with pytest.raises(InputError, match=r"sizes\.json: found sizes of a quick trim, expected"):
+        weigh(replace(now, baseline=left), task)
+
+
+def test_a_quick_look_is_set_beside_the_build_by_regions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is one of this very configuration; a full trim weighs what it made itself."""
+    now, task, _ = opened(tmp_path)
+    quick = replace(now, committed=False, quick=True)
+    beside = now.done["build/plain"]
+    monkeypatch.setattr(full_way, "by_regions", lambda _: beside)
+
+    assert [row["variant"] for row in weigh(now, task)["artifacts"]] == ["plain", "reduced"]
+    rows = weigh(quick, task)["artifacts"]
+    assert [row["variant"] for row in rows] == ["plain", "region", "reduced"]
+    assert rows[1]["size_bytes"] == rows[0]["size_bytes"]
 
 
 def test_a_given_baseline_may_be_missing(tmp_path: Path) -> None:

@@ -13,7 +13,16 @@ from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.errors import InfrastructureFailure, MegtrimError, ProductFailure
 from megtrim.midout.keepset import dump_keep_set
 from megtrim.midout.trace import TraceFailure, TraceProblem
-from megtrim.plan.graph import HEADER, PROFILE, VERDICT, tasks, trace_task, verify_task
+from megtrim.plan.graph import (
+    FUNCTIONS,
+    HEADER,
+    PROFILE,
+    REDUCED,
+    VERDICT,
+    tasks,
+    trace_task,
+    verify_task,
+)
 from megtrim.stages import kept, verdict
 from megtrim.stages.context import Context
 from megtrim.stages.proofs import LastProof
@@ -78,6 +87,9 @@ def test_the_command_to_see_it_again_keeps_the_mode(now: Context) -> None:
 
     assert verdict._reproduce(only(now), now) == (
         "megtrim verify --config megtrim.yaml --committed --probe m -- --cpu"
+    )
+    assert verdict._reproduce(only(now), replace(traced, quick=True)) == (
+        "megtrim verify --config megtrim.yaml --quick --probe m -- --cpu"
     )
     assert verdict._reproduce(only(now), traced) == (
         "megtrim verify --config megtrim.yaml --probe m -- --cpu"
@@ -204,3 +216,16 @@ def test_only_stages_of_the_plan_are_checked(
     checks = verdict._stage_checks(every[VERDICT], here)
 
     assert [check.subject for check in checks] == subjects
+
+
+def test_what_ran_and_what_stays_are_two_numbers(now: Context) -> None:
+    """More stays than ran: what is kept by name, and what the platform needs."""
+    done(now, FUNCTIONS, {}, functions=487)
+    counts = {"functions dropped": {"a": 1_300, "b": 34}, "functions held": {"a": 1_900, "b": 64}}
+    done(now, REDUCED, {}, **counts)
+
+    assert verdict._seen(FUNCTIONS, now) == "487 functions ran"
+    assert verdict._seen(REDUCED, now) == (
+        "linked without 1334 of 1964 functions; 630 stay: what ran, and what must stay whatever ran"
+    )
+    assert [(each.kept, each.held) for each in kept.functions_use(now)] == [(600, 1_900), (30, 64)]

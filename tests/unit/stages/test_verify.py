@@ -18,6 +18,7 @@ from megtrim.midout.trace import Trace
 from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, Stage, Task
 from megtrim.stages import verify
 from megtrim.stages.context import Context
+from megtrim.stages.proving import Trial, prove
 from megtrim.stages.scenarios import record_of, scenario_of
 from megtrim.store import Folder
 from unit.stages.built import PROGRAMS, built
@@ -110,6 +111,24 @@ def test_a_good_end_asks_for_nothing(tmp_path: Path) -> None:
     assert found["status"] == "pass"
     assert isinstance(device, FakeDevice)
     assert len(device.runs) == 2
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_who_explains_knows_whose_keep_set_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, committed: bool
+) -> None:
+    """A committed one may lack what the scenario runs."""
+    trials: list[Trial] = []
+
+    def seen(trial: Trial, *rest: Any) -> dict[str, Any]:
+        trials.append(trial)
+        return prove(trial, *rest)
+
+    monkeypatch.setattr(verify, "prove", seen)
+    context, task = opened(tmp_path, GOOD, profile=False)
+    work(replace(context, committed=committed), task, tmp_path)
+
+    assert [trial.committed for trial in trials] == [committed]
 
 
 LOSE = "lose the phone\n"

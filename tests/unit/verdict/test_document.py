@@ -67,7 +67,7 @@ def test_the_keys_are_the_documented_ones() -> None:
         "baseline", "waiver", "status",
     ]  # fmt: skip
     assert list(written["trim"]) == [
-        "level", "layout", "minimum_size", "optimize", "switched_off", "means",
+        "level", "layout", "minimum_size", "optimize", "switched_off", "means", "quick",
     ]  # fmt: skip
     assert written["switches"] == []
     assert list(written["regions"]) == ["held", "kept", "by_tag"]

@@ -35,6 +35,14 @@ def test_a_good_trim_passes() -> None:
     )
 
 
+def test_the_headline_says_that_it_was_quick() -> None:
+    """Every form of the report, and the gate, has that line."""
+    known = facts()
+    quick = join(replace(known, trim=replace(known.trim, quick=True)))
+
+    assert quick.headline == (f"{join(known).headline}, the quick way, from the plain build alone")
+
+
 def test_failures_come_first_in_the_headline() -> None:
     """A trap, a parity break and a budget broken both ways are four failed checks: exit 1."""
     verdict = failing()
