@@ -36,20 +36,20 @@ class Sides:
         return self._open("functions", self._data().get("trim", {}) | {"level": "function"})
 
     def quick(self) -> Context:
-        trim = self._data().get("trim", {})
-        return self._open("quick", trim | {"level": "function", "base": "plain"})
+        # As `megtrim trim --quick`: what is for a full trim stands in the file, and does not count.
+        return self._open("quick", self._data().get("trim", {}), quick=True)
 
     def _data(self) -> dict[str, Any]:
         data: dict[str, Any] = yaml.safe_load(self._config.read_text(encoding="utf-8"))
         return data
 
-    def _open(self, name: str, trim: Mapping[str, Any]) -> Context:
+    def _open(self, name: str, trim: Mapping[str, Any], *, quick: bool = False) -> Context:
         # Where a keep set is committed, none of the three may write it, or wait for a person.
         kept = self._options.results / f"{name}.keepset.json"
         kept.unlink(missing_ok=True)
         own = {"trim": dict(trim), "keep_set": str(kept), "budgets": [], "waivers": []}
         with _written(self._config.parent, self._data() | own) as path:
-            return open_context(replace(self._options, config=path))
+            return open_context(replace(self._options, config=path, quick=quick))
 
 
 @contextmanager

@@ -69,7 +69,8 @@ class Interrupted(MegtrimError):
 
 def room_hint(error: OSError) -> str:
     """Return what to do about a file that cannot be written."""
-    return "free some space, or choose another folder with --out" * (error.errno in NO_ROOM)
+    other = "choose another folder with --out"
+    return f"free some space, or {other}" if error.errno in NO_ROOM else other
 
 
 SEVERITY: tuple[int, ...] = (130, EXIT_BUG, 2, 1, 3)

@@ -294,7 +294,7 @@ def test_functions_of_a_board_make_the_same_keep_set(team: Callable[..., Team]) 
     other = listed.read_text("utf-8").replace(str(link), "0" * 64).encode()
     result["functions"] = hashlib.sha256(other).hexdigest()
     (listed.parent / result["functions"]).write_bytes(other)
-    document = {"version": 1, "entries": [evidence]}
+    document = {"version": 2, "entries": [evidence]}
     (listed.parents[1] / "evidence.json").write_text(json.dumps(document), encoding="utf-8")
     ended = it.project.run("trim", "--traces", "brought")
     assert ended.rc == 2
@@ -307,11 +307,14 @@ def test_without_traces_functions_are_the_first_thing_that_is_asked(
     """Where the plain build is trimmed: one round. Emulated, the unfolded program tells them."""
     it = team("tiny-mobile")
     whole = by_function(it, "plain", "zig")
-    jobs = it.jobs()
-    evidence = it.run(it.pack("--traces"), "functions", "--emulated")
+    it.project.out = it.folder / "hosted"
+    assert it.project.run("build").rc == 0
+    before, digest, jobs = it.jobs(), it.pack("--traces"), it.jobs()
+    evidence = it.run(digest, "functions", "--emulated")
     it.keep.unlink()
     it.trim("--traces", "functions", "--accept")
 
+    assert before["device"] == {"include": []}
     assert [each["artifact"] for each in jobs["device"]["include"]] == ["megtrim-functions-any-1"]
     assert (evidence["purpose"], evidence["device"]["kind"]) == ("record", "qemu")
     assert it.keep.read_bytes() == whole

@@ -38,9 +38,9 @@ CHECK = [
 ]
 REFRESH = [
     ("build", f"../{KIT} build --config $CONFIG --out ../out"),
+    ("build", f"../{KIT} evidence pack --traces --config $CONFIG --out ../out --to ../bundle"),
     ("build", f"{KIT} github logs --out out --to logs"),
     ("build", f"../{KIT} plan --github-matrix --config $CONFIG --out ../out"),
-    ("build", f"../{KIT} evidence pack --traces --config $CONFIG --out ../out --to ../bundle"),
     (
         "link",
         (
@@ -319,6 +319,17 @@ def test_functions_are_asked_for_where_they_are_trimmed() -> None:
         assert jobs[second]["strategy"]["matrix"] == (
             f"${{{{ fromJSON(needs.link.outputs.{first} || '{{\"include\":[]}}') }}}}"
         )
+
+
+@pytest.mark.parametrize("job", ["build", "link"])
+def test_jobs_are_planned_for_what_was_packed(job: str) -> None:
+    """To pack makes the link that functions are recorded on; without a bundle nobody is asked."""
+    steps = workflow("trace-refresh").jobs[job]["steps"]
+    places = {step["id"]: place for place, step in enumerate(steps) if "id" in step}
+
+    assert places["pack"] < places["plan"]
+    for step in (steps[places["pack"]], steps[places["plan"]]):
+        assert not {"if", "continue-on-error"} & set(step)
 
 
 def test_both_rounds_ask_alike() -> None:

@@ -21,33 +21,17 @@ from megtrim.cli.setup import (
     open_context,
     quick_option,
     today_option,
-    traces_option,
 )
 from megtrim.errors import EXIT_PASS, InputError, worst
-from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, Purpose
+from megtrim.evidence.bundle import BUNDLE_FILE, Bundle
 from megtrim.evidence.told import Pending
 from megtrim.github.runner import write_output
-from megtrim.plan.graph import (
-    LINKED,
-    PLAIN,
-    PROFILE,
-    REDUCED,
-    by_function,
-    from_plain,
-    resting,
-    tasks,
-)
+from megtrim.plan.graph import PROFILE, by_function, resting, tasks
 from megtrim.plan.matrix import Shard
 from megtrim.stages import bundling, chain
-from megtrim.stages.context import Context
 from megtrim.store import sha256_file
 
 _PATH = click.Path(path_type=Path)
-_RESTS_ON = {
-    Purpose.VERIFY: (PLAIN, REDUCED),
-    Purpose.TRACE: (PLAIN, PROFILE),
-    Purpose.RECORD: (LINKED,),
-}
 
 _today = today_option("The day of the evidence, against which proofs are judged; else the clock's.")
 
@@ -78,7 +62,13 @@ Examples:
     flag_value="functions",
     help="Ask which functions run, in all scenarios.",
 )
-@traces_option("--evidence", "traces")
+@click.option(
+    *("--evidence", "traces"),
+    type=_PATH,
+    multiple=True,
+    metavar="DIR",
+    help="Evidence with traces, for the link that tells of functions to rest on; repeatable.",
+)
 @proofs_option
 @click.option("--to", type=_PATH, required=True, metavar="DIR", help="A new or empty folder.")
 def pack(asked: str | None, proofs: Path | None, to: Path, **options: Any) -> int:
@@ -97,12 +87,16 @@ def pack(asked: str | None, proofs: Path | None, to: Path, **options: Any) -> in
         raise click.UsageError(msg)
     context = replace(open_context(chosen), recorded={})  # functions are asked for anew
     describe(context)
-    purpose = _purpose(asked, context)
+    config = context.loaded.config
+    if asked == "functions" and not by_function(config):
+        msg = f"{context.loaded.path}: trim.level is region, so no functions are recorded"
+        raise InputError(msg, hint="add trim: {level: function}")
+    purpose = bundling.purpose_of(config, proves=asked is None, functions=asked == "functions")
     known = read_proofs(proofs, context.console)
-    every = tasks(context.loaded.config, committed=context.committed)
-    _, codes = chain.run(resting(_RESTS_ON[purpose], every), context)
+    every = tasks(config, committed=context.committed)
+    _, codes = chain.run(resting(bundling.needed(config, purpose), every), context)
     # A profile build that a trap needed already explains one on a device, too.
-    chain.plan(resting([PROFILE], tasks(context.loaded.config)), context)
+    chain.plan(resting([PROFILE], tasks(config)), context)
     bundle = bundling.pack(chain.able(context), purpose, known, to)
     if worst(codes) != EXIT_PASS:
         context.console.warn("not all programs could be built: the bundle asks for nothing")
@@ -111,16 +105,6 @@ def pack(asked: str | None, proofs: Path | None, to: Path, **options: Any) -> in
     write_output(open_processes().env, "bundle-sha256", digest)
     # A verification has a verdict, which tells of a build that failed; nothing else has one.
     return worst(codes) if asked else EXIT_PASS
-
-
-def _purpose(asked: str | None, context: Context) -> Purpose:
-    config = context.loaded.config
-    if asked == "functions" and not by_function(config):
-        msg = f"{context.loaded.path}: trim.level is region, so no functions are recorded"
-        raise InputError(msg, hint="add trim: {level: function}")
-    if asked is None:
-        return Purpose.VERIFY
-    return Purpose.RECORD if asked == "functions" or from_plain(config) else Purpose.TRACE
 
 
 def _asked(bundle: Bundle) -> str:

@@ -11,7 +11,7 @@ from megtrim.cli.output import show
 from megtrim.errors import EXIT_PASS
 from megtrim.evidence.bundle import Purpose
 from megtrim.github.runner import write_output
-from megtrim.plan.graph import by_function, from_plain
+from megtrim.plan.graph import by_function
 from megtrim.plan.matrix import Entry, entries
 from megtrim.stages import bundling
 from megtrim.stages.context import Context
@@ -23,24 +23,18 @@ _ARTIFACTS = {
 }
 
 
-def purpose_of(context: Context) -> Purpose:
-    """Return what devices are for: to verify what the build job made, else to trace.
-
-    Functions are next once there are traces, at once where nothing is traced.
-    """
-    if context.committed or context.quick:
-        return Purpose.VERIFY
-    config = context.loaded.config
-    follow = by_function(config) and bool(context.traced)
-    return Purpose.RECORD if from_plain(config) or follow else Purpose.TRACE
-
-
 def show_matrix(context: Context, *, proofs: Path | None, per_job: int) -> int:
     """Print the jobs as JSON and give them to the steps after this one.
 
-    ``context`` knows what is built. What a young proof in ``proofs`` shows needs no job.
+    ``context`` knows what is built. What a young proof in ``proofs`` shows needs no job. Functions
+    are next once there are traces.
     """
-    purpose = purpose_of(context)
+    config = context.loaded.config
+    purpose = bundling.purpose_of(
+        config, proves=context.committed or context.quick, functions=bool(context.traced)
+    )
+    for task in bundling.missing(context, purpose)[:1]:
+        context.console.warn(f"no job: {task} is not made yet, and devices would run it")
     selection = bundling.select(context, purpose, read_proofs(proofs, context.console))
     runners = bundling.runner_classes(context)
     if selection.proven:
@@ -54,7 +48,7 @@ def show_matrix(context: Context, *, proofs: Path | None, per_job: int) -> int:
     }
     show(json.dumps(matrices, indent=1))
     env = open_processes().env
-    follows = purpose is Purpose.TRACE and by_function(context.loaded.config)
+    follows = purpose is Purpose.TRACE and by_function(config)
     write_output(env, "functions", str(follows).lower())
     for name, found in jobs.items():
         write_output(env, name, json.dumps(matrices[name], separators=(",", ":")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,10 +10,15 @@ from typing import Any
 
 import click
 
-from megtrim.errors import NO_ROOM, InputError
+from megtrim.errors import InputError
 from megtrim.store import cannot_write
 
 DEFAULT_OUT = "megtrim-out"
+_MISTAKES = frozenset(
+    {errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG}
+)
+"""Of the name that was given; what else goes wrong is the machine's."""
+_CIRCLE = "links that lead in a circle"
 
 
 class _Folder(click.Path):
@@ -43,13 +49,17 @@ def expect_writable(out: Path) -> None:
     """
     try:
         whole = out.resolve()
-        nearest = next(each for each in (whole, *whole.parents) if each.exists())
+        ways = (whole, *whole.parents)
+        # Later Pythons leave a circle as it is, where older ones raise.
+        if any(each.is_symlink() for each in ways):
+            raise RuntimeError
+        nearest = next(each for each in ways if each.exists())
         with TemporaryDirectory(prefix=".megtrim-", dir=nearest):
             return
     except RuntimeError:
-        found = "links that lead in a circle"
+        found = _CIRCLE
     except OSError as error:
-        if error.errno in NO_ROOM:
+        if error.errno not in _MISTAKES:
             raise cannot_write(out, error) from None
         found = error.strerror or str(error)
     msg = f"--out {out}: nothing can be written there: {found}"

@@ -30,7 +30,7 @@ Examples:
 """
 )
 @trimming
-@traces_option()
+@traces_option
 @click.option("--why", is_flag=True, help="Say what changed since the last result.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 @click.option("--github-matrix", is_flag=True, help="Print the device jobs of a workflow instead.")

@@ -42,7 +42,7 @@ from megtrim.evidence.given import read_brought
 from megtrim.images.reference import expect_fixed
 from megtrim.process import Processes
 from megtrim.recipe import Relocations, Toolchain, ToolchainOrder
-from megtrim.stages import bundling, committed, near_scenarios, programs, sizing, switching
+from megtrim.stages import bundling, committed, near_scenarios, programs, size, sizing, switching
 from megtrim.stages.context import Context
 from megtrim.store import Store
 
@@ -106,15 +106,13 @@ neighbours_option = click.option(
 )
 
 
-def traces_option(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return ``--traces``, under whatever name: what device jobs brought, to be used as it is."""
-    return click.option(
-        *(names or ("--traces",)),
-        type=click.Path(path_type=Path),
-        multiple=True,
-        metavar="DIR",
-        help="Evidence of traces and functions from elsewhere, used as they are; repeatable.",
-    )
+traces_option = click.option(
+    "--traces",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="DIR",
+    help="Evidence of traces and functions from elsewhere, used as they are; repeatable.",
+)
 
 
 def common(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -177,9 +175,7 @@ def open_context(options: Options, *, accept: bool = False, writes: bool = True)
 
     ``writes``: whether anything goes to the folder of results.
     """
-    if options.committed and options.quick:
-        msg = "--quick records which functions run: it does not go with --committed"
-        raise InputError(msg, hint="leave one of them out")
+    _refuse_contradictions(options, accept=accept)
     if writes:
         expect_writable(options.out)
     console = open_console(quiet=options.quiet)
@@ -238,7 +234,21 @@ def open_context(options: Options, *, accept: bool = False, writes: bool = True)
     switching.expect_switchable(context)
     near_scenarios.expect_known(context)
     sizing.expect_usable(context)
+    size.expect_usable_baseline(context)
     return context
+
+
+def _refuse_contradictions(options: Options, *, accept: bool) -> None:
+    """Refuse options that say the opposite of each other."""
+    if options.committed and options.quick:
+        msg = "--quick records which functions run: it does not go with --committed"
+        raise InputError(msg, hint="leave one of them out")
+    if options.committed and (accept or options.traces):
+        msg = "--committed takes the keep set as it is: it goes with neither --accept nor --traces"
+        raise InputError(msg)
+    if options.quick and (accept or options.traces):
+        msg = "--quick leaves the committed keep set alone: neither --accept nor --traces fit"
+        raise InputError(msg)
 
 
 def toolchain_order(loaded: LoadedConfig) -> ToolchainOrder:

@@ -33,6 +33,20 @@ _HELP: dict[Stage, str] = {
     Stage.VERDICT: "Join size, traps and parity into one verdict.",
     Stage.REPORT: "Write the verdict as JUnit, Markdown and HTML.",
 }
+_FROM_PLAIN = ("trim.base is plain, so nothing is traced", "megtrim functions says what runs")
+_IDLE: dict[Stage, tuple[str, str]] = {
+    Stage.PROFILE: _FROM_PLAIN,
+    Stage.HEADER: _FROM_PLAIN,
+    Stage.FUNCTIONS: (
+        "trim.level is region, so no functions are recorded",
+        "add trim: {level: function}",
+    ),
+    Stage.SWITCHES: (
+        "trim.measure names no switch, so there is nothing to weigh",
+        "add trim: {measure: [rtti, logging, exceptions]}",
+    ),
+}
+"""What is wrong, and what to do, where a stage has no task; the other stages always have some."""
 EXAMPLE = """\b
 Examples:
   megtrim {verb}
@@ -65,7 +79,9 @@ def run_chain(
     options: Options, stage: Stage, *, as_json: bool, accept: bool, again: bool = False
 ) -> tuple[Context, list[int]]:
     """Run the stage and what it rests on, and show what came of it."""
-    _refuse_contradictions(options, stage, accept=accept)
+    if options.committed and stage is Stage.PROFILE:
+        msg = "--committed traces nothing, so there is nothing to profile"
+        raise InputError(msg, hint="leave --committed out")
     context = open_context(options, accept=accept)
     describe(context)
     config, asked = context.loaded.config, context.neighbours
@@ -81,31 +97,21 @@ def run_chain(
     return context, codes
 
 
-def _refuse_contradictions(options: Options, stage: Stage, *, accept: bool) -> None:
-    """Refuse options that say the opposite of each other."""
-    if options.committed and (accept or options.traces):
-        msg = "--committed takes the keep set as it is: it goes with neither --accept nor --traces"
-        raise InputError(msg)
-    if options.quick and (accept or options.traces):
-        msg = "--quick leaves the committed keep set alone: neither --accept nor --traces fit"
-        raise InputError(msg)
-    if options.committed and stage is Stage.PROFILE:
-        msg = "--committed traces nothing, so there is nothing to profile"
-        raise InputError(msg, hint="leave --committed out")
-
-
 def _refuse_idle(stage: Stage, context: Context, wanted: Sequence[Task], *, accept: bool) -> None:
-    """Refuse a verb that by this configuration would do nothing."""
-    config = context.loaded.path
-    if stage is Stage.SWITCHES and not wanted:
-        msg = f"{config}: trim.measure names no switch, so there is nothing to weigh"
-        raise InputError(msg, hint="add trim: {measure: [rtti, logging, exceptions]}")
+    """Refuse a verb that would do nothing in this way of trimming."""
     if accept and stage is Stage.HEADER and by_function(context.loaded.config):
         msg = "with trim.level: function the keep set is whole only with its functions"
         raise InputError(msg, hint="megtrim functions --accept")
-    if stage is Stage.FUNCTIONS and not wanted:
-        msg = f"{config}: trim.level is region, so no functions are recorded"
-        raise InputError(msg, hint="add trim: {level: function}")
+    if wanted:
+        return
+    if context.quick:
+        msg = (
+            f"--quick trims the plain build by functions alone: there is nothing to do for {stage}"
+        )
+        raise InputError(msg, hint="leave --quick out")
+    reason, hint = _IDLE[stage]
+    msg = f"{context.loaded.path}: {reason}"
+    raise InputError(msg, hint=hint)
 
 
 def _as_json(context: Context) -> str:

@@ -33,7 +33,7 @@ from megtrim.store import Store, cannot_write, write_atomically
 @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
 @click.option("--accept", is_flag=True, help="Accept the new keep set, shrunken traces included.")
 @click.option("--no-gate", is_flag=True, help="Exit with 0 once there is a verdict.")
-@traces_option()
+@traces_option
 def trim(as_json: bool, accept: bool, no_gate: bool, **options: Any) -> int:
     """Build, profile, reduce, verify, weigh and report: the whole chain.
 

@@ -71,6 +71,11 @@ _LINK: Mapping[tuple[Means, str], tuple[str, ...]] = {
     (Means.FOLD, "all"): ("-Wl,--icf=all",),
     **{(Means.RELOCATIONS, packing): flags for packing, flags in PACKED.items()},
 }
+EVERY_CALL = ("-Wl,-mllvm,-wholeprogramdevirt-skip=*",)
+"""Leaves virtual calls as they are. Where lld knows all tables of calls, it works out at the link
+what simple functions return, and those do not run. The last link lacks their bodies, and would
+call them: seen with MegEngine, which trapped."""
+
 _OWN_LINK: Mapping[tuple[Means, str], tuple[str, ...]] = {
     (Means.UNWIND_TABLES, "false"): ("-Wl,--no-eh-frame-hdr",),
 }

@@ -25,7 +25,7 @@ from megtrim.midout.keepset import GENERATIONS
 from megtrim.recipe import Link, Variant
 from megtrim.verdict.document import LARGEST_DOCUMENT, dump, load
 
-VERSION = 1
+VERSION = 2
 BUNDLE_FILE = "bundle.json"
 
 DEVICE_LABEL = "device "

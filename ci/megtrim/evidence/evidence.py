@@ -20,7 +20,7 @@ from megtrim.midout.region import Region
 from megtrim.verdict.document import dump, load
 from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
 
-VERSION = 1
+VERSION = 2
 EVIDENCE_FILE = "evidence.json"
 LARGEST_TRACE = 4 * 1024 * 1024
 LARGEST_CACHE = 16 * 1024 * 1024

@@ -11,13 +11,13 @@ import io
 import re
 import struct
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import accumulate
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from elftools.common.exceptions import ELFError
 from elftools.construct import ConstructError
@@ -26,6 +26,8 @@ from elftools.elf.elffile import ELFFile
 from megtrim.errors import InputError
 from megtrim.functions.files import read_bytes
 from megtrim.functions.names import MAX_NAME
+
+Found = TypeVar("Found")
 
 _MACHINES = {"EM_AARCH64": "aarch64", "EM_X86_64": "x86_64"}
 _MAX_FILE_BYTES = 4 * 1024**3
@@ -147,8 +149,20 @@ def parse_table(data: bytes, *, source: str) -> FunctionTable:
 
     Raises InputError for what is no whole ELF file, another machine's, or stripped.
     """
+    return _whole(_read, data, source)
+
+
+def read_registrations(path: Path) -> int:
+    """Return how many functions the linked file at ``path`` calls before ``main``.
+
+    It may be stripped: they stand in arrays of their own.
+    """
+    return _whole(_registered, read_linked(path), str(path))
+
+
+def _whole(read: Callable[[bytes, str], Found], data: bytes, source: str) -> Found:
     try:
-        return _read(data, source)
+        return read(data, source)
     except (
         *(ELFError, ConstructError, struct.error, UnicodeError, ValueError, OverflowError),
         *(AssertionError, AttributeError, LookupError, TypeError, MemoryError),
@@ -158,7 +172,7 @@ def parse_table(data: bytes, *, source: str) -> FunctionTable:
         raise InputError(msg, hint=_HINT) from None
 
 
-def _read(data: bytes, source: str) -> FunctionTable:
+def _open(data: bytes, source: str) -> tuple[ELFFile, list[_Section]]:
     elf = ELFFile(io.BytesIO(data))
     machine = _MACHINES.get(str(elf["e_machine"]))
     if machine is None or elf.elfclass != 64 or not elf.little_endian:
@@ -172,7 +186,20 @@ def _read(data: bytes, source: str) -> FunctionTable:
     if elf.num_sections() > _MAX_SECTIONS:
         msg = f"{elf.num_sections()} sections"
         raise ValueError(msg)
-    sections = [_Section(data, section) for section in elf.iter_sections()]
+    return elf, [_Section(data, section) for section in elf.iter_sections()]
+
+
+def _registered(data: bytes, source: str) -> int:
+    return _registrations(_open(data, source)[1])
+
+
+def _registrations(sections: list[_Section]) -> int:
+    arrays = (each for each in sections if each.kind in {"SHT_PREINIT_ARRAY", "SHT_INIT_ARRAY"})
+    return sum(each.size_bytes // _WORD_BYTES for each in arrays)
+
+
+def _read(data: bytes, source: str) -> FunctionTable:
+    elf, sections = _open(data, source)
     symbols = [each for each in sections if each.kind == "SHT_SYMTAB"]
     if not symbols:
         msg = f"{source}: has no symbol table, so its functions have no names"
@@ -181,14 +208,13 @@ def _read(data: bytes, source: str) -> FunctionTable:
     # A file has one; more would be read as often as somebody wrote them there.
     dynamic = [each for each in sections if each.kind == "SHT_DYNSYM"][:1]
     named = [(name, place) for each in dynamic for name, place in _named(each, sections)]
-    arrays = (each for each in sections if each.kind in {"SHT_PREINIT_ARRAY", "SHT_INIT_ARRAY"})
     return FunctionTable(
-        machine=machine,
+        machine=_MACHINES[str(elf["e_machine"])],
         entry=int(elf["e_entry"]),
         functions=functions,
         imported=frozenset(name for name, place in named if name and place == _UNDEFINED),
         exported=frozenset(name for name, place in named if name and place != _UNDEFINED),
-        registrations=sum(each.size_bytes // _WORD_BYTES for each in arrays),
+        registrations=_registrations(sections),
         ifuncs=ifuncs,
         data=data_names,
     )

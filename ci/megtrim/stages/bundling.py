@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from megtrim.config.device import DeviceConfig
+from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.errors import InputError
 from megtrim.evidence import bounds
@@ -36,7 +37,16 @@ from megtrim.evidence.device import (
 )
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.evidence.proofs import newest
-from megtrim.plan.graph import LINKED, PLAIN, PROFILE, REDUCED, keep_task, search_task
+from megtrim.plan.graph import (
+    LINKED,
+    PLAIN,
+    PROFILE,
+    REDUCED,
+    by_function,
+    from_plain,
+    keep_task,
+    search_task,
+)
 from megtrim.recipe import Link, Variant
 from megtrim.stages import functions, linking, naming, profile, programs, verify
 from megtrim.stages.context import Context, binary
@@ -63,12 +73,33 @@ class Selection:
         return dict(Counter(name for name in names if (name in runners) is on_runners))
 
 
-def _needed(context: Context, purpose: Purpose) -> tuple[str, ...]:
-    if purpose is Purpose.TRACE:
-        return PLAIN, PROFILE
-    if purpose is Purpose.RECORD:
-        return (LINKED,)
-    return PLAIN, keep_task(context.loaded.config), REDUCED
+def purpose_of(config: Config, *, proves: bool, functions: bool) -> Purpose:
+    """Return what devices are for: to prove what was made, else to tell what runs.
+
+    That is regions first; ``functions`` are next where they are trimmed, and first where nothing
+    is traced.
+    """
+    if proves:
+        return Purpose.VERIFY
+    record = from_plain(config) or (functions and by_function(config))
+    return Purpose.RECORD if record else Purpose.TRACE
+
+
+def missing(context: Context, purpose: Purpose) -> tuple[str, ...]:
+    """Return those tasks of :func:`needed` that are not done."""
+    every = needed(context.loaded.config, purpose)
+    return tuple(task for task in every if task not in context.done)
+
+
+def needed(config: Config, purpose: Purpose) -> tuple[str, ...]:
+    """Return the ids of the tasks that make what devices get."""
+    match purpose:
+        case Purpose.TRACE:
+            return PLAIN, PROFILE
+        case Purpose.RECORD:
+            return (LINKED,)
+        case Purpose.VERIFY:
+            return PLAIN, keep_task(config), REDUCED
 
 
 def runner_classes(context: Context) -> frozenset[str]:
@@ -81,7 +112,7 @@ def select(context: Context, purpose: Purpose, proofs: EvidenceSet) -> Selection
 
     To trace or to record, all scenarios are; to verify, those of classes with a device on a runner.
     """
-    if any(task not in context.done for task in _needed(context, purpose)):
+    if missing(context, purpose):
         return Selection(asked=(), proven=())
     every = tuple(all_scenarios(context.loaded.config))
     if purpose is Purpose.TRACE:

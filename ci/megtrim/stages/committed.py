@@ -75,7 +75,6 @@ def settle(context: Context, folder: Folder) -> None:
         context.console.say(f"  wrote {path}: commit it, it says what is kept and for whom")
         return
     before, now = read_keep_set(path), parse_keep_set(text, source=KEEP_SET_FILE)
-    _expect_regions(before, str(path), context.loaded)
     lost = [
         *_losses((name, [str(each) for each in gone]) for name, gone in shrunken(before, now)),
         *_losses((name, list(map(brief, gone))) for name, gone in shrunken_functions(before, now)),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from megtrim.errors import MegtrimError
+from megtrim.errors import InputError, MegtrimError
 from megtrim.evidence.bounds import read_text
 from megtrim.functions import stubs
 from megtrim.functions.names import readable
@@ -137,7 +137,10 @@ def unexplained(reduced: ProgramRun) -> Diagnosis:
 
 
 def _not_kept(reduced: ProgramRun, name: str, *, committed: bool) -> Diagnosis:
-    function = readable(name)
+    try:
+        function = readable(name)
+    except InputError:
+        function = name  # a trap is told, whatever the machine has to make names readable
     why = _NOT_COMMITTED if committed else _NOT_LISTED
     text = f"{_how(reduced)}: the function {function} is not kept, for {why}"
     return Diagnosis(status="trap", text=text, log=reduced.stderr, function=function)
@@ -149,7 +152,8 @@ def _count(things: Sequence[object], noun: str) -> str:
 
 def _lacking(profile: RunResult, keep: KeepSet) -> tuple[Region, ...]:
     # A profile build that crashed leaves no trace, or half of one: then nothing can be subtracted.
-    if profile.trace is None:
+    # Nor can it where no region is trimmed: none is on the list.
+    if profile.trace is None or not keep.regions():
         return ()
     try:
         trace = parse_trace(profile.trace, source="trace of the failing run")

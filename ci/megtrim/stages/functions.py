@@ -33,7 +33,7 @@ from megtrim.midout.keepset import (
 from megtrim.midout.trace import Trace
 from megtrim.plan.graph import HEADER, LINKED, Task, from_plain, functions_task, search_task
 from megtrim.recipe import Link, LinkOrder, Switch
-from megtrim.stages import brought, building, linking, programs, recording
+from megtrim.stages import brought, building, linking, programs, recording, sizing
 from megtrim.stages.committed import read_committed
 from megtrim.stages.context import Context, scenario_inputs
 from megtrim.stages.files import CACHE_FILE, FUNCTIONS_FILE, KEEP_SET_FILE
@@ -52,6 +52,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
         return linking.base_inputs(context) | {
             "programs": " ".join(programs.linked_again(context)),
             "probed": str(_needs_probes(context)),
+            "flags": " ".join(sizing.unfolded_flags(context)),
             "form": recording.FORM,
         }
     return _keep_inputs(context)
@@ -78,8 +79,10 @@ def _needs_probes(context: Context) -> bool:
 
 def _link(probed: bool, context: Context, folder: Path) -> dict[str, Any]:
     targets = programs.linked_again(context)
+    flags = sizing.unfolded_flags(context)
     orders = [
-        LinkOrder(target=target, label=Link.UNFOLDED, unfolded=True, map=True) for target in targets
+        LinkOrder(target=target, label=Link.UNFOLDED, unfolded=True, flags=flags, map=True)
+        for target in targets
     ]
     if probed:
         orders += [
@@ -87,7 +90,7 @@ def _link(probed: bool, context: Context, folder: Path) -> dict[str, Any]:
                 target=target,
                 label=Link.PROBED,
                 unfolded=True,
-                flags=probes.FLAGS,
+                flags=(*flags, *probes.FLAGS),
                 sources=probes.SOURCES,
                 strip=False,
                 map=True,

@@ -16,7 +16,13 @@ from megtrim.errors import InputError
 from megtrim.functions import linkmap, proof, stubs
 from megtrim.functions.calls import Code, parse_code
 from megtrim.functions.keep import Wanted, keep_always
-from megtrim.functions.table import FunctionTable, parse_table, read_linked, read_table
+from megtrim.functions.table import (
+    FunctionTable,
+    parse_table,
+    read_linked,
+    read_registrations,
+    read_table,
+)
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.plan import rebuilds
 from megtrim.plan.graph import (
@@ -199,6 +205,7 @@ def _named(program: _Program, context: Context) -> LinkOrder:
         _shipped(program, context),
         label=Link.NAMED,
         unfolded=True,
+        flags=(*sizing.relink_flags(context), *sizing.unfolded_flags(context)),
         sources=stubs.named_sources(len(program.dropped)),
         script=stubs.named_script(program.dropped),
         named=True,
@@ -207,13 +214,17 @@ def _named(program: _Program, context: Context) -> LinkOrder:
 
 
 def _prove(program: _Program, context: Context, folder: Path) -> None:
+    proof.expect_known(program.before, program.kept, source=program.target)
     after = read_table(linking.linked(folder, Link.SHIPPED, program.target))
+    inlines = sizing.inlines_at_link(context)
+    base = context.done[base_task(context.loaded.config)]
     proof.prove(
         program.before,
         after,
         # What is inlined while it is linked has no name any more.
-        kept=() if sizing.inlines_at_link(context) else program.kept,
+        kept=() if inlines else program.kept,
         dropped=program.dropped,
         code=program.code,
+        registrations=read_registrations(binary(base, program.target)) if inlines else None,
         source=program.target,
     )

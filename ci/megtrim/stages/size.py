@@ -87,6 +87,18 @@ def _builds(task: Task, context: Context) -> list[tuple[Variant, Folder]]:
     return found if beside is None else [*found[:-1], (Variant.REGION, beside), found[-1]]
 
 
+def expect_usable_baseline(context: Context) -> None:
+    """Read the baseline, if there is one, before anything is built. Raises InputError."""
+    chosen = _baseline_file(context)
+    if chosen is not None and chosen[0].exists():
+        _loaded(chosen, context)
+
+
+def _loaded(chosen: tuple[Path, str], context: Context) -> Baseline:
+    path, shown = chosen
+    return expect_alike(load_sizes(path, shown=shown), quick=context.quick, shown=shown)
+
+
 def _baseline(context: Context) -> Baseline | None:
     chosen = _baseline_file(context)
     if chosen is None:
@@ -95,7 +107,7 @@ def _baseline(context: Context) -> Baseline | None:
     if not _is_there(path, context):
         context.console.warn(f"there is no baseline {shown}, so growth is not measured")
         return Baseline(source=f"none: there is no {shown}", sizes={})
-    return expect_alike(load_sizes(path, shown=shown), quick=context.quick, shown=shown)
+    return _loaded(chosen, context)
 
 
 def _baseline_file(context: Context) -> tuple[Path, str] | None:

@@ -46,6 +46,12 @@ def relink_flags(context: Context) -> tuple[str, ...]:
     return means.of_links(choices(context)) if from_plain(context.loaded.config) else ()
 
 
+def unfolded_flags(context: Context) -> tuple[str, ...]:
+    """Return the flags of links that tell which functions run, beyond what unfolds them."""
+    used = {each.means for each in choices(context) if not each.why_not}
+    return means.EVERY_CALL if Means.VIRTUAL_FUNCTIONS in used else ()
+
+
 def keeps_unwind_tables(target: str, context: Context) -> bool:
     """Tell whether a link that trims functions must leave the tables in a program.
 

@@ -46,7 +46,11 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
 
     The profile build is none of them: it explains a bad end, it does not change one.
     """
-    return named_inputs(scenario_of(task), context) | {"form of the result": _FORM}
+    return named_inputs(scenario_of(task), context) | {
+        "form of the result": _FORM,
+        # What is said of a trap: a committed list may lack what a scenario runs.
+        "committed": str(context.committed),
+    }
 
 
 def named_inputs(scenario: Scenario, context: Context) -> dict[str, str]:

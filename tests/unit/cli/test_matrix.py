@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,9 +12,10 @@ from typing import Any
 import pytest
 
 from megtrim.cli.matrix import show_matrix
+from megtrim.console import Console
 from megtrim.evidence.bundle import Purpose
 from megtrim.evidence.evidence import EvidenceSet, dump_set
-from megtrim.plan.graph import REDUCED
+from megtrim.plan.graph import LINKED, REDUCED
 from megtrim.stages.bundling import select
 from unit.evidence.support import evidence, result
 from unit.stages.built import built, linked
@@ -116,6 +118,23 @@ def test_where_nothing_is_traced_functions_come_first(tmp_path: Path, output: Pa
     told = outputs(output)
     assert told["functions"] == "false"
     assert json.loads(told["device"]) == {"include": [job("any", "1/1", "megtrim-functions-any-1")]}
+
+
+def test_before_the_link_no_functions_can_be_asked_for(
+    tmp_path: Path, output: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is made where the bundle is packed; a plan before that says what lacks."""
+    context = linked(tmp_path, trim="level: function, base: plain")
+    del context.done[LINKED]
+    told = io.StringIO()
+    show_matrix(replace(context, console=Console(told)), proofs=None, per_job=20)
+
+    assert json.loads(capsys.readouterr().out) == {"device": NONE, "emulated": NONE}
+    jobs = outputs(output)
+    assert (jobs["device-jobs"], jobs["emulated-jobs"], jobs["functions"]) == ("0", "0", "false")
+    assert told.getvalue() == (
+        "warning: no job: functions/linked is not made yet, and devices would run it\n"
+    )
 
 
 def test_what_is_proven_has_no_job(

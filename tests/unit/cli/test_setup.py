@@ -24,6 +24,7 @@ models:
 """
 
 
+FROM_PLAIN = ("trim.base is plain, so nothing is traced", "megtrim functions says what runs")
 TOO_LONG = """\
 version: 1
 engine: {kind: sample}
@@ -65,6 +66,64 @@ def test_quick_and_committed_are_two_ways(project: Shell, verb: str) -> None:
     assert answer.err.startswith(
         "megtrim: --quick records which functions run: it does not go with --committed\n"
     )
+
+
+@pytest.mark.parametrize(
+    "words", ["plan --traces x", "trim --traces x", "trim --accept", "functions --accept"]
+)
+def test_quick_takes_and_leaves_no_keep_set(project: Shell, words: str) -> None:
+    """It records what runs here, and commits nothing."""
+    answer = project(*words.split(), "--quick")
+
+    assert answer.status == 2
+    assert answer.err == (
+        "megtrim: --quick leaves the committed keep set alone: neither --accept nor --traces fit\n"
+    )
+
+
+def trimmed_so(project: Shell, trim: str) -> None:
+    """Let the configuration trim so, and search for nothing."""
+    text = CONFIG.partition("  - name: tuned")[0] + f"trim: {{{trim}}}\n"
+    (project.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("trim", ["", "level: function, base: plain", "measure: [rtti]"])
+@pytest.mark.parametrize("verb", ["profile", "header", "switches"])
+def test_what_the_quick_way_leaves_out_is_refused(project: Shell, trim: str, verb: str) -> None:
+    """That everything was up to date would be no answer."""
+    trimmed_so(project, trim)
+    answer = project(verb, "--quick")
+
+    assert answer.status == 2
+    assert answer.err.endswith(
+        "megtrim: --quick trims the plain build by functions alone: there is nothing to do for "
+        f"{verb}\n  leave --quick out\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("trim", "verb", "told", "hint"),
+    [
+        *(("level: function, base: plain", verb, *FROM_PLAIN) for verb in ("profile", "header")),
+        (
+            *("", "functions", "trim.level is region, so no functions are recorded"),
+            "add trim: {level: function}",
+        ),
+        (
+            *("", "switches", "trim.measure names no switch, so there is nothing to weigh"),
+            "add trim: {measure: [rtti, logging, exceptions]}",
+        ),
+    ],
+)
+def test_a_verb_that_has_nothing_to_do_is_refused(
+    project: Shell, trim: str, verb: str, told: str, hint: str
+) -> None:
+    """By this configuration."""
+    trimmed_so(project, trim)
+    answer = project(verb)
+
+    assert answer.status == 2
+    assert answer.err.endswith(f"megtrim: megtrim.yaml: {told}\n  {hint}\n")
 
 
 def test_functions_are_asked_for_where_they_are_trimmed(project: Shell) -> None:
@@ -131,18 +190,27 @@ def test_a_folder_of_results_that_cannot_be_made_is_refused_first(
     assert sorted(project.folder.iterdir()) == before
 
 
-def test_a_full_disk_is_no_mistake(project: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is infrastructure, and more room helps."""
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (errno.ENOSPC, "No space left on device\n  free some space, or choose another folder"),
+        (errno.EIO, "Input/output error\n  choose another folder with --out"),
+    ],
+)
+def test_a_full_or_a_sick_disk_is_no_mistake(
+    project: Shell, monkeypatch: pytest.MonkeyPatch, number: int, told: str
+) -> None:
+    """It is infrastructure; more room helps the full one alone."""
 
-    def full(**_options: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    def fails(**_options: object) -> None:
+        raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(out, "TemporaryDirectory", full)
+    monkeypatch.setattr(out, "TemporaryDirectory", fails)
 
     answer = project("build")
 
     assert answer.status == 3
-    assert "megtrim-out cannot be written: No space left on device\n  free some" in answer.err
+    assert f"megtrim-out cannot be written: {told}" in answer.err
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,10 @@ def test_a_report_that_cannot_be_made_is_an_ending(
 
 @pytest.mark.parametrize(
     "arguments",
-    [("trim", "--accept"), ("header", "--accept"), ("trim", "--traces", "somewhere")],
+    [
+        *(("trim", "--accept"), ("header", "--accept")),
+        *(("trim", "--traces", "somewhere"), ("plan", "--traces", "somewhere")),
+    ],
 )
 def test_a_committed_keep_set_is_taken_as_it_is(shell: Shell, arguments: tuple[str, ...]) -> None:
     """There is nothing to accept, and no trace to use."""

@@ -138,7 +138,7 @@ def test_a_file_is_named_by_its_digest_alone(path: tuple[str | int, ...], digest
         (put("devices", 0, "runner", value=1), "devices[0].runner: found 1, expected true or fal"),
         (put("tolerance", value=-1), "tolerance: found -1, expected a number from 0"),
         (put("more", value=1), "top level: found key 'more'"),
-        (put("version", value=2), "version: found 2, expected 1"),
+        (put("version", value=1), "version: found 1, expected 2"),
     ],
 )
 def test_every_value_is_held_to_its_shape(change: Change, said: str) -> None:

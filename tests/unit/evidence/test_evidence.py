@@ -65,7 +65,7 @@ def test_evidence_comes_back_as_it_went() -> None:
 
     assert parse_set(dump_set(several), source="x") == several
     assert parse_set(dump_set(EvidenceSet(entries=())), source="x").entries == ()
-    assert dump_set(EvidenceSet(entries=())) == '{\n "version": 1,\n "entries": []\n}\n'
+    assert dump_set(EvidenceSet(entries=())) == '{\n "version": 2,\n "entries": []\n}\n'
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES)
@@ -132,7 +132,8 @@ def test_a_log_has_no_escape_sequences(key: str, text: str) -> None:
         ),
         (put(*AFTER, "cooling", value=["\x1b[31m"]), "cooling: found '\\x1b[31m', expected what"),
         (put(*RESULT, "conditions", "unmet", value="a\nb"), "unmet: found 'a\\nb', expected what"),
-        (put("version", value=3), "version: found 3, expected 1"),
+        (put("version", value=3), "version: found 3, expected 2"),
+        (put("version", value=1), "version: found 1, expected 2"),
     ],
 )
 def test_every_value_is_held_to_its_shape(change: Change, said: str) -> None:

@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from megtrim.errors import InputError
-from megtrim.functions.table import Function, holding, parse_table, read_table, with_cold_parts
+from megtrim.functions.table import (
+    Function,
+    holding,
+    parse_table,
+    read_registrations,
+    read_table,
+    with_cold_parts,
+)
 from unit.functions.made_links import (
     CODE_AT,
     DATA,
@@ -71,6 +78,14 @@ def test_what_a_file_shares_with_others_is_told() -> None:
 def test_what_is_called_before_main_is_counted() -> None:
     """Both arrays together."""
     assert table(Symbol(name="f"), registered=(2, 40)).registrations == 42
+
+
+def test_registrations_are_counted_in_a_stripped_file_too(tmp_path: Path) -> None:
+    """They stand in arrays, not among the symbols."""
+    program = tmp_path / "lar"
+    program.write_bytes(linked(None, registered=(2, 40)))
+
+    assert read_registrations(program) == 42
 
 
 def test_functions_that_are_something_else_too_are_told() -> None:

@@ -331,16 +331,25 @@ def test_a_server_without_digests_is_believed(team: Team) -> None:
     assert team.find().how is How.MERGE_BASE
 
 
-@pytest.mark.parametrize("proofs", [{}, {"evidence.json": "{}"}])
-def test_sizes_without_usable_proofs_are_used(team: Team, proofs: dict[str, str]) -> None:
-    """Devices then prove everything anew; only what is broken is worth a warning."""
+@pytest.mark.parametrize(
+    ("proofs", "told"),
+    [
+        ({}, []),
+        ({"evidence.json": "{}"}, ["found no key 'entries', expected exactly version, entries"]),
+        ({"evidence.json": '{"version": 1, "entries": []}'}, ["found 1, expected 2"]),
+    ],
+)
+def test_sizes_without_usable_proofs_are_used(
+    team: Team, proofs: dict[str, str], told: list[str]
+) -> None:
+    """Devices then prove everything anew; only what is broken, or older, is worth a warning."""
     files = {"sizes.json": dump_sizes(SIZES), **proofs}
     team.repository.artifact(team.repository.run(team.base), files)
 
     found = team.find()
 
     assert (found.how, found.sizes, found.evidence) == (How.MERGE_BASE, SIZES, NOTHING)
-    assert len(found.warnings) == len(proofs)
+    assert [warning.rpartition(": ")[2] for warning in found.warnings] == told
 
 
 def test_it_gives_up_after_five_broken_ones(team: Team) -> None:

@@ -40,7 +40,7 @@ from megtrim.plan.graph import (
 )
 from megtrim.recipe import Link
 from megtrim.stages import functions, profile, verify
-from megtrim.stages.bundling import expect_packable, pack, runner_classes, select
+from megtrim.stages.bundling import expect_packable, pack, purpose_of, runner_classes, select
 from megtrim.stages.context import Context
 from megtrim.store import Folder
 from unit.evidence.support import evidence, result
@@ -513,3 +513,24 @@ def test_what_no_device_job_takes_is_refused_now(tmp_path: Path) -> None:
 
     assert caught.value.message.startswith(f"{tmp_path / 'megtrim.yaml'}: m/t@any: arguments: ")
     assert not (tmp_path / "bundle" / "bundle.json").exists()
+
+
+@pytest.mark.parametrize("proves", [True, False])
+@pytest.mark.parametrize("functions", [True, False])
+@pytest.mark.parametrize(
+    ("trim", "first", "second"),
+    [
+        ("level: region", Purpose.TRACE, Purpose.TRACE),
+        ("level: function", Purpose.TRACE, Purpose.RECORD),
+        ("level: function, base: plain", Purpose.RECORD, Purpose.RECORD),
+    ],
+)
+def test_what_devices_are_for(
+    tmp_path: Path, trim: str, first: Purpose, second: Purpose, *, proves: bool, functions: bool
+) -> None:
+    """One answer for the jobs and for their bundle."""
+    config = built(tmp_path, config=f"{CONFIG}trim: {{{trim}}}\n").loaded.config
+    told = second if functions else first
+
+    found = purpose_of(config, proves=proves, functions=functions)
+    assert found is (Purpose.VERIFY if proves else told)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.errors import InputError
 from megtrim.loadrun.outcome import ProgramRun
 from megtrim.stages.diagnosis import Diagnosis, Named, diagnose, explain
 from megtrim.stages.runs import RunResult
@@ -192,3 +193,31 @@ def test_a_trap_without_a_missing_region_is_a_functions() -> None:
     assert found.text == (
         "it trapped: a function that the keep set does not list is gone; no region is missing"
     )
+
+
+def test_where_no_region_is_trimmed_none_is_missing() -> None:
+    """A list of functions alone says nothing of regions."""
+    keep = replace(keep_set(1), scenarios=())
+
+    found = explain(run(1), evidence(trace=trace(1, 2)), keep)
+
+    assert (found.status, found.missing) == ("engine-error", ())
+
+
+def test_a_function_is_named_where_nothing_makes_names_readable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine without the C++ library has seen the trap all the same."""
+
+    def unreadable(name: str) -> str:
+        raise InputError(name)
+
+    monkeypatch.setattr("megtrim.stages.diagnosis.readable", unreadable)
+    named = Named(program=tmp_path / "named", dropped=("_Z4gonev",))
+    said = evidence(run(1, stderr="megtrim: function #0 is not kept\n"))
+
+    found = diagnose(
+        run(133), lambda _build, _program: said, keep_set(1), named=named, profile=lambda: None
+    )
+
+    assert (found.status, found.function) == ("trap", "_Z4gonev")

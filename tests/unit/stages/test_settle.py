@@ -136,20 +136,6 @@ def test_every_scenario_that_lost_something_has_a_line(tmp_path: Path) -> None:
     ]
 
 
-def test_a_committed_file_without_regions_is_bad_input(tmp_path: Path) -> None:
-    """Where they are trimmed, until a person accepts what was traced now."""
-    now, _ = context(tmp_path)
-    committed(tmp_path).parent.mkdir()
-    lacking = dump_keep_set(with_functions("main", regions=()))
-    committed(tmp_path).write_text(lacking, encoding="utf-8")
-
-    with pytest.raises(InputError, match=f"{committed(tmp_path)}: no region is needed by any"):
-        settle(now, made(now, 1))
-    accepted, _ = context(tmp_path, accept=True)
-    settle(accepted, made(accepted, 1))
-    assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(1))
-
-
 @pytest.mark.parametrize("damage", ["{", "folder"])
 def test_a_committed_file_that_is_none_is_bad_input(tmp_path: Path, damage: str) -> None:
     """Never overwritten without a word."""

@@ -125,6 +125,16 @@ def test_what_others_may_call_stays(tmp_path: Path, more: str) -> None:
     assert flag not in sizing.applied(made, ORDER, MINIMUM_SIZE).compile_flags
 
 
+def test_virtual_calls_stay_calls_where_functions_are_recorded(tmp_path: Path) -> None:
+    """What lld works out of them in advance would not run, and be called by the last link."""
+    level = "trim: {level: function, optimize: size"
+
+    flags = sizing.unfolded_flags(ready(tmp_path, f"{level}}}\n"))
+    assert flags == ("-Wl,-mllvm,-wholeprogramdevirt-skip=*",)
+    kept = ready(tmp_path, f"{level}, means: {{virtual_functions: true}}}}\n")
+    assert sizing.unfolded_flags(kept) == ()
+
+
 @pytest.mark.parametrize(
     ("more", "inlines"),
     [
