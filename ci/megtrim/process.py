@@ -8,6 +8,7 @@ cannot be started, or runs too long has one shape of failure.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import resource
 import select
@@ -40,6 +41,9 @@ _ABORT_LOOK_S = 0.1
 _LEFT_BEHIND_S = 0.3
 _LONGEST_LOOK_S = 86_400.0
 """What a poll takes at once; a wait may be longer."""
+_WRITTEN_S = (0.01, 0.05, 0.2, 1.0)
+"""Pauses before a program that is open for writing is started again. We wrote it, and closed it;
+but what another thread starts at that moment holds the file, from its fork to its own start."""
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
@@ -245,6 +249,25 @@ def _start(
         )
 
 
+def _child(
+    command: Command,
+    env: Mapping[str, str],
+    stdin: IO[bytes] | int,
+    stdout: IO[bytes] | int,
+    stderr: int,
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command.argv,
+        cwd=command.cwd,
+        env=env,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=True,
+        preexec_fn=_die_with_parent,  # noqa: PLW1509 - two small calls, nothing that locks
+    )
+
+
 def _popen(
     command: Command,
     env: Mapping[str, str],
@@ -254,16 +277,14 @@ def _popen(
     stderr: int,
 ) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(
-            command.argv,
-            cwd=command.cwd,
-            env=env,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            start_new_session=True,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 - two small calls, nothing that locks
-        )
+        for pause_s in _WRITTEN_S:
+            try:
+                return _child(command, env, stdin, stdout, stderr)
+            except OSError as error:
+                if error.errno != errno.ETXTBSY:
+                    raise
+                time.sleep(pause_s)
+        return _child(command, env, stdin, stdout, stderr)
     except FileNotFoundError:
         if command.cwd is not None and not command.cwd.is_dir():
             msg = f"{command.argv[0]} cannot be started: there is no folder {command.cwd}"

@@ -21,6 +21,7 @@ from integration.conftest import MakeProject
 from megtrim.cli.setup import Options, open_context
 from megtrim.config.scenarios import all_scenarios
 from megtrim.functions import internal, stubs
+from megtrim.functions.keep import BY_VALUES
 from megtrim.functions.names import brief, is_internal, readable
 from megtrim.functions.objects import Object
 from megtrim.functions.table import read_table
@@ -133,13 +134,15 @@ def _needed(context: Context, kept: frozenset[str]) -> list[tuple[str, ...]]:
     for each in table.functions:
         by_address.setdefault(each.address, set()).add(each.name)
     groups = {tuple(sorted(names)) for names in by_address.values() if names <= possible}
-    # Whether an internal one goes is not for the list alone to say, nor is a part of another.
+    # Whether an internal one goes is not for the list alone to say, nor is a part of another, nor
+    # what stays for its kind.
     plain = (group for group in groups if not any(map(_is_part, group)))
     return sorted(plain)
 
 
 def _is_part(name: str) -> bool:
-    return is_internal(name) or "." in name or not name.startswith("_Z")
+    own = name.startswith("_Z") and not BY_VALUES.search(name)
+    return is_internal(name) or "." in name or not own
 
 
 def _tells_of(said: str, group: tuple[str, ...]) -> bool:

@@ -23,7 +23,7 @@ from megtrim.functions.table import FunctionTable
 REPORTS = ("*Error::*", "*Exception::*", "*ErrorHandler::*", "*assert_fail*")
 """What says what is wrong, by the names that engines give it."""
 
-_BY_VALUES = re.compile(
+BY_VALUES = re.compile(
     r"__(?:stable_|partial_|insertion_|selection_|intro|unguarded_|partition)?sort"
     r"|__(?:sift|push_heap|pop_heap|make_heap|adjust_heap|heap_select|half_inplace|inplace_merge)"
     r"|__(?:buffered_inplace|unguarded_linear|linear_insert|move_median|merge_)"
@@ -83,7 +83,7 @@ def keep_always(
     if missed:
         raise InputError("\n".join(missed), hint=_HINT)
     seeds = search.any_of(REPORTS).union(*(names for _, names in kept)) - {*ran}
-    seeds |= {name for name in code.called_by(ran) if _BY_VALUES.search(name)} - {*ran}
+    seeds |= {name for name in code.called_by(ran) if BY_VALUES.search(name)} - {*ran}
     found = code.reached(seeds, ran=done)
     if THROW in found:
         seeds |= search.any_of(_UNWINDING) - {*ran}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -427,3 +428,19 @@ def test_a_word_that_no_command_line_can_hold_is_bad_input(processes: Processes,
 def test_a_program_may_take_longer_than_a_poll_can_wait(processes: Processes) -> None:
     """Which counts milliseconds in 31 bits: 24 days."""
     assert processes.run(Command(argv=("true",), timeout_s=40 * 86_400)).rc == 0
+
+
+def test_a_program_that_somebody_still_holds_open_is_started_again(
+    tmp_path: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A child of another thread does for a moment; one that never lets go is told."""
+    program = tmp_path / "program"
+    shutil.copy2(sys.executable, program)
+    held = program.open("ab")
+    threading.Timer(0.1, held.close).start()
+
+    assert processes.run(Command(argv=(str(program), "-S", "-c", ""), timeout_s=10)).rc == 0
+
+    monkeypatch.setattr(process, "_WRITTEN_S", (0.01,))
+    with program.open("ab"), pytest.raises(InfrastructureFailure, match=r"Text file busy"):
+        processes.run(Command(argv=(str(program),), timeout_s=10))
