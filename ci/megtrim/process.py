@@ -249,25 +249,6 @@ def _start(
         )
 
 
-def _child(
-    command: Command,
-    env: Mapping[str, str],
-    stdin: IO[bytes] | int,
-    stdout: IO[bytes] | int,
-    stderr: int,
-) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        command.argv,
-        cwd=command.cwd,
-        env=env,
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        start_new_session=True,
-        preexec_fn=_die_with_parent,  # noqa: PLW1509 - two small calls, nothing that locks
-    )
-
-
 def _popen(
     command: Command,
     env: Mapping[str, str],
@@ -276,15 +257,27 @@ def _popen(
     stdout: IO[bytes] | int,
     stderr: int,
 ) -> subprocess.Popen[bytes]:
+    def start() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            command.argv,
+            cwd=command.cwd,
+            env=env,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 - two small calls, nothing that locks
+        )
+
     try:
         for pause_s in _WRITTEN_S:
             try:
-                return _child(command, env, stdin, stdout, stderr)
+                return start()
             except OSError as error:
                 if error.errno != errno.ETXTBSY:
                     raise
                 time.sleep(pause_s)
-        return _child(command, env, stdin, stdout, stderr)
+        return start()
     except FileNotFoundError:
         if command.cwd is not None and not command.cwd.is_dir():
             msg = f"{command.argv[0]} cannot be started: there is no folder {command.cwd}"
