@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -217,18 +217,12 @@ class _Worker:
             order = order.with_program(profile)
             trace, data, ran = tracing.trace(scenario.id, order, seat, self._note)
             digest = self._keep(data, LARGEST_TRACE, "trace")
-        except (ProductFailure, InputError) as failure:
+        except InputError as failure:
             # What a program wrote as its trace and is none is the program's fault, too.
             return self._untraced(scenario, failure)
-        return EvidenceResult(
-            scenario=scenario.id,
-            binding=scenario.binding,
-            status=ScenarioStatus.PASS,
-            text=f"traced: {len(trace.regions)} regions",
-            time_s=time_s + ran.wall_s,
-            trace=digest,
-            cache=cache_digest,
-        )
+        text = f"traced: {len(trace.regions)} regions"
+        brought = _brought(scenario, text, time_s + ran.wall_s)
+        return replace(brought, trace=digest, cache=cache_digest)
 
     def _record(self, scenario: BundleScenario, order: RunOrder, seat: Seat) -> EvidenceResult:
         """Record which functions run, and keep their list."""
@@ -238,16 +232,11 @@ class _Worker:
             )
             found = function_list(scenario.link or "", names)
             digest = self._keep(dump_list(found).encode(), LARGEST_LIST, "list of functions")
-        except (ProductFailure, InputError) as failure:
+        except InputError as failure:
+            # As for a trace.
             return self._untraced(scenario, failure)
-        return EvidenceResult(
-            scenario=scenario.id,
-            binding=scenario.binding,
-            status=ScenarioStatus.PASS,
-            text=f"recorded: {len(found.names)} functions",
-            time_s=ran.wall_s,
-            functions=digest,
-        )
+        text = f"recorded: {len(found.names)} functions"
+        return replace(_brought(scenario, text, ran.wall_s), functions=digest)
 
     def _untraced(self, scenario: BundleScenario, failure: MegtrimError) -> EvidenceResult:
         of_trace = isinstance(failure, TraceFailure | InputError)
@@ -312,6 +301,17 @@ def _verified(scenario: BundleScenario, ended: Mapping[str, Any]) -> EvidenceRes
         log_tail=bounds.clean_log(ended["log tail"]),
         conditions=decode(Conditions | None, ended["conditions"], "conditions"),
         crash=bounds.clean_log(ended["crash"]),
+    )
+
+
+def _brought(scenario: BundleScenario, text: str, time_s: float) -> EvidenceResult:
+    """Return a result that went well; its files are still to be named."""
+    return EvidenceResult(
+        scenario=scenario.id,
+        binding=scenario.binding,
+        status=ScenarioStatus.PASS,
+        text=text,
+        time_s=time_s,
     )
 
 

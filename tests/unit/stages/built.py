@@ -67,8 +67,10 @@ def built(
     return made
 
 
-def finish(made: Context, task: str, files: Mapping[str, str]) -> Folder:
-    """Let a task have left ``files``, name and text."""
+def finish(
+    made: Context, task: str, files: Mapping[str, str], named: Mapping[str, str] | None = None
+) -> Folder:
+    """Let a task have left ``files``, name and text; ``named``: its inputs, else the files."""
     stage, _, task_name = task.partition("/")
 
     def produce(folder: Path) -> dict[str, Any]:
@@ -78,7 +80,8 @@ def finish(made: Context, task: str, files: Mapping[str, str]) -> Folder:
             path.write_text(text, encoding="utf-8")
         return {}
 
-    made.done[task] = made.store.ensure(stage, task_name, dict(files), produce)[0]
+    inputs = files if named is None else named
+    made.done[task] = made.store.ensure(stage, task_name, dict(inputs), produce)[0]
     return made.done[task]
 
 

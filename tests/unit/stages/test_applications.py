@@ -33,6 +33,7 @@ from megtrim.stages.runs import RunOrder, run_on
 from megtrim.stages.scenarios import order_for, record_of
 from megtrim.verdict.model import ScenarioStatus
 from unit.evidence.support import device
+from unit.stages.built import finish
 from unit.stages.fake_device import FakeDevice
 from unit.stages.support import context, evidence, keep_set
 
@@ -92,22 +93,9 @@ def built(folder: Path, config: str = CONFIG, says: Mapping[str, str] = SAYS) ->
     )
     for task, text in says.items():
         files = {"bin/classify": text, "bin/served": text, f"bin/{LIBRARY}": f"library of {task}"}
-        _finish(made, task, files)
-    _finish(made, HEADER, {"keepset.json": dump_keep_set(keep_set(1))})
+        finish(made, task, files)
+    finish(made, HEADER, {"keepset.json": dump_keep_set(keep_set(1))})
     return made
-
-
-def _finish(made: Context, task: str, files: Mapping[str, str]) -> None:
-    stage, _, name = task.partition("/")
-
-    def produce(folder: Path) -> dict[str, Any]:
-        for file, text in files.items():
-            path = folder / file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        return {}
-
-    made.done[task] = made.store.ensure(stage, name, dict(files), produce)[0]
 
 
 def sha(text: str) -> str:
@@ -341,7 +329,7 @@ def test_functions_are_recorded_of_applications_that_hold_the_engine(tmp_path: P
     """What links a shared object is linked as it is, so nobody is asked for its functions."""
     made = built(tmp_path, config=CONFIG + "trim: {level: function}\n")
     links = {f"links/{label}/classify": label for label in ("unfolded", "probed")}
-    _finish(made, LINKED, links)
+    finish(made, LINKED, links)
     made.done[LINKED] = replace(made.done[LINKED], result={"links": {"classify": "7" * 64}})
     bundle = packed(made, Purpose.RECORD, tmp_path / "bundle")
 

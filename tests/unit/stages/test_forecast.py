@@ -15,8 +15,8 @@ from megtrim.process import Processes
 from megtrim.recipe import BuildOrder
 from megtrim.stages import chain, reduce
 from megtrim.stages.context import Context
-from megtrim.store import Folder
 from unit.engines.support import TOOLCHAIN
+from unit.stages.built import finish
 from unit.stages.support import context, keep_set
 
 TASK = Task(stage=Stage.REDUCE, name="reduced", needs=(HEADER,))
@@ -49,27 +49,13 @@ def now(tmp_path: Path, processes: Processes, builder: Foreteller) -> Context:
     return replace(made, engine=engine, toolchain=TOOLCHAIN, builder=cast(Any, builder))
 
 
-def done(context: Context, task: str, files: dict[str, str]) -> None:
-    """Put a finished folder with these files into the context."""
-    stage, name = task.split("/")
-
-    def produce(folder: Path) -> dict[str, Any]:
-        for file, text in files.items():
-            path = folder / file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        return {}
-
-    folder: Folder = context.store.ensure(stage, name, {}, produce)[0]
-    context.done[task] = folder
-
-
 def test_the_header_that_was_made_tells(now: Context, builder: Foreteller) -> None:
     """In the tree that the build would go on in, with the files as they are included."""
-    done(
+    finish(
         now,
         HEADER,
         {"include/bin_reduce.h": "forced", "include/megtrim/tags/sample_matmul.h": "one"},
+        named={},
     )
 
     assert reduce.forecast(TASK, now) == "1 file is compiled: kern.cpp"

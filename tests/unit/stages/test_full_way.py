@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from megtrim.stages.context import Context
 from megtrim.stages.files import KEEP_SET_FILE
 from megtrim.store import Folder
 from unit.engines.support import TOOLCHAIN
+from unit.stages.built import finish
 from unit.stages.support import CONFIG, context, keep_set
 
 FUNCTION = f"{CONFIG}trim: {{level: function}}\n"
@@ -36,7 +36,7 @@ def now(tmp_path: Path, processes: Processes) -> Context:
     own = replace(
         OURS, scenarios=(replace(ours, regions=(), functions=("f",), link_sha256="7" * 64),)
     )
-    left(opened, FUNCTIONS, {KEEP_SET_FILE: dump_keep_set(own)}, {})
+    finish(opened, FUNCTIONS, {KEEP_SET_FILE: dump_keep_set(own)}, {})
     return configured(opened, FUNCTION)
 
 
@@ -47,21 +47,6 @@ def configured(now: Context, text: str) -> Context:
     return replace(now, loaded=load_config(path, quick=True), full=load_config(path))
 
 
-def left(now: Context, task: str, files: Mapping[str, str], named: Mapping[str, str]) -> Folder:
-    """Put a finished folder with these files into the store, and into the context."""
-    stage, name = task.split("/")
-
-    def produce(folder: Path) -> dict[str, Any]:
-        for file, text in files.items():
-            path = folder / file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        return {}
-
-    now.done[task] = now.store.ensure(stage, name, named, produce)[0]
-    return now.done[task]
-
-
 def trimmed(
     now: Context, task: str = "reduce/region", *, keep: KeepSet = OURS, **named: str
 ) -> Folder:
@@ -69,11 +54,11 @@ def trimmed(
     assert now.full is not None
     text = dump_keep_set(keep)
     files = {KEEP_SET_FILE: text, "include/bin_reduce.h": f"/* {text} */"}
-    header = left(now, HEADER, files, FORM | {"traces": text} | named)
+    header = finish(now, HEADER, files, FORM | {"traces": text} | named)
     name = task.partition("/")[2]
     made = replace(now, loaded=now.full, quick=False, done={HEADER: header})
     inputs = reduce.inputs(Task(stage=Stage.REDUCE, name=name, needs=()), made)
-    return left(now, task, {"bin/load_and_run": text}, inputs)
+    return finish(now, task, {"bin/load_and_run": text}, inputs)
 
 
 def test_it_is_this_configurations_own(now: Context) -> None:
