@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -13,11 +13,12 @@ from elftools.elf.elffile import ELFFile
 
 from megtrim import toolchains
 from megtrim.engines import emptied
+from megtrim.engines.link_call import Bench
 from megtrim.functions import internal
 from megtrim.functions.table import FunctionTable, read_table
 from megtrim.process import Command, Outcome, Processes
 from megtrim.recipe import LinkOrder, Toolchain, ToolchainOrder
-from unit.engines.support import write
+from unit.engines.support import bench, write
 
 SOURCES = {
     "main.cpp": """
@@ -129,10 +130,13 @@ class Place:
         flags = (*self.toolchain.link_flags, *self.link_flags, *flags)
         compiler = (*self.toolchain.cxx_compiler, *(flag for flag in flags if flag != "-s"))
         argv = (*compiler, "-Wl,--gc-sections", "main.cpp.o", "-Llib", "-lparts")
-        folder = self.root / f"copies-{self.count}"
-        argv = emptied.copies(argv, build=self.root, order=order, folder=folder)
+        argv = emptied.copies(argv, bench=self.bench(f"made-{self.count}"), order=order)
         self.run(*argv, "-o", f"program-{self.count}")
         return self.root / f"program-{self.count}"
+
+    def bench(self, scratch: str) -> Bench:
+        """Return where links are made; what they need goes into a folder of its own."""
+        return replace(bench(self.root, self.root / scratch, self.toolchain), build=self.root)
 
     def started(self, program: Path, *arguments: str) -> Outcome:
         """Run a program, under qemu where it is another machine's."""
@@ -221,8 +225,7 @@ def test_the_inputs_stay_as_they_are(place: Place) -> None:
     inputs = [place.root / name for name in ("main.cpp.o", "lib/libparts.a")]
     before = [each.read_bytes() for each in inputs]
     argv = ("ld", "main.cpp.o", "-Llib", "-lparts", "-lc", "main.cpp.o")
-    folder = place.root / "copied"
-    made = emptied.copies(argv, build=place.root, order=order(*NAMES), folder=folder)
+    made = emptied.copies(argv, bench=place.bench("copied"), order=order(*NAMES))
 
     assert made == ("ld", "main.cpp.o", "-Llib", made[3], *argv[4:])
     assert Path(made[3]).name == "libparts.a"

@@ -13,7 +13,6 @@ from integration.links import KINDS, TRAPPED, Seat, places, seat
 from megtrim import toolchains
 from megtrim.engines import checkout
 from megtrim.engines.application import ApplicationOrder
-from megtrim.engines.emptied import copies
 from megtrim.errors import InputError, ProductFailure
 from megtrim.functions import blocks, stubs
 from megtrim.functions.table import read_table
@@ -384,26 +383,3 @@ def test_a_target_of_a_build_script_is_linked_again(tmp_path: Path) -> None:
     assert made.run(links / "shipped/stripped/program").stdout == SAID
     assert made.run(links / "shipped/stripped/program", *MORE).rc == TRAPPED["aarch64"]
     assert ["build.sh" in log for log in logs] == [True, False]
-
-
-@pytest.mark.chain
-def test_beside_an_image_only_the_trees_own_files_are_copied(tmp_path: Path) -> None:
-    """A path of the image names another file here, or none."""
-    processes = Processes(os.environ)
-    write(tmp_path, {"one.cpp": "int one() { return 1; }\n"})
-    for name in ("tree/one.o", "usr/one.o"):
-        (tmp_path / name).parent.mkdir()
-        compiled = ("g++", "-c", "-ffunction-sections", str(tmp_path / "one.cpp"))
-        processes.capture(*compiled, "-o", str(tmp_path / name))
-    order = LinkOrder(target="program", label="shipped", emptied=("_Z3onev",))
-    tree, folder = tmp_path / "tree", tmp_path / "tree/copies"
-    argv = ("ld", "one.o", "../usr/one.o", str(tmp_path / "usr/one.o"))
-
-    assert copies(argv, build=tree, order=order, folder=folder, within=tree) == (
-        *("ld", str(folder / "0/one.o")),
-        *("../usr/one.o", str(tmp_path / "usr/one.o")),
-    )
-    assert copies(argv, build=tree, order=order, folder=tmp_path / "all")[1:] == (
-        *(str(tmp_path / "all/0/one.o"), str(tmp_path / "all/1/one.o")),
-        str(tmp_path / "all/2/one.o"),
-    )

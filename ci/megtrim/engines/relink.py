@@ -52,13 +52,7 @@ def make(order: LinkOrder, built: Path, bench: Bench, folder: Path) -> None:
         linkers.read_expecting_code(command.words, bench.build, call.linker, target=order.target)
     argv = (*call.argv, *_last(order, call, bench))
     if order.emptied or not order.unwind_tables:
-        argv = emptied.copies(
-            argv,
-            build=bench.build,
-            order=order,
-            folder=bench.scratch / "inputs",
-            within=bench.tree if bench.toolchain.image else None,
-        )
+        argv = emptied.copies(argv, bench=bench, order=order)
     mapped = call.told((f"-Wl,-Map={made}.map",)) if order.map else ()
     _link((*argv, *mapped), made, order, bench)
     if order.strip and bench.toolchain.strip:

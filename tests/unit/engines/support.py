@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from megtrim.engines.link_call import Bench
 from megtrim.process import Command, Processes
 from megtrim.recipe import Toolchain
 
@@ -17,6 +18,19 @@ TOOLCHAIN = Toolchain(
     c_compiler=("/bin/cc",),
     cxx_compiler=("/bin/c++",),
 )
+
+
+def bench(tree: Path, scratch: Path, toolchain: Toolchain = TOOLCHAIN) -> Bench:
+    """Return where links of a tree's folder ``build`` are made."""
+    return Bench(
+        toolchain=toolchain,
+        processes=Processes(os.environ),
+        tree=tree,
+        build=tree / "build",
+        scratch=scratch,
+        log=tree / "log",
+        env={},
+    )
 
 
 def write(root: Path, files: Mapping[str, str]) -> Path:

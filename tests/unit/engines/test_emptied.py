@@ -9,6 +9,7 @@ import pytest
 from megtrim.engines import emptied
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.recipe import LinkOrder
+from unit.engines.support import bench
 from unit.functions.made_objects import Named, Part, archive, object_file
 
 OBJECT = object_file(
@@ -31,11 +32,9 @@ def files(root: Path, **contents: bytes) -> None:
 
 def linked(root: Path, *words: str) -> tuple[str, ...]:
     """Return the command, with the folder of copies as COPIES."""
-    made = emptied.copies(
-        ("ld.lld", *words), build=root / "build", order=ORDER, folder=root / "copies"
-    )
+    made = emptied.copies(("ld.lld", *words), bench=bench(root, root / "made"), order=ORDER)
     assert made[0] == "ld.lld"
-    return tuple(word.replace(str(root / "copies"), "COPIES") for word in made[1:])
+    return tuple(word.replace(str(root / "made/inputs"), "COPIES") for word in made[1:])
 
 
 def test_inputs_that_differ_are_copies(tmp_path: Path) -> None:
@@ -50,8 +49,8 @@ def test_inputs_that_differ_are_copies(tmp_path: Path) -> None:
         *("-z", "now", "COPIES/0/one.o", *words[3:]),
         *("COPIES/2/libx.a", "gone"),
     )
-    assert (tmp_path / "copies/0/one.o").read_bytes() != OBJECT
-    assert len((tmp_path / "copies/0/one.o").read_bytes()) == len(OBJECT)
+    assert (tmp_path / "made/inputs/0/one.o").read_bytes() != OBJECT
+    assert len((tmp_path / "made/inputs/0/one.o").read_bytes()) == len(OBJECT)
     assert (tmp_path / "build/one.o").read_bytes() == OBJECT
 
 
@@ -120,7 +119,7 @@ def test_a_damaged_input_is_told_by_its_path(tmp_path: Path) -> None:
 def test_a_copy_that_cannot_be_written(tmp_path: Path) -> None:
     """A full disk, or somebody else's folder."""
     files(tmp_path, one_o=OBJECT)
-    (tmp_path / "copies").write_text("in the way")
+    (tmp_path / "made").write_text("in the way")
 
     with pytest.raises(InfrastructureFailure, match=r"one\.o cannot be written"):
         linked(tmp_path, "one.o")
