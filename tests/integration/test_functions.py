@@ -10,6 +10,7 @@ import pytest
 
 from megtrim.midout.keepset import dump_keep_set, read_keep_set
 from megtrim.recipe import Variant
+from megtrim.stages import full_way
 from support.megtrim_cli import Project
 
 pytestmark = [pytest.mark.chain]
@@ -34,6 +35,13 @@ def trimmed(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 def _keep_set(project: Project) -> Path:
     return project.folder / "megtrim" / "keepset.json"
+
+
+def _final(project: Project) -> dict[str, Any]:
+    """Return the newest verdict, whatever way it is of."""
+    path = project.out / "final" / "verdict.json"
+    verdict: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return verdict
 
 
 def _sizes(verdict: dict[str, Any]) -> dict[str, int]:
@@ -97,6 +105,18 @@ def test_a_list_of_another_link_is_refused(trimmed: Project, tmp_path: Path) -> 
     assert "megtrim trim --accept" in ended.stderr
 
 
+def test_a_quick_look_is_set_beside_the_full_way(trimmed: Project) -> None:
+    """Where the same folder holds it: its build by regions, and its program."""
+    full = _sizes(trimmed.verdict())
+    ended = trimmed.run("trim", "--quick")
+
+    assert ended.rc == 0, ended.stderr
+    sizes = _sizes(_final(trimmed))
+    assert list(sizes) == [Variant.PLAIN, Variant.REGION, full_way.FUNCTION, Variant.REDUCED]
+    assert sizes[Variant.REGION] == full[Variant.REGION]
+    assert sizes[full_way.FUNCTION] == full[Variant.REDUCED] < sizes[Variant.REDUCED]
+
+
 def test_a_trap_names_the_function(trimmed: Project) -> None:
     """A needed function that is not on the list: verify says which, by the named link."""
     keep = _keep_set(trimmed)
@@ -124,8 +144,7 @@ def test_a_quick_look_builds_plain_alone(trimmed: Project, tmp_path: Path) -> No
 
     assert ended.rc == 0, ended.stderr
     assert _keep_set(trimmed).read_bytes() == before
-    verdict = json.loads((quick.out / "final" / "verdict.json").read_text(encoding="utf-8"))
-    sizes = _sizes(verdict)
+    sizes = _sizes(_final(quick))
     assert list(sizes) == [Variant.PLAIN, Variant.REDUCED]
     assert sizes[Variant.REDUCED] < 0.6 * sizes[Variant.PLAIN]
 

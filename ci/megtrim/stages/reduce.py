@@ -36,11 +36,13 @@ from megtrim.plan.graph import (
     by_function,
 )
 from megtrim.recipe import Link, LinkOrder, Variant
-from megtrim.stages import building, committed, linking, rendering, sizing
+from megtrim.stages import building, committed, linking, programs, rendering, sizing
 from megtrim.stages.context import Context, binary
 from megtrim.stages.files import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.store import Folder
 
+KEEP_SET = "keep set"
+"""What the link's inputs call the file that lists its functions."""
 _FORM = "3"
 """Of what a link rests on besides its inputs: how functions are left out, and what stays."""
 
@@ -48,20 +50,26 @@ _FORM = "3"
 def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name what enters the build, each generated file among it, or what enters the link."""
     if _is_link(task, context):
-        trim = context.loaded.config.trim
-        return linking.base_inputs(context) | {
-            "form": _FORM,
-            "keep set": context.done[FUNCTIONS].files[KEEP_SET_FILE],
-            "kept whatever ran": "\n".join((*context.engine.kept, *trim.keep)),
-            "flags": " ".join(sizing.relink_flags(context)),
-            "without unwind tables": " ".join(_without_tables(context)),
-            **{f"link {name}": sha256 for name, sha256 in linking.identities(context).items()},
+        links = linking.identities(context)
+        return early_inputs(context) | {
+            KEEP_SET: context.done[FUNCTIONS].files[KEEP_SET_FILE],
+            **{f"link {name}": sha256 for name, sha256 in links.items()},
         }
     return building.region_inputs(context)
 
 
+def early_inputs(context: Context) -> dict[str, str]:
+    """Name what the link rests on that is known before any function is recorded."""
+    return linking.base_inputs(context) | {
+        "form": _FORM,
+        "kept whatever ran": "\n".join((*context.engine.kept, *context.loaded.config.trim.keep)),
+        "flags": " ".join(sizing.relink_flags(context)),
+        "without unwind tables": " ".join(_without_tables(context)),
+    }
+
+
 def _without_tables(context: Context) -> Iterator[str]:
-    for target in linking.identities(context):
+    for target in programs.linked_again(context):
         if not sizing.keeps_unwind_tables(target, context):
             yield target
 
@@ -109,27 +117,27 @@ class _Program:
 
 def _link(context: Context, folder: Path) -> dict[str, Any]:
     """Link without what never ran, prove it, and take what is linked as it is from the base."""
-    programs = _programs(context)
-    orders = tuple(_shipped(each, context) for each in programs)
+    linked = _programs(context)
+    orders = tuple(_shipped(each, context) for each in linked)
     building.link(context, linking.base_order(context), orders, folder)
-    for program in programs:
+    for program in linked:
         _prove(program, context, folder)
         _list(program, folder)
     base = context.done[base_task(context.loaded.config)]
     return {
         **base.result,
-        "artifacts": _collect(base, [each.target for each in programs], folder),
-        linking.DROPPED: {each.target: len(each.dropped) for each in programs},
-        linking.HELD: {each.target: len(each.before.functions) for each in programs},
+        "artifacts": _collect(base, [each.target for each in linked], folder),
+        linking.DROPPED: {each.target: len(each.dropped) for each in linked},
+        linking.HELD: {each.target: len(each.before.functions) for each in linked},
     }
 
 
 def _name(context: Context, folder: Path) -> dict[str, Any]:
     """Link the same so that a function that is not kept says its number."""
-    programs = _programs(context)
-    orders = tuple(_named(each, context) for each in programs)
+    linked = _programs(context)
+    orders = tuple(_named(each, context) for each in linked)
     building.link(context, linking.base_order(context), orders, folder)
-    for program in programs:
+    for program in linked:
         _list(program, folder)
     return {}
 

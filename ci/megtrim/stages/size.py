@@ -46,7 +46,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     """Weigh by groups of sections, judge the budgets, leave ``sizes.json`` for later runs."""
     config = context.loaded.config
     facts = {
-        (artifact, str(variant)): read_elf(binary(build, artifact))
+        (artifact, variant): read_elf(binary(build, artifact))
         for artifact in config.artifacts
         for variant, build in _builds(task, context)
     }
@@ -74,17 +74,19 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     }
 
 
-def _builds(task: Task, context: Context) -> list[tuple[Variant, Folder]]:
-    """Return what is weighed, plain first: the builds that the task needs."""
+def _builds(task: Task, context: Context) -> list[tuple[str, Folder]]:
+    """Return what is weighed, plain first, what ships last: the builds that the task needs."""
     every = (
         (Variant.PLAIN, PLAIN),
         (Variant.PROFILE, PROFILE),
         (Variant.REGION, REGION),
         (Variant.REDUCED, REDUCED),
     )
-    found = [(variant, context.done[build]) for variant, build in every if build in task.needs]
-    beside = full_way.by_regions(context) if context.quick else None
-    return found if beside is None else [*found[:-1], (Variant.REGION, beside), found[-1]]
+    *others, reduced = (
+        (str(variant), context.done[build]) for variant, build in every if build in task.needs
+    )
+    beside = full_way.found(context) if context.quick else {}
+    return [*others, *beside.items(), reduced]
 
 
 def expect_usable_baseline(context: Context) -> None:

@@ -1,4 +1,4 @@
-"""What a quick look is set beside: the build by regions of these scenarios, trimmed this way."""
+"""What a quick look is set beside: the full way's builds of these scenarios, trimmed this way."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 from megtrim.config.load import load_config
 from megtrim.engines.sample import SampleEngine, embedded
 from megtrim.midout.keepset import VERSION, KeepSet, dump_keep_set
-from megtrim.plan.graph import FUNCTIONS, HEADER, Stage, Task
+from megtrim.plan.graph import FUNCTIONS, HEADER, REDUCED, Stage, Task
 from megtrim.process import Processes
+from megtrim.recipe import Variant
 from megtrim.stages import full_way, reduce
 from megtrim.stages.context import Context
 from megtrim.stages.files import KEEP_SET_FILE
@@ -47,30 +48,58 @@ def configured(now: Context, text: str) -> Context:
     return replace(now, loaded=load_config(path, quick=True), full=load_config(path))
 
 
+def made_header(now: Context, keep: KeepSet, **named: str) -> Folder:
+    """Leave the header of a keep set."""
+    text = dump_keep_set(keep)
+    files = {KEEP_SET_FILE: text, "include/bin_reduce.h": f"/* {text} */"}
+    return finish(now, HEADER, files, FORM | {"traces": text} | named)
+
+
 def trimmed(
     now: Context, task: str = "reduce/region", *, keep: KeepSet = OURS, **named: str
 ) -> Folder:
     """Leave what the full way makes of the context's configuration and this keep set."""
     assert now.full is not None
+    header = made_header(now, keep, **named)
     text = dump_keep_set(keep)
-    files = {KEEP_SET_FILE: text, "include/bin_reduce.h": f"/* {text} */"}
-    header = finish(now, HEADER, files, FORM | {"traces": text} | named)
     name = task.partition("/")[2]
     made = replace(now, loaded=now.full, quick=False, done={HEADER: header})
     inputs = reduce.inputs(Task(stage=Stage.REDUCE, name=name, needs=()), made)
     return finish(now, task, {"bin/load_and_run": text}, inputs)
 
 
+def by_regions(now: Context) -> Folder | None:
+    """Return the build by regions that is found."""
+    return full_way.found(now).get(Variant.REGION)
+
+
+def by_functions(now: Context) -> Folder | None:
+    """Return the program by functions that is found."""
+    return full_way.found(now).get(full_way.FUNCTION)
+
+
+def linked(now: Context, *, keep: KeepSet = OURS, **named: str) -> Folder:
+    """Leave what the full way links of its build, by a list of functions."""
+    assert now.full is not None
+    full = replace(now, loaded=now.full, quick=False, done={HEADER: made_header(now, OURS)})
+    (record,) = keep.scenarios
+    recorded = replace(record, functions=("f",), link_sha256="7" * 64)
+    text = dump_keep_set(replace(keep, scenarios=(recorded,)))
+    lists = finish(full, FUNCTIONS, {KEEP_SET_FILE: text}, {"functions": text})
+    inputs = reduce.early_inputs(full) | {reduce.KEEP_SET: lists.files[KEEP_SET_FILE]} | named
+    return finish(full, REDUCED, {"bin/load_and_run": "by functions"}, inputs)
+
+
 def test_it_is_this_configurations_own(now: Context) -> None:
     """Whatever its level: the build by regions has another name where functions follow it."""
-    assert full_way.by_regions(now) is None
+    assert by_regions(now) is None
     own = trimmed(now)
-    assert full_way.by_regions(now) == own
+    assert by_regions(now) == own
 
     regions = configured(now, CONFIG)
-    assert full_way.by_regions(regions) is None
+    assert by_regions(regions) is None
     own = trimmed(regions, "reduce/reduced")
-    assert full_way.by_regions(regions) == own
+    assert by_regions(regions) == own
 
 
 @pytest.mark.parametrize(
@@ -90,15 +119,15 @@ def test_another_scenario_is_another_trim(now: Context, change: dict[str, Any]) 
     (ours,) = OURS.scenarios
     other = replace(OURS, scenarios=(replace(ours, **change),))
     trimmed(now, keep=other)
-    assert full_way.by_regions(now) is None
+    assert by_regions(now) is None
 
     both = replace(OURS, scenarios=(ours, replace(ours, id="m/t@any")))
     trimmed(now, keep=both)
-    assert full_way.by_regions(now) is None
+    assert by_regions(now) is None
 
     own = trimmed(now)
     trimmed(now, keep=other, again="newer")
-    assert full_way.by_regions(now) == own
+    assert by_regions(now) == own
 
 
 @pytest.mark.parametrize(
@@ -116,19 +145,42 @@ def test_another_way_of_trimming_is_another_trim(now: Context, trim: str) -> Non
     own = trimmed(now)
     changed = configured(now, f"{CONFIG}trim: {trim}\n")
 
-    assert full_way.by_regions(changed) is None
-    assert full_way.by_regions(configured(changed, FUNCTION)) == own
+    assert by_regions(changed) is None
+    assert by_regions(configured(changed, FUNCTION)) == own
+
+
+def test_the_program_by_functions_stands_beside(now: Context) -> None:
+    """Where the build that it was linked from does, and functions are configured."""
+    made = linked(now)
+    assert full_way.found(now) == {}
+    trimmed(now)
+    assert by_functions(now) == made
+
+    assert by_functions(configured(now, CONFIG)) is None
+    kept = configured(now, f"{CONFIG}trim: {{level: function, keep: [f]}}\n")
+    assert by_regions(kept) is not None
+    assert by_functions(kept) is None
+
+
+def test_a_program_by_other_functions_does_not(now: Context) -> None:
+    """Its lists are of other runs, or it was linked in another form."""
+    trimmed(now)
+    (ours,) = OURS.scenarios
+    linked(now, keep=replace(OURS, scenarios=(replace(ours, model_sha256="c" * 64),)))
+    linked(now, form="0")
+    assert by_regions(now) is not None
+    assert by_functions(now) is None
 
 
 def test_another_form_of_the_header_is_not_read(now: Context) -> None:
     """It may be of another version of megtrim."""
     trimmed(now, format="0")
 
-    assert full_way.by_regions(now) is None
+    assert by_regions(now) is None
 
 
 def test_a_configuration_with_mistakes_has_no_full_way(now: Context) -> None:
     """A quick look minds no key of a reduced build."""
     trimmed(now)
 
-    assert full_way.by_regions(replace(now, full=None)) is None
+    assert by_regions(replace(now, full=None)) is None
