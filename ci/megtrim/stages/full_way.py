@@ -20,7 +20,7 @@ from megtrim.plan.graph import (
     region_task,
 )
 from megtrim.recipe import Variant
-from megtrim.stages import building, reduce
+from megtrim.stages import building, linking
 from megtrim.stages.context import Context
 from megtrim.stages.files import KEEP_SET_FILE
 from megtrim.store import Folder, key_of
@@ -68,7 +68,7 @@ def _by_regions(context: Context, bound: _Bound) -> Folder | None:
 
 def _by_functions(context: Context, bound: _Bound) -> Folder | None:
     """Find the link of that build: by a keep set of these scenarios, whoever recorded it."""
-    wanted = reduce.early_inputs(context)
+    wanted = linking.shipped_inputs(context)
 
     def recorded(digest: str | None) -> Folder | None:
         def fits(keep: Folder) -> bool:
@@ -77,7 +77,7 @@ def _by_functions(context: Context, bound: _Bound) -> Folder | None:
         return context.store.previous(Stage.FUNCTIONS, _name(FUNCTIONS), fits=fits)
 
     def fits(link: Folder) -> bool:
-        return _has(link, wanted) and recorded(link.inputs.get(reduce.KEEP_SET)) is not None
+        return _has(link, wanted) and recorded(link.inputs.get(linking.KEEP_SET)) is not None
 
     return context.store.previous(Stage.REDUCE, _name(REDUCED), fits=fits)
 

@@ -7,13 +7,17 @@ from typing import Any
 
 from megtrim.plan.graph import LINKED, from_plain
 from megtrim.recipe import BuildOrder, Link, Variant
-from megtrim.stages import building
+from megtrim.stages import building, programs, sizing
 from megtrim.stages.context import Context
 
 DROPPED = "functions dropped"
 """In the result of a stage: how many functions each program was linked without."""
 HELD = "functions held"
 """Likewise: how many its unfolded link has."""
+KEEP_SET = "keep set"
+"""What the inputs of the link that ships call the file that lists its functions."""
+_FORM = "3"
+"""Of what that link rests on besides its inputs: how functions are left out, and what stays."""
 
 
 def base_order(context: Context) -> BuildOrder:
@@ -27,6 +31,20 @@ def base_inputs(context: Context) -> dict[str, str]:
     """Name what that build rests on."""
     named = building.inputs(context, base_order(context))
     return named if from_plain(context.loaded.config) else named | building.header_inputs(context)
+
+
+def shipped_inputs(context: Context) -> dict[str, str]:
+    """Name what the link that ships rests on and that is known before functions are recorded."""
+    return base_inputs(context) | {
+        "form": _FORM,
+        "kept whatever ran": "\n".join((*context.engine.kept, *context.loaded.config.trim.keep)),
+        "flags": " ".join(sizing.relink_flags(context)),
+        "without unwind tables": " ".join(
+            target
+            for target in programs.linked_again(context)
+            if not sizing.keeps_unwind_tables(target, context)
+        ),
+    }
 
 
 def linked(folder: Path, label: Link, target: str) -> Path:

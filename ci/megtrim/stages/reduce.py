@@ -7,7 +7,7 @@ again, so that a change of the functions alone compiles nothing.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -36,42 +36,21 @@ from megtrim.plan.graph import (
     by_function,
 )
 from megtrim.recipe import Link, LinkOrder, Variant
-from megtrim.stages import building, committed, linking, programs, rendering, sizing
+from megtrim.stages import building, committed, linking, rendering, sizing
 from megtrim.stages.context import Context, binary
 from megtrim.stages.files import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.store import Folder
-
-KEEP_SET = "keep set"
-"""What the link's inputs call the file that lists its functions."""
-_FORM = "3"
-"""Of what a link rests on besides its inputs: how functions are left out, and what stays."""
 
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name what enters the build, each generated file among it, or what enters the link."""
     if _is_link(task, context):
         links = linking.identities(context)
-        return early_inputs(context) | {
-            KEEP_SET: context.done[FUNCTIONS].files[KEEP_SET_FILE],
+        return linking.shipped_inputs(context) | {
+            linking.KEEP_SET: context.done[FUNCTIONS].files[KEEP_SET_FILE],
             **{f"link {name}": sha256 for name, sha256 in links.items()},
         }
     return building.region_inputs(context)
-
-
-def early_inputs(context: Context) -> dict[str, str]:
-    """Name what the link rests on that is known before any function is recorded."""
-    return linking.base_inputs(context) | {
-        "form": _FORM,
-        "kept whatever ran": "\n".join((*context.engine.kept, *context.loaded.config.trim.keep)),
-        "flags": " ".join(sizing.relink_flags(context)),
-        "without unwind tables": " ".join(_without_tables(context)),
-    }
-
-
-def _without_tables(context: Context) -> Iterator[str]:
-    for target in programs.linked_again(context):
-        if not sizing.keeps_unwind_tables(target, context):
-            yield target
 
 
 def forecast(task: Task, context: Context) -> str:

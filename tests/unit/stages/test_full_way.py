@@ -14,7 +14,7 @@ from megtrim.midout.keepset import VERSION, KeepSet, dump_keep_set
 from megtrim.plan.graph import FUNCTIONS, HEADER, REDUCED, Stage, Task
 from megtrim.process import Processes
 from megtrim.recipe import Variant
-from megtrim.stages import full_way, reduce
+from megtrim.stages import full_way, linking, reduce
 from megtrim.stages.context import Context
 from megtrim.stages.files import KEEP_SET_FILE
 from megtrim.store import Folder
@@ -86,7 +86,7 @@ def linked(now: Context, *, keep: KeepSet = OURS, **named: str) -> Folder:
     recorded = replace(record, functions=("f",), link_sha256="7" * 64)
     text = dump_keep_set(replace(keep, scenarios=(recorded,)))
     lists = finish(full, FUNCTIONS, {KEEP_SET_FILE: text}, {"functions": text})
-    inputs = reduce.early_inputs(full) | {reduce.KEEP_SET: lists.files[KEEP_SET_FILE]} | named
+    inputs = linking.shipped_inputs(full) | {linking.KEEP_SET: lists.files[KEEP_SET_FILE]} | named
     return finish(full, REDUCED, {"bin/load_and_run": "by functions"}, inputs)
 
 

@@ -146,18 +146,18 @@ def test_a_quick_look_is_held_against_a_quick_one_alone(tmp_path: Path) -> None:
         weigh(replace(now, baseline=left), task)
 
 
-def test_a_quick_look_is_set_beside_the_build_by_regions(
+def test_a_quick_look_is_set_beside_the_full_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where there is one of this very configuration; a full trim weighs what it made itself."""
     now, task, _ = opened(tmp_path)
     quick = replace(now, committed=False, quick=True)
     beside = now.done["build/plain"]
-    monkeypatch.setattr(full_way, "by_regions", lambda _: beside)
+    monkeypatch.setattr(full_way, "found", lambda _: {"region": beside, "function": beside})
 
     assert [row["variant"] for row in weigh(now, task)["artifacts"]] == ["plain", "reduced"]
     rows = weigh(quick, task)["artifacts"]
-    assert [row["variant"] for row in rows] == ["plain", "region", "reduced"]
+    assert [row["variant"] for row in rows] == ["plain", "region", "function", "reduced"]
     assert rows[1]["size_bytes"] == rows[0]["size_bytes"]
 
 
