@@ -1,0 +1,89 @@
+"""Functions recorded by a board behind a real sshd, and the trim proven there.
+
+The board is this machine, so the same functions are recorded as without ssh.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from integration.conftest import MakeProject
+from integration.test_evidence import Team
+from megtrim.midout.keepset import read_keep_set
+from megtrim.process import Processes
+from megtrim.store import sha256_file
+from support import sshd
+from support.sshd import Sshd
+
+MODEL = "tiny-mobile"
+HERE = {"name": "here", "kind": "local", "class": "any"}
+
+
+@pytest.fixture
+def board(processes: Processes, tmp_path: Path) -> Iterator[Sshd]:
+    """A board that is there."""
+    folder = tmp_path / "board"
+    folder.mkdir()
+    with sshd.running(processes, folder) as running:
+        yield running
+
+
+@pytest.fixture
+def team(make_project: MakeProject) -> Iterator[Team]:
+    """A team that trims by functions, and whose keep set was recorded without ssh."""
+    it = Team(make_project(MODEL))
+    config = it.project.read()
+    config["trim"]["level"] = "function"
+    it.project.write(config | {"devices": [HERE]})
+    # A socket's path must be short: pytest's folders are not.
+    with tempfile.TemporaryDirectory(prefix="mt") as state:
+        it.project.env = {"MEGTRIM_STATE": state}
+        it.owner = {"MEGTRIM_BOARDS": "127.0.0.1", "MEGTRIM_STATE": state}
+        it.trim()
+        yield it
+
+
+def rock(board: Sshd, **more: object) -> dict[str, object]:
+    """Return what a configuration says of the board."""
+    there = board.settings
+    files = {"key": str(there.key), "known_hosts": str(there.known_hosts)}
+    place = {"host": there.host, "port": there.port, **files}
+    return {"name": "rock-5", "kind": "ssh", "class": "any", **place, **more}
+
+
+def test_a_board_records_and_proves(team: Team, board: Sshd) -> None:
+    """The twin was brought there; the keep set is the same, byte for byte."""
+    whole = team.keep.read_bytes()
+    team.project.write(team.project.read() | {"devices": [rock(board)]})
+    team.keep.unlink()
+    trimmed = team.trim()
+
+    verdict = json.loads((team.folder / "results/verdict.json").read_text("utf-8"))
+    linked = Path(json.loads(trimmed.stdout)["done"]["functions/linked"]["folder"])
+    brought = {path.name for path in (board.home / ".cache/megtrim-device/files").iterdir()}
+    assert verdict["verdict"] == "pass"
+    assert [(each["name"], each["kind"]) for each in verdict["devices"]] == [("rock-5", "ssh")]
+    assert sha256_file(linked / "links/probed/load_and_run") in brought
+    assert "main" in read_keep_set(team.keep).functions()
+    assert team.keep.read_bytes() == whole
+    assert board.run_directories() == []
+
+
+def test_device_jobs_record_on_a_board(team: Team, board: Sshd) -> None:
+    """First they trace; then the twin records, of the link that rests on that."""
+    whole = team.keep.read_bytes()
+    team.project.write(team.project.read() | {"devices": [rock(board, runner=True)]})
+    traces = team.run(team.pack("--traces"), "brought/traces")
+    functions = team.run(team.pack("--functions", "--evidence", "brought"), "brought/functions")
+    team.keep.unlink()
+    team.trim("--traces", "brought")
+
+    for evidence, purpose in ((traces, "trace"), (functions, "record")):
+        assert (evidence["purpose"], evidence["device"]["kind"]) == (purpose, "ssh")
+        assert [each["status"] for each in evidence["results"]] == ["pass"]
+    assert team.keep.read_bytes() == whole
