@@ -29,8 +29,8 @@ def copies(argv: Sequence[str], *, bench: Bench, order: LinkOrder) -> tuple[str,
     """
     names = internal.numbered(order.emptied)
     made: dict[Path, str] = {}
-    words = []
-    for word, path in link_inputs.named(argv, bench):
+    words = [argv[0]]
+    for word, path in link_inputs.named(argv[1:], bench):
         if path is None or linkmap.is_platform(path.name):
             words.append(word)
             continue

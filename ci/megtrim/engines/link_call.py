@@ -37,14 +37,14 @@ class Bench:
     log: Path
     env: Mapping[str, str]
 
-    def run(self, argv: tuple[str, ...], timeout_s: float) -> Outcome:
-        """Run in the build folder, both streams as one; the log has it all."""
+    def run(self, argv: tuple[str, ...], timeout_s: float, *, merged: bool = True) -> Outcome:
+        """Run in the build folder, both streams as one if ``merged``; the log has it all."""
         command = Command(
             argv=argv,
             timeout_s=timeout_s,
             cwd=self.build,
             env=self.env,
-            merge_stderr=True,
+            merge_stderr=merged,
             log=self.log,
         )
         with self.log.open("a", encoding="utf-8") as log:

@@ -53,6 +53,7 @@ def _from_image(argv: Sequence[str], bench: Bench) -> Here:
     """Copy out of the bench's image what the words name outside of the tree.
 
     What stands for other libraries names more of them, so it goes in rounds until all is there.
+    Where ``..`` leaves a symbolic link to a folder, a file is not found: it is then not edited.
     """
     asked: set[str] = set()
     mirror = bench.scratch / "image"
@@ -80,18 +81,21 @@ def _copy_out(paths: Sequence[str], mirror: Path, bench: Bench) -> None:
         mirror.mkdir(exist_ok=True)
     except OSError as error:
         raise cannot_write(mirror, error) from None
-    find = ("find", "-L", *paths, "-maxdepth", "0", "-type", "f")
-    # It ends with 1 where one is not there, and says so between the others.
-    there = sorted(set(paths).intersection(_said(find, bench, (0, 1)).splitlines()))
-    if there:
-        target = ("--target-directory", str(mirror))
-        _said(("cp", "--dereference", "--parents", *target, "--", *there), bench, (0,))
+    # It ends with 1 where one is not there.
+    find = ("find", "-L", *paths, "-maxdepth", "0", "-type", "f", "-readable")
+    there = _said(find, bench, (0, 1)).split("\n")
+    if copied := sorted(set(paths).intersection(there)):
+        # Folders that nobody may write to would be in the way of what comes next.
+        how = ("--dereference", "--parents", "--no-preserve=mode")
+        _said(("cp", *how, "--target-directory", str(mirror), "--", *copied), bench, (0,))
 
 
 def _said(argv: tuple[str, ...], bench: Bench, statuses: Collection[int]) -> str:
-    outcome = bench.run(argv, ASK_TIMEOUT_S)
+    # As two streams: from a container, complaints may come in the middle of what is said.
+    outcome = bench.run(argv, ASK_TIMEOUT_S, merged=False)
     if outcome.timed_out or outcome.rc not in statuses:
-        msg = f"libraries cannot be copied out of {bench.processes.where}: {argv[0]} failed"
+        why = outcome.stderr.rstrip().rpartition("\n")[2] or f"{argv[0]} ended with {outcome.rc}"
+        msg = f"libraries cannot be copied out of {bench.processes.where}: {why}"
         raise InfrastructureFailure(msg, hint=f"the log is {bench.log}")
     return outcome.stdout
 

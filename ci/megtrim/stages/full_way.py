@@ -28,6 +28,9 @@ from megtrim.store import Folder, key_of
 FUNCTION = "function"
 """What the full way's program is called beside that of the quick one, which is the reduced one."""
 
+_Bound = tuple[tuple[object, ...], ...]
+"""Which scenarios a keep set is of, as :func:`megtrim.midout.keepset.bindings` says it."""
+
 
 def found(context: Context) -> Mapping[str, Folder]:
     """Return the build by regions, and that by functions as well, where the full way has them."""
@@ -36,34 +39,30 @@ def found(context: Context) -> Mapping[str, Folder]:
         return {}
     as_full = replace(context, loaded=full, quick=False, done={})
     bound = _bound(context.done[FUNCTIONS])
-    region = _by_regions(as_full, bound)
-    if region is None:
+    header = _header(as_full, bound)
+    if header is None:
         return {}
+    as_full.done[HEADER] = header
     function = _by_functions(as_full, bound) if by_function(full.config) else None
-    return {Variant.REGION: region} | ({} if function is None else {FUNCTION: function})
+    builds = {Variant.REGION: _by_regions(as_full, header), FUNCTION: function}
+    return {name: build for name, build in builds.items() if build is not None}
 
 
-_Bound = tuple[tuple[object, ...], ...]
-
-
-def _by_regions(context: Context, bound: _Bound) -> Folder | None:
-    """Find the build, and leave the header that it was built with in ``done``."""
-    config = context.loaded.config
-    name = _name(region_task(config))
-    form = {"format": str(VERSION), "layout": config.trim.layout}
-
-    def built(header: Folder) -> Folder | None:
-        inputs = building.region_inputs(replace(context, done={HEADER: header}))
-        return context.store.find(Stage.REDUCE, key_of(Stage.REDUCE, name, inputs))
+def _header(context: Context, bound: _Bound) -> Folder | None:
+    """Find the newest header of these scenarios that a build was made with."""
+    form = {"format": str(VERSION), "layout": context.loaded.config.trim.layout}
 
     def fits(header: Folder) -> bool:
-        return _has(header, form) and _bound(header) == bound and built(header) is not None
+        alike = _has(header, form) and _bound(header) == bound
+        return alike and _by_regions(context, header) is not None
 
-    header = context.store.previous(Stage.HEADER, fits=fits)
-    if header is None:
-        return None
-    context.done[HEADER] = header
-    return built(header)
+    return context.store.previous(Stage.HEADER, fits=fits)
+
+
+def _by_regions(context: Context, header: Folder) -> Folder | None:
+    inputs = building.region_inputs(replace(context, done={HEADER: header}))
+    name = _name(region_task(context.loaded.config))
+    return context.store.find(Stage.REDUCE, key_of(Stage.REDUCE, name, inputs))
 
 
 def _by_functions(context: Context, bound: _Bound) -> Folder | None:

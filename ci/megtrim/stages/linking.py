@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from megtrim.midout.keepset import VERSION
 from megtrim.plan.graph import LINKED, from_plain
 from megtrim.recipe import BuildOrder, Link, Variant
 from megtrim.stages import building, programs, sizing
@@ -16,7 +17,7 @@ HELD = "functions held"
 """Likewise: how many its unfolded link has."""
 KEEP_SET = "keep set"
 """What the inputs of the link that ships call the file that lists its functions."""
-_FORM = "3"
+_FORM = "4"
 """Of what that link rests on besides its inputs: how functions are left out, and what stays."""
 
 
@@ -37,6 +38,7 @@ def shipped_inputs(context: Context) -> dict[str, str]:
     """Name what the link that ships rests on and that is known before functions are recorded."""
     return base_inputs(context) | {
         "form": _FORM,
+        "format": str(VERSION),
         "kept whatever ran": "\n".join((*context.engine.kept, *context.loaded.config.trim.keep)),
         "flags": " ".join(sizing.relink_flags(context)),
         "without unwind tables": " ".join(

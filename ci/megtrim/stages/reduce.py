@@ -96,27 +96,27 @@ class _Program:
 
 def _link(context: Context, folder: Path) -> dict[str, Any]:
     """Link without what never ran, prove it, and take what is linked as it is from the base."""
-    linked = _programs(context)
-    orders = tuple(_shipped(each, context) for each in linked)
+    programs = _programs(context)
+    orders = tuple(_shipped(each, context) for each in programs)
     building.link(context, linking.base_order(context), orders, folder)
-    for program in linked:
+    for program in programs:
         _prove(program, context, folder)
         _list(program, folder)
     base = context.done[base_task(context.loaded.config)]
     return {
         **base.result,
-        "artifacts": _collect(base, [each.target for each in linked], folder),
-        linking.DROPPED: {each.target: len(each.dropped) for each in linked},
-        linking.HELD: {each.target: len(each.before.functions) for each in linked},
+        "artifacts": _collect(base, [each.target for each in programs], folder),
+        linking.DROPPED: {each.target: len(each.dropped) for each in programs},
+        linking.HELD: {each.target: len(each.before.functions) for each in programs},
     }
 
 
 def _name(context: Context, folder: Path) -> dict[str, Any]:
     """Link the same so that a function that is not kept says its number."""
-    linked = _programs(context)
-    orders = tuple(_named(each, context) for each in linked)
+    programs = _programs(context)
+    orders = tuple(_named(each, context) for each in programs)
     building.link(context, linking.base_order(context), orders, folder)
-    for program in linked:
+    for program in programs:
         _list(program, folder)
     return {}
 

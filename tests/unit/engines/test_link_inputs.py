@@ -62,6 +62,17 @@ def test_the_libraries_that_one_stands_for_are_copied_too(tmp_path: Path) -> Non
     assert not (tmp_path / f"tree/made/image{tmp_path}/usr/libone.a").is_symlink()
 
 
+def test_what_nobody_may_change_can_be_copied(tmp_path: Path) -> None:
+    """An image's folders may be like that; the copies are ours, and go in the next round."""
+    files(tmp_path, usr__libx_a=b"INPUT(-lone)", usr__libone_a=ARCHIVE)
+    (tmp_path / "usr/libx.a").chmod(0o444)
+    (tmp_path / "usr").chmod(0o555)
+
+    assert found(tmp_path, f"-L{tmp_path}/usr", "-lx") == {"-lone": "IMAGE/usr/libone.a"}
+    copied = tmp_path / f"tree/made/image{tmp_path}/usr"
+    assert copied.stat().st_mode & (copied / "libx.a").stat().st_mode & 0o200
+
+
 def test_a_shared_library_is_still_the_one_that_the_linker_takes(tmp_path: Path) -> None:
     """The archive beside it is not in the link."""
     files(tmp_path, usr__libx_so=OBJECT, usr__libx_a=ARCHIVE)
@@ -82,8 +93,9 @@ def test_a_copy_that_fails_is_nobodys_fault_but_the_machines(tmp_path: Path) -> 
 
 def test_there_is_no_room_for_copies(tmp_path: Path) -> None:
     """As when the scratch folder is not a folder."""
-    files(tmp_path, usr__one_o=OBJECT, tree__made__image_=b"")
-    (tmp_path / "tree/made/image.").rename(tmp_path / "tree/made/image")
+    files(tmp_path, usr__one_o=OBJECT)
+    (tmp_path / "tree/made").mkdir(parents=True)
+    (tmp_path / "tree/made/image").write_bytes(b"")
 
     with pytest.raises(InfrastructureFailure, match="image cannot be written"):
         found(tmp_path, f"{tmp_path}/usr/one.o")
