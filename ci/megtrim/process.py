@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import IO, Literal
 
 from megtrim.errors import InfrastructureFailure, InputError, Interrupted
@@ -141,17 +142,20 @@ class Processes:
     def run(self, command: Command) -> Outcome:
         """Run to the end. Raises for a program that is missing or cannot start, not for its rc."""
         started = time.monotonic()
-        child = _start(command, {**self.env, **command.env})
+        child: subprocess.Popen[bytes] | None = None
         streams: list[Stream] = []
         end = _End.ABORTED
         try:
+            with _interrupts_held():
+                child = _start(command, {**self.env, **command.env})
             streams += (
                 Stream(pipe, log=command.log, on_line=command.on_line)
                 for pipe in (child.stdout, child.stderr)
             )
             end = _wait(child, command)
         except KeyboardInterrupt:
-            _end(child, first=signal.SIGINT)
+            if child is not None:
+                _end(child, first=signal.SIGINT)
             msg = f"interrupted while running {command.argv[0]}"
             raise Interrupted(msg) from None
         finally:
@@ -178,12 +182,14 @@ class Processes:
 
         What it prints goes to ``command.log``, or nowhere.
         """
-        with _opened(command.log, "ab") as log:
-            child = _start(command, {**self.env, **command.env}, log=log or subprocess.DEVNULL)
+        child: subprocess.Popen[bytes] | None = None
         try:
+            with _opened(command.log, "ab") as log, _interrupts_held():
+                child = _start(command, {**self.env, **command.env}, log=log or subprocess.DEVNULL)
             yield Background(child)
         finally:
-            _end(child, first=signal.SIGTERM)
+            if child is not None:
+                _end(child, first=signal.SIGTERM)
 
     def capture(self, *argv: str, cwd: Path | None = None, timeout_s: float = 60.0) -> str:
         """Return what a small tool prints, or raise: these tools are ours to rely on."""
@@ -234,6 +240,33 @@ def _opened(path: Path | None, mode: Literal["rb", "wb", "ab"]) -> Iterator[IO[b
         raise InfrastructureFailure(msg) from None
     with opened:
         yield opened
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back while a program is started, and let it come at the end of the block.
+
+    Python runs hooks of libraries after a fork, and drops whatever is raised in one. Only the
+    main thread runs handlers of signals; one that is not Python's own raises nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers = {
+        int(number): handler
+        for number in (signal.SIGTERM, signal.SIGINT)
+        if callable(handler := signal.getsignal(number))
+    }
+    held: list[tuple[int, FrameType | None]] = []
+    try:
+        for number in handlers:
+            signal.signal(number, lambda *signalled: held.append(signalled))
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number, frame in held:
+            handlers[number](number, frame)
 
 
 def _start(

@@ -90,7 +90,6 @@ TRAP_BYTES = {"aarch64": 4, "x86_64": 2}
 
 KINDS = (
     pytest.param("host", marks=pytest.mark.chain),
-    pytest.param("gold", marks=pytest.mark.chain),
     pytest.param("zig", marks=pytest.mark.chain),
     pytest.param("clang-linux-arm64", marks=pytest.mark.clang),
 )
@@ -104,7 +103,6 @@ class Place:
     root: Path
     toolchain: Toolchain
     processes: Processes
-    link_flags: tuple[str, ...] = ()
     count: int = 0
 
     def run(self, *argv: str, rc: int | None = 0, timeout_s: float = 240) -> Outcome:
@@ -127,7 +125,7 @@ class Place:
     def linked(self, *flags: str, order: LinkOrder) -> Path:
         """Link with the inputs emptied as ordered, and return the program."""
         self.count += 1
-        flags = (*self.toolchain.link_flags, *self.link_flags, *flags)
+        flags = (*self.toolchain.link_flags, *flags)
         compiler = (*self.toolchain.cxx_compiler, *(flag for flag in flags if flag != "-s"))
         argv = (*compiler, "-Wl,--gc-sections", "main.cpp.o", "-Llib", "-lparts")
         argv = emptied.copies(argv, bench=self.bench(f"made-{self.count}"), order=order)
@@ -151,12 +149,10 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """The sources, compiled by each kind of compiler."""
     kind = str(request.param)
     processes = Processes(os.environ)
-    name = "host" if kind == "gold" else kind
     made = Place(
         root=write(tmp_path_factory.mktemp(kind), SOURCES),
-        toolchain=toolchains.KINDS[name](ToolchainOrder(kind=name), processes),
+        toolchain=toolchains.KINDS[kind](ToolchainOrder(kind=kind), processes),
         processes=processes,
-        link_flags=("-fuse-ld=gold",) if kind == "gold" else (),
     )
     made.compiled()
     return made
@@ -243,7 +239,6 @@ def test_without_exceptions_there_is_nothing_to_unwind(place: Place, tmp_path: P
     }  # fmt: skip
     other = Place(
         root=write(tmp_path, sources), toolchain=place.toolchain, processes=place.processes,
-        link_flags=place.link_flags,
     )  # fmt: skip
     other.compiled("-fasynchronous-unwind-tables", sources=sources)
     whole = other.linked(order=order())

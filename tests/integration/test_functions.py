@@ -149,6 +149,26 @@ def test_a_quick_look_builds_plain_alone(trimmed: Project, tmp_path: Path) -> No
     assert sizes[Variant.REDUCED] < 0.6 * sizes[Variant.PLAIN]
 
 
+def test_a_linker_that_cannot_is_told_after_the_first_build(trimmed: Project) -> None:
+    """Not an hour later, when the last one is linked without its functions."""
+    project = Project(trimmed.folder)
+    project.out = trimmed.folder / "by-gold"
+    before = project.config.read_text(encoding="utf-8")
+    config = project.read()
+    config["engine"]["cmake"] = {"CMAKE_EXE_LINKER_FLAGS": "-fuse-ld=gold"}
+    project.write(config)
+    try:
+        ended = project.run("trim")
+    finally:
+        project.config.write_text(before, encoding="utf-8")
+
+    assert ended.rc == 2
+    assert "cannot leave functions out: it says 'GNU gold" in ended.stderr
+    assert [path.name for path in (project.out / "work").iterdir()] == [
+        path.name for path in (project.out / "work").glob("*-plain")
+    ]
+
+
 def test_a_pattern_that_matches_nothing_is_told_with_its_line(trimmed: Project) -> None:
     """Who keeps a function means one that is there."""
     config = trimmed.read()

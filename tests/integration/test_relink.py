@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -134,26 +133,6 @@ def test_a_link_unfolds_what_the_target_folds(tmp_path: Path) -> None:
 
     assert folded["_Z5firsti"] == folded["_Z6secondi"]
     assert unfolded["_Z5firsti"] != unfolded["_Z6secondi"]
-
-
-@pytest.mark.chain
-def test_gold_needs_emptied_copies(tmp_path: Path) -> None:
-    """It gives the name its new place, but keeps a body that something referred to."""
-    made = of_parts("host", tmp_path, EXTRA_LINK="-fuse-ld=gold;-Wl,--icf=all")
-    links = made.link(
-        SHIPPED,
-        replace(SHIPPED, label="emptied", emptied=("_Z10other_usesi", "_Z5otheri")),
-        LinkOrder(target="program", label="unfolded", unfolded=True),
-    )
-    shipped = places(read_table(links / "shipped/program"))
-    emptied = places(read_table(links / "emptied/program"))
-
-    assert shipped["_Z5otheri"] == shipped["megtrim_stub"]
-    assert emptied["_Z5otheri"] == emptied["megtrim_stub"]
-    assert "_Z10other_usesi" in shipped
-    assert "_Z10other_usesi" not in emptied
-    assert made.run(links / "emptied/stripped/program").stdout == SAID
-    assert "--icf=none" in (tmp_path / "folder/build.log").read_text(encoding="utf-8")
 
 
 def ran(made: Seat, program: Path) -> tuple[str, ...]:

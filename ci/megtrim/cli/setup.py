@@ -32,7 +32,7 @@ from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.problems import ConfigError
 from megtrim.config.scenarios import all_scenarios
 from megtrim.console import Console
-from megtrim.devices import Device, qemu
+from megtrim.devices import Device, packing, qemu
 from megtrim.engines import Engine, checkout
 from megtrim.engines.builder import Builder
 from megtrim.engines.sample import embedded
@@ -347,4 +347,7 @@ def _devices(
     for name, entries in standing.items():
         orders = [order for _, order in device_orders(loaded, around, entries)]
         made[name] = make(entries[0].kind, orders, native=platform.machine())
+        if loaded.config.trim.relocations is Relocations.RELR and not toolchain.api:
+            for order in orders:
+                packing.expect_loads(made[name].kind, order)
     return made

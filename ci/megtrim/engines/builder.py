@@ -107,18 +107,42 @@ class Builder:
             self._make(order, tree, folder, applications, progress)
         for done, each in enumerate(links):
             progress(done, len(links), f"linking {each.target} ({each.label})")
-            own = (application.tree_of(a, tree) for a in applications if a.name == each.target)
-            build = next(own, tree).build
-            bench = Bench(
-                toolchain=self._toolchain,
-                processes=self._processes,
-                tree=tree.root,
-                build=build,
-                scratch=tree.root / relink.LINKS / each.label / each.target,
-                log=folder / "build.log",
-                env=self._env(tree),
-            )
-            relink.make(each, _built(build, each.target), bench, folder)
+            bench = self._bench(each.target, each.label, tree, folder, applications)
+            relink.make(each, _built(bench.build, each.target), bench, folder)
+
+    def expect_linkable(
+        self,
+        order: BuildOrder,
+        targets: tuple[str, ...],
+        *,
+        work: Path,
+        folder: Path,
+        applications: tuple[ApplicationOrder, ...] = (),
+    ) -> None:
+        """Raise InputError unless functions can be left out of what was just built in ``work``."""
+        tree = _tree(order, work)
+        for target in targets:
+            bench = self._bench(target, "asked", tree, folder, applications)
+            relink.expect_linkable(target, _built(bench.build, target), bench)
+
+    def _bench(
+        self,
+        target: str,
+        label: str,
+        tree: WorkTree,
+        folder: Path,
+        applications: tuple[ApplicationOrder, ...],
+    ) -> Bench:
+        own = (application.tree_of(a, tree) for a in applications if a.name == target)
+        return Bench(
+            toolchain=self._toolchain,
+            processes=self._processes,
+            tree=tree.root,
+            build=next(own, tree).build,
+            scratch=tree.root / relink.LINKS / label / target,
+            log=folder / "build.log",
+            env=self._env(tree),
+        )
 
     def _is_made(
         self, order: BuildOrder, tree: WorkTree, applications: tuple[ApplicationOrder, ...]

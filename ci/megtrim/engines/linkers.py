@@ -1,9 +1,9 @@
 """Which linker a link command comes to, and what it must be told for a link of ours.
 
-lld, GNU ld and gold take a linker script's assignment to a name in place of the name's
-definition, from objects, archives and (lld) full-LTO bitcode alike: seen with lld 11, 14 and 21,
-GNU ld 2.40 and gold 1.16. gold keeps the body all the same where something referred to it, so
-that only emptied copies of its inputs make it smaller. Others do not take such scripts.
+lld and GNU ld take a linker script's assignment to a name in place of the name's definition, from
+objects, archives and (lld) full-LTO bitcode alike: seen with lld 11, 14 and 21, and GNU ld 2.40.
+Others do not take such scripts, or not so: gold 1.16 keeps the body where something refers to it,
+and forgets the names of internal functions that it folds, so that nothing can be proved.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ class Linker(StrEnum):
 
     LLD = "lld"
     GNU = "GNU ld"
-    GOLD = "gold"
 
 
 _SIGNS = (
     (Linker.LLD, re.compile(r"^(?:\S+ )?LLD \d", re.MULTILINE)),
     (Linker.GNU, re.compile(r"^GNU ld\b", re.MULTILINE)),
-    (Linker.GOLD, re.compile(r"^GNU gold\b", re.MULTILINE)),
 )
+
+_COMPILER = re.compile(r"collect2 version |\s*/")
+"""How gcc begins, and the line in which it shows a call."""
 
 UNFOLDED = {
     # Under full LTO a function that is inlined has no place of its own, and no list has it. At -O2
     # lld (seen with 21 and 22) has callers jump past a function that is nothing but a jump.
     Linker.LLD: ("-Wl,--icf=none", "-Wl,--lto-O0", "-Wl,-O1"),
     Linker.GNU: (),
-    Linker.GOLD: ("-Wl,--icf=none",),
 }
 """With which every function keeps its own bytes; a later option wins over an earlier one."""
 
@@ -49,9 +49,11 @@ def named(said: str, *, target: str) -> Linker:
     for linker, sign in _SIGNS:
         if sign.search(said):
             return linker
-    first = next((line for line in said.splitlines() if line.strip()), "nothing")
-    msg = f"{target} is linked by a linker that cannot leave functions out: it says {first[:100]!r}"
-    raise InputError(msg, hint="choose a toolchain with lld, GNU ld or gold, or trim.level: region")
+    lines = [line for line in said.splitlines() if line.strip()]
+    # A compiler may speak first.
+    own = next((line for line in lines if not _COMPILER.match(line)), "nothing")
+    msg = f"{target} is linked by a linker that cannot leave functions out: it says {own[:100]!r}"
+    raise InputError(msg, hint="choose a toolchain with lld or GNU ld, or trim.level: region")
 
 
 def read_expecting_code(words: Sequence[str], build: Path, linker: Linker, *, target: str) -> None:

@@ -37,19 +37,14 @@ def make(order: LinkOrder, built: Path, bench: Bench, folder: Path) -> None:
     """
     made = folder / LINKS / order.label / order.target
     stripped = made.parent / STRIPPED / order.target
-    try:
-        shutil.rmtree(bench.scratch, ignore_errors=True)
-        for each in (bench.scratch, stripped.parent if order.strip else made.parent):
-            each.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_write(made, error) from None
+    _clear(bench.scratch, stripped.parent if order.strip else made.parent)
     command = _command(built, bench)
     objects = tuple(_compiled(each, command, bench) for each in order.sources)
     # Before every other object, so that what starts programs has ours start first.
     command = replace(command, words=(*objects, *command.words))
     call = link_call.find(command, order.target, bench)
     if order.unfolded:
-        linkers.read_expecting_code(command.words, bench.build, call.linker, target=order.target)
+        _expect_code(command, call, order.target, bench)
     argv = (*call.argv, *_last(order, call, bench))
     if order.emptied or not order.unwind_tables:
         argv = emptied.copies(argv, bench=bench, order=order)
@@ -60,6 +55,27 @@ def make(order: LinkOrder, built: Path, bench: Bench, folder: Path) -> None:
         bench.processes.capture(*bench.toolchain.strip, str(stripped))
     elif order.strip:
         _link((*argv, "-s"), stripped, order, bench)
+
+
+def expect_linkable(target: str, built: Path, bench: Bench) -> None:
+    """Raise InputError for a linker that cannot leave functions out of ``built``."""
+    _clear(bench.scratch)
+    command = _command(built, bench)
+    _expect_code(command, link_call.find(command, target, bench), target, bench)
+
+
+def _expect_code(command: LinkCommand, call: LinkCall, target: str, bench: Bench) -> None:
+    linkers.read_expecting_code(command.words, bench.build, call.linker, target=target)
+
+
+def _clear(scratch: Path, *wanted: Path) -> None:
+    """Empty the scratch folder, and make those that are wanted beside it."""
+    shutil.rmtree(scratch, ignore_errors=True)
+    for each in (scratch, *wanted):
+        try:
+            each.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(each, error) from None
 
 
 def _copy(made: Path, copy: Path) -> None:

@@ -1,4 +1,4 @@
-"""From which file each function came, as the linker's map tells: lld's, GNU ld's or gold's.
+"""From which file each function came, as the linker's map tells: lld's or GNU ld's.
 
 Maps name functions as people read them, or not at all, so a function is found by its address.
 Pure.

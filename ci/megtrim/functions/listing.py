@@ -31,7 +31,7 @@ class FunctionList:
     """What one run needs of one link."""
 
     link_sha256: str
-    """Of the stripped bytes of the unfolded link."""
+    """The link identity: of what :func:`megtrim.functions.table.link_identity` names."""
     names: tuple[str, ...]
     """Linkage names, sorted and unique, at least one; internal functions too."""
 

@@ -7,6 +7,7 @@ in, values out.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import re
 import struct
@@ -132,6 +133,16 @@ def with_cold_parts(table: FunctionTable, ran: Iterable[str]) -> tuple[str, ...]
         if part and (part[1] in found or each.name in found):
             found |= {part[1], each.name}
     return tuple(sorted(found))
+
+
+def link_identity(program_sha256: str, table: FunctionTable) -> str:
+    """Return what names an unfolded link: sha256 of its stripped bytes' digest and its names.
+
+    Names are not in stripped bytes, and lists are by name: a function that is called otherwise,
+    or a new one that does what another does, makes another link.
+    """
+    lines = (program_sha256, *(f"{each.address:x} {each.name}" for each in table.functions))
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def read_linked(path: Path) -> bytes:

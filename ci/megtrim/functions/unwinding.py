@@ -2,7 +2,7 @@
 
 A table's entry names its function by a relocation, and a linker drops the entry of a function
 that it drops. Here the relocations are made to name nothing instead, and the function's length
-0: lld and GNU ld go by the one, gold by the other. With an entry goes what only it refers to,
+0: linkers go by the one or by the other. With an entry goes what only it refers to,
 the tables of exceptions. Pure.
 """
 

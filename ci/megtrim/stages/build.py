@@ -8,7 +8,7 @@ from typing import Any
 from megtrim.errors import ProductFailure
 from megtrim.midout.region import Region
 from megtrim.midout.trace import regions_in_binary
-from megtrim.plan.graph import Task
+from megtrim.plan.graph import Task, by_function
 from megtrim.recipe import Variant
 from megtrim.stages import building, programs
 from megtrim.stages.context import Context
@@ -24,6 +24,9 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     """Build the variant; of the profile variant, list the regions that it holds."""
     wanted = building.order(context, Variant(task.name), {})
     result = building.work(context, wanted, folder)
+    if wanted.variant is Variant.PLAIN and by_function(context.loaded.config):
+        # All builds are linked alike: said now, it spares the others.
+        building.expect_linkable(context, wanted, folder)
     if wanted.variant is Variant.PROFILE:
         result["regions held"] = _list_regions(context, folder)
     return result

@@ -177,6 +177,18 @@ def link(context: Context, wanted: BuildOrder, links: tuple[LinkOrder, ...], fol
         )
 
 
+def expect_linkable(context: Context, wanted: BuildOrder, folder: Path) -> None:
+    """Raise InputError unless functions can be left out of the programs of a build."""
+    with _tree(context, str(wanted.variant)) as tree:
+        context.builder.expect_linkable(
+            wanted,
+            programs.linked_again(context),
+            work=tree,
+            folder=folder,
+            applications=programs.orders(context, wanted.variant),
+        )
+
+
 @contextmanager
 def _tree(context: Context, what: str) -> Iterator[Path]:
     """Give out the tree of an engine, target and variant: the next build compiles what changed."""

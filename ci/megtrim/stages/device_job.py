@@ -17,6 +17,7 @@ from typing import Any
 from megtrim.console import Console
 from megtrim.devices import Device, Seat
 from megtrim.devices.attempts import deliver, unhidden
+from megtrim.devices.packing import CannotLoad
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.evidence import bounds
 from megtrim.evidence.bundle import Bundle, BundleScenario, Purpose
@@ -163,7 +164,7 @@ class _Worker:
             self.machines[seat.name] = DeviceIdentity(name=seat.name, kind=seat.kind, facts=facts)
         try:
             return seat.name, self._asked(scenario, seat)
-        except ProductFailure as failure:
+        except (ProductFailure, CannotLoad) as failure:
             return seat.name, self._untraced(scenario, failure)
         except TrapSeen as trap:
             seen.append((seat.name, _verified(scenario, trap.ended)))
@@ -240,6 +241,7 @@ class _Worker:
 
     def _untraced(self, scenario: BundleScenario, failure: MegtrimError) -> EvidenceResult:
         of_trace = isinstance(failure, TraceFailure | InputError)
+        of_trace &= not isinstance(failure, CannotLoad)
         return EvidenceResult(
             scenario=scenario.id,
             binding=scenario.binding,

@@ -22,7 +22,7 @@ from megtrim.evidence.bundle import binding, deviceless
 from megtrim.evidence.given import Brought
 from megtrim.functions import linkmap, probes
 from megtrim.functions.listing import dump_list, function_list, parse_list, read_list
-from megtrim.functions.table import parse_table, read_linked
+from megtrim.functions.table import link_identity, parse_table, read_linked, read_table
 from megtrim.midout.keepset import (
     KeepSet,
     ScenarioRecord,
@@ -100,8 +100,13 @@ def _link(probed: bool, context: Context, folder: Path) -> dict[str, Any]:
     building.link(context, linking.base_order(context), tuple(orders), folder)
     for target in targets if probed else ():
         _probe(linking.linked(folder, Link.PROBED, target))
-    unfolded = {name: linking.stripped(folder, Link.UNFOLDED, name) for name in targets}
-    return {"links": {name: sha256_file(program) for name, program in unfolded.items()}}
+    return {"links": {name: _identity(name, folder) for name in targets}}
+
+
+def _identity(target: str, folder: Path) -> str:
+    stripped = linking.stripped(folder, Link.UNFOLDED, target)
+    table = read_table(linking.linked(folder, Link.UNFOLDED, target))
+    return link_identity(sha256_file(stripped), table)
 
 
 def _probe(program: Path) -> None:

@@ -60,9 +60,9 @@ def stripped(folder: Path, label: Link, target: str) -> Path:
 
 
 def identities(context: Context) -> dict[str, str]:
-    """Return the link identity of each program: sha256 of its unfolded link, stripped.
+    """Return the link identity of each program, by bytes and names of its unfolded link.
 
-    Equal unfolded bytes hold equal functions: a list is of use for no other link.
+    Equal ones hold equal functions: a list is of use for no other link.
     """
     told: dict[str, Any] = context.done[LINKED].result["links"]
     return {name: str(sha256) for name, sha256 in told.items()}

@@ -27,7 +27,7 @@ _LOGGED: Mapping[str, Any] = {"recorded": blocks.LOG_FILE, "env": blocks.ENVIRON
 _PROBED: Mapping[str, Any] = {"recorded": probes.RECORD_FILE, "env": probes.ENVIRONMENT}
 _UNKNOWN_FLAG = "--no-such-flag"
 _LONG = "a-name-that-no-short-string-holds-"
-FORM = "1"
+FORM = "2"
 """Of what a list rests on besides its inputs: how links are made and what else runs."""
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from megtrim.devices import RunDirectory, Seat
+from megtrim.devices import RunDirectory, Seat, packing
 from megtrim.loadrun import application
 from megtrim.loadrun.arguments import Invocation, compose
 from megtrim.loadrun.outcome import ProgramRun
@@ -71,7 +71,10 @@ class RunResult:
 
 
 def run_on(seat: Seat, order: RunOrder) -> RunResult:
-    """Run it in a fresh directory of the machine."""
+    """Run it in a fresh directory of the machine.
+
+    Raises CannotLoad where its C library cannot load what was linked: no scenario can run there.
+    """
     with seat.open() as directory:
         program = order.program.name
         directory.put(order.program, program)
@@ -91,6 +94,7 @@ def run_on(seat: Seat, order: RunOrder) -> RunResult:
         argv = _command(order, program, inputs)
         env = {TRACE_VARIABLE: TRACE, **order.env}
         run = directory.run(argv, timeout_s=order.timeout_s, env=env)
+        packing.expect_loaded(seat.name, run)
         outputs = _outputs(order, directory, run)
         return RunResult(
             run=run,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from megtrim import toolchains
 from megtrim.cli import out, setup
 from unit.cli.support import Shell
+from unit.engines.support import TOOLCHAIN
 
 CONFIG = """\
 version: 1
@@ -269,3 +272,39 @@ def test_a_quick_look_knows_what_is_configured(
 
     assert (made.full and made.full.config.trim.level) == level
     assert made.loaded.config.trim.level == ("function" if quick else "region")
+
+
+PACKED = """\
+version: 1
+engine: {kind: sample}
+toolchain: {kind: clang-linux-arm64}
+trim: {relocations: RELR}
+classes: [{name: arm, qemu_cpu: max}]
+devices: [{name: old, kind: qemu, class: arm, sysroot: system}]
+models: [{name: m, file: m.mge, scenarios: [{name: s}]}]
+"""
+
+
+@pytest.mark.parametrize(("packing", "status"), [("relr", 2), ("none", 0)])
+def test_a_device_that_cannot_load_packed_programs_is_refused_before_a_build(
+    project: Shell, monkeypatch: pytest.MonkeyPatch, packing: str, status: int
+) -> None:
+    """The emulator's system files are at hand."""
+    found = replace(TOOLCHAIN, kind="clang-linux-arm64", machine="aarch64", sysroot=None)
+    monkeypatch.setattr(toolchains, "find", lambda *_arguments, **_more: found)
+    emulator = project.folder / "bin" / "qemu-aarch64"
+    emulator.parent.mkdir()
+    emulator.write_text("#!/bin/sh\necho max\n", encoding="utf-8")
+    emulator.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{emulator.parent}:{os.environ['PATH']}")
+    library = project.folder / "system" / "lib" / "libc.so.6"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(b"GLIBC_2.31")
+    text = PACKED.replace("RELR", packing)
+    (project.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
+
+    answer = project("plan")
+
+    assert answer.status == status
+    told = "megtrim: device old: its C library is older than glibc 2.36, and cannot load packed "
+    assert answer.err.startswith(told) is (packing == "relr")

@@ -263,6 +263,47 @@ def test_ctrl_c_ends_the_program_and_is_told(processes: Processes, tmp_path: Pat
     assert not alive(written_pid(child))
 
 
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize(
+    ("start", "told"),
+    [
+        ("processes.run(command)", "Interrupted interrupted while running sleep"),
+        ("with processes.background(command): print('begun')", "KeyboardInterrupt "),
+    ],
+)
+def test_ctrl_c_while_a_program_is_started_is_not_lost(
+    processes: Processes, tmp_path: Path, start: str, told: str, number: str
+) -> None:
+    """What a hook raises after a fork is dropped. The interrupt comes once the program is known."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, signal, sys\n"
+        f"sys.path.insert(0, {str(Path(process.__file__).parents[1])!r})\n"
+        "from megtrim.process import Command, Processes\n"
+        "processes = Processes(os.environ)\n"
+        "command = Command(argv=('sleep', '20'), timeout_s=5)\n"
+        "def interrupt(_number, _frame): raise KeyboardInterrupt\n"
+        "signal.signal(signal.SIGTERM, interrupt)\n"
+        f"pressed = [signal.{number}]\n"
+        "def press():\n"
+        "    if pressed: signal.raise_signal(pressed.pop())\n"
+        "os.register_at_fork(after_in_parent=press)\n"
+        "try:\n"
+        f"    {start}\n"
+        "except BaseException as error:\n"
+        "    print(type(error).__name__, error)\n"
+        "print(signal.getsignal(signal.SIGTERM) is interrupt)\n"
+        "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)\n"
+        "try: os.waitpid(-1, os.WNOHANG)\n"
+        "except ChildProcessError: print('nobody is left')\n",
+        encoding="utf-8",
+    )
+    outcome = processes.run(Command(argv=(sys.executable, str(script)), timeout_s=30))
+
+    assert outcome.stderr == ""
+    assert outcome.stdout == f"{told}\nTrue\nTrue\nnobody is left\n"
+
+
 @pytest.mark.parametrize("mode", ["kill", "exit"])
 def test_a_killed_parent_takes_its_program_along(
     processes: Processes, tmp_path: Path, mode: str

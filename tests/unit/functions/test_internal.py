@@ -255,7 +255,7 @@ def test_unwind_entries_go_altogether() -> None:
 
 @pytest.mark.parametrize(("name", "lengths"), [("one", [0, 32]), ("two", [32, 0])])
 def test_the_entry_of_what_is_gone_covers_nothing(name: str, lengths: list[int]) -> None:
-    """For gold goes by the length of a function."""
+    """For some linkers go by the length of a function."""
     content = read(emptied(UNWOUND, name)).sections[".eh_frame"][1]
     assert [int.from_bytes(content[at : at + 4], "little") for at in (24, 48)] == lengths
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 from megtrim.errors import InputError
 from megtrim.functions.table import (
     Function,
+    FunctionTable,
     holding,
+    link_identity,
     parse_table,
     read_registrations,
     read_table,
@@ -297,3 +300,25 @@ def test_cut_off_files_are_refused(kept: int) -> None:
     """Its table of sections stands at the end."""
     with pytest.raises(InputError):
         parse_table(WHOLE[:kept], source="x")
+
+
+def test_a_link_is_named_by_its_bytes_and_its_names() -> None:
+    """Lists are by name: equal code under another name, or under one name more, is another link."""
+    one, two = Function("one", 16, 8), Function("two", 32, 8)
+
+    def identity(*functions: Function, sha256: str = "a" * 64) -> str:
+        return link_identity(sha256, replace(none, functions=functions))
+
+    none = FunctionTable(
+        machine="x86_64", entry=0, functions=(), imported=frozenset(), exported=frozenset(),
+        registrations=0, ifuncs=frozenset(),
+    )  # fmt: skip
+    assert identity(one, two) == identity(one, two)
+    told = (
+        identity(one, two),
+        identity(one, two, sha256="b" * 64),
+        identity(replace(one, name="two"), replace(two, name="one")),
+        identity(one, two, Function("zwei", 32, 8)),
+        identity(one),
+    )
+    assert len({*told}) == len(told)

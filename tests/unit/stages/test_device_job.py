@@ -203,6 +203,20 @@ def test_a_trap_stays_seen_where_the_device_fails_while_it_is_explained(
     assert result.text == "it trapped; what it needs is not known: adb: the phone is gone"
 
 
+@pytest.mark.parametrize("trimmed", ["reduced", "profile"])
+def test_a_device_that_cannot_load_programs_is_evidence(place: Place, trimmed: str) -> None:
+    """Of a proof and of a trace alike; no trace is to blame."""
+    refused = "exit 1\nstderr x: libc.so.6: version `GLIBC_ABI_DT_RELR' not found\n"
+    found = place.run(place.bundle(**{"plain": refused, trimmed: refused}))
+    (result,) = results(found)
+
+    assert result.status is ScenarioStatus.ENGINE_ERROR
+    assert result.text == (
+        "device pixel-6: its C library is older than glibc 2.36, and cannot load packed "
+        "relocations (trim.relocations: relr)"
+    )
+
+
 def test_conditions_and_crash_are_evidence(place: Place) -> None:
     """Of the run that is told of; what a machine says of a crash is cleaned."""
     hot = place.run(place.bundle(plain=GOOD, reduced=GOOD + "status 2\n"))

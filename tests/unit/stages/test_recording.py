@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.devices.packing import CannotLoad
 from megtrim.errors import InfrastructureFailure, ProductFailure
 from megtrim.functions import blocks, probes
 from megtrim.functions.table import FunctionTable
@@ -109,6 +110,15 @@ def test_a_run_that_fails_is_the_product_s_fault(tmp_path: Path, ends: tuple[str
         recorded(tmp_path, plays(*ends))
 
     assert caught.value.message.startswith(f"{ID}: the link that tells its functions ended with 1")
+
+
+def test_a_device_that_cannot_load_the_link_is_told(tmp_path: Path) -> None:
+    """Nothing is wrong with the scenario, and none of the others would run either."""
+    refused = "exit 1\nstderr x: libc.so.6: version `GLIBC_ABI_DT_RELR' not found\n"
+    with pytest.raises(CannotLoad) as caught:
+        recorded(tmp_path, plays(refused))
+
+    assert caught.value.message.startswith("device pixel-6: its C library is older than glibc 2.36")
 
 
 def test_a_twin_that_cannot_record_there_is_told(tmp_path: Path) -> None:
