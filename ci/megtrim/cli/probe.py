@@ -21,7 +21,13 @@ from megtrim.models.reader import read_model
 from megtrim.plan.graph import PROFILE, REDUCED, Stage, keep_task, tasks, through
 from megtrim.stages import chain, programs
 from megtrim.stages.context import Context, binary
-from megtrim.stages.diagnosis import Diagnosis, diagnose
+from megtrim.stages.diagnosis import (
+    NOT_COMMITTED,
+    NOT_LISTED,
+    NOT_RUN,
+    Diagnosis,
+    diagnose,
+)
 from megtrim.stages.files import KEEP_SET_FILE
 from megtrim.stages.naming import named_program
 from megtrim.stages.runs import RunOrder, RunResult, run_on
@@ -103,8 +109,15 @@ def _explained(reduced: ProgramRun, program: str, order: RunOrder, context: Cont
         named=named_program(program, able),
         profile=profile,
         lacking_operators=_lacking_operators(order.model, keep),
-        committed=context.committed,
+        why=_why(context),
     )
+
+
+def _why(context: Context) -> str:
+    """Return why a function is not kept."""
+    if context.quick:
+        return NOT_RUN  # there is no keep set to look into
+    return NOT_COMMITTED if context.committed else NOT_LISTED
 
 
 def _lacking_operators(model: Path, keep: KeepSet) -> tuple[str, ...]:
@@ -186,6 +199,7 @@ def _told(wanted: Request, found: Diagnosis | None, *, as_json: bool) -> str:
         *(f"  operator   {operator}" for operator in operators),
         *(f"  region     {region}" for region in missing),
     ]
-    if missing or operators:
-        lines.append("  to keep them, add this run as a scenario and run megtrim trim again")
+    if missing or operators or (found and found.function):
+        them = "them" if missing or operators else "it"
+        lines.append(f"  to keep {them}, add this run as a scenario and run megtrim trim again")
     return "\n".join(lines)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import takewhile
 
 _SHOWN = 3
-_SHORT = 24
+_SHORT = 40
+_AROUND = 8
+"""Equal characters that are shown before those that differ."""
 
 
 class State(StrEnum):
@@ -52,15 +55,27 @@ def _change(label: str, before: str | None, now: str | None) -> str:
     if now is None:
         return f"{label} is gone"
     if "\n" in before + now:
-        return f"{label} changed ({_lines(before.splitlines(), now.splitlines())})"
-    return f"{label} changed ({_short(before)} → {_short(now)})"
+        return f"{label} changed ({_items(before.splitlines(), now.splitlines())})"
+    if " " in before + now:
+        return f"{label} changed ({_items(before.split(), now.split())})"
+    return f"{label} changed ({' → '.join(map(_short, _apart(before, now)))})"
 
 
-def _lines(before: Sequence[str], now: Sequence[str]) -> str:
-    """Say which lines came and which went: of a list, both beginnings may well be equal."""
-    added = [f"+ {_short(line)}" for line in now if line not in before]
-    gone = [f"- {_short(line)}" for line in before if line not in now]
+def _items(before: Sequence[str], now: Sequence[str]) -> str:
+    """Say which lines or words came and which went: of a list, both beginnings may be equal."""
+    added = [f"+ {_short(item)}" for item in now if item not in before]
+    gone = [f"- {_short(item)}" for item in before if item not in now]
     return _some([*added, *gone], ", ") or "the same in another order"
+
+
+def _apart(before: str, now: str) -> tuple[str, str]:
+    """Return both without their equal beginning, where one is too long to be shown whole."""
+    if _is_digest(before) or _is_digest(now) or max(len(before), len(now)) <= _SHORT:
+        return before, now
+    pairs = zip(before, now, strict=False)
+    equal = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    cut = max(0, equal - _AROUND)
+    return (f"…{before[cut:]}", f"…{now[cut:]}") if cut else (before, now)
 
 
 def _some(texts: Sequence[str], between: str) -> str:
@@ -69,6 +84,12 @@ def _some(texts: Sequence[str], between: str) -> str:
 
 
 def _short(value: str) -> str:
-    if len(value) == 64 and value.isalnum():  # a sha256: its head is enough to tell them apart
+    """Return ``value`` without its middle: of an option, the name is before and the value after."""
+    if _is_digest(value):  # its head is enough to tell them apart
         return value[:8]
-    return value if len(value) <= _SHORT else value[: _SHORT - 1] + "…"
+    half = _SHORT // 2
+    return value if len(value) <= _SHORT else f"{value[: half - 1]}…{value[-half:]}"
+
+
+def _is_digest(value: str) -> bool:
+    return len(value) == 64 and value.isalnum()

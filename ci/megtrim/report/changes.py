@@ -6,35 +6,42 @@ foreign text and stand in code, where they link and mention nobody.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
-from megtrim.midout.keepset import KeepSet, ScenarioRecord, shrunken
-from megtrim.midout.region import Region, order
+from megtrim.functions.names import brief
+from megtrim.midout.keepset import KeepSet, ScenarioRecord, shrunken, shrunken_functions
 from megtrim.report.markup import code, code_in_title, fold, prose, table
 from megtrim.report.signs import VERDICT_SIGNS
 from megtrim.verdict.model import Verdict
 
 LONGEST_BODY = 60_000
-_ROOM = {"rows": 20_000, "operators": 4_000, "regions": 25_000}
-"""Characters that the parts may take of it; with the rest they stay below it."""
+_ROOM = {"rows": 16_000, "operators": 4_000, "names": 26_000}
+"""Characters that the parts may take of it; with the rest they stay below it. Where regions and
+functions are told, each has half."""
 _MOST_ROWS = 100
-_MOST_REGIONS = 40
+_MOST_NAMES = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioChange:
-    """One scenario in two keep sets; ``before`` or ``after`` is None where it is in one alone."""
+    """One scenario's regions, or its functions, in two keep sets.
+
+    ``before`` or ``after`` is None where the scenario is in one alone.
+    """
 
     id: str
     before: int | None
     after: int | None
-    """How many regions."""
-    added: tuple[Region, ...] = ()
-    lost: tuple[Region, ...] = ()
+    """How many."""
+    added: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    """Regions in canonical spelling, or linkage names; none of another link."""
     shrunken: bool = False
-    """Regions were lost though nothing that the scenario is bound to changed."""
+    """Some were lost though nothing that the scenario is bound to changed."""
+    other_link: bool = False
+    """Functions of two links, which inline differently: their names compare only loosely."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,80 +59,134 @@ class Proposal:
     """How checks are started, one sentence or more of our own."""
 
 
-def changes(previous: KeepSet | None, current: KeepSet) -> tuple[ScenarioChange, ...]:
-    """Return the scenarios that differ, sorted."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """What a keep set lists for a scenario: regions, or functions."""
+
+    name: str
+    listed: Callable[[ScenarioRecord], tuple[str, ...]]
+    """Sorted."""
+    shrunken: Callable[[KeepSet, KeepSet], Iterable[tuple[str, object]]]
+    """The scenarios that lost some, by their ids."""
+    show: Callable[[str], str]
+    link: Callable[[ScenarioRecord], str | None]
+    """What the names belong to; None where they mean the same everywhere."""
+
+    def count(self, keep: KeepSet) -> int:
+        """Return how many a keep set lists."""
+        return len({name for record in keep.scenarios for name in self.listed(record)})
+
+
+REGIONS = Kind(
+    name="regions",
+    listed=lambda record: tuple(map(str, record.regions)),
+    shrunken=shrunken,
+    show=str,
+    link=lambda _: None,
+)
+FUNCTIONS = Kind(
+    name="functions",
+    listed=lambda record: record.functions,
+    shrunken=shrunken_functions,
+    show=brief,
+    link=lambda record: record.link_sha256,
+)
+
+
+def changes(kind: Kind, previous: KeepSet | None, current: KeepSet) -> tuple[ScenarioChange, ...]:
+    """Return the scenarios that need others of a kind, sorted."""
     before = {record.id: record for record in previous.scenarios} if previous else {}
     after = {record.id: record for record in current.scenarios}
-    lost = {name for name, _ in shrunken(previous, current)} if previous else set()
+    lost = {name for name, _ in kind.shrunken(previous, current)} if previous else set()
     return tuple(
-        _change(name, before.get(name), after.get(name), shrank=name in lost)
+        _change(kind, name, old, new, shrank=name in lost)
         for name in sorted({*before, *after})
-        if before.get(name) != after.get(name)
+        if _of(kind, old := before.get(name)) != _of(kind, new := after.get(name))
     )
 
 
+def _of(kind: Kind, record: ScenarioRecord | None) -> object:
+    return record and (kind.listed(record), kind.link(record))
+
+
 def _change(
-    name: str, old: ScenarioRecord | None, new: ScenarioRecord | None, *, shrank: bool
+    kind: Kind, name: str, old: ScenarioRecord | None, new: ScenarioRecord | None, *, shrank: bool
 ) -> ScenarioChange:
-    had = {*old.regions} if old else set()
-    has = {*new.regions} if new else set()
+    had = kind.listed(old) if old else ()
+    has = kind.listed(new) if new else ()
+    links = {kind.link(old), kind.link(new)} - {None} if old and new else set()
+    other = len(links) > 1
     return ScenarioChange(
         id=name,
         before=len(had) if old else None,
         after=len(has) if new else None,
-        added=tuple(sorted(has - had, key=order)),
-        lost=tuple(sorted(had - has, key=order)),
+        added=() if other else _beyond(has, had),
+        lost=() if other else _beyond(had, has),
         shrunken=shrank,
+        other_link=other,
     )
+
+
+def _beyond(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    known = {*others}
+    return tuple(name for name in names if name not in known)
 
 
 def body(proposal: Proposal) -> str:
     """Return the description of the pull request, at most ``LONGEST_BODY`` characters."""
-    verdict = proposal.verdict
-    found = changes(proposal.previous, proposal.current)
-    whole = len(proposal.current.regions())
-    before = "" if proposal.previous is None else f" (before: {len(proposal.previous.regions())})"
+    verdict, previous, current = proposal.verdict, proposal.previous, proposal.current
+    keeps = [keep for keep in (previous, current) if keep]
+    told = [kind for kind in (REGIONS, FUNCTIONS) if any(map(kind.count, keeps))]
+    changed = [(kind, changes(kind, previous, current)) for kind in told]
+    share = len(told)
     parts = [
         f"The scenarios were traced again, and {code(proposal.path)} is not what was committed.",
         f"{VERDICT_SIGNS[verdict.verdict]} **{verdict.verdict}**: {prose(verdict.headline)}",
-        f"Regions that are kept: {whole}{before}.",
-        _overview(found),
+        *(
+            part
+            for kind, found in changed
+            for part in (_kept(kind, proposal), _overview(kind, found, _ROOM["rows"] // share))
+        ),
         *_operators(proposal),
-        *_lists(found),
+        *(part for kind, found in changed for part in _lists(kind, found, _ROOM["names"] // share)),
         f"**Checks.** {proposal.starts}",
         f"Branch {code(proposal.branch)} is written anew by each refresh: push no commit to it.",
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
-def _overview(found: tuple[ScenarioChange, ...]) -> str:
+def _kept(kind: Kind, proposal: Proposal) -> str:
+    previous, current = proposal.previous, proposal.current
+    before = "" if previous is None else f" (before: {kind.count(previous)})"
+    return f"{kind.name.capitalize()} that are kept: {kind.count(current)}{before}."
+
+
+def _overview(kind: Kind, found: tuple[ScenarioChange, ...], room: int) -> str:
     if not found:
-        return "No scenario needs other regions than before."
-    rows = [
-        (
-            code(change.id) + (" ⚠️" if change.shrunken else ""),
-            _count(change.before),
-            _count(change.after),
-            f"+{len(change.added)}",
-            f"-{len(change.lost)}",
-        )
-        for change in found[:_MOST_ROWS]
-    ]
-    shown = _fitting([" | ".join(row) for row in rows], _ROOM["rows"])
-    head = ("scenario", "regions before>", "now>", "added>", "lost>")
+        return f"No scenario needs other {kind.name} than before."
+    rows = [_row(change) for change in found[:_MOST_ROWS]]
+    shown = _fitting([" | ".join(row) for row in rows], room)
+    head = ("scenario", f"{kind.name} before>", "now>", "added>", "lost>")
     text = table(head, rows[: len(shown)])
     if len(found) > len(shown):
         text += f"\n\n… and {len(found) - len(shown)} scenarios more."
     if any(change.shrunken for change in found):
         text += (
-            "\n\n⚠️ lost regions though model, arguments, inputs and threads are the same: "
+            f"\n\n⚠️ lost {kind.name} though model, arguments, inputs and threads are the same: "
             "was the run that was traced a whole one?"
         )
+    if any(change.other_link for change in found):
+        text += "\n\nOf another link only numbers are compared: it may inline other functions."
     return text
 
 
-def _count(regions: int | None) -> str:
-    return "none" if regions is None else str(regions)
+def _row(change: ScenarioChange) -> tuple[str, ...]:
+    numbers = (f"+{len(change.added)}", f"-{len(change.lost)}")
+    return (
+        code(change.id) + (" ⚠️" if change.shrunken else ""),
+        *("none" if count is None else str(count) for count in (change.before, change.after)),
+        *(("another link", "") if change.other_link else numbers),
+    )
 
 
 def _operators(proposal: Proposal) -> Iterator[str]:
@@ -142,17 +203,17 @@ def _operators(proposal: Proposal) -> Iterator[str]:
             yield f"Operators {word}: {', '.join(shown)}{more}."
 
 
-def _lists(found: tuple[ScenarioChange, ...]) -> Iterator[str]:
-    """Yield each scenario's regions, folded, as long as there is room for them."""
+def _lists(kind: Kind, found: tuple[ScenarioChange, ...], room: int) -> Iterator[str]:
+    """Yield each scenario's changes by name, folded, as long as there is room for them."""
     folded = []
     for change in found:
-        lines = [*_names("added", change.added), *_names("lost", change.lost)]
+        lines = [*_names("added", change.added, kind), *_names("lost", change.lost, kind)]
         if lines:
-            folded.append(fold(f"{code_in_title(change.id)}: regions", "\n".join(lines)))
-    shown = _fitting(folded, _ROOM["regions"])
+            folded.append(fold(f"{code_in_title(change.id)}: {kind.name}", "\n".join(lines)))
+    shown = _fitting(folded, room)
     yield from shown
     if len(folded) > len(shown):
-        yield f"The regions of {len(folded) - len(shown)} scenarios more are in the diff."
+        yield f"The {kind.name} of {len(folded) - len(shown)} scenarios more are in the diff."
 
 
 def _fitting(texts: list[str], room: int) -> list[str]:
@@ -161,8 +222,8 @@ def _fitting(texts: list[str], room: int) -> list[str]:
     return [text for text, end in zip(texts, ends, strict=True) if end <= room]
 
 
-def _names(word: str, regions: tuple[Region, ...]) -> Iterator[str]:
-    for region in regions[:_MOST_REGIONS]:
-        yield f"- {word} {code(str(region))}"
-    if len(regions) > _MOST_REGIONS:
-        yield f"- … and {len(regions) - _MOST_REGIONS} more {word}"
+def _names(word: str, names: tuple[str, ...], kind: Kind) -> Iterator[str]:
+    for name in names[:_MOST_NAMES]:
+        yield f"- {word} {code(kind.show(name))}"
+    if len(names) > _MOST_NAMES:
+        yield f"- … and {len(names) - _MOST_NAMES} more {word}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from megtrim.config.load import LoadedConfig
 from megtrim.engines import Engine
@@ -69,12 +70,14 @@ def settle(context: Context, folder: Folder) -> None:
     if context.committed or context.quick:
         return
     text = folder.file(KEEP_SET_FILE).read_text(encoding="utf-8")
+    now = parse_keep_set(text, source=KEEP_SET_FILE)
     path = context.path(context.loaded.config.keep_set)
     if not path.exists() or context.accept:
+        told = _counts(now, _replaced(path))
         write_atomically(path, text)
-        context.console.say(f"  wrote {path}: commit it, it says what is kept and for whom")
+        context.console.say(f"  wrote {path}: {told}: commit it, it says what is kept and for whom")
         return
-    before, now = read_keep_set(path), parse_keep_set(text, source=KEEP_SET_FILE)
+    before = read_keep_set(path)
     lost = [
         *_losses((name, [str(each) for each in gone]) for name, gone in shrunken(before, now)),
         *_losses((name, list(map(brief, gone))) for name, gone in shrunken_functions(before, now)),
@@ -89,7 +92,29 @@ def settle(context: Context, folder: Folder) -> None:
         )
     if dump_keep_set(before) != text:
         refresh = f"`megtrim {folder.stage} --accept`"
-        context.console.warn(f"{path} is not what was traced now; {refresh}")
+        told = _counts(now, before)
+        context.console.warn(f"{path} is not what was traced now: {told}; {refresh}")
+
+
+def _replaced(path: Path) -> KeepSet | None:
+    """Return the keep set that is written anew; None where there is none that can be read."""
+    try:
+        return read_keep_set(path)
+    except InputError:
+        return None
+
+
+def _counts(now: KeepSet, before: KeepSet | None) -> str:
+    """Say how many regions and functions are kept, and how many were where that changed."""
+    numbers = {
+        noun: (len(listed(now)), len(listed(before)) if before else 0)
+        for noun, listed in (("region", KeepSet.regions), ("function", KeepSet.functions))
+    }
+    told = {noun: each for noun, each in numbers.items() if any(each)}
+    said = ", ".join(f"{new} {noun}{'' if new == 1 else 's'}" for noun, (new, _) in told.items())
+    changed = before is not None and any(new != old for new, old in told.values())
+    were = ", ".join(str(old) for _, old in told.values())
+    return f"{said} (were {were})" if changed else said
 
 
 def _losses(lost: Iterable[tuple[str, Sequence[str]]]) -> Iterator[str]:

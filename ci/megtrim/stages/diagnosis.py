@@ -23,8 +23,9 @@ from megtrim.recipe import Link, Variant
 from megtrim.stages.runs import RunResult
 
 _HOW_TO_NAME = "`megtrim verify` where the engine can be built names it"
-_NOT_LISTED = "the keep set does not list it"
-_NOT_COMMITTED = (
+NOT_LISTED = "the keep set does not list it"
+NOT_RUN = "no scenario ran it"
+NOT_COMMITTED = (
     "the committed keep set does not list it; "
     "if a scenario runs it, record that anew: `megtrim trim --accept`"
 )
@@ -76,16 +77,17 @@ def diagnose(
     named: Named | None,
     profile: Callable[[], Path | None],
     lacking_operators: tuple[str, ...] = (),
-    committed: bool = False,
+    why: str = NOT_LISTED,
 ) -> Diagnosis:
     """Ask the named link; where it names no function, tell by difference.
 
     ``named`` is None where no function is trimmed. ``profile`` gives the profile build's program,
     None where it is not at hand; it is called only where that is needed, for it may have to build.
-    ``committed``: the keep set is the team's file, which may lack what a scenario runs.
+    ``why`` a function is not kept: a committed keep set may lack what a scenario runs, and a
+    quick look has none that a person knows.
     """
     if named and (name := named.missing(again(Link.NAMED, named.program).run)):
-        return _not_kept(reduced, name, committed=committed)
+        return _not_kept(reduced, name, why)
     program = profile()
     if program is None:
         return unexplained(reduced)
@@ -136,12 +138,11 @@ def unexplained(reduced: ProgramRun) -> Diagnosis:
     return Diagnosis(status=status, text=text, log=reduced.stderr, unexplained=True)
 
 
-def _not_kept(reduced: ProgramRun, name: str, *, committed: bool) -> Diagnosis:
+def _not_kept(reduced: ProgramRun, name: str, why: str) -> Diagnosis:
     try:
         function = readable(name)
     except InputError:
         function = name  # a trap is told, whatever the machine has to make names readable
-    why = _NOT_COMMITTED if committed else _NOT_LISTED
     text = f"{_how(reduced)}: the function {function} is not kept, for {why}"
     return Diagnosis(status="trap", text=text, log=reduced.stderr, function=function)
 

@@ -20,7 +20,14 @@ from megtrim.loadrun.dump import Comparison, compare, parse_dump, refusal
 from megtrim.loadrun.outcome import Ending, ProgramRun, ending
 from megtrim.midout.keepset import KeepSet
 from megtrim.recipe import Variant
-from megtrim.stages.diagnosis import Diagnosis, Named, diagnose, unexplained
+from megtrim.stages.diagnosis import (
+    NOT_COMMITTED,
+    NOT_LISTED,
+    Diagnosis,
+    Named,
+    diagnose,
+    unexplained,
+)
 from megtrim.stages.runs import RunOrder, RunResult, run_on
 from megtrim.verdict.codec import encode
 
@@ -94,7 +101,7 @@ def _diagnose(trial: Trial, seat: Seat, reduced: RunResult, note: Note) -> Diagn
             trial.keep,
             named=trial.named,
             profile=lambda: trial.profile,
-            committed=trial.committed,
+            why=NOT_COMMITTED if trial.committed else NOT_LISTED,
         )
     except InfrastructureFailure as failure:
         # A trap is the program's own; any other end may have been the machine's that now failed.

@@ -18,6 +18,7 @@ from megtrim.errors import InputError
 from megtrim.midout.keepset import dump_keep_set
 from megtrim.process import Processes
 from megtrim.stages.context import Context
+from megtrim.stages.diagnosis import NOT_COMMITTED, NOT_LISTED, NOT_RUN, Diagnosis
 from unit.cli.support import Shell
 from unit.stages.support import CONFIG, context, keep_set
 
@@ -359,6 +360,34 @@ def test_a_probe_runs_a_configured_model_or_any_file(known: Context, tmp_path: P
 
     assert (by_name.model, by_name.arguments) == (tmp_path / "m.mge", ("--cpu",))
     assert (by_file.model, dict(by_file.inputs)) == (other, {"data": other})
+
+
+@pytest.mark.parametrize(
+    ("quick", "committed", "why"),
+    [(True, False, NOT_RUN), (False, True, NOT_COMMITTED), (False, False, NOT_LISTED)],
+)
+def test_a_probe_says_why_a_function_is_not_kept(
+    known: Context, quick: bool, committed: bool, why: str
+) -> None:
+    """A quick look has no keep set that could list it."""
+    assert probe._why(replace(known, quick=quick, committed=committed)) == why
+
+
+@pytest.mark.parametrize(
+    ("found", "last"),
+    [
+        (Diagnosis(status="trap", text="-", log="", missing=("x<>",)), "them"),
+        (Diagnosis(status="trap", text="-", log="", lacking_operators=("Pooling",)), "them"),
+        (Diagnosis(status="trap", text="-", log="", function="ns::one()"), "it"),
+        (Diagnosis(status="engine-error", text="-", log=""), None),
+    ],
+)
+def test_a_probe_says_how_to_keep_what_was_missing(found: Diagnosis, last: str | None) -> None:
+    """Regions, operators, or a function; where nothing is missing there is nothing to keep."""
+    *_, line = probe._told(probe.request("m", (), ()), found, as_json=False).splitlines()
+
+    hint = f"  to keep {last}, add this run as a scenario and run megtrim trim again"
+    assert line == (hint if last else "  arguments  ")
 
 
 @pytest.mark.parametrize("model", ["m/s", "m/s@any"])

@@ -20,9 +20,21 @@ OLD, NEW = "0123456789abcdef" * 4, "fedcba9876543210" * 4
         ({"a": "1"}, {"a": "1", "input x": OLD}, "input x is gone"),
         ({"b": "2", "a": "2"}, {"a": "1", "b": "1"}, "a changed (1 → 2); b changed (1 → 2)"),
         (
-            {"args": "--cpu --enable-nchw44 --iter 5"},
-            {"args": "--cpu"},
-            "args changed (--cpu → --cpu --enable-nchw44 -…)",
+            {"options": "CMAKE_BUILD_TYPE=Release LTO=OFF TESTS=OFF"},
+            {"options": "CMAKE_BUILD_TYPE=Release LTO=ON TESTS=OFF"},
+            "options changed (+ LTO=OFF, - LTO=ON)",
+        ),
+        ({"args": "--cpu --iter 5"}, {"args": "--cpu"}, "args changed (+ --iter, + 5)"),
+        ({"args": "a b"}, {"args": "b a"}, "args changed (the same in another order)"),
+        (
+            {"flag": f"-DROOT={'/x' * 30}/new"},
+            {"flag": f"-DROOT={'/x' * 30}/old"},
+            "flag changed (…x/x/x/x/old → …x/x/x/x/new)",
+        ),
+        (
+            {"flags": f"-g -DROOT={'/x' * 30}/new"},
+            {"flags": "-g"},
+            "flags changed (+ -DROOT=/x/x/x/x/x/x…/x/x/x/x/x/x/x/x/new)",
         ),
         ({"keep": "a\nb"}, {"keep": "a"}, "keep changed (+ b)"),
         ({"keep": "a"}, {"keep": "a\nb"}, "keep changed (- b)"),
@@ -33,7 +45,7 @@ OLD, NEW = "0123456789abcdef" * 4, "fedcba9876543210" * 4
     ],
 )
 def test_reason(now: dict[str, str], before: dict[str, str] | None, expected: str) -> None:
-    """Digests are cut to their heads, long texts to their beginnings; of a list, what changed."""
+    """Digests are cut to their heads, long texts to what differs; of a list, what changed."""
     assert reason(now, before) == expected
 
 
@@ -48,6 +60,6 @@ def test_only_the_first_three_changes_are_shown() -> None:
 
 
 def test_a_text_of_the_longest_length_is_whole() -> None:
-    """24 characters fit, one more does not."""
-    assert reason({"a": "x" * 24}, {"a": ""}) == f"a changed ( → {'x' * 24})"
-    assert reason({"a": "x" * 25}, {"a": ""}) == f"a changed ( → {'x' * 23}…)"
+    """40 characters fit; of more the middle is left out."""
+    assert reason({"a": "x" * 40}, {"a": ""}) == f"a changed ( → {'x' * 40})"
+    assert reason({"a": "x" * 41}, {"a": ""}) == f"a changed ( → {'x' * 19}…{'x' * 20})"

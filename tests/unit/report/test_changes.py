@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,15 @@ import pytest
 from megtrim.midout.keepset import KeepSet, ScenarioRecord, build_keep_set
 from megtrim.midout.region import Region
 from megtrim.models.operators import OperatorNeeds
-from megtrim.report.changes import LONGEST_BODY, Proposal, ScenarioChange, body, changes
+from megtrim.report.changes import (
+    FUNCTIONS,
+    LONGEST_BODY,
+    REGIONS,
+    Proposal,
+    ScenarioChange,
+    body,
+    changes,
+)
 from unit.verdict import examples
 
 A, B, C = Region("a", (1,)), Region("b", ("float",)), Region("c", ())
@@ -27,6 +36,11 @@ def record(name: str, *regions: Region, threads: int = 1) -> ScenarioRecord:
         trace_sha256="2" * 64,
         regions=regions,
     )
+
+
+def ran(name: str, *functions: str, link: str = "c") -> ScenarioRecord:
+    """Return what a scenario brought that ran functions as well as region A."""
+    return replace(record(name, A), functions=functions, link_sha256=link * 64)
 
 
 def keep(*records: ScenarioRecord, operators: tuple[str, ...] | None = None) -> KeepSet:
@@ -56,25 +70,25 @@ def test_each_scenario_that_differs_is_told() -> None:
     previous = keep(record("gone", A), record("more", A), record("same", A), record("less", A, B))
     current = keep(record("new", A, C), record("more", A, B), record("same", A), record("less", A))
 
-    assert changes(previous, current) == (
-        ScenarioChange(id="gone", before=1, after=None, lost=(A,)),
-        ScenarioChange(id="less", before=2, after=1, lost=(B,), shrunken=True),
-        ScenarioChange(id="more", before=1, after=2, added=(B,)),
-        ScenarioChange(id="new", before=None, after=2, added=(A, C)),
+    assert changes(REGIONS, previous, current) == (
+        ScenarioChange(id="gone", before=1, after=None, lost=("a<1>",)),
+        ScenarioChange(id="less", before=2, after=1, lost=("b<float>",), shrunken=True),
+        ScenarioChange(id="more", before=1, after=2, added=("b<float>",)),
+        ScenarioChange(id="new", before=None, after=2, added=("a<1>", "c<>")),
     )
 
 
 def test_fewer_regions_with_other_threads_are_no_shrinking() -> None:
     """What is bound to something else may well need less."""
-    (change,) = changes(keep(record("s", A, B)), keep(record("s", A, threads=2)))
+    (change,) = changes(REGIONS, keep(record("s", A, B)), keep(record("s", A, threads=2)))
 
-    assert (change.lost, change.shrunken) == ((B,), False)
+    assert (change.lost, change.shrunken) == (("b<float>",), False)
 
 
 def test_the_first_keep_set_is_all_new() -> None:
     """There is nothing before it."""
-    assert changes(None, keep(record("s", A))) == (
-        ScenarioChange(id="s", before=None, after=1, added=(A,)),
+    assert changes(REGIONS, None, keep(record("s", A))) == (
+        ScenarioChange(id="s", before=None, after=1, added=("a<1>",)),
     )
 
 
@@ -135,6 +149,63 @@ def test_operators_are_compared_only_where_both_list_them(
     )
 
 
+def test_functions_are_told_beside_regions() -> None:
+    """A refresh may change them alone; names are readable, and long ones in brief."""
+    long = f"_ZN2ns4pushI{'14some_type_name' * 6}EEvT_"
+    previous, current = (
+        keep(ran("m/s@any", "main", "_ZN2ns3oneEv")),
+        keep(ran("m/s@any", long, "main")),
+    )
+
+    assert changes(REGIONS, previous, current) == ()
+    assert text(previous, current).split("\n\n")[2:-2] == [
+        "Regions that are kept: 1 (before: 1).",
+        "No scenario needs other regions than before.",
+        "Functions that are kept: 2 (before: 2).",
+        (
+            "| scenario | functions before | now | added | lost |\n"
+            "| --- | ---: | ---: | ---: | ---: |\n"
+            "| `m/s@any` ⚠️ | 2 | 2 | +1 | -1 |"
+        ),
+        (
+            "⚠️ lost functions though model, arguments, inputs and threads are the same: "
+            "was the run that was traced a whole one?"
+        ),
+        "<details><summary><code>m&#47;s&#64;<!-- -->any</code>: functions</summary>",
+        "- added `void ns::push<…>(…)`\n- lost `ns::one()`",
+        "</details>",
+    ]
+
+
+def test_functions_of_another_link_are_only_counted() -> None:
+    """It inlines others, so that a name that is gone says little; no scenario shrank by it."""
+    previous, current = keep(ran("s", "a", "b", "main")), keep(ran("s", "main", link="d"))
+
+    assert changes(FUNCTIONS, previous, current) == (
+        ScenarioChange(id="s", before=3, after=1, other_link=True),
+    )
+    said = text(previous, current)
+    assert "\n| `s` | 3 | 1 | another link |  |\n\nOf another link only numbers are" in said
+    assert "<details>" not in said
+
+
+def test_the_first_list_of_functions_is_all_new() -> None:
+    """Before, only regions were trimmed: there was no link."""
+    assert changes(FUNCTIONS, keep(record("s", A)), keep(ran("s", "main"))) == (
+        ScenarioChange(id="s", before=0, after=1, added=("main",)),
+    )
+
+
+def test_where_no_region_is_trimmed_none_is_told() -> None:
+    """Such a keep set lists functions alone."""
+    alone = replace(ran("s", "main"), regions=())
+
+    said = text(None, keep(alone))
+
+    assert "egions" not in said.replace("149 of 900 regions kept", "")
+    assert "\n\nFunctions that are kept: 1.\n\n" in said
+
+
 def test_names_mention_nobody() -> None:
     """A scenario ends with @class: outside of code that would call a person."""
     said = text(None, keep(record("m/s@torvalds", Region("x", ("a<b>",)))))
@@ -173,17 +244,22 @@ def test_ten_thousand_regions_fit() -> None:
     assert said.count("<details>") + int(said.split("The regions of ")[1].split()[0]) == 150
 
 
-def test_the_longest_names_fit() -> None:
+@pytest.mark.parametrize("brought", [record, ran])
+def test_the_longest_names_fit(brought: Callable[..., ScenarioRecord]) -> None:
     """Names that are written as entities take six times their length."""
     hostile = "`|" * 100
-    few = keep(*(record(f"{n}{hostile}/s@any", A) for n in range(150)))
+    names = tuple(f"name_{n}" for n in range(80)) if brought is ran else (A,)
+    few = keep(
+        *(brought(f"{n}{hostile}/s@any", *names) for n in range(150)),
+        operators=tuple(f"{n}{hostile}" for n in range(20)),
+    )
     proposal = Proposal(
         path=hostile,
         branch=hostile,
-        previous=None,
+        previous=keep(record("x", B), operators=tuple(f"x{n}{hostile}" for n in range(20))),
         current=few,
         verdict=replace(examples.passing(), headline="*" * 5000),
         starts="They start by themselves.",
     )
 
-    assert len(body(proposal)) <= LONGEST_BODY
+    assert LONGEST_BODY // 2 < len(body(proposal)) <= LONGEST_BODY

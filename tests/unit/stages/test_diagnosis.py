@@ -9,7 +9,15 @@ import pytest
 
 from megtrim.errors import InputError
 from megtrim.loadrun.outcome import ProgramRun
-from megtrim.stages.diagnosis import Diagnosis, Named, diagnose, explain
+from megtrim.stages.diagnosis import (
+    NOT_COMMITTED,
+    NOT_LISTED,
+    NOT_RUN,
+    Diagnosis,
+    Named,
+    diagnose,
+    explain,
+)
 from megtrim.stages.runs import RunResult
 from unit.stages.support import evidence, keep_set, run, trace
 
@@ -165,19 +173,21 @@ def test_who_is_asked_what_is_missing(
 
 
 @pytest.mark.parametrize(
-    ("committed", "why"),
-    [(False, "the keep set does not list it"), (True, ANEW)],
+    ("given", "why"),
+    [
+        (NOT_LISTED, "the keep set does not list it"),
+        (NOT_COMMITTED, ANEW),
+        (NOT_RUN, "no scenario ran it"),
+    ],
 )
-def test_a_list_may_lack_what_a_scenario_runs(committed: bool, why: str) -> None:
-    """So nobody says that none ran it; a committed list can be written anew."""
+def test_a_list_may_lack_what_a_scenario_runs(given: str, why: str) -> None:
+    """So only a quick look says that none ran it; a committed list can be written anew."""
     named = Named(program=Path("named"), dropped=("_ZN2ns3oneEv",))
 
     def again(build: str, program: Path) -> RunResult:
         return evidence(run(133, stderr="megtrim: function #0 is not kept\n"))
 
-    found = diagnose(
-        run(133), again, keep_set(1), named=named, profile=lambda: None, committed=committed
-    )
+    found = diagnose(run(133), again, keep_set(1), named=named, profile=lambda: None, why=given)
 
     assert found.text == f"it trapped: the function ns::one() is not kept, for {why}"
 

@@ -50,7 +50,7 @@ def test_the_first_keep_set_is_written(tmp_path: Path) -> None:
     settle(now, made(now, 1, 2))
 
     assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(1, 2))
-    assert f"wrote {committed(tmp_path)}: commit it" in said.getvalue()
+    assert f"wrote {committed(tmp_path)}: 2 regions: commit it" in said.getvalue()
 
 
 def test_an_equal_keep_set_is_not_talked_about(tmp_path: Path) -> None:
@@ -70,12 +70,51 @@ def test_a_keep_set_that_grew_is_warned_of(tmp_path: Path) -> None:
     later, said = context(tmp_path)
     settle(later, made(later, 1, 2))
 
-    assert "is not what was traced now; `megtrim header --accept`" in said.getvalue()
+    told = "is not what was traced now: 2 regions (were 1); `megtrim header --accept`"
+    assert told in said.getvalue()
     assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(1))
 
     accepted, _ = context(tmp_path, accept=True)
     settle(accepted, made(accepted, 1, 2))
     assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        ((1, "a", "b", "main"), "1 region, 1 function (were 1, 3)"),
+        ((1, "main"), "1 region, 1 function"),
+        ((1,), "1 region, 1 function (were 1, 0)"),
+        (None, "1 region, 1 function"),
+    ],
+)
+def test_what_is_written_says_how_much_it_keeps(
+    tmp_path: Path, before: tuple[int | str, ...] | None, told: str
+) -> None:
+    """And how much was kept where that changed: a list of another link shrinks without a word."""
+    old = "{"
+    if before is not None:
+        names = [name for name in before if isinstance(name, str)]
+        old = dump_keep_set(with_functions(*names, link_sha256="d" * 64) if names else keep_set(1))
+    committed(tmp_path).parent.mkdir()
+    committed(tmp_path).write_text(old, encoding="utf-8")
+
+    now, said = context(tmp_path, accept=True)
+    settle(now, holding(now, with_functions("main")))
+
+    assert f"wrote {committed(tmp_path)}: {told}: commit it" in said.getvalue()
+
+
+def test_a_list_of_another_link_that_shrank_is_told(tmp_path: Path) -> None:
+    """It is no failure: other functions are inlined there."""
+    committed(tmp_path).parent.mkdir()
+    before = with_functions("a", "main", link_sha256="d" * 64)
+    committed(tmp_path).write_text(dump_keep_set(before), encoding="utf-8")
+
+    now, said = context(tmp_path)
+    settle(now, holding(now, with_functions("main")))
+
+    assert "traced now: 1 region, 1 function (were 1, 2); `megtrim" in said.getvalue()
 
 
 def test_a_trace_that_shrank_fails_until_it_is_accepted(tmp_path: Path) -> None:
