@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,16 @@ def trimmed(tmp_path_factory: pytest.TempPathFactory) -> Project:
     ended = project.run("trim")
     assert ended.rc == 0, ended.stderr
     return project
+
+
+@contextmanager
+def _restored(file: Path) -> Iterator[None]:
+    """Give a file its content back."""
+    before = file.read_bytes()
+    try:
+        yield
+    finally:
+        file.write_bytes(before)
 
 
 def _keep_set(project: Project) -> Path:
@@ -120,14 +132,11 @@ def test_a_quick_look_is_set_beside_the_full_way(trimmed: Project) -> None:
 def test_a_trap_names_the_function(trimmed: Project) -> None:
     """A needed function that is not on the list: verify says which, by the named link."""
     keep = _keep_set(trimmed)
-    before = keep.read_text(encoding="utf-8")
-    lines = before.splitlines(keepends=True)
+    lines = keep.read_text(encoding="utf-8").splitlines(keepends=True)
     needed = next(line for line in lines if "sample" in line and "execute" in line)
-    keep.write_text("".join(line for line in lines if line != needed), encoding="utf-8")
-    try:
+    with _restored(keep):
+        keep.write_text("".join(line for line in lines if line != needed), encoding="utf-8")
         ended = trimmed.run("trim", "--committed")
-    finally:
-        keep.write_text(before, encoding="utf-8")
 
     assert ended.rc == 1, ended.stderr
     name = needed.split('"')[1].partition(" ")[2]
@@ -153,14 +162,11 @@ def test_a_linker_that_cannot_is_told_after_the_first_build(trimmed: Project) ->
     """Not an hour later, when the last one is linked without its functions."""
     project = Project(trimmed.folder)
     project.out = trimmed.folder / "by-gold"
-    before = project.config.read_text(encoding="utf-8")
     config = project.read()
     config["engine"]["cmake"] = {"CMAKE_EXE_LINKER_FLAGS": "-fuse-ld=gold"}
-    project.write(config)
-    try:
+    with _restored(project.config):
+        project.write(config)
         ended = project.run("trim")
-    finally:
-        project.config.write_text(before, encoding="utf-8")
 
     assert ended.rc == 2
     assert "cannot leave functions out: it says 'GNU gold" in ended.stderr
@@ -173,13 +179,9 @@ def test_a_pattern_that_matches_nothing_is_told_with_its_line(trimmed: Project) 
     """Who keeps a function means one that is there."""
     config = trimmed.read()
     config["trim"]["keep"] = ["sample::no_such_function"]
-    project = Project(trimmed.folder)
-    before = project.config.read_text(encoding="utf-8")
-    project.write(config)
-    try:
-        ended = project.run("trim")
-    finally:
-        project.config.write_text(before, encoding="utf-8")
+    with _restored(trimmed.config):
+        trimmed.write(config)
+        ended = trimmed.run("trim")
 
     assert ended.rc == 2
     assert "sample::no_such_function" in ended.stderr
