@@ -1,7 +1,9 @@
 """Time of an iteration in one program over that in another, also of programs that print nothing.
 
-    python benchmarks/latency.py BEFORE AFTER -- MODEL --cpu --input data:data.npy
-    python benchmarks/latency.py --launcher "qemu-aarch64-static -L SYSROOT" BEFORE AFTER -- MODEL
+    python benchmarks/latency.py BEFORE AFTER -- $PWD/MODEL --cpu --input data:$PWD/data.npy
+    python benchmarks/latency.py --launcher "qemu-aarch64-static -L SYSROOT" BEFORE AFTER -- /MODEL
+
+Programs run in a folder that is removed afterwards, so paths in their arguments are absolute.
 
 A minimum-size build tells no times. So a program runs with few iterations and with many, and the
 difference is shared out: (wall of MANY - wall of FEW) / (MANY - FEW); what start and end take is
