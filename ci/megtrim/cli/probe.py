@@ -21,13 +21,7 @@ from megtrim.models.reader import read_model
 from megtrim.plan.graph import PROFILE, REDUCED, Stage, keep_task, tasks, through
 from megtrim.stages import chain, programs
 from megtrim.stages.context import Context, binary
-from megtrim.stages.diagnosis import (
-    NOT_COMMITTED,
-    NOT_LISTED,
-    NOT_RUN,
-    Diagnosis,
-    diagnose,
-)
+from megtrim.stages.diagnosis import Diagnosis, diagnose, why_not_kept
 from megtrim.stages.files import KEEP_SET_FILE
 from megtrim.stages.naming import named_program
 from megtrim.stages.runs import RunOrder, RunResult, run_on
@@ -109,15 +103,8 @@ def _explained(reduced: ProgramRun, program: str, order: RunOrder, context: Cont
         named=named_program(program, able),
         profile=profile,
         lacking_operators=_lacking_operators(order.model, keep),
-        why=_why(context),
+        why=why_not_kept(committed=context.committed, quick=context.quick),
     )
-
-
-def _why(context: Context) -> str:
-    """Return why a function is not kept."""
-    if context.quick:
-        return NOT_RUN  # there is no keep set to look into
-    return NOT_COMMITTED if context.committed else NOT_LISTED
 
 
 def _lacking_operators(model: Path, keep: KeepSet) -> tuple[str, ...]:

@@ -88,6 +88,11 @@ VERDICT = f"{Stage.VERDICT}/verdict"
 REPORT = f"{Stage.REPORT}/report"
 
 
+def task_name(id_: str) -> str:
+    """Return the name in a task's id, behind its stage."""
+    return id_.partition("/")[2]
+
+
 def trace_task(scenario: Scenario) -> str:
     """Return the id of the task that traces the scenario."""
     return f"{Stage.PROFILE}/{scenario.id}"
@@ -119,7 +124,7 @@ def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) 
     every = tuple(all_scenarios(config))
     builds = _builds(config, committed=committed)
     before_verdict = (
-        *(Task(stage=Stage.BUILD, name=build.partition("/")[2], needs=()) for build in builds),
+        *(Task(stage=Stage.BUILD, name=task_name(build), needs=()) for build in builds),
         *(() if committed else _traces(config)),
         *_regions(config, committed=committed),
         *(_functions(config, committed=committed) if by_function(config) else ()),
@@ -210,7 +215,7 @@ def on_demand(config: Config) -> tuple[Task, ...]:
     if not by_function(config):
         return ()
     linked = next(task for task in tasks(config) if task.id == REDUCED)
-    return (replace(linked, name=NAMED.partition("/")[2]),)
+    return (replace(linked, name=task_name(NAMED)),)
 
 
 def switch_task(build: Measured, config: Config) -> str:
@@ -235,7 +240,7 @@ def _switches(config: Config) -> Iterator[Task]:
         if id_ != region_task(config):
             yield Task(stage=Stage.SWITCHES, name=name, needs=(HEADER,))
     if ids:
-        yield Task(stage=Stage.SWITCHES, name=SWITCHES.partition("/")[2], needs=tuple(ids))
+        yield Task(stage=Stage.SWITCHES, name=task_name(SWITCHES), needs=tuple(ids))
 
 
 def weighs_profile(config: Config) -> bool:

@@ -240,8 +240,8 @@ class _Worker:
         return replace(_brought(scenario, text, ran.wall_s), functions=digest)
 
     def _untraced(self, scenario: BundleScenario, failure: MegtrimError) -> EvidenceResult:
-        of_trace = isinstance(failure, TraceFailure | InputError)
-        of_trace &= not isinstance(failure, CannotLoad)
+        of_machine = isinstance(failure, CannotLoad)
+        of_trace = isinstance(failure, TraceFailure | InputError) and not of_machine
         return EvidenceResult(
             scenario=scenario.id,
             binding=scenario.binding,

@@ -23,9 +23,9 @@ from megtrim.recipe import Link, Variant
 from megtrim.stages.runs import RunResult
 
 _HOW_TO_NAME = "`megtrim verify` where the engine can be built names it"
-NOT_LISTED = "the keep set does not list it"
-NOT_RUN = "no scenario ran it"
-NOT_COMMITTED = (
+_NOT_LISTED = "the keep set does not list it"
+_NOT_RUN = "no scenario ran it"
+_NOT_COMMITTED = (
     "the committed keep set does not list it; "
     "if a scenario runs it, record that anew: `megtrim trim --accept`"
 )
@@ -77,7 +77,7 @@ def diagnose(
     named: Named | None,
     profile: Callable[[], Path | None],
     lacking_operators: tuple[str, ...] = (),
-    why: str = NOT_LISTED,
+    why: str = _NOT_LISTED,
 ) -> Diagnosis:
     """Ask the named link; where it names no function, tell by difference.
 
@@ -93,6 +93,13 @@ def diagnose(
         return unexplained(reduced)
     traced = again(Variant.PROFILE, program)
     return explain(reduced, traced, keep, lacking_operators=lacking_operators)
+
+
+def why_not_kept(*, committed: bool, quick: bool = False) -> str:
+    """Return why a function is not kept, as people look at it."""
+    if quick:
+        return _NOT_RUN  # there is no keep set to look into
+    return _NOT_COMMITTED if committed else _NOT_LISTED
 
 
 def explain(

@@ -18,6 +18,7 @@ from megtrim.plan.graph import (
     by_function,
     from_plain,
     region_task,
+    task_name,
 )
 from megtrim.recipe import Variant
 from megtrim.stages import building, linking
@@ -61,7 +62,7 @@ def _header(context: Context, bound: _Bound) -> Folder | None:
 
 def _by_regions(context: Context, header: Folder) -> Folder | None:
     inputs = building.region_inputs(replace(context, done={HEADER: header}))
-    name = _name(region_task(context.loaded.config))
+    name = task_name(region_task(context.loaded.config))
     return context.store.find(Stage.REDUCE, key_of(Stage.REDUCE, name, inputs))
 
 
@@ -73,16 +74,12 @@ def _by_functions(context: Context, bound: _Bound) -> Folder | None:
         def fits(keep: Folder) -> bool:
             return keep.files.get(KEEP_SET_FILE) == digest and _bound(keep) == bound
 
-        return context.store.previous(Stage.FUNCTIONS, _name(FUNCTIONS), fits=fits)
+        return context.store.previous(Stage.FUNCTIONS, task_name(FUNCTIONS), fits=fits)
 
     def fits(link: Folder) -> bool:
         return _has(link, wanted) and recorded(link.inputs.get(linking.KEEP_SET)) is not None
 
-    return context.store.previous(Stage.REDUCE, _name(REDUCED), fits=fits)
-
-
-def _name(task: str) -> str:
-    return task.partition("/")[2]
+    return context.store.previous(Stage.REDUCE, task_name(REDUCED), fits=fits)
 
 
 def _has(folder: Folder, inputs: Mapping[str, str]) -> bool:

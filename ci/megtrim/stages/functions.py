@@ -31,7 +31,15 @@ from megtrim.midout.keepset import (
     read_keep_set,
 )
 from megtrim.midout.trace import Trace
-from megtrim.plan.graph import HEADER, LINKED, Task, from_plain, functions_task, search_task
+from megtrim.plan.graph import (
+    HEADER,
+    LINKED,
+    Task,
+    from_plain,
+    functions_task,
+    search_task,
+    task_name,
+)
 from megtrim.recipe import Link, LinkOrder, Switch
 from megtrim.stages import brought, building, linking, programs, recording, sizing
 from megtrim.stages.committed import read_committed
@@ -40,7 +48,7 @@ from megtrim.stages.files import CACHE_FILE, FUNCTIONS_FILE, KEEP_SET_FILE
 from megtrim.stages.scenarios import binding_of, cache_of, order_for, record_of, unfit
 from megtrim.store import sha256_file
 
-_LINKED = LINKED.partition("/")[2]
+_LINKED = task_name(LINKED)
 _LIST = "list of functions"
 
 

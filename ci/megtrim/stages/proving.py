@@ -20,14 +20,7 @@ from megtrim.loadrun.dump import Comparison, compare, parse_dump, refusal
 from megtrim.loadrun.outcome import Ending, ProgramRun, ending
 from megtrim.midout.keepset import KeepSet
 from megtrim.recipe import Variant
-from megtrim.stages.diagnosis import (
-    NOT_COMMITTED,
-    NOT_LISTED,
-    Diagnosis,
-    Named,
-    diagnose,
-    unexplained,
-)
+from megtrim.stages.diagnosis import Diagnosis, Named, diagnose, unexplained, why_not_kept
 from megtrim.stages.runs import RunOrder, RunResult, run_on
 from megtrim.verdict.codec import encode
 
@@ -101,7 +94,7 @@ def _diagnose(trial: Trial, seat: Seat, reduced: RunResult, note: Note) -> Diagn
             trial.keep,
             named=trial.named,
             profile=lambda: trial.profile,
-            why=NOT_COMMITTED if trial.committed else NOT_LISTED,
+            why=why_not_kept(committed=trial.committed),
         )
     except InfrastructureFailure as failure:
         # A trap is the program's own; any other end may have been the machine's that now failed.

@@ -22,11 +22,11 @@ _FORM = "2"
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name every artifact, the budgets, the baseline; the day only where a waiver can end."""
-    config = context.loaded.config
+    config, builds = context.loaded.config, _builds(task, context)
     named = {"form": _FORM} | {
         f"{variant} {artifact}": binary_digest(build, artifact)
         for artifact in config.artifacts
-        for variant, build in _builds(task, context)
+        for variant, build in builds
     }
     if context.quick:
         named["quick"] = str(context.quick)
@@ -44,11 +44,11 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
 
 def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     """Weigh by groups of sections, judge the budgets, leave ``sizes.json`` for later runs."""
-    config = context.loaded.config
+    config, builds = context.loaded.config, _builds(task, context)
     facts = {
         (artifact, variant): read_elf(binary(build, artifact))
         for artifact in config.artifacts
-        for variant, build in _builds(task, context)
+        for variant, build in builds
     }
     sizes = {key: elf.size_bytes for key, elf in facts.items()}
     (folder / SIZES_FILE).write_text(dump_sizes(sizes, quick=context.quick), encoding="utf-8")

@@ -18,7 +18,7 @@ from megtrim.errors import InputError
 from megtrim.midout.keepset import dump_keep_set
 from megtrim.process import Processes
 from megtrim.stages.context import Context
-from megtrim.stages.diagnosis import NOT_COMMITTED, NOT_LISTED, NOT_RUN, Diagnosis
+from megtrim.stages.diagnosis import Diagnosis
 from unit.cli.support import Shell
 from unit.stages.support import CONFIG, context, keep_set
 
@@ -360,17 +360,6 @@ def test_a_probe_runs_a_configured_model_or_any_file(known: Context, tmp_path: P
 
     assert (by_name.model, by_name.arguments) == (tmp_path / "m.mge", ("--cpu",))
     assert (by_file.model, dict(by_file.inputs)) == (other, {"data": other})
-
-
-@pytest.mark.parametrize(
-    ("quick", "committed", "why"),
-    [(True, False, NOT_RUN), (False, True, NOT_COMMITTED), (False, False, NOT_LISTED)],
-)
-def test_a_probe_says_why_a_function_is_not_kept(
-    known: Context, quick: bool, committed: bool, why: str
-) -> None:
-    """A quick look has no keep set that could list it."""
-    assert probe._why(replace(known, quick=quick, committed=committed)) == why
 
 
 @pytest.mark.parametrize(

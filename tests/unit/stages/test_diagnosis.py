@@ -10,13 +10,11 @@ import pytest
 from megtrim.errors import InputError
 from megtrim.loadrun.outcome import ProgramRun
 from megtrim.stages.diagnosis import (
-    NOT_COMMITTED,
-    NOT_LISTED,
-    NOT_RUN,
     Diagnosis,
     Named,
     diagnose,
     explain,
+    why_not_kept,
 )
 from megtrim.stages.runs import RunResult
 from unit.stages.support import evidence, keep_set, run, trace
@@ -173,15 +171,16 @@ def test_who_is_asked_what_is_missing(
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("quick", "committed", "why"),
     [
-        (NOT_LISTED, "the keep set does not list it"),
-        (NOT_COMMITTED, ANEW),
-        (NOT_RUN, "no scenario ran it"),
+        (False, False, "the keep set does not list it"),
+        (False, True, ANEW),
+        (True, False, "no scenario ran it"),
     ],
 )
-def test_a_list_may_lack_what_a_scenario_runs(given: str, why: str) -> None:
+def test_a_list_may_lack_what_a_scenario_runs(quick: bool, committed: bool, why: str) -> None:
     """So only a quick look says that none ran it; a committed list can be written anew."""
+    given = why_not_kept(committed=committed, quick=quick)
     named = Named(program=Path("named"), dropped=("_ZN2ns3oneEv",))
 
     def again(build: str, program: Path) -> RunResult:
