@@ -174,7 +174,7 @@ def _system_packages(session: nox.Session, packages: tuple[str, ...], *programs:
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         session.log(f"not here: {', '.join(lacking)} (Debian packages: {' '.join(packages)})")
         return
-    log = Path(session.create_tmp()) / "apt.log"
+    log = session.cache_dir / "apt.log"
     with log.open("w", encoding="utf-8") as output:
         for step in (("update",), ("install", "-y", "--no-install-recommends", *packages)):
             session.run(

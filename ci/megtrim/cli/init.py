@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from megtrim.cli.environment import read_git_ceilings
 from megtrim.cli.output import show
 from megtrim.config.callers import Callers, Kit, attributes, workflows
 from megtrim.config.load import load_config
@@ -160,8 +161,11 @@ def _recipe(toolchain: ToolchainConfig) -> str:
 
 
 def _top(folder: Path) -> Path:
-    """Return the top folder of the repository that a folder lies in."""
+    """Return the top folder of the repository that a folder lies in, as git would find it."""
+    ceilings = read_git_ceilings()
     for candidate in (folder, *folder.parents):
+        if candidate != folder and candidate in ceilings:
+            break
         if (candidate / ".git").exists():
             return candidate
     msg = f"{folder} lies in no git repository"
