@@ -12,8 +12,10 @@ from megtrim.process import Command, Processes
 
 _CHECKOUT = Path(__file__).parents[2]
 _BEFORE = pytest.StashKey[frozenset[str] | None]()
-_CACHES = ("__pycache__/", ".hypothesis/", ".import_linter_cache/", ".mypy_cache/")
-_CACHES = (*_CACHES, ".pytest_cache/", ".ruff_cache/")
+_CACHES = (
+    *("__pycache__/", ".hypothesis/", ".import_linter_cache/"),
+    *(".mypy_cache/", ".pytest_cache/", ".ruff_cache/"),
+)
 """What Python and the checkers keep beside what they read; ignored by git."""
 
 
