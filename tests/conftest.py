@@ -34,7 +34,7 @@ LANES: dict[str, tuple[str, ...]] = {
         *("docker", "mmdebstrap", "systemd-analyze", "udevadm", "adb"),
         "aarch64-linux-gnu-g++",
     ),
-    "images": ("docker", "mmdebstrap", "git"),
+    "images": ("docker", "mmdebstrap", "git", "ip"),
     "engine": (),
 }
 """Programs that each lane needs. ``engine`` needs a checkout, named by MEGTRIM_ENGINE."""

@@ -20,7 +20,9 @@ from support.places import Place, configured_folder
 
 CLASS = {"name": "armv82-dotprod", "qemu_cpu": "cortex-a76"}
 PHONE = {
-    "name": "pixel-6", "kind": "adb", "class": "armv82-dotprod",
+    "name": "pixel-6",
+    "kind": "adb",
+    "class": "armv82-dotprod",
     "match": {"ro.product.model": "Pixel 6"},
 }
 OWN_NAME = "devices/test_pages.py::test_a_phone_in_another_terminal"
