@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from megtrim.phone.server import AdbServer
-from megtrim.process import Processes
+from megtrim.process import Command, Processes
 from support import sshd
+from support.megtrim_cli import ARGV, ROOT, SAMPLE
 from support.pages import BLOCKS, Block, blocks_in
 from support.phones import StartPhone
-from support.places import Place, configured_folder
+from support.places import LONGEST_S, Place, configured_folder
 
 CLASS = {"name": "armv82-dotprod", "qemu_cpu": "cortex-a76"}
 PHONE = {
@@ -107,6 +108,20 @@ def test_a_phone_in_another_terminal(
 
     assert told.rc == 0, told.stdout + told.stderr
     assert f"connected to {address}\naarch64\n" in told.stdout
+
+
+@pytest.mark.parametrize("words", [(), ("--device", "virtual-phone")], ids=["demo", "on a phone"])
+def test_the_demo(
+    words: tuple[str, ...], shared_out: Path, phone_environment: dict[str, str]
+) -> None:
+    """What the session ``demo`` runs passes against the committed keep set, on a phone as well."""
+    argv = (*ARGV, "trim", "--config", str(SAMPLE / "functions.yaml"), "--out", str(shared_out))
+    told = Processes(phone_environment).run(
+        Command(argv=(*argv, *words), cwd=ROOT, timeout_s=LONGEST_S)
+    )
+
+    assert told.rc == 0, told.stdout + told.stderr
+    assert "verdict: pass" in told.stdout
 
 
 def said(log: Path, pattern: str) -> str:
