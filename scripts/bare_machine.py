@@ -16,19 +16,21 @@ from __future__ import annotations
 
 import argparse
 import os
-import pty
 import shutil
+import signal
 import subprocess  # noqa: TID251 - runs before the package is installed
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 SUITE = "bookworm"
-NEEDED = ("mmdebstrap", "unshare", "pivot_root", "git")
+NEEDED = ("mmdebstrap", "unshare", "pivot_root", "setsid", "git")
 HOME = Path("root")
 STARTS = ("terminal", "background")
 LEFT_BY_DESIGN = (".venv/", ".nox/", "out/", "__pycache__/", "_cache/", ".hypothesis/")
@@ -52,6 +54,7 @@ exec "$@"
 """A plain chroot would not do: nobody may make a user namespace in one, as the phone does."""
 _BACKGROUND = 'nohup "$@" </dev/null & wait $!'
 """A shell that runs no terminal starts it so that it ignores SIGINT and SIGQUIT; nohup, SIGHUP."""
+_PIECE_BYTES = 65_536
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -62,18 +65,21 @@ def main(arguments: list[str]) -> int:
     if os.geteuid() != 0 or lacking:
         sys.stderr.write(f"bare_machine.py: needs root and {', '.join(lacking or NEEDED)}\n")
         return 2
-    told: list[tuple[str, bool]] = []
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _end)
+    runs: list[tuple[str, bool]] = []
     for start in given.start or ("terminal",):
         with _root(given.folder, keep=given.keep) as root:
             _say(f"making {root}: Debian {SUITE}, Python")
             if not _make(root, given.share):
                 return 2
             numbers = (1, 2) if given.again else (1,)
-            told += (_run(root, start, number, given) for number in numbers)
+            runs += (_run(root, start, number, given) for number in numbers)
     _say("")
-    for line, _good in told:
+    for line, _good in runs:
         _say(line)
-    return 0 if all(good for _line, good in told) else 1
+    return 0 if all(good for _line, good in runs) else 1
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -140,7 +146,8 @@ def _run(root: Path, start: str, number: int, given: argparse.Namespace) -> tupl
     subprocess.run(("git", "clone", "--quiet", source, str(root / clone)), check=True)
     words = ("python3", "scripts/fresh.py", given.session, *given.arguments)
     environment = (f"PATH={_PATH}", f"HOME=/{HOME}", "LANG=C.UTF-8", *given.env)
-    _say(f"{'bare' if number == 1 else 'furnished'}, {start}: {' '.join(words)}")
+    machine = "bare" if number == 1 else "furnished"
+    _say(f"{machine}, {start}: {' '.join(words)}")
     began = time.monotonic()
     status = _spawn(
         start,
@@ -150,7 +157,6 @@ def _run(root: Path, start: str, number: int, given: argparse.Namespace) -> tupl
     )
     minutes = (time.monotonic() - began) / 60
     changed = _changed(root / clone)
-    machine = "bare" if number == 1 else "furnished"
     left = f"left {', '.join(changed)}" if changed else "git status empty"
     line = f"{machine:<10}{start:<11}exit {status:<4}{minutes:>6.1f} min  {left}"
     _say(line)
@@ -159,22 +165,37 @@ def _run(root: Path, start: str, number: int, given: argparse.Namespace) -> tupl
 
 def _spawn(start: str, *argv: str) -> int:
     """Run with a terminal of its own, or as a shell's background job; return the exit status."""
-    if start == "background":
-        shell = ("sh", "-c", _BACKGROUND, "sh", *argv)
-        with subprocess.Popen(shell, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
-            for piece in child.stdout or ():
+    if start == "terminal":
+        ours, theirs = os.openpty()
+        heard = ("env", "--default-signal=HUP,INT,QUIT,PIPE")
+        words, stdin = ("setsid", "--ctty", *heard, *argv), theirs
+    else:
+        ours, theirs = os.pipe()
+        words, stdin = ("setsid", "sh", "-c", _BACKGROUND, "sh", *argv), subprocess.DEVNULL
+    child = subprocess.Popen(words, stdin=stdin, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    try:
+        with suppress(OSError):  # so a terminal says that nobody holds its other end any more
+            while piece := os.read(ours, _PIECE_BYTES):
                 sys.stdout.buffer.write(piece)
                 sys.stdout.flush()
-        return child.returncode
-    heard = ("env", "--default-signal=HUP,INT,QUIT,PIPE", *argv)
-    return os.waitstatus_to_exitcode(pty.spawn(heard))
+        return child.wait()
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        os.close(ours)
+
+
+def _end(number: int, _frame: FrameType | None) -> NoReturn:
+    sys.exit(128 + number)
 
 
 def _changed(clone: Path) -> list[str]:
     """Return what git says of a clone, apart from what the sessions make."""
     argv = ("git", "-C", str(clone), "status", "--porcelain", "--ignored")
-    told = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout
-    return [line for line in told.splitlines() if not line.endswith(LEFT_BY_DESIGN)]
+    status = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return [line for line in status.splitlines() if not line.endswith(LEFT_BY_DESIGN)]
 
 
 def _say(text: str) -> None:
