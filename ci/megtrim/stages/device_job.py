@@ -228,14 +228,15 @@ class _Worker:
 
     def _record(self, scenario: BundleScenario, order: RunOrder, seat: Seat) -> EvidenceResult:
         """Record which functions run, and keep their list."""
+        listed = self.job.bundle.observables(scenario.application) or ""
+        observables = read_observables(self._take(listed, "observables.txt"))
         try:
-            observed = self.job.bundle.observables(scenario.application) or ""
             found, ran = recording.ran(
                 scenario.id,
                 order,
                 seat,
                 self._note,
-                observables=read_observables(self._take(observed, "observables.txt")),
+                observables=observables,
                 speaks=self.job.bundle.speaks,
             )
             digest = self._keep(dump_list(found).encode(), LARGEST_LIST, "list of functions")

@@ -229,7 +229,7 @@ def _take(given: Brought, scenario: Scenario, context: Context, folder: Path) ->
         raise InputError(msg, hint="run the device job again")
     observed = read_observables(linking.observables(context.done[LINKED].path, name))
     if found != function_list(observed, found.names):
-        msg = f"{given.functions}: lists functions that no recorder tells of alone"
+        msg = f"{given.functions}: holds other functions than a list of this link"
         raise InputError(msg, hint="run the device job again")
     (folder / FUNCTIONS_FILE).write_bytes(data)
     return {"functions": len(found.names), "time_s": given.time_s}
