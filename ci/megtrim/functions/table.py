@@ -127,7 +127,7 @@ def holding(table: FunctionTable, addresses: Iterable[int]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def link_identity(program_sha256: str, table: FunctionTable, groups: Iterable[str] = ()) -> str:
+def link_identity(program_sha256: str, table: FunctionTable, groups: Iterable[str]) -> str:
     """Return what names an unfolded link and the lists that are made of it.
 
     That is the sha256 of its stripped bytes' digest, its names, and the ``groups`` that lists are
