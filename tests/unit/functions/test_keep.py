@@ -191,3 +191,4 @@ def test_what_a_sort_takes_by_the_values_stays() -> None:
 
     assert found == (other,)
     assert kept(ran=("main",), names=names, calls={sort: (other,)}) == ()
+    assert kept(ran=("main",), unseen=(sort,), names=names, calls={sort: (other,)}) == (other,)
