@@ -34,6 +34,9 @@ DEVICE_LABEL = "device "
 DROPPED = "dropped"
 """Among the programs: the list of names that the *named* link tells by their numbers."""
 
+OBSERVABLES = "observables"
+"""Among the programs: the list of functions that every recorder observes."""
+
 _HINT = "take the bundle of the build job again; megtrim evidence pack writes it"
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}|")
 _LONGEST_RUN_S = 86_400.0
@@ -177,8 +180,8 @@ class Bundle:
     max_age_s: float
     """How old a proof may be."""
     programs: tuple[tuple[str, str], ...]
-    """Variant and sha256; ``named`` and ``dropped`` where functions are trimmed. Without any, the
-    build failed and there is nothing to run."""
+    """Variant and sha256; ``named`` and ``dropped`` where functions are trimmed, ``observables``
+    where they are recorded. Without any, the build failed and there is nothing to run."""
     keep_set: str | None
     devices: tuple[BundleDevice, ...]
     scenarios: tuple[BundleScenario, ...]
@@ -229,6 +232,10 @@ class Bundle:
         """Return the sha256 of the list of a program's named link; None: there is no such link."""
         return self._programs(application).get(DROPPED)
 
+    def observables(self, application: str = "") -> str | None:
+        """Return the sha256 of the list of what can be observed of a program."""
+        return self._programs(application).get(OBSERVABLES)
+
     def beside(self, variant: Variant | Link, application: str) -> dict[str, str]:
         """Return name and sha256 of what must lie beside an application."""
         every = (each.beside for each in self.applications if each.name == application)
@@ -252,7 +259,7 @@ class Bundle:
 def _check_variants(where: str, programs: tuple[tuple[str, str], ...]) -> None:
     names = [variant for variant, _ in programs]
     bounds.check_unique(where, names)
-    known = (*Variant, Link.UNFOLDED, Link.PROBED, Link.NAMED, DROPPED)
+    known = (*Variant, Link.UNFOLDED, Link.PROBED, Link.NAMED, DROPPED, OBSERVABLES)
     for variant, digest in programs:
         bounds.require(variant in known, where, variant, f"one of {', '.join(known)}")
         bounds.check_digest(f"{where}: {variant}", digest)
@@ -263,7 +270,7 @@ def _check_variants(where: str, programs: tuple[tuple[str, str], ...]) -> None:
 _NEEDED: Mapping[Purpose, set[str]] = {
     Purpose.VERIFY: {Variant.PLAIN, Variant.REDUCED},
     Purpose.TRACE: {Variant.PLAIN, Variant.PROFILE},
-    Purpose.RECORD: {Link.UNFOLDED},
+    Purpose.RECORD: {Link.UNFOLDED, OBSERVABLES},
 }
 
 

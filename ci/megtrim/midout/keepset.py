@@ -73,7 +73,8 @@ class ScenarioRecord:
     regions: tuple[Region, ...]
     """Sorted and unique; none where only functions are trimmed."""
     functions: tuple[str, ...] = ()
-    """Linkage names of those that ran, sorted and unique; none where only regions are trimmed."""
+    """Linkage names of those that ran, of what every recorder observes: sorted and unique; none
+    where only regions are trimmed."""
     link_sha256: str | None = None
     """The link that these names belong to: what is inlined differs from link to link."""
 

@@ -20,6 +20,7 @@ from megtrim.evidence import bounds
 from megtrim.evidence.bundle import (
     BUNDLE_FILE,
     DROPPED,
+    OBSERVABLES,
     Bundle,
     BundleApplication,
     BundleInput,
@@ -258,13 +259,16 @@ def _forms(
 
 
 def _telling(name: str, context: Context, put: Callable[[Path], str]) -> Iterator[tuple[str, str]]:
-    """Yield the links of a program that tell which functions run: emulated, and elsewhere."""
+    """Yield the links of a program that tell which functions run, and which can be observed."""
     if LINKED not in context.done:
         return
     for label in (Link.UNFOLDED, Link.PROBED):
         program = linking.linked(context.done[LINKED].path, label, name)
         if program.exists():
             yield label, put(program)
+    observed = linking.observables(context.done[LINKED].path, name)
+    if observed.exists():
+        yield OBSERVABLES, put(observed)
 
 
 def _applications(

@@ -17,7 +17,7 @@ HELD = "functions held"
 """Likewise: how many its unfolded link has."""
 KEEP_SET = "keep set"
 """What the inputs of the link that ships call the file that lists its functions."""
-_FORM = "4"
+_FORM = "5"
 """Of what that link rests on besides its inputs: how functions are left out, and what stays."""
 
 
@@ -52,6 +52,11 @@ def shipped_inputs(context: Context) -> dict[str, str]:
 def linked(folder: Path, label: Link, target: str) -> Path:
     """Return where a link with symbols lies in a stage's folder."""
     return folder / "links" / label / target
+
+
+def observables(folder: Path, target: str) -> Path:
+    """Return where a stage's folder tells what can be observed of a target's unfolded link."""
+    return linked(folder, Link.UNFOLDED, f"{target}.observables")
 
 
 def stripped(folder: Path, label: Link, target: str) -> Path:

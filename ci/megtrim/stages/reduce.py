@@ -16,6 +16,7 @@ from megtrim.errors import InputError
 from megtrim.functions import linkmap, proof, stubs
 from megtrim.functions.calls import Code, parse_code
 from megtrim.functions.keep import Wanted, keep_always
+from megtrim.functions.observables import read_observables
 from megtrim.functions.table import (
     FunctionTable,
     parse_table,
@@ -156,8 +157,11 @@ def _program(target: str, identity: str, keep: KeepSet, context: Context) -> _Pr
     table = parse_table(data, source=str(unfolded))
     origins = linkmap.read_map(linking.linked(folder, Link.UNFOLDED, f"{target}.map"))
     code = parse_code(data, table, source=target)
-    always = keep_always(_wanted(context), ran=ran, code=code, origins=origins)
-    dropped = stubs.droppable(table, {*ran, *always}, linkmap.platform_names(origins, table))
+    observables = read_observables(linking.observables(folder, target))
+    unseen = {each.name for each in table.functions} - observables.names()
+    wanted = _wanted(context)
+    always = keep_always(wanted, ran=ran, unseen=unseen, code=code, origins=origins)
+    dropped = stubs.droppable(table, {*ran, *always}, observables)
     return _Program(target=target, before=table, kept=ran, dropped=dropped, code=code)
 
 

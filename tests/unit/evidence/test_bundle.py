@@ -42,7 +42,7 @@ TRACE = bundle(
 )
 RECORD = bundle(
     purpose=Purpose.RECORD,
-    programs=(("unfolded", "3" * 64), ("probed", "4" * 64)),
+    programs=(("unfolded", "3" * 64), ("probed", "4" * 64), ("observables", "5" * 64)),
     keep_set=None,
     scenarios=(scenario(link="7" * 64),),
     speaks=True,
@@ -164,7 +164,7 @@ def test_functions_are_recorded_of_a_link() -> None:
     """Whose identity the list will say; an emulator runs it as it is."""
     with pytest.raises(ValueError, match="link: found None, expected one, because it is recorded"):
         replace(RECORD, scenarios=(scenario(),))
-    with pytest.raises(ValueError, match=r"found \['probed'\], expected unfolded"):
+    with pytest.raises(ValueError, match=r"found \['probed'\], expected observables and unfolded"):
         replace(RECORD, programs=(("probed", "4" * 64),))
     with pytest.raises(ValueError, match="link: found 'x', expected a sha256"):
         scenario(link="x")

@@ -329,6 +329,7 @@ def test_functions_are_recorded_of_applications_that_hold_the_engine(tmp_path: P
     """What links a shared object is linked as it is, so nobody is asked for its functions."""
     made = built(tmp_path, config=CONFIG + "trim: {level: function}\n")
     links = {f"links/{label}/classify": label for label in ("unfolded", "probed")}
+    links["links/unfolded/classify.observables"] = "observables"
     finish(made, LINKED, links)
     made.done[LINKED] = replace(made.done[LINKED], result={"links": {"classify": "7" * 64}})
     bundle = packed(made, Purpose.RECORD, tmp_path / "bundle")
@@ -337,7 +338,7 @@ def test_functions_are_recorded_of_applications_that_hold_the_engine(tmp_path: P
     assert bundle.applications == (
         BundleApplication(
             name="classify",
-            programs=(("unfolded", sha("unfolded")), ("probed", sha("probed"))),
+            programs=tuple((name, sha(name)) for name in ("unfolded", "probed", "observables")),
             beside=(),
         ),
     )
