@@ -20,7 +20,8 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from megtrim.errors import NO_ROOM, InfrastructureFailure, InputError, room_hint
+from megtrim.errors import NO_ROOM, InfrastructureFailure, room_hint
+from megtrim.reading import opened
 
 MANIFEST = "manifest.json"
 _LAYOUT = 1
@@ -59,12 +60,8 @@ def key_of(stage: str, name: str, inputs: Mapping[str, str]) -> str:
 
 def sha256_file(path: Path) -> str:
     """Return the sha256 of a file's bytes; a file that cannot be read is an input error."""
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror}"
-        raise InputError(msg) from None
+    with opened(path, expected="a file") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def write_atomically(path: Path, text: str) -> None:

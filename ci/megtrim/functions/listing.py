@@ -19,6 +19,7 @@ from pathlib import Path
 
 from megtrim.errors import InputError, ProductFailure
 from megtrim.functions.names import is_linkable
+from megtrim.reading import read_bytes
 
 MAGIC = "megtrim functions v1"
 MAX_LIST_BYTES = 256 * 1024 * 1024
@@ -56,12 +57,8 @@ def dump_list(functions: FunctionList) -> str:
 
 def read_list(path: Path) -> FunctionList:
     """Read a list's file. Raises InputError."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_LIST_BYTES + 1)
-    except OSError as error:
-        msg = f"{path}: cannot be read: {error.strerror}"
-        raise InputError(msg, hint=_HINT) from None
+    expected = "a list of functions"
+    data = read_bytes(path, most_bytes=MAX_LIST_BYTES, expected=expected, hint=_HINT)
     return parse_list(data, source=str(path))
 
 
