@@ -1,4 +1,4 @@
-"""Files that people and other machines give: what is no plain file is told, and never waited for."""
+"""Files that people and other machines give: what is none is told, and never waited for."""
 
 from __future__ import annotations
 
