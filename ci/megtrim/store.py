@@ -20,14 +20,23 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from megtrim.errors import NO_ROOM, InfrastructureFailure, InputError, room_hint
+from megtrim.errors import (
+    NO_ROOM,
+    InfrastructureFailure,
+    InputError,
+    ProductFailure,
+    room_hint,
+)
+from megtrim.reading import opened
 
 MANIFEST = "manifest.json"
 _LAYOUT = 1
 _LOCK_POLL_S = 0.2
 _ASIDE = ".before"
 """Ends the folder of a result that is being made anew."""
-_DISK_ERRORS = frozenset({*NO_ROOM, errno.EROFS, errno.EIO, errno.EFBIG})
+_DISK_ERRORS = frozenset(
+    {*NO_ROOM, errno.EROFS, errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENOTCONN}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +68,8 @@ def key_of(stage: str, name: str, inputs: Mapping[str, str]) -> str:
 
 def sha256_file(path: Path) -> str:
     """Return the sha256 of a file's bytes; a file that cannot be read is an input error."""
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror}"
-        raise InputError(msg) from None
+    with opened(path, expected="a file") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -235,11 +240,25 @@ class Store:
 
 def _produced(produce: Callable[[Path], Mapping[str, Any]], path: Path) -> Mapping[str, Any]:
     try:
-        return produce(path)
+        result = produce(path)
     except OSError as error:
-        if error.errno not in _DISK_ERRORS:
-            raise
-        raise cannot_write(path, error) from None
+        if error.errno in _DISK_ERRORS:
+            raise cannot_write(path, error) from None
+        _expect_there(path)
+        raise
+    except (InputError, ProductFailure):
+        _expect_there(path)  # what failed then says nothing of the product
+        raise
+    _expect_there(path)
+    return result
+
+
+def _expect_there(path: Path) -> None:
+    if not path.is_dir():
+        msg = f"{path} is gone: the folder of results was removed or unmounted meanwhile"
+        raise InfrastructureFailure(
+            msg, hint="leave it alone while megtrim works, and run it again"
+        )
 
 
 def _load(path: Path) -> Folder | None:

@@ -76,11 +76,11 @@ def _check(check: Check) -> dict[str, Any]:
 
 
 def _kept(thing: str, loaded: LoadedConfig) -> dict[str, Any]:
-    path = loaded.resolve(loaded.config.keep_set)
-    if not path.exists():
+    path = loaded.config.keep_set
+    if not loaded.resolve(path).exists():
         msg = f"there is no keep set at {path} yet"
         raise InputError(msg, hint="megtrim trim makes it")
-    keep = read_keep_set(path)
+    keep = read_keep_set(loaded.resolve(path), shown=str(path))
     needed = keep.regions()
     scenarios = [s for s in keep.scenarios if thing in (s.id, s.id.split("/")[0])]
     if scenarios:

@@ -180,9 +180,15 @@ def _ended(left: Path) -> EarlyEnding:
     )
 
 
+def leave_ending(ending: EarlyEnding, to: Path) -> None:
+    """Write what the gate and CI read of a run without a verdict."""
+    write_atomically(to / _JUNIT_FILE, junit.render_ending(ending))
+    write_atomically(to / ENDING_FILE, dump_ending(ending))
+
+
 def _write_ending(to: Path, ending: EarlyEnding, where: Links) -> None:
     """Write the report of a run without a verdict."""
-    write_atomically(to / ENDING_FILE, dump_ending(ending))
+    leave_ending(ending, to)
     text = read_page(to, config="", links=where).text
     write_atomically(to / COMMENT_FILE, text)
     write_atomically(to / _REPORT_FILE, text)

@@ -19,6 +19,7 @@ from megtrim.config.starter import StarterModel, starter
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.images.reference import is_fixed
 from megtrim.models.reader import read_model
+from megtrim.reading import read_text
 from megtrim.store import write_atomically
 
 _LARGEST_FILE_BYTES = 1024 * 1024
@@ -184,14 +185,7 @@ def _read(path: Path) -> str:
     """Return a text file's content, empty where there is none."""
     if not path.exists():
         return ""
-    try:
-        if path.stat().st_size > _LARGEST_FILE_BYTES:
-            msg = f"{path}: found more than {_LARGEST_FILE_BYTES:,} bytes"
-            raise InputError(msg)
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"{path} cannot be read as text: {error}"
-        raise InputError(msg) from None
+    return read_text(path, most_bytes=_LARGEST_FILE_BYTES, expected="a short text")
 
 
 def _model(path: Path, config: Path) -> StarterModel:

@@ -35,6 +35,7 @@ from megtrim.console import Console
 from megtrim.devices import Device, packing, qemu
 from megtrim.engines import Engine, checkout
 from megtrim.engines.builder import Builder
+from megtrim.engines.places import expect_plain
 from megtrim.engines.sample import embedded
 from megtrim.errors import InputError
 from megtrim.evidence.bundle import Purpose
@@ -189,10 +190,13 @@ def open_context(options: Options, *, accept: bool = False, writes: bool = True)
     if options.committed:
         _check_committed(loaded)
         committed.read_committed(loaded, engine)  # refused now, not after an hour of building
+    elif not (accept or options.quick):
+        committed.expect_readable(loaded)
     place = _place(loaded, processes, options)
     emulated = qemu.program(place) is not None
     toolchain = placed(toolchains.find(toolchain_order(loaded), place, emulated=emulated), place)
     out = options.results
+    _expect_plain(out, toolchain)
     jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
     brought = read_brought(options.traces) if options.traces else {}
     context = Context(
@@ -236,6 +240,14 @@ def open_context(options: Options, *, accept: bool = False, writes: bool = True)
     sizing.expect_usable(context)
     size.expect_usable_baseline(context)
     return context
+
+
+def _expect_plain(out: Path, toolchain: Toolchain) -> None:
+    """Refuse paths that would end a build, before there is one."""
+    script = bool(toolchain.ndk)
+    expect_plain(out, "--out", script=script, hint="name another folder of results")
+    if script:
+        expect_plain(Path(toolchain.ndk), "the NDK", script=script, hint="move it to a folder")
 
 
 def _refuse_contradictions(options: Options, *, accept: bool) -> None:

@@ -1,7 +1,7 @@
 """``megtrim trim``: the whole chain, its exit status, and what it leaves for the steps after it.
 
 ``OUT/final`` holds, under fixed names, the verdict, its report and the sizes; or, with --no-gate,
-``ending.json``, which says why the chain ended before it had them. It is of this
+``ending.json`` and ``junit.xml``, which say why the chain ended before it had them. It is of this
 run alone: it does not outlive the start of the next.
 """
 
@@ -13,11 +13,12 @@ from typing import Any
 
 import click
 
+from megtrim.cli.final import leave_ending
 from megtrim.cli.out import expect_writable
 from megtrim.cli.setup import Options, neighbours_option, traces_option, trimming
 from megtrim.cli.stages import EXAMPLE, run_chain
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, MegtrimError, worst
-from megtrim.evidence.ending import ENDING_FILE, EarlyEnding, dump_ending
+from megtrim.evidence.ending import EarlyEnding
 from megtrim.plan.graph import REPORT, SIZE, VERDICT, Stage
 from megtrim.stages.context import Context
 from megtrim.stages.files import FINAL_FOLDER, SIZES_FILE
@@ -90,4 +91,4 @@ def _leave_ending(error: MegtrimError, store: Store) -> None:
     """Tell the steps after this one what only standard error would say."""
     ending = EarlyEnding(exit=error.exit_code, message=error.message, hint=error.hint)
     with suppress(InfrastructureFailure):  # what ended the chain matters, not this
-        write_atomically(store.root / FINAL_FOLDER / ENDING_FILE, dump_ending(ending))
+        leave_ending(ending, store.root / FINAL_FOLDER)

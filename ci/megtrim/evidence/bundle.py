@@ -22,6 +22,7 @@ from megtrim.evidence.device import BundleDevice
 from megtrim.loadrun import application as command
 from megtrim.loadrun.arguments import check_reserved
 from megtrim.midout.keepset import GENERATIONS
+from megtrim.reading import decode
 from megtrim.recipe import Link, Variant
 from megtrim.verdict.document import LARGEST_DOCUMENT, dump, load
 
@@ -306,4 +307,4 @@ def read_bundle(folder: Path, *, sha256: str | None = None) -> Bundle:
     if sha256 is not None and found != sha256:
         msg = f"{path}: its sha256 is {found}, expected {sha256[:80]}"
         raise InputError(msg, hint="it is not the bundle that the build job made: run both again")
-    return parse_bundle(bounds.decode(data, source=str(path), hint=_HINT), source=str(path))
+    return parse_bundle(decode(data, shown=str(path), hint=_HINT), source=str(path))

@@ -18,7 +18,6 @@ from itertools import pairwise
 from pathlib import Path
 
 from megtrim.errors import ProductFailure
-from megtrim.functions.files import read_bytes
 from megtrim.functions.lines import (
     FIRST,
     MAX_BYTES,
@@ -28,6 +27,7 @@ from megtrim.functions.lines import (
     refusal,
 )
 from megtrim.functions.observables import Observables
+from megtrim.reading import read_bytes
 
 MAGIC = "megtrim functions v1"
 _HINT = "record the functions again"
@@ -62,7 +62,9 @@ def dump_list(functions: FunctionList) -> str:
 
 def read_list(path: Path) -> FunctionList:
     """Read a list's file. Raises InputError."""
-    return parse_list(read_bytes(path, most_bytes=MAX_BYTES, hint=_HINT), source=str(path))
+    expected = "a list of functions"
+    data = read_bytes(path, most_bytes=MAX_BYTES, expected=expected, hint=_HINT)
+    return parse_list(data, source=str(path))
 
 
 def parse_list(data: bytes, *, source: str) -> FunctionList:

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from megtrim.functions.files import read_bytes
 from megtrim.functions.lines import (
     FIRST,
     MAX_BYTES,
@@ -34,6 +33,7 @@ from megtrim.functions.lines import (
 )
 from megtrim.functions.names import is_linkable
 from megtrim.functions.table import COLD, FunctionTable, link_identity
+from megtrim.reading import read_bytes
 
 MAGIC = "megtrim observables v1"
 _HINT = "make the link anew: megtrim trim"
@@ -132,7 +132,8 @@ def dump_observables(found: Observables) -> str:
 
 def read_observables(path: Path) -> Observables:
     """Read the file at ``path``. Raises InputError."""
-    data = read_bytes(path, most_bytes=MAX_BYTES, hint=_HINT)
+    expected = "a list of observable functions"
+    data = read_bytes(path, most_bytes=MAX_BYTES, expected=expected, hint=_HINT)
     return parse_observables(data, source=str(path))
 
 

@@ -25,8 +25,8 @@ from elftools.construct import ConstructError
 from elftools.elf.elffile import ELFFile
 
 from megtrim.errors import InputError
-from megtrim.functions.files import read_bytes
 from megtrim.functions.names import MAX_NAME
+from megtrim.reading import read_bytes
 
 Found = TypeVar("Found")
 
@@ -142,7 +142,7 @@ def link_identity(program_sha256: str, table: FunctionTable, groups: Iterable[st
 
 def read_linked(path: Path) -> bytes:
     """Read the bytes of a linked file."""
-    return read_bytes(path, most_bytes=_MAX_FILE_BYTES, hint=_HINT)
+    return read_bytes(path, most_bytes=_MAX_FILE_BYTES, expected="a linked file", hint=_HINT)
 
 
 def read_table(path: Path) -> FunctionTable:

@@ -40,6 +40,7 @@ from megtrim.midout.operator_lines import (
 from megtrim.midout.region import Region, order
 from megtrim.midout.trace import TraceFailure, TraceProblem
 from megtrim.models.operators import OperatorNeeds
+from megtrim.reading import read_text
 
 GENERATIONS = (20190219, 20220507)
 """Versions of the header that engines know: up to 1.6, and from 1.7."""
@@ -230,18 +231,14 @@ def dump_keep_set(keep: KeepSet) -> str:
     )
 
 
-def read_keep_set(path: Path) -> KeepSet:
-    """Read a keep set's file. Raises InputError."""
-    if path.is_dir():
-        msg = f"{path}: is a folder, expected the keep set's file"
-        raise InputError(msg, hint="keep_set names a file, as a rule megtrim/keepset.json")
-    try:
-        with path.open("rb") as file:
-            text = file.read(MAX_TEXT + 1).decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"{path}: cannot be read: {error}"
-        raise InputError(msg, hint=HINT) from None
-    return parse_keep_set(text, source=str(path))
+def read_keep_set(path: Path, *, shown: str = "") -> KeepSet:
+    """Read a keep set's file; ``shown`` is what messages call it, else its path.
+
+    Raises InputError.
+    """
+    expected = "a keep set, as a rule megtrim/keepset.json"
+    text = read_text(path, most_bytes=MAX_TEXT, expected=expected, shown=shown, hint=HINT)
+    return parse_keep_set(text, source=shown or str(path))
 
 
 def parse_keep_set(text: str, *, source: str) -> KeepSet:

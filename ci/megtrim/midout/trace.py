@@ -21,6 +21,7 @@ from megtrim.errors import InputError, ProductFailure
 from megtrim.midout.demangle import PREFIX, demangle, problem
 from megtrim.midout.grammar import MAX_NAME, GrammarError, parse_demangled
 from megtrim.midout.region import Region, order
+from megtrim.reading import read_bytes
 
 MAGIC = "midout_trace v1"
 MAX_TRACE_BYTES = 64 * 1024 * 1024
@@ -86,12 +87,7 @@ def parse_trace(data: bytes, *, source: str) -> Trace:
 
 def read_trace(path: Path) -> Trace:
     """Read the trace in a file. Raises InputError."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_TRACE_BYTES + 1)
-    except OSError as error:
-        msg = f"{path}: cannot be read: {error.strerror}"
-        raise InputError(msg, hint=_HINT) from None
+    data = read_bytes(path, most_bytes=MAX_TRACE_BYTES, expected="a trace", hint=_HINT)
     return parse_trace(data, source=str(path))
 
 

@@ -60,7 +60,7 @@ def render(verdict: Verdict, *, links: Links = NOWHERE, measured: bool = False) 
 
     ``measured``: with what each switch buys, which is no news of a pull request.
     """
-    last = _where(links)
+    last = where(links)
     shown: list[str] = []
     left_out: Counter[str] = Counter()
     room = LIMIT - _NOTE_ROOM - _weight(last)
@@ -81,7 +81,8 @@ def _weight(part: str) -> int:
     return len(part.encode()) + 2
 
 
-def _where(links: Links) -> str:
+def where(links: Links) -> str:
+    """Return the line that leads to the run, empty where nobody knows its address."""
     run = f"[This run]({links.run})" if _ADDRESS.fullmatch(links.run) else ""
     if links.artifact:
         return f"{run or 'This run'} keeps the whole report as its artifact {code(links.artifact)}."

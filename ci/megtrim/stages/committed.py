@@ -39,7 +39,7 @@ def read_committed(loaded: LoadedConfig, engine: Engine) -> KeepSet:
         msg = f"{shown}: there is no keep set, which --committed trims by"
         hint = "make it with megtrim trim or the trace-refresh workflow, and commit it"
         raise InputError(msg, hint=hint)
-    keep = read_keep_set(path)
+    keep = read_keep_set(path, shown=str(shown))
     generation = engine.identity().generation
     if keep.generation != generation:
         msg = (
@@ -49,6 +49,13 @@ def read_committed(loaded: LoadedConfig, engine: Engine) -> KeepSet:
         raise InputError(msg, hint="the engine changed: trace it again with megtrim trim --accept")
     _expect_regions(keep, str(shown), loaded)
     return keep
+
+
+def expect_readable(loaded: LoadedConfig) -> None:
+    """Refuse a committed keep set that what is traced now could not be held against."""
+    path = loaded.resolve(loaded.config.keep_set)
+    if path.exists():
+        read_keep_set(path, shown=str(loaded.config.keep_set))
 
 
 def _expect_regions(keep: KeepSet, shown: str, loaded: LoadedConfig) -> None:
@@ -77,7 +84,7 @@ def settle(context: Context, folder: Folder) -> None:
         write_atomically(path, text)
         context.console.say(f"  wrote {path}: {told}: commit it, it says what is kept and for whom")
         return
-    before = read_keep_set(path)
+    before = read_keep_set(path, shown=str(context.loaded.config.keep_set))
     lost = [
         *_losses((name, [str(each) for each in gone]) for name, gone in shrunken(before, now)),
         *_losses((name, list(map(brief, gone))) for name, gone in shrunken_functions(before, now)),

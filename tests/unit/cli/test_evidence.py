@@ -553,13 +553,15 @@ def test_a_build_that_ended_early_is_told(final_: Final) -> None:
     (final_.results / "verdict.json").unlink()
     ending = dump_ending(EarlyEnding(exit=2, message="megtrim.yaml:3: @all no", hint="fix"))
     (final_.results / "ending.json").write_text(ending, encoding="utf-8")
-    answer = final_()
+    answer = final_("--run-url", "https://ci.example/1")
 
     assert (answer.status, answer.out) == (0, "no verdict: megtrim.yaml:3: @all no\n")
-    assert final_.left() == ["comment.md", "ending.json", "report.md"]
+    assert final_.left() == ["comment.md", "ending.json", "junit.xml", "report.md"]
     assert final_.read("ending.json") == ending
     assert final_.read("comment.md") == final_.read("report.md")
     assert "megtrim.yaml:3: @all no" in final_.read("comment.md")
+    assert "[This run](https://ci.example/1)" in final_.read("comment.md")
+    assert 'message="megtrim.yaml:3: @all no"' in final_.read("junit.xml")
     gate = final_.shell("gate", "report")
     assert (gate.status, gate.out) == (2, "  megtrim.yaml:3: @all no\n    fix\n")
 
@@ -590,7 +592,7 @@ def test_a_verdict_that_is_none_is_refused(final_: Final, text: str) -> None:
     answer = final_()
 
     assert answer.status == 2
-    assert final_.left() == ["comment.md", "ending.json", "report.md"]
+    assert final_.left() == ["comment.md", "ending.json", "junit.xml", "report.md"]
     assert "verdict.json:1: " in json.loads(final_.read("ending.json"))["message"]
     assert "verdict.json:1: " in final_.read("comment.md")
     assert final_.shell("gate", "report").status == 2

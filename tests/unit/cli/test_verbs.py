@@ -211,7 +211,7 @@ def test_model_show_of_either_format(
         (b"", "x.mge: empty, expected a model"),
         (b"\x1b[31mred", "x.mge: not a .mge model: it begins with b'\\x1b[31mred'"),
         (b"MGBC", "x.mge: cut off inside the header, after 4 bytes"),
-        (None, "x.mge: no file, expected a model"),
+        (None, "x.mge: found a pipe, expected a model"),
     ],
 )
 def test_model_show_of_what_is_no_model(shell: Shell, damage: bytes | None, told: str) -> None:

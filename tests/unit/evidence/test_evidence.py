@@ -197,10 +197,10 @@ def test_a_file_of_evidence_is_held_to_its_digest(tmp_path: Path) -> None:
 
     assert load_file(folder, digest, most=5) == b"trace"
     for name, most, said in (
-        (digest, 4, "found more than 4 bytes, expected at most that"),
+        (digest, 4, "found more than 4 bytes, expected a plain file"),
         ("0" * 64, 5, "its sha256 is d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b"),
-        ("1" * 64, 5, "found no plain file, expected one"),
-        ("2" * 64, 5, "found no plain file, expected one"),
+        ("1" * 64, 5, "found a link, expected a plain file"),
+        ("2" * 64, 5, "cannot be read: No such file or directory"),
     ):
         with pytest.raises(InputError) as caught:
             load_file(folder, name, most=most)

@@ -476,6 +476,6 @@ def test_a_file_is_known_by_its_bytes(tmp_path: Path) -> None:
     assert sha256_file(file) == hashlib.sha256(b"abc").hexdigest()
     with pytest.raises(InputError) as caught:
         sha256_file(tmp_path / "gone")
-    assert caught.value.message == f"{tmp_path}/gone cannot be read: No such file or directory"
-    with pytest.raises(InputError, match="Is a directory"):
+    assert caught.value.message == f"{tmp_path}/gone: cannot be read: No such file or directory"
+    with pytest.raises(InputError, match="found a folder"):
         sha256_file(tmp_path)

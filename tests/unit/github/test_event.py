@@ -249,14 +249,14 @@ def test_an_event_file_that_is_not_there(tmp_path: Path) -> None:
 
     missing = str(tmp_path / "missing\n::error::.json")
     assert refusal(env | {"GITHUB_EVENT_PATH": missing}) == (
-        f"GITHUB_EVENT_PATH: cannot read {tmp_path}/missing : :error: :.json: "
+        f"GITHUB_EVENT_PATH: {tmp_path}/missing : :error: :.json: cannot be read: "
         "No such file or directory"
     )
     assert refusal(env | {"GITHUB_EVENT_PATH": str(tmp_path)}) == (
-        f"GITHUB_EVENT_PATH: cannot read {tmp_path}: Is a directory"
+        f"GITHUB_EVENT_PATH: {tmp_path}: found a folder, expected an event"
     )
     assert refusal(env | {"GITHUB_EVENT_PATH": "a\x00b"}) == (
-        "GITHUB_EVENT_PATH: cannot read a b: not a path"
+        "GITHUB_EVENT_PATH: a b: found no path, expected an event"
     )
 
 
@@ -265,7 +265,7 @@ def test_an_event_file_that_never_ends(tmp_path: Path) -> None:
     env = environment(tmp_path, "push")
 
     assert refusal(env | {"GITHUB_EVENT_PATH": "/dev/zero"}) == (
-        "GITHUB_EVENT_PATH: the event is larger than 33554432 bytes"
+        "GITHUB_EVENT_PATH: /dev/zero: found a device, expected an event"
     )
 
 
@@ -279,7 +279,7 @@ def test_an_event_file_may_be_as_large_as_the_limit(
     monkeypatch.setattr(module, "LARGEST_EVENT_BYTES", size)
     assert read_event(env).name == "push"
     monkeypatch.setattr(module, "LARGEST_EVENT_BYTES", size - 1)
-    assert refusal(env) == f"GITHUB_EVENT_PATH: the event is larger than {size - 1} bytes"
+    assert refusal(env).endswith(f": found more than {size - 1:,} bytes, expected an event")
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[" * 100_000, b"\xff\xfe", b"9" * 5000], ids=repr)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from junitparser import JUnitXml
 
+from megtrim.evidence.ending import EarlyEnding
 from megtrim.report import junit
 from megtrim.verdict.join import join
 from megtrim.verdict.kinds import CheckKind, CheckStatus, decide
@@ -338,3 +339,38 @@ def test_any_text_is_written_and_read_back(text: str, status: CheckStatus) -> No
     expected = {CheckStatus.PASS: "passed", CheckStatus.FAIL: "failure"}
     error = "error" if status is CheckStatus.INFRASTRUCTURE else "skipped"
     assert outcome(case) == expected.get(status, error)
+
+
+@pytest.mark.parametrize(
+    ("status", "tag", "kind"),
+    [
+        (1, "failure", "no verdict"),
+        (2, "error", "exit status 2"),
+        (3, "error", "exit status 3"),
+        (70, "error", "exit status 70"),
+        (130, "error", "exit status 130"),
+    ],
+)
+def test_an_ending_before_the_verdict_is_not_green(status: int, tag: str, kind: str) -> None:
+    """One case says what was seen and what to do; only a product's fault is a failure."""
+    ending = EarlyEnding(exit=status, message="k.json:2: a merge\x00 <conflict>", hint="mend it")
+    text = junit.render_ending(ending)
+    (case,) = ET.fromstring(text).iter("testcase")
+
+    assert (case.attrib["classname"], case.attrib["name"]) == ("megtrim.report", "verdict")
+    assert outcome(case) == tag
+    found = case[0]
+    assert found.attrib["type"] == kind
+    assert found.attrib["message"].startswith("k.json:2: a merge")
+    assert "mend it" in (found.text or "")
+    (suite,) = JUnitXml.fromstring(text.encode())
+    totals = (suite.tests, suite.failures, suite.errors)
+    assert totals == (1, int(tag == "failure"), int(tag == "error"))
+
+
+def test_an_ending_without_words_is_told_all_the_same() -> None:
+    """The library takes an error without a text for a success."""
+    text = junit.render_ending(EarlyEnding(exit=2, message="", hint=""))
+    (case,) = ET.fromstring(text).iter("testcase")
+
+    assert outcome(case) == "error"

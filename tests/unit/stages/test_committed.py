@@ -192,7 +192,7 @@ def test_a_folder_is_no_keep_set(now: Context) -> None:
     path = now.path(now.loaded.config.keep_set)
     path.mkdir(parents=True)
 
-    with pytest.raises(InputError, match=r"keepset\.json: is a folder, expected"):
+    with pytest.raises(InputError, match=r"keepset\.json: found a folder, expected"):
         committed.read_committed(now.loaded, now.engine)
 
 

@@ -186,6 +186,6 @@ def test_a_committed_file_that_is_none_is_bad_input(tmp_path: Path, damage: str)
     else:
         path.write_text(damage, encoding="utf-8")
 
-    with pytest.raises(InputError, match=str(path)):
+    with pytest.raises(InputError, match=r"^megtrim/keepset\.json:"):
         settle(now, made(now, 1))
     assert path.is_dir() or path.read_text(encoding="utf-8") == damage
