@@ -155,15 +155,15 @@ class Store:
             raise InfrastructureFailure(msg)
         return folder, True
 
-    def discard(self, stage: str) -> None:
-        """Set every result of a stage aside, so that it is made anew.
+    def discard(self, stage: str, name: str = "") -> None:
+        """Set every result of a stage aside, so that it is made anew; ``name``: of that name alone.
 
         It is still the previous one, until its successor is there: a proof outlives an attempt
         that a dead device brings to nothing.
         """
         for manifest in sorted((self.root / stage).glob(f"*/{MANIFEST}")):
             path = manifest.parent
-            if path.name.endswith(_ASIDE):
+            if path.name.endswith(_ASIDE) or (name and not _is_named(path, name)):
                 continue
             with self.lock(f"{stage}-{path.name}"):
                 self._set_aside(path)
@@ -259,6 +259,11 @@ def _expect_there(path: Path) -> None:
         raise InfrastructureFailure(
             msg, hint="leave it alone while megtrim works, and run it again"
         )
+
+
+def _is_named(path: Path, name: str) -> bool:
+    folder = _load(path)
+    return folder is not None and folder.name == name
 
 
 def _load(path: Path) -> Folder | None:

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from megtrim.cli.final import leave_ending
+from megtrim.cli.invocation import BASELINE_FILE
 from megtrim.cli.out import expect_writable
 from megtrim.cli.setup import Options, neighbours_option, traces_option, trimming
 from megtrim.cli.stages import EXAMPLE, run_chain
@@ -77,14 +78,16 @@ def _clear(store: Store) -> None:
 def _leave_report(context: Context) -> None:
     """Copy what is there, the verdict last: where it lies, all lies."""
     sizes = context.done.get(SIZE)
-    files = [sizes.file(SIZES_FILE)] if sizes else []
+    files = [(SIZES_FILE, sizes.file(SIZES_FILE))] if sizes else []
+    if context.baseline is not None and context.baseline.is_file():
+        files.append((BASELINE_FILE, context.baseline))
     for task in (REPORT, VERDICT):
         folder = context.done[task]
-        files += [folder.file(name) for name in folder.files]
+        files += [(name, folder.file(name)) for name in folder.files]
     with context.store.lock(FINAL_FOLDER):
-        for file in files:
+        for name, file in files:
             text = file.read_text(encoding="utf-8")
-            write_atomically(context.store.root / FINAL_FOLDER / file.name, text)
+            write_atomically(context.store.root / FINAL_FOLDER / name, text)
 
 
 def _leave_ending(error: MegtrimError, store: Store) -> None:

@@ -52,7 +52,12 @@ def join(verdict: Verdict, seen: Seen) -> Joined:
     added: list[Check] = []
     if seen.bundle is not None:
         said = Devices(
-            seen.bundle, seen.evidence, seen.proofs, pending=seen.pending, today=seen.today
+            seen.bundle,
+            seen.evidence,
+            seen.proofs,
+            invocation=verdict.invocation,
+            pending=seen.pending,
+            today=seen.today,
         )
         added = _checks(verdict, seen.bundle, said)
         proofs = said.proofs()
@@ -91,13 +96,14 @@ def _checks(verdict: Verdict, bundle: Bundle, said: Devices) -> list[Check]:
     classes = bundle.runner_classes()
     lines = {check.subject: check.line for check in verdict.checks if check.kind is CheckKind.TRAP}
     return [
-        _check(scenario, said.tell(scenario), file=verdict.config, line=lines.get(scenario.id, 1))
+        _check(scenario, said.tell(scenario), verdict, line=lines.get(scenario.id, 1))
         for scenario in verdict.scenarios
         if scenario.cpu_class in classes
     ]
 
 
-def _check(scenario: ScenarioResult, told: Told, *, file: str, line: int) -> Check:
+def _check(scenario: ScenarioResult, told: Told, verdict: Verdict, *, line: int) -> Check:
+    invocation = replace(verdict.invocation, device=told.device)
     return Check(
         id=f"{CheckKind.DEVICE}:{scenario.id}",
         kind=CheckKind.DEVICE,
@@ -107,9 +113,9 @@ def _check(scenario: ScenarioResult, told: Told, *, file: str, line: int) -> Che
         detail=told.detail,
         hint=told.hint,
         time_s=told.time_s,
-        file=file,
+        file=verdict.config,
         line=line,
-        reproduce=scenario.reproduce if told.detail and told.status is CheckStatus.FAIL else "",
+        reproduce=invocation.verify(scenario.id) if told.device else "",
     )
 
 

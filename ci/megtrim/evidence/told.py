@@ -7,6 +7,7 @@ the reason and the age of its last proof; only a proof that is too old fails for
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from enum import StrEnum
@@ -15,7 +16,9 @@ from megtrim.evidence.bundle import Bundle, Purpose
 from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
 from megtrim.evidence.proofs import DAY_S, Proof, as_set, newest
-from megtrim.verdict.checks import HINTS, detail, with_note
+from megtrim.verdict import next_step
+from megtrim.verdict.checks import detail, with_note
+from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.kinds import CheckKind, CheckStatus, ScenarioStatus
 from megtrim.verdict.model import ScenarioResult
 
@@ -41,14 +44,12 @@ _OTHER_PROGRAM = "what the device job brought is of another build"
 _NO_PROOF = "the proof that it was left out for is not to be had"
 _OLD_PROOF = "it was left out for a proof"
 
-_FAILED_AT = {
+_FAILED_AT: Mapping[ScenarioStatus, next_step.ScenarioKind] = {
     ScenarioStatus.TRAP: CheckKind.TRAP,
     ScenarioStatus.PARITY: CheckKind.PARITY,
     ScenarioStatus.ENGINE_ERROR: CheckKind.ENGINE,
     ScenarioStatus.TRACE: CheckKind.TRACE,
 }
-_PENDING_HINT = "nothing is known about the product on this device: look at the device job"
-_EXPIRED_HINT = "bring a device of this class back, and run the check again"
 
 Found = tuple[Evidence, EvidenceResult]
 
@@ -62,6 +63,8 @@ class Told:
     hint: str = ""
     detail: str = ""
     time_s: float = 0.0
+    device: str = ""
+    """The configured device that failed it, or empty."""
 
 
 class Devices:
@@ -73,9 +76,11 @@ class Devices:
         evidence: tuple[Evidence, ...],
         proofs: EvidenceSet,
         *,
+        invocation: Invocation,
         pending: Pending | None,
         today: date,
     ) -> None:
+        self._invocation = invocation
         self._bundle = bundle
         self._pending = pending
         self._today = today
@@ -166,9 +171,10 @@ class Devices:
         return Told(
             status=CheckStatus.FAIL,
             text=text,
-            hint=HINTS[_FAILED_AT[result.status]],
+            hint=next_step.for_scenario(_FAILED_AT[result.status], self._invocation),
             detail=detail(shown),
             time_s=result.time_s,
+            device=next(each.name for each in self._bundle.devices if _is_of(evidence, each)),
         )
 
     def _silent(self, why: str, proof: Proof | None, *, same: bool) -> Told:
@@ -180,10 +186,10 @@ class Devices:
         # A device that stays away holds nobody up, until its newest word is too old: code that
         # changes every day would else never be held to a device again.
         if proof is None or proof.is_young(self._today, self._bundle.max_age_s):
-            return Told(status=CheckStatus.UNVERIFIED, text=text, hint=_PENDING_HINT)
+            return Told(status=CheckStatus.UNVERIFIED, text=text, hint=next_step.WAIT_FOR_DEVICE)
         allowed = _days(int(self._bundle.max_age_s // DAY_S))
         text += f", allowed are {allowed}"
-        return Told(status=CheckStatus.FAIL, text=text, hint=_EXPIRED_HINT)
+        return Told(status=CheckStatus.FAIL, text=text, hint=next_step.BRING_DEVICE_BACK)
 
 
 def _by_scenario(bundle: Bundle, evidence: tuple[Evidence, ...]) -> dict[str, list[Found]]:

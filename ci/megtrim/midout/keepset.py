@@ -28,7 +28,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
-from megtrim.errors import InputError
+from megtrim.errors import ACCEPT, InputError
 from megtrim.functions.names import is_linkable
 from megtrim.midout.lines import MAX_TEXT, Entries, Reader, dump_entries
 from megtrim.midout.operator_lines import (
@@ -55,7 +55,7 @@ _SCENARIO_FIELDS = (
     *("model_sha256", "arguments", "inputs", "algo_cache_sha256", "threads", "trace_sha256"),
 )
 _LINK = "link_sha256"
-HINT = "take the committed file again, or write it anew: megtrim trim --accept"
+HINT = "take the committed file again, or write it anew"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,7 +247,7 @@ def parse_keep_set(text: str, *, source: str) -> KeepSet:
     The order of lines does not matter, and a region or function that stands twice is needed by
     those of both lines. Raises InputError naming ``source:line`` for anything else.
     """
-    reader = Reader(text, source, HINT)
+    reader = Reader(text, source, HINT, ACCEPT)
     tables = reader.kinds(_KINDS)
     version = reader.single(tables["version"], "version")
     if version != VERSION or isinstance(version, bool):

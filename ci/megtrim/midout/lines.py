@@ -44,6 +44,8 @@ class Reader:
     text: str
     source: str
     hint: str
+    command: tuple[str, ...] = ()
+    """Of the hint."""
 
     def parse(self) -> Any:
         """Return the JSON value, each object as Entries."""
@@ -54,7 +56,7 @@ class Reader:
             return json.loads(self.text, object_pairs_hook=Entries, parse_constant=_no_constant)
         except json.JSONDecodeError as error:
             msg = f"{self.source}:{error.lineno}: not JSON: {error.msg}"
-            raise InputError(msg, hint=self.hint) from None
+            raise InputError(msg, hint=self.hint, command=self.command) from None
         except (ValueError, RecursionError) as error:
             self.fail(f"not usable as JSON: {str(error)[:100]}")
 
@@ -65,7 +67,7 @@ class Reader:
             at = max(at, self.text.find(f"{json.dumps(key)}:", at))
         line = self.text.count("\n", 0, at) + 1
         msg = f"{self.source}:{line}: {said}"
-        raise InputError(msg, hint=self.hint)
+        raise InputError(msg, hint=self.hint, command=self.command)
 
     def fields(
         self, value: Any, names: tuple[str, ...], *keys: str, optional: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -56,8 +57,10 @@ class TraceProblem(StrEnum):
 class TraceFailure(ProductFailure):
     """A run left no trace that can be used; ``problem`` says what is wrong with it."""
 
-    def __init__(self, problem: TraceProblem, message: str, *, hint: str) -> None:
-        super().__init__(f"{message} ({problem} trace)", hint=hint)
+    def __init__(
+        self, problem: TraceProblem, message: str, *, hint: str, command: Sequence[str] = ()
+    ) -> None:
+        super().__init__(f"{message} ({problem} trace)", hint=hint, command=command)
         self.problem = problem
 
 

@@ -20,7 +20,7 @@ from junit_xml import TestCase, TestSuite, to_xml_report_string
 
 from megtrim.errors import ProductFailure
 from megtrim.evidence.ending import EarlyEnding
-from megtrim.report.text import clean, one_line, path_in_project
+from megtrim.report.text import clean, command, one_line, path_in_project
 from megtrim.report.words import grouped, to_look_at
 from megtrim.verdict.kinds import CheckKind, CheckStatus
 from megtrim.verdict.model import Check, Verdict
@@ -29,7 +29,6 @@ LIMIT = 16 * 1024 * 1024
 """Bytes of the document. Details of the mildest checks go first, then these checks themselves."""
 
 _OUTPUT_LIMIT = 10_000
-_COMMAND_LIMIT = 2_000
 _TAGS_BYTES = 600
 """More than the tags of a case, or of the document and a suite, without their texts."""
 _LEAST_TIME_S = 0.001
@@ -38,6 +37,7 @@ _STAGES = {
     CheckKind.BUILD: "build",
     CheckKind.TRACE: "profile",
     CheckKind.HEADER: "header",
+    CheckKind.KEEP_SET: "header",
     CheckKind.REDUCE: "reduce",
     CheckKind.TRAP: "verify",
     CheckKind.PARITY: "verify",
@@ -227,5 +227,5 @@ def _output(check: Check) -> str:
     if check.hint:
         parts.append(f"what to do: {one_line(check.hint)}")
     if check.reproduce:
-        parts.append(f"to see it again: {one_line(check.reproduce, limit=_COMMAND_LIMIT)}")
+        parts.append(f"to see it again: {command(check.reproduce)}")
     return "\n".join(part for part in parts if part)

@@ -152,7 +152,8 @@ def _recorded(context: Context) -> Iterator[tuple[Scenario, str]]:
         if each.searches and search_task(each) not in context.done:
             where = f"{context.loaded.path}:{context.loaded.line(*each.path, 'fast_run')}"
             msg = f"{where}: {each.id} searches for algorithms, which is done where it is traced"
-            raise InputError(msg, hint="record its cache with megtrim trim, name it as algo_cache")
+            hint = "name the cache that a trim records as algo_cache"
+            raise InputError(msg, hint=hint, command=("trim",))
         yield each, binding(functions.named_inputs(each, context))
 
 

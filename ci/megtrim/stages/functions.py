@@ -17,7 +17,7 @@ from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.switches import switched_off
 from megtrim.devices import Seat
 from megtrim.devices.attempts import deliver
-from megtrim.errors import InputError
+from megtrim.errors import ACCEPT, InputError
 from megtrim.evidence.bundle import binding, deviceless
 from megtrim.evidence.given import Brought
 from megtrim.functions import linkmap, probes
@@ -287,10 +287,10 @@ def _expect_fitting(keep: KeepSet, context: Context) -> None:
             continue  # nothing to fit, or told where the scenario is verified
         if not record.functions:
             msg = f"{scenario.id}: the committed keep set lists no functions for it"
-            raise unfit(msg, context, hint="record them: megtrim trim --accept")
+            raise unfit(msg, context, hint="record them", command=ACCEPT)
         if record.link_sha256 != wanted:
             msg = _of_another_link(scenario, record.link_sha256, wanted)
-            raise unfit(msg, context, hint="record them again: megtrim trim --accept")
+            raise unfit(msg, context, hint="record them again", command=ACCEPT)
 
 
 def _merged(context: Context) -> KeepSet:

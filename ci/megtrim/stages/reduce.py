@@ -150,7 +150,7 @@ def _program(target: str, identity: str, keep: KeepSet, context: Context) -> _Pr
     ran = frozenset(name for record in records for name in record.functions)
     if not ran:
         msg = f"{target}: no scenario lists functions of this link, so nothing of it would stay"
-        raise InputError(msg, hint="record them: megtrim trim")
+        raise InputError(msg, hint="record them", command=("trim",))
     folder = context.done[LINKED].path
     unfolded = linking.linked(folder, Link.UNFOLDED, target)
     data = read_linked(unfolded)

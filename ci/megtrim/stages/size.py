@@ -16,7 +16,7 @@ from megtrim.stages.context import Context, binary, binary_digest
 from megtrim.stages.files import SIZES_FILE
 from megtrim.store import Folder, sha256_file
 
-_FORM = "2"
+_FORM = "3"
 """Of the result: one that was written in another form is made anew."""
 
 

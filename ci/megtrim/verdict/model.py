@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from megtrim.loadrun.conditions import Conditions
 from megtrim.verdict.document import dump, load
+from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.kinds import (
     BudgetStatus,
     CheckKind,
@@ -34,6 +35,7 @@ __all__ = [
     "DeviceIdentity",
     "EngineIdentity",
     "FunctionsUse",
+    "Invocation",
     "NeighbourLevel",
     "NeighbourResult",
     "OperatorUse",
@@ -56,7 +58,7 @@ __all__ = [
     "to_json",
 ]
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,6 +239,8 @@ class BudgetRow:
     """Where the baseline is from, or empty."""
     waiver: str = ""
     """Reason, or empty."""
+    lapsed: str = ""
+    """The waivers that ended before this day: whose, when, why; or empty."""
     status: BudgetStatus
 
 
@@ -250,6 +254,8 @@ class Verdict:
     checks: tuple[Check, ...]
     project: str
     config: str
+    invocation: Invocation
+    """What was asked of megtrim, for the commands that reports print."""
     engine: EngineIdentity
     toolchain: ToolchainIdentity
     devices: tuple[DeviceIdentity, ...]
@@ -297,5 +303,5 @@ def to_json(verdict: Verdict) -> str:
 
 def parse_verdict(text: str, *, source: str) -> Verdict:
     """Read verdict.json. Anything but exactly its shape is an InputError naming ``source``."""
-    hint = "make it again with: megtrim verdict"
+    hint = "another version of megtrim wrote it, or it was damaged: make the verdict again"
     return load(Verdict, text, source=source, version=VERSION, hint=hint)

@@ -16,7 +16,7 @@ from megtrim.evidence.join import Seen, join
 from megtrim.evidence.told import Pending
 from megtrim.loadrun.conditions import Conditions, Reading
 from megtrim.report import junit
-from megtrim.verdict.checks import HINTS
+from megtrim.verdict import next_step
 from megtrim.verdict.join import join as join_facts
 from megtrim.verdict.kinds import CheckKind, CheckStatus, ScenarioStatus, VerdictKind
 from megtrim.verdict.model import (
@@ -42,8 +42,8 @@ from unit.evidence.support import (
 )
 from unit.verdict.examples import MOBILENET, RESNET, facts, failing, passing
 
-HINT = "nothing is known about the product on this device: look at the device job"
-EXPIRED = "bring a device of this class back, and run the check again"
+HINT = next_step.WAIT_FOR_DEVICE
+EXPIRED = next_step.BRING_DEVICE_BACK
 TRAP = result(
     status=ScenarioStatus.TRAP,
     text="it trapped: 1 region it needs are not in the keep set",
@@ -115,13 +115,13 @@ def test_a_time_that_does_not_count_is_said_of_a_proof() -> None:
 
 
 def test_a_trap_on_a_device_fails() -> None:
-    """Regions, differences and the log are in the detail; the command is the scenario's."""
+    """Regions, differences and the log are in the detail; the command asks that device."""
     joined = join(failing(), seen(ran(TRAP))).verdict
     check = next(check for check in joined.checks if check.id == f"device:{RESNET}")
 
     assert check.status is CheckStatus.FAIL
     assert check.text == "pixel-6: it trapped: 1 region it needs are not in the keep set"
-    assert check.hint == HINTS[CheckKind.TRAP]
+    assert check.hint == next_step.for_scenario(CheckKind.TRAP, failing().invocation)
     assert check.detail.splitlines()[2:] == [
         "device: pixel-6",
         "regions that are needed and were not kept: 1",
@@ -134,7 +134,10 @@ def test_a_trap_on_a_device_fails() -> None:
         "end of the log:",
         "Trace/breakpoint trap",
     ]
-    assert check.reproduce == passing().scenarios[1].reproduce
+    assert check.reproduce == (
+        "megtrim verify --config megtrim.yaml --committed --device pixel-6 "
+        f"--scenario {RESNET} --again"
+    )
     assert joined.verdict is VerdictKind.FAIL
 
 

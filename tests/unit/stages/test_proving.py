@@ -224,7 +224,7 @@ def test_without_a_profile_build_a_bad_end_is_told_all_the_same(
     assert (ended["status"], ended["missing regions"], ended["exit code"]) == (status, [], 1)
     assert ended["text"] == (
         f"{how}; no profile build is at hand to name what it needs: "
-        "`megtrim verify` where the engine can be built names it"
+        "to verify it where the engine can be built names it"
     )
     assert ended["unexplained"] is True
     assert ended["log tail"] == ("bad" if "bad" in reduced else "")
