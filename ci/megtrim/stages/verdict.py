@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.errors import InfrastructureFailure, MegtrimError
+from megtrim.errors import EXIT_PASS, InfrastructureFailure, MegtrimError
 from megtrim.loadrun.conditions import Conditions
 from megtrim.midout.trace import TraceFailure
 from megtrim.plan.graph import (
@@ -45,7 +45,9 @@ from megtrim.stages.nearby_told import neighbour_checks, neighbour_results
 from megtrim.stages.programs import unweighed
 from megtrim.stages.proofs import LastProof, expired, last_proofs
 from megtrim.stages.weighed import artifact_sizes, baseline_text, budget_rows, switch_sizes
+from megtrim.store import Folder
 from megtrim.verdict.codec import decode
+from megtrim.verdict.content import Contradiction, expect_consistent
 from megtrim.verdict.join import Facts, exit_code, join
 from megtrim.verdict.model import (
     Check,
@@ -174,7 +176,9 @@ def _scenario(
     task = verify_task(each)
     if task not in context.done:
         return _unverified(each, context, regions, proof)
-    result = context.done[task].result
+    folder = context.done[task]
+    result = folder.result
+    _expect_consistent(each.id, folder)
     return ScenarioResult(
         id=each.id,
         model=each.model.name,
@@ -193,6 +197,29 @@ def _scenario(
         crash=result["crash"],
         reproduce=_reproduce(each, context),
     )
+
+
+def _expect_consistent(scenario: str, folder: Folder) -> None:
+    """Refuse a verification whose result says two things at once."""
+    result = folder.result
+    status = ScenarioStatus(result["status"])
+    passed = status is ScenarioStatus.PASS
+    hint = "verify it again: megtrim verify --again"
+    if passed is not (result["exit code"] == EXIT_PASS) or (passed and result["unexplained"]):
+        ended = f"exit code {result['exit code']}, unexplained: {result['unexplained']}"
+        msg = f"{folder.path}: {scenario}: its status is {status}, with {ended}"
+        raise Contradiction(msg, hint=hint)
+    try:
+        expect_consistent(
+            scenario,
+            status,
+            outputs=tuple(OutputResult(**row) for row in result["outputs"]),
+            missing_regions=tuple(result["missing regions"]),
+            crash=result["crash"],
+        )
+    except Contradiction as error:
+        msg = f"{folder.path}: {error.message}"
+        raise Contradiction(msg, hint=hint) from None
 
 
 def _unverified(
