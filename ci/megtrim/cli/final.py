@@ -35,6 +35,7 @@ from megtrim.report import comment, html, junit
 from megtrim.report.comment import Links
 from megtrim.stages.files import SIZES_FILE, VERDICT_FILE
 from megtrim.store import cannot_write, write_atomically
+from megtrim.verdict.content import Contradiction
 from megtrim.verdict.model import Verdict, VerdictKind, parse_verdict, to_json
 
 _REPORT_FILE = "report.md"
@@ -139,6 +140,8 @@ def _read_all(folders: Sequence[Path]) -> tuple[tuple[Evidence, ...], tuple[str,
     for folder in read_folders(folders):
         try:
             found += read_evidence(folder)
+        except Contradiction:
+            raise  # it may hold a failure, which silence would hide
         except InputError as error:
             problems.append(bounds.clean_line(f"evidence that cannot be used: {error.message}"))
     return tuple(found), tuple(problems)

@@ -21,12 +21,13 @@ from megtrim.evidence import bounds
 from megtrim.evidence.device import BundleDevice
 from megtrim.loadrun import application as command
 from megtrim.loadrun.arguments import check_reserved
+from megtrim.loadrun.parity import Tolerance
 from megtrim.midout.keepset import GENERATIONS
 from megtrim.reading import decode
 from megtrim.recipe import Link, Variant
 from megtrim.verdict.document import LARGEST_DOCUMENT, dump, load
 
-VERSION = 2
+VERSION = 3
 BUNDLE_FILE = "bundle.json"
 
 DEVICE_LABEL = "device "
@@ -42,6 +43,7 @@ _HINT = "take the bundle of the build job again; megtrim evidence pack writes it
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}|")
 _LONGEST_RUN_S = 86_400.0
 _MOST_THREADS = 256
+_LARGEST_TOLERANCE = 2.0**62
 
 
 class Purpose(StrEnum):
@@ -82,6 +84,7 @@ class BundleScenario:
     arguments: tuple[str, ...]
     inputs: tuple[BundleInput, ...]
     threads: int
+    tolerance: Tolerance
     timeout_s: float
     cache: str | None
     """Recorded algorithm cache that it runs with."""
@@ -107,6 +110,9 @@ class BundleScenario:
         bounds.require(fits, f"{self.id}: threads", self.threads, f"1 to {_MOST_THREADS}")
         fits = 0 < self.timeout_s <= _LONGEST_RUN_S
         bounds.require(fits, f"{self.id}: timeout_s", self.timeout_s, "up to a day of seconds")
+        allowed = self.tolerance
+        fits = allowed.absolute <= _LARGEST_TOLERANCE and allowed.relative < 1
+        bounds.require(fits, f"{self.id}: tolerance", str(allowed), "one that a difference exceeds")
         if self.cache is not None:
             bounds.check_digest(f"{self.id}: cache", self.cache)
             expected = "none, since a cache is recorded"
@@ -177,7 +183,6 @@ class Bundle:
     sysroot: str
     """Where an emulator finds the programs' loader; empty for static programs."""
     generation: int
-    tolerance: float
     max_age_s: float
     """How old a proof may be."""
     programs: tuple[tuple[str, str], ...]
@@ -221,9 +226,19 @@ class Bundle:
             bounds.require(needed <= set(names), where, names, " and ".join(sorted(needed)))
             fits = self.purpose is not Purpose.RECORD or scenario.link is not None
             bounds.require(fits, f"{scenario.id}: link", None, "one, because it is recorded")
+        if self.purpose is Purpose.VERIFY:
+            self._check_verification()
+
+    def _check_verification(self) -> None:
         if self.scenarios:
-            fits = self.purpose is not Purpose.VERIFY or self.keep_set is not None
+            fits = self.keep_set is not None
             bounds.require(fits, "keep_set", None, "one, because devices are to verify")
+        # What a device says of any other class would be heard by nobody.
+        known = self.runner_classes()
+        classes = [(each.id, each.cpu_class) for each in self.scenarios]
+        for id_, cpu_class in (*classes, *((each.id, each.cpu_class) for each in self.proven)):
+            expected = "a device on a runner that stands for its class"
+            bounds.require(cpu_class in known, f"{id_}: devices", "none", expected)
 
     def program(self, variant: Variant | Link, application: str = "") -> str | None:
         """Return the sha256 of a variant's program, None where it is not in the bundle."""

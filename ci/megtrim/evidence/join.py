@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from megtrim.errors import InputError
-from megtrim.evidence.bundle import Bundle
+from megtrim.evidence.bundle import Bundle, Purpose
 from megtrim.evidence.evidence import Evidence, EvidenceSet
 from megtrim.evidence.told import Devices, Pending, Told
 from megtrim.verdict.kinds import CheckKind, CheckStatus, decide
@@ -46,11 +46,13 @@ class Joined:
 def join(verdict: Verdict, seen: Seen) -> Joined:
     """Return the verdict on the build and its devices; checks are ordered by kind, then id.
 
-    Raises InputError for a verdict that devices had their word in already.
+    Raises InputError for a verdict that devices had their word in already, and for a bundle that
+    asks for what the verdict does not hold.
     """
     proofs = seen.proofs
     added: list[Check] = []
     if seen.bundle is not None:
+        _expect_of_one_run(verdict, seen.bundle)
         said = Devices(
             seen.bundle,
             seen.evidence,
@@ -77,6 +79,20 @@ def join(verdict: Verdict, seen: Seen) -> Joined:
         warnings=(*verdict.warnings, *seen.problems),
     )
     return Joined(verdict=final, proofs=proofs)
+
+
+def _expect_of_one_run(verdict: Verdict, bundle: Bundle) -> None:
+    """Refuse a bundle whose scenarios would have no check: what a device says of them were lost."""
+    hint = "give the verdict and the bundle of one build job"
+    if bundle.purpose is not Purpose.VERIFY:
+        msg = f"the bundle asks devices to {bundle.purpose}, expected one that asks to verify"
+        raise InputError(msg, hint=hint)
+    known = {each.id for each in verdict.scenarios}
+    asked = [each.id for each in bundle.scenarios] + [each.id for each in bundle.proven]
+    for id_ in asked:
+        if id_ not in known:
+            msg = f"the bundle asks for {id_}, which the verdict does not hold"
+            raise InputError(msg, hint=hint)
 
 
 def _of_build(verdict: Verdict, added: Sequence[Check]) -> list[Check]:

@@ -198,7 +198,6 @@ def pack(context: Context, purpose: Purpose, proofs: EvidenceSet, to: Path) -> B
             machine=context.toolchain.machine,
             sysroot=str(sysroot) if sysroot else "",
             generation=context.engine.identity().generation,
-            tolerance=context.loaded.config.verify.tolerance,
             max_age_s=context.loaded.config.verify.max_age_s,
             programs=_programs(context, purpose, put),
             keep_set=keep_set,
@@ -355,6 +354,7 @@ def _scenario(
             for name, path in inputs
         ),
         threads=settings.threads,
+        tolerance=settings.allowed,
         timeout_s=settings.timeout_s,
         cache=None if cache is None else put(cache),
         search=searches,

@@ -193,7 +193,7 @@ class _Worker:
             reduced=self._program(Variant.REDUCED, scenario),
             profile=self._program(Variant.PROFILE, scenario) if explained else None,
             keep=keep,
-            tolerance=bundle.tolerance,
+            tolerance=scenario.tolerance,
             named=self._named(scenario),
         )
         ended = prove(trial, seat, lambda _variant, _seen: None)

@@ -73,7 +73,7 @@ def _run_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
         named_["algorithm cache"] = context.done[search_task(scenario)].files[CACHE_FILE]
     for label, task in (("plain", PLAIN), *_levels(context)):
         named_ |= programs.digests(scenario, context, task, label)
-    return named_ | {"form": _FORM, "tolerance": str(context.loaded.config.verify.tolerance)}
+    return named_ | {"form": _FORM, "tolerance": repr(scenario.settings.allowed)}
 
 
 def _tried(neighbour: Neighbour, scenario: Scenario, context: Context) -> NeighbourResult:
@@ -117,7 +117,7 @@ def _run(neighbour: Neighbour, scenario: Scenario, context: Context, folder: Pat
         builds=tuple(_builds(scenario, context)),
         complains=near_scenarios.complains(neighbour),
         searches=neighbour.searches,
-        tolerance=context.loaded.config.verify.tolerance,
+        tolerance=scenario.settings.allowed,
     )
 
     def note(build: str, seen: RunResult) -> None:

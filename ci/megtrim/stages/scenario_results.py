@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.errors import InfrastructureFailure, MegtrimError
+from megtrim.errors import EXIT_PASS, InfrastructureFailure, MegtrimError
 from megtrim.loadrun.conditions import Conditions
 from megtrim.midout.trace import TraceFailure
 from megtrim.plan.graph import Stage, Task, functions_task, search_task, trace_task, verify_task
 from megtrim.stages.context import Context
 from megtrim.stages.kept import traced_regions
 from megtrim.stages.proofs import LastProof
+from megtrim.store import Folder
 from megtrim.verdict.checks import scenario_checks
 from megtrim.verdict.codec import decode
+from megtrim.verdict.content import Contradiction, expect_consistent
 from megtrim.verdict.model import Check, OutputResult, ScenarioResult, ScenarioStatus
+
+_VERIFY_AGAIN, _VERIFY = "verify it again", ("verify", "--again")
+"""What to do about a result that contradicts itself, and the command that does it."""
 
 
 def scenario_results(
@@ -50,7 +55,9 @@ def scenario_result(
     task = verify_task(each)
     if task not in context.done:
         return _unverified(each, context, regions, proof)
-    result = context.done[task].result
+    folder = context.done[task]
+    result = folder.result
+    _expect_consistent(each.id, folder)
     return ScenarioResult(
         id=each.id,
         model=each.model.name,
@@ -69,6 +76,28 @@ def scenario_result(
         crash=result["crash"],
         reproduce=context.invocation.verify(each.id),
     )
+
+
+def _expect_consistent(scenario: str, folder: Folder) -> None:
+    """Refuse a verification whose result says two things at once."""
+    result = folder.result
+    status = ScenarioStatus(result["status"])
+    passed = status is ScenarioStatus.PASS
+    if passed is not (result["exit code"] == EXIT_PASS) or (passed and result["unexplained"]):
+        ended = f"exit code {result['exit code']}, unexplained: {result['unexplained']}"
+        msg = f"{folder.path}: {scenario}: its status is {status}, with {ended}"
+        raise Contradiction(msg, hint=_VERIFY_AGAIN, command=_VERIFY)
+    try:
+        expect_consistent(
+            scenario,
+            status,
+            outputs=tuple(OutputResult(**row) for row in result["outputs"]),
+            missing_regions=tuple(result["missing regions"]),
+            crash=result["crash"],
+        )
+    except Contradiction as error:
+        msg = f"{folder.path}: {error.message}"
+        raise Contradiction(msg, hint=_VERIFY_AGAIN, command=_VERIFY) from None
 
 
 def _unverified(

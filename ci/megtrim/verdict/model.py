@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from megtrim.loadrun.conditions import Conditions
+from megtrim.verdict.content import OutputResult, expect_consistent
 from megtrim.verdict.document import dump, load
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.kinds import (
@@ -187,17 +188,6 @@ class OperatorsUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OutputResult:
-    """One output tensor of reduced, compared with plain's."""
-
-    name: str
-    size_bytes: int
-    equal: bool
-    largest_difference: float | None
-    """None: not comparable (other size, or a value that is not a number)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioResult:
     """One scenario on the reduced build."""
 
@@ -287,6 +277,14 @@ class Verdict:
             if twice and twice[0][1] > 1:
                 msg = f"{what}: found id {twice[0][0][:60]!r} twice, expected each id once"
                 raise ValueError(msg)
+        for scenario in self.scenarios:
+            expect_consistent(
+                f"scenarios: {scenario.id}",
+                scenario.status,
+                outputs=scenario.outputs,
+                missing_regions=scenario.missing_regions,
+                crash=scenario.crash,
+            )
         if any(check.line < 1 for check in self.checks):
             msg = "checks: found a line below 1, expected 1 or more"
             raise ValueError(msg)

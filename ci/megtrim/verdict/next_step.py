@@ -24,6 +24,7 @@ WAIT_FOR_DEVICE = (
     "nothing is known about the product on this device: look at the device job, or wait for it"
 )
 BRING_DEVICE_BACK = "bring a device of this class back, and run the check again"
+CHECK_CLOCK = "look at the clock of the machine that ran it, and run the device job again"
 LOOK_AT_DEVICE = "nothing is known about the product: look at the device, then try again"
 
 

@@ -36,9 +36,11 @@ from unit.evidence.support import (
     DAY,
     SCENARIO,
     bundle,
+    changed,
     device,
     evidence,
     proven,
+    put,
     result,
     scenario,
     write_evidence,
@@ -190,7 +192,10 @@ def test_a_class_that_the_bundle_does_not_know_is_refused(job: Job, emulated: bo
 
 def test_a_class_without_a_runner_needs_emulation(job: Job) -> None:
     """Its device hangs nowhere."""
-    job.write(devices=(device(name="auto-any", kind="auto", runner=False),))
+    hangs_nowhere = (device(name="auto-any", kind="auto", runner=False),)
+    program = job.put(PROGRAM)
+    programs = (("plain", program), ("profile", program))
+    job.write(purpose=Purpose.TRACE, programs=programs, devices=hangs_nowhere)
 
     assert job().status == 2
     assert job("--emulated").status == 0
@@ -523,6 +528,22 @@ def test_evidence_that_cannot_be_used_is_a_warning(final_: Final) -> None:
     write_evidence(final_.shell.folder / "evidence" / "b", written(evidence()))
     final_("--evidence", "evidence")
     assert final_.checks()[f"device:{SCENARIO}"].startswith("pixel-6: outputs equal")
+
+
+def test_evidence_that_contradicts_itself_ends_the_report(final_: Final) -> None:
+    """It may hold a trap, so the gate is red, and says why; what cannot be read at all may not."""
+    final_.verdict(to_json(passing()))
+    final_.bundle()
+    path = ("entries", 0, "results", 0, "outputs", 0, "equal")
+    text = changed(written(evidence()), put(*path, value=False))
+    write_evidence(final_.shell.folder / "evidence" / "a", text)
+    answer = final_("--evidence", "evidence")
+
+    assert answer.status == 2
+    said = f"{SCENARIO}: its status is pass, and output run0-var178 differs"
+    assert answer.err.startswith(f"megtrim: evidence/a/evidence.json:1: {said}\n")
+    assert final_.shell("gate", "report").status == 2
+    assert said in final_.read("comment.md")
 
 
 def test_a_lost_bundle_is_no_pass(final_: Final) -> None:

@@ -19,6 +19,7 @@ from megtrim.evidence.bundle import (
     parse_bundle,
     read_bundle,
 )
+from megtrim.evidence.device import BundleDevice
 from megtrim.recipe import Link, Variant
 from unit.evidence.support import (
     HOSTILE_DIGESTS,
@@ -136,9 +137,17 @@ def test_a_file_is_named_by_its_digest_alone(path: tuple[str | int, ...], digest
         (put(*SCENARIO, "inputs", 0, "name", value=""), "a name without ':', ';' and spaces"),
         (put("devices", 0, "qemu_cpu", value="max -L /"), "expected a CPU's name"),
         (put("devices", 0, "runner", value=1), "devices[0].runner: found 1, expected true or fal"),
-        (put("tolerance", value=-1), "tolerance: found -1, expected a number from 0"),
+        (
+            put(*SCENARIO, "tolerance", "absolute", value=-1),
+            "absolute: found -1, expected a number from 0",
+        ),
+        (
+            put(*SCENARIO, "tolerance", "relative", value=1),
+            "tolerance: found '1 * |plain|', expected one that a difference exceeds",
+        ),
+        (put("tolerance", value=0), "top level: found key 'tolerance'"),
         (put("more", value=1), "top level: found key 'more'"),
-        (put("version", value=1), "version: found 1, expected 2"),
+        (put("version", value=1), "version: found 1, expected 3"),
     ],
 )
 def test_every_value_is_held_to_its_shape(change: Change, said: str) -> None:
@@ -199,16 +208,40 @@ def test_a_bundle_without_programs_asks_for_nothing() -> None:
         bundle(programs=())
 
 
+@pytest.mark.parametrize(
+    "devices",
+    [
+        (),
+        (device(runner=False),),
+        (device(cpu_class="big"),),
+        (device(runner=False), device(name="other", cpu_class="big")),
+    ],
+)
+def test_a_verification_that_nobody_would_hear_of_is_refused(
+    devices: tuple[BundleDevice, ...],
+) -> None:
+    """A trap on a device that hangs on no runner would be dropped without a word."""
+    expected = "devices: found 'none', expected a device on a runner that stands for its class"
+
+    with pytest.raises(ValueError, match=expected):
+        bundle(devices=devices)
+    with pytest.raises(ValueError, match=expected):
+        bundle(devices=devices, scenarios=(), proven=(proven(),))
+    assert bundle(devices=devices, scenarios=()).scenarios == ()
+
+
 def test_what_it_holds_is_found() -> None:
     """A variant's program, the classes of runners, the scenarios of a class."""
     other = scenario(id="m/s@big", cpu_class="big")
     whole = bundle(
+        purpose=Purpose.TRACE,
+        programs=(("plain", "3" * 64), ("profile", "5" * 64), ("reduced", "4" * 64)),
         devices=(device(), device(name="auto-big", cpu_class="big", runner=False)),
         scenarios=(scenario(), other),
     )
 
     assert whole.program(Variant.REDUCED) == "4" * 64
-    assert whole.program(Variant.PROFILE) is None
+    assert bundle().program(Variant.PROFILE) is None
     assert whole.runner_classes() == {"any"}
     assert whole.of_class("big") == (other,)
 

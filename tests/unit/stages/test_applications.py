@@ -21,6 +21,7 @@ from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError
 from megtrim.evidence.bundle import Bundle, BundleApplication, Purpose, read_bundle
 from megtrim.evidence.evidence import EvidenceSet
+from megtrim.loadrun.parity import EXACT
 from megtrim.midout.keepset import dump_keep_set
 from megtrim.midout.trace import Trace
 from megtrim.plan.graph import HEADER, LINKED, PLAIN, PROFILE, REDUCED
@@ -214,7 +215,7 @@ def test_what_a_toolchain_cannot_make_is_refused(
 
 def compared(plain: dict[str, bytes], reduced: dict[str, bytes]) -> dict[str, Any]:
     seen = evidence(outputs=plain), evidence(outputs=reduced)
-    return proving.compared(*seen, 0.0, application=True)
+    return proving.compared(*seen, EXACT, application=True)
 
 
 def test_equal_words_are_a_proof() -> None:
@@ -263,7 +264,7 @@ def test_a_trap_is_explained_by_the_applications_own_profile_build(tmp_path: Pat
         reduced=built_in[REDUCED],
         profile=built_in[PROFILE],
         keep=keep_set(1),
-        tolerance=0.0,
+        tolerance=EXACT,
     )
 
     ended = prove(trial, FakeDevice(), lambda _variant, _seen: None)

@@ -28,6 +28,7 @@ from megtrim.evidence.device import (
     BundleSettings,
 )
 from megtrim.evidence.evidence import EvidenceSet
+from megtrim.loadrun.parity import EXACT
 from megtrim.plan.graph import (
     FUNCTIONS,
     HEADER,
@@ -231,7 +232,8 @@ def test_a_bundle_to_verify(tmp_path: Path) -> None:
     )
     assert packed.keep_set == sha(KEEP)
     assert (packed.target, packed.machine, packed.sysroot) == ("load_and_run", "aarch64", "")
-    assert (packed.generation, packed.tolerance, packed.max_age_s) == (20220507, 0.0, 1_209_600.0)
+    assert (packed.generation, packed.max_age_s) == (20220507, 1_209_600.0)
+    assert {each.tolerance for each in packed.scenarios} == {EXACT}
     assert packed.devices == (
         BundleDevice(name="board", kind="local", cpu_class="any", qemu_cpu="max", runner=True),
     )

@@ -69,6 +69,15 @@ def test_a_proof_of_tomorrow_is_of_today(now: Context) -> None:
     assert last_proofs(now)[ID] == LastProof(days=0, same=True)
 
 
+def test_a_proof_of_a_day_to_come_is_none(now: Context) -> None:
+    """It would never grow old."""
+    prove(now, reduced=program(now), day="2027-02-02")
+    proof = last_proofs(now)[ID]
+
+    assert proof == LastProof(days=-2, same=True)
+    assert expired({ID: proof}, allowed_s=14 * DAY_S) == {ID}
+
+
 def test_a_result_of_now_needs_no_proof(now: Context) -> None:
     """It is one, or revokes them."""
     scenario = next(each for each in all_scenarios(now.loaded.config) if each.id == ID)
@@ -87,6 +96,7 @@ def test_a_result_of_now_needs_no_proof(now: Context) -> None:
         (LastProof(days=1, same=True), "last proof 1 day old", False),
         (LastProof(days=14, same=True), "last proof 14 days old", False),
         (LastProof(days=15, same=True), "last proof 15 days old, allowed are 14 days", True),
+        (LastProof(days=-2, same=True), "last proof of a day to come, allowed are 14 days", True),
         (LastProof(days=3, same=False), "last proof 3 days old, of another program", False),
     ],
 )

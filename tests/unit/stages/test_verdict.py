@@ -27,6 +27,7 @@ from megtrim.stages import kept, verdict
 from megtrim.stages.context import Context
 from megtrim.stages.proofs import LastProof
 from megtrim.stages.scenario_results import scenario_result
+from megtrim.verdict.content import Contradiction
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.kinds import ScenarioStatus
 from unit.stages.built import built
@@ -129,6 +130,50 @@ def test_attempts_are_told(tmp_path: Path) -> None:
         keys.append(verdict.inputs(every[VERDICT], here))
 
     assert keys[0] != keys[1]
+
+
+PASSED: dict[str, Any] = {
+    "device": {"name": "q", "kind": "qemu", "facts": {}},
+    "status": "pass",
+    "text": "equal",
+    "time_s": 0.5,
+    "outputs": [{"name": "o", "size_bytes": 4, "equal": True, "largest_difference": 0.0}],
+    "missing regions": [],
+    "unexplained": False,
+    "log tail": "",
+    "conditions": None,
+    "crash": "",
+    "exit code": 0,
+}
+DIFFERS = {"name": "o", "size_bytes": 4, "equal": False, "largest_difference": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"exit code": 1}, "its status is pass, with exit code 1, unexplained: False"),
+        ({"unexplained": True}, "its status is pass, with exit code 0, unexplained: True"),
+        ({"status": "trap"}, "its status is trap, with exit code 0, unexplained: False"),
+        ({"outputs": []}, "its status is pass, and it holds no output"),
+        ({"outputs": [DIFFERS]}, "its status is pass, and output o differs"),
+        ({"missing regions": ["kern<1>"]}, "and 1 regions that it needs are missing"),
+        ({"crash": "ended by signal 5"}, "and its program crashed"),
+    ],
+)
+def test_a_verification_that_says_two_things_is_refused(
+    now: Context, change: dict[str, Any], said: str
+) -> None:
+    """Anybody may write to the folder of results; the hint says how it is made anew."""
+    task = verify_task(only(now))
+    done(now, task, {}, **PASSED)
+    assert scenario_result(only(now), now, 7, None).status is ScenarioStatus.PASS
+
+    done(now, f"{task}-changed", {}, **{**PASSED, **change})
+    now.done[task] = now.done.pop(f"{task}-changed")
+    with pytest.raises(Contradiction) as caught:
+        scenario_result(only(now), now, 7, None)
+    assert caught.value.message.endswith(said)
+    assert caught.value.hint == "verify it again: megtrim verify --again"
 
 
 def test_a_proof_does_not_excuse_the_product(now: Context) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from megtrim.errors import InputError
 from megtrim.loadrun.conditions import Conditions, Policy, Reading
 from megtrim.verdict import document
-from megtrim.verdict.model import OutputResult, Verdict, parse_verdict, to_json
+from megtrim.verdict.model import OutputResult, ScenarioStatus, Verdict, parse_verdict, to_json
 from unit.verdict.examples import (
     big,
     by_committed,
@@ -127,7 +127,8 @@ def test_growth_may_be_less_than_nothing() -> None:
 def test_a_difference_that_is_no_number_becomes_null(difference: float | None) -> None:
     """JSON has no NaN, and a reader would stop at it."""
     output = OutputResult(name="x", size_bytes=4, equal=False, largest_difference=difference)
-    verdict = replace(passing(), scenarios=(scenario("m/s@c", outputs=(output,)),))
+    differs = scenario("m/s@c", status=ScenarioStatus.PARITY, outputs=(output,))
+    verdict = replace(passing(), scenarios=(differs,))
 
     read = parse_verdict(to_json(verdict), source="verdict.json")
 
