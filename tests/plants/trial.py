@@ -22,7 +22,7 @@ from plants.plant import ROOT, Misfit, Plant, planted
 from plants.result import Fate, Result
 
 _NOT_COPIED = (".git", ".nox", ".venv", "out", "__pycache__", ".*_cache", ".hypothesis")
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 _TAIL_CHARACTERS = 2000
 _PASSED, _SOME_FAILED = 0, 1
 """What pytest ends with."""
