@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
-import threading
-import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from megtrim.process import Command, Processes
 from plants.plant import ROOT, Plant
 from plants.result import Fate, Result, encode, passes, summarize
 from plants.trial import Settings, try_plants
+from unit.foundation.waiting import until
 
 PLANT = Plant(
     name="sums/minus",
@@ -74,21 +75,34 @@ def test_each_comes_to_its_own_fate(settings: Settings) -> None:
 
 
 def test_tests_that_fail_anyway_say_nothing(settings: Settings) -> None:
-    """They would fail with the plant as well: that does not count as killed."""
-    fate, text = fates(settings, replace(PLANT, tests=("tests/test_wrong.py",)))[PLANT.name]
+    """They would fail with the plant as well: that does not count as killed. Others still tell."""
+    wrong = replace(PLANT, name="sums/wrong", tests=("tests/test_wrong.py",))
+
+    assert fates(settings, wrong, PLANT) == {
+        "sums/minus": (Fate.KILLED, "tests/test_sums.py::test_add"),
+        "sums/wrong": (Fate.VOID, "fails without it, too: tests/test_wrong.py::test_wrong"),
+    }
+
+
+def test_tests_that_are_not_there_say_nothing(settings: Settings) -> None:
+    """Somebody renamed one."""
+    fate, text = fates(settings, replace(PLANT, tests=("tests/test_sums.py::test_gone",)))[
+        PLANT.name
+    ]
 
     assert fate is Fate.VOID
-    assert text.startswith("tests fail without any plant:")
+    assert text.startswith(
+        "tests do not run without any plant: pytest ended with 4: ERROR: not found"
+    )
 
 
 def test_a_module_that_cannot_be_read_says_nothing(settings: Settings) -> None:
     """Nobody would commit a defect that no test file survives."""
     plant = replace(PLANT, old="def add", new="raise ValueError\ndef add")
 
-    fate, text = fates(settings, plant)[plant.name]
-
-    assert fate is Fate.VOID
-    assert text.startswith("pytest ended with 2")
+    assert fates(settings, plant) == {
+        plant.name: (Fate.VOID, "pytest ended with 2: ERROR tests/test_sums.py - ValueError")
+    }
 
 
 def test_tests_that_do_not_end_say_nothing(settings: Settings) -> None:
@@ -137,21 +151,18 @@ def test_what_is_said() -> None:
 
 def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
     """Ctrl-C ends the tests that run and removes the copies."""
-    stop = threading.Event()
+    script = f'echo $$ >pid; exec "{sys.executable}" -m plants models'
 
     def interrupt() -> None:
-        while not list(tmp_path.glob("megtrim-plants-*")):
-            time.sleep(0.05)
-        stop.set()
+        until(lambda: list(tmp_path.glob("megtrim-plants-*")), "a copy")
+        os.kill(int((tmp_path / "pid").read_text("utf-8")), signal.SIGINT)
 
-    watch = threading.Thread(target=interrupt)
-    watch.start()
     env = {"TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT / "tests")}
-    argv = (sys.executable, "-m", "plants", "models")
-    command = Command(argv=argv, cwd=tmp_path, env=env, timeout_s=60.0, abort=stop)
-    outcome = Processes(os.environ).run(command)
-    stop.set()
-    watch.join()
+    with ThreadPoolExecutor(1) as pool:
+        sent = pool.submit(interrupt)
+        command = Command(argv=("sh", "-c", script), cwd=tmp_path, env=env, timeout_s=120.0)
+        outcome = Processes(os.environ).run(command)
+        sent.result()
 
-    assert (outcome.aborted, outcome.rc, outcome.stdout) == (True, 130, "")
+    assert (outcome.rc, outcome.stdout) == (130, "")
     assert not list(tmp_path.glob("megtrim-plants-*"))

@@ -1,7 +1,7 @@
 """Plants each defect in a copy of the tree and runs the tests that should notice.
 
 The checkout is only read. A lane is a copy with its share of the plants; before the first is
-planted, the lane's tests must pass on the copy as it is.
+planted, the lane's tests run on the copy as it is: what fails there can tell nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from megtrim.process import Command, Outcome, Processes
@@ -23,9 +23,10 @@ from plants.result import Fate, Result
 
 _NOT_COPIED = (".git", ".nox", ".venv", "out", "__pycache__", ".*_cache", ".hypothesis")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
-_TAIL_CHARACTERS = 2000
 _PASSED, _SOME_FAILED = 0, 1
 """What pytest ends with."""
+_LONGEST_SOUND_S = 3600.0
+"""How long all tests of a lane may take on the copy as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,7 @@ class Settings:
 
     processes: Processes
     timeout_s: float
-    """Of one run of tests."""
+    """Of the tests of one plant."""
     root: Path = ROOT
     """The tree that is copied."""
 
@@ -78,17 +79,41 @@ def _lane(share: Sequence[Plant], settings: Settings, stop: threading.Event) -> 
         ignored = shutil.ignore_patterns(*_NOT_COPIED)
         shutil.copytree(settings.root, tree, symlinks=True, ignore=ignored)
         tests = sorted({test for plant in share for test in plant.tests})
-        sound = _run_tests(tests, tree, settings, stop, first_only=False)
+        unbound = replace(settings, timeout_s=_LONGEST_SOUND_S)
+        sound = _run_tests(tests, tree, unbound, stop, first_only=False)
         for plant in share:
-            result = _try(plant, tree, settings, stop) if sound.ok else _unsound(plant, sound)
+            reason = _unsound(plant, sound)
+            result = _void(plant, reason) if reason else _try(plant, tree, settings, stop)
             if stop.is_set():
                 return
             yield result
 
 
-def _unsound(plant: Plant, sound: Outcome) -> Result:
-    text = f"tests fail without any plant:\n{sound.stdout[-_TAIL_CHARACTERS:]}"
-    return Result(name=plant.name, fate=Fate.VOID, text=text)
+def _unsound(plant: Plant, sound: Outcome) -> str:
+    """Say why a plant's tests can tell nothing: they fail on the copy as it is; or nothing."""
+    if sound.rc not in (_PASSED, _SOME_FAILED) or sound.timed_out:
+        return f"tests do not run without any plant: {_last_words(sound)}"
+    failed = [name for name in _failed(sound) if any(_holds(test, name) for test in plant.tests)]
+    return f"fails without it, too: {', '.join(failed)}" if failed else ""
+
+
+def _holds(test: str, name: str) -> bool:
+    """Tell whether a file, or a test with its parameters, holds the one of that name."""
+    return name == test or name.startswith((f"{test}::", f"{test}["))
+
+
+def _failed(outcome: Outcome) -> list[str]:
+    return _FAILED.findall(outcome.stdout) if outcome.rc == _SOME_FAILED else []
+
+
+def _last_words(outcome: Outcome) -> str:
+    lines = [line for line in outcome.stdout.splitlines() if line.strip()]
+    told = [line for line in lines if line.startswith("ERROR")] or lines
+    return f"pytest ended with {outcome.rc}: {told[-1] if told else 'it said nothing'}"
+
+
+def _void(plant: Plant, reason: str) -> Result:
+    return Result(name=plant.name, fate=Fate.VOID, text=reason)
 
 
 def _try(plant: Plant, tree: Path, settings: Settings, stop: threading.Event) -> Result:
@@ -98,15 +123,12 @@ def _try(plant: Plant, tree: Path, settings: Settings, stop: threading.Event) ->
     except Misfit as misfit:
         return Result(name=plant.name, fate=Fate.MISFIT, text=str(misfit))
     if outcome.timed_out:
-        text = f"its tests did not end within {settings.timeout_s:.0f} s"
-        return Result(name=plant.name, fate=Fate.VOID, text=text)
-    failed = _FAILED.search(outcome.stdout)
-    if outcome.rc == _SOME_FAILED and failed:
-        return Result(name=plant.name, fate=Fate.KILLED, text=failed[1])
+        return _void(plant, f"its tests did not end within {settings.timeout_s:.0f} s")
+    if failed := _failed(outcome):
+        return Result(name=plant.name, fate=Fate.KILLED, text=failed[0])
     if outcome.rc == _PASSED:
         return Result(name=plant.name, fate=Fate.SURVIVED, text=plant.defect)
-    text = f"pytest ended with {outcome.rc}:\n{outcome.stdout[-_TAIL_CHARACTERS:]}"
-    return Result(name=plant.name, fate=Fate.VOID, text=text)
+    return _void(plant, _last_words(outcome))
 
 
 def _run_tests(
