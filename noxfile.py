@@ -83,6 +83,13 @@ def faults(session: nox.Session) -> None:
     session.run("python", "-m", "faults", *session.posargs, env={"PYTHONPATH": "tests"})
 
 
+@nox.session(default=False)
+def plants(session: nox.Session) -> None:
+    """Plant defects in copies of the tree, and count those that tests notice."""
+    _install(session, "tests")
+    session.run("python", "-m", "plants", *session.posargs, env={"PYTHONPATH": "tests"})
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check style and the walls between the rooms."""

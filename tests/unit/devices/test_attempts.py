@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from megtrim.devices import Seat
-from megtrim.devices.attempts import ProgramKilled, deliver, expect_not_killed
+from megtrim.devices.attempts import ProgramKilled, deliver, expect_not_killed, unhidden
 from megtrim.devices.member import NothingFits
 from megtrim.errors import InfrastructureFailure, ProductFailure
 from megtrim.loadrun.outcome import ProgramRun
@@ -157,3 +157,31 @@ def test_where_no_machine_is_left_nothing_is_tried_again() -> None:
         "phone-1: the link was lost",
         "pool: every phone is in quarantine",
     )
+
+
+@pytest.mark.parametrize(
+    ("seen", "ended", "told"),
+    [
+        ([], "good", "good"),
+        ([], "bad", "bad"),
+        (["trap"], "good", "trap"),
+        (["trap"], "bad", "bad"),
+    ],
+)
+def test_a_bad_end_is_not_hidden_by_a_good_one(seen: list[str], ended: str, told: str) -> None:
+    """What trapped once trapped, however often it passes afterwards; a later bad end says more."""
+    assert unhidden(seen, lambda: ended, good=lambda end: end == "good") == told
+
+
+def test_a_bad_end_is_not_hidden_by_a_machine_that_fails() -> None:
+    """The first one stands; where none was seen, nothing is known."""
+    seen: list[str] = []
+
+    def fails() -> str:
+        msg = "the link was lost"
+        raise InfrastructureFailure(msg)
+
+    with pytest.raises(InfrastructureFailure, match="the link was lost"):
+        unhidden(seen, fails, good=lambda _end: True)
+    seen += ["trap", "another"]
+    assert unhidden(seen, fails, good=lambda _end: True) == "trap"

@@ -20,7 +20,7 @@ from megtrim.report import junit
 from megtrim.verdict import next_step
 from megtrim.verdict.content import Contradiction
 from megtrim.verdict.join import join as join_facts
-from megtrim.verdict.kinds import CheckKind, CheckStatus, ScenarioStatus, VerdictKind
+from megtrim.verdict.kinds import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, decide
 from megtrim.verdict.model import (
     Check,
     DeviceIdentity,
@@ -177,6 +177,20 @@ def test_a_joined_verdict_is_not_joined_again() -> None:
     with pytest.raises(InputError, match=r"holds device:.* already: it is a joined one") as caught:
         join(joined, seen())
     assert caught.value.hint == "give the verdict that the build left, in OUT/final"
+
+
+@pytest.mark.parametrize(
+    "status", [each for each in CheckStatus if each is not CheckStatus.INFRASTRUCTURE]
+)
+def test_any_word_of_a_device_tells_a_joined_verdict(status: CheckStatus) -> None:
+    """The build's own verdict says of a device only that it failed."""
+    [*_, check] = join(passing(), seen(ran(result()))).verdict.checks
+    device_check = replace(check, kind=CheckKind.DEVICE, status=status)
+
+    joined = replace(passing(), checks=(device_check,), verdict=decide([status]))
+
+    with pytest.raises(InputError, match="it is a joined one"):
+        join(joined, seen())
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock, Timeout
 
 from megtrim import store as stores
 from megtrim.errors import InfrastructureFailure, InputError
@@ -287,6 +288,12 @@ def test_a_lock_is_waited_for_and_the_wait_is_announced(tmp_path: Path) -> None:
 
     assert events == ["released", "acquired"]
     assert said == ["waiting for another megtrim that works on work-plain"]
+
+
+def test_a_lock_is_one_file_for_all_processes(tmp_path: Path) -> None:
+    """Whoever knows the name of what is worked on knows the lock."""
+    with Store(tmp_path).lock("work-plain"), pytest.raises(Timeout):
+        FileLock(tmp_path / "locks" / "work-plain.lock").acquire(timeout=0)
 
 
 def test_a_free_lock_is_not_talked_about(tmp_path: Path) -> None:

@@ -82,6 +82,26 @@ def test_events_without_a_pull_request(tmp_path: Path, name: str, sha: str) -> N
     assert (event.merge_group_base, event.merge_group_ref) == ("", "")
 
 
+@pytest.mark.parametrize(
+    ("name", "ref", "own"),
+    [
+        ("push", "refs/heads/main", True),
+        ("push", "refs/heads/main2", False),
+        ("push", "refs/tags/main", False),
+        ("workflow_dispatch", "refs/heads/main", True),
+        ("workflow_dispatch", "refs/heads/feature", False),
+        ("schedule", "refs/heads/main", True),
+        ("pull_request", "refs/heads/main", False),
+        ("merge_group", "refs/heads/main", False),
+    ],
+)
+def test_only_the_default_branch_as_it_is(tmp_path: Path, name: str, ref: str, own: bool) -> None:
+    """What is only proposed, or anybody may start on a branch, is not what is on it."""
+    event = read_event(environment(tmp_path, name) | {"GITHUB_REF": ref})
+
+    assert event.of_default_branch is own
+
+
 def test_merge_group(tmp_path: Path) -> None:
     """What a merge queue builds on."""
     event = read_event(environment(tmp_path, "merge_group"))

@@ -201,6 +201,8 @@ WHOLE = npy([1.0, 2.0])
         (WHOLE.replace(b"(2,)", b"(-2)"), "a shape that is none"),
         (WHOLE.replace(b"{'descr'", b"x'descr' "), "a header that is none"),
         (header("(0x" + "f" * 9000 + ",)"), "a shape that is none"),
+        (header("(2,)".ljust(9949)), "0 bytes for <f4 (2,)"),
+        (header("(2,)".ljust(9950)), "a header of 10001 bytes in 10011"),
     ],
 )
 def test_a_damaged_file_is_told(data: bytes, found: str) -> None:

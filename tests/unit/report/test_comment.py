@@ -125,8 +125,8 @@ def test_over_budget_says_by_how_much() -> None:
 def test_several_artifacts_have_a_line_each_and_share_the_baseline() -> None:
     """Their signs are of their own budgets, a failed one first, none means no sign of success."""
     rows = (
-        budget(artifact="a", status=BudgetStatus.FAIL),
         budget(artifact="a", variant="plain", max_bytes=None),
+        budget(artifact="a", status=BudgetStatus.FAIL),
         budget(artifact="b"),
         budget(artifact="b", variant="plain", status=BudgetStatus.SKIPPED),
         budget(artifact="c", status=BudgetStatus.SKIPPED, growth_max_bytes=None, max_bytes=None),

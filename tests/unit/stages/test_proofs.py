@@ -10,6 +10,7 @@ import pytest
 
 from megtrim.config.scenarios import all_scenarios
 from megtrim.plan.graph import REDUCED, verify_task
+from megtrim.stages import programs
 from megtrim.stages.context import Context
 from megtrim.stages.proofs import LastProof, expired, last_proofs
 from unit.stages.built import built
@@ -51,6 +52,17 @@ def test_a_proof_of_an_earlier_program_counts(now: Context, there: bool) -> None
     prove(now, reduced="earlier")
     if not there:
         del now.done[REDUCED]
+
+    assert last_proofs(now)[ID] == LastProof(days=3, same=False)
+
+
+def test_a_program_with_another_library_beside_it_is_another(
+    now: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine may be in the library, and the program never change."""
+    prove(now, reduced=program(now))
+    beside = {"reduced": program(now), "reduced libengine.so": "b" * 64}
+    monkeypatch.setattr(programs, "digests", lambda *_: beside)
 
     assert last_proofs(now)[ID] == LastProof(days=3, same=False)
 

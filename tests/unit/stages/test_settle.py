@@ -177,7 +177,7 @@ def test_every_scenario_that_lost_something_has_a_line(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("damage", ["{", "folder"])
+@pytest.mark.parametrize("damage", ["{", "", "folder"])
 def test_a_committed_file_that_is_none_is_bad_input(tmp_path: Path, damage: str) -> None:
     """Never overwritten without a word."""
     now, _ = context(tmp_path)
