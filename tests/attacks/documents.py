@@ -14,7 +14,6 @@ from typing import Any
 from attacks.arena import OWNER, Arena
 from attacks.tampering import edit
 
-Outputs = Mapping[str, bytes]
 Change = Callable[[dict[str, Any]], None]
 
 
@@ -89,19 +88,14 @@ class Documents:
         )
 
     def play(
-        self,
-        plain: Outputs,
-        reduced: Outputs,
-        *,
-        tolerance: float = 0.0,
-        application: str = "",
+        self, plain: bytes, reduced: bytes, *, tolerance: float = 0.0, application: str = ""
     ) -> dict[str, Any]:
-        """Let the device run scripts that leave these outputs; return what it saw of the first.
+        """Let the device run these programs for one scenario; return what it saw.
 
-        ``application``: its one argument, where the programs are a team's own.
+        ``application``: their one argument, where they are a team's own.
         """
-        self.put_program("plain", leaving(plain))
-        self.put_program("reduced", leaving(reduced))
+        self.put_program("plain", plain)
+        self.put_program("reduced", reduced)
         self.change_bundle(lambda data: _only_first(data, tolerance, application))
         assert self.run() == 0
         text = (self.folder / "evidence/evidence.json").read_text(encoding="utf-8")
@@ -142,7 +136,7 @@ def script(*lines: str) -> bytes:
     return "\n".join(("#!/bin/sh", *lines, "")).encode()
 
 
-def leaving(outputs: Outputs, *more: str) -> bytes:
+def leaving(outputs: Mapping[str, bytes], *more: str) -> bytes:
     """Return a script that leaves outputs; one without a name is printed."""
     lines = []
     for name, data in outputs.items():

@@ -6,7 +6,7 @@ import io
 import itertools
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from attacks.arena import Arena
-from attacks.documents import Documents, Outputs
+from attacks.documents import Documents, leaving
 from megtrim.loadrun.dtypes import BY_NUMBER
 
 pytestmark = [pytest.mark.chain]
@@ -41,6 +41,7 @@ def npy(values: NDArray[Any]) -> bytes:
     return stream.getvalue()
 
 
+Outputs = Mapping[str, bytes]
 Plays = Callable[..., None]
 
 
@@ -51,7 +52,8 @@ def expect_parity(arena: Arena) -> Plays:
 
     def play(plain: Outputs, reduced: Outputs, *, tolerance: float = 0.0, by: str = "") -> None:
         documents.start()
-        row = documents.play(plain, reduced, tolerance=tolerance, application=by)
+        pair = leaving(plain), leaving(reduced)
+        row = documents.play(*pair, tolerance=tolerance, application=by)
         assert row["status"] == "parity", row
         documents.conclude().expect_red()
 
@@ -254,6 +256,6 @@ def test_a_real_engine_that_computes_something_else(arena: Arena) -> None:
         if (by == "") is data.startswith(b"\x93NUMPY"):
             continue
         documents.start()
-        row = documents.play({"o.npy": data}, {"o.npy": data}, application=by)
+        row = documents.play(*[leaving({"o.npy": data})] * 2, application=by)
         assert row["status"] == "pass", row
     assert Path(documents.folder, "bundle").is_dir()

@@ -16,7 +16,7 @@ from typing import Any
 import junitparser
 import pytest
 
-from attacks.arena import ARTIFACT, OTHER, PROGRAM, SCENARIO, Arena
+from attacks.arena import ARTIFACT, OTHER, OWNER, PROGRAM, SCENARIO, Arena
 from attacks.tampering import edit, flip, put_program, swap
 from megtrim.process import Command, Processes
 from support.megtrim_cli import ROOT
@@ -339,11 +339,16 @@ def older(arena: Arena) -> Path:
     return source
 
 
-def run_older(arena: Arena, *words: str) -> int:
-    """Run that one on the project."""
-    where = ("--config", str(arena.project.config), "--out", str(arena.project.out))
-    argv = (sys.executable, "-m", "megtrim", *words[:1], *where, *words[1:])
-    env = {"PYTHONPATH": str(older(arena))}
+def run_older(arena: Arena, verb: str, *words: str) -> int:
+    """Run that one on the project; what knows no project gets what it needs instead."""
+    where: tuple[str, ...] = ()
+    if verb not in ("evidence run", "evidence join"):
+        where = ("--config", str(arena.project.config), "--out", str(arena.project.out))
+    if verb == "evidence run":
+        bundle = (arena.folder / "bundle/bundle.json").read_bytes()
+        where = ("--sha256", hashlib.sha256(bundle).hexdigest())
+    argv = (sys.executable, "-m", "megtrim", *verb.split(), *where, *words)
+    env = {"PYTHONPATH": str(older(arena)), **OWNER}
     command = Command(argv=argv, timeout_s=600, cwd=arena.folder, env=env)
     return Processes(os.environ).run(command).rc
 
