@@ -205,6 +205,14 @@ def _trapping(arena: Arena) -> None:
     assert (ended.rc, arena.gate()) == (1, 1), ended.stderr
 
 
+def _by_function(arena: Arena) -> None:
+    """The honest one, with the functions that run in its keep set."""
+    arena.start("honest")
+    arena.configure(trim={"level": "function"})
+    ended = arena.trim("--accept")
+    assert (ended.rc, arena.gate()) == (0, 0), ended.stderr
+
+
 def _proven(arena: Arena) -> None:
     """The honest one by its committed keep set, proven on the team's board: bundle and evidence."""
     arena.start("honest")
@@ -230,5 +238,6 @@ STATES: dict[str, Callable[[Arena], None]] = {
     "honest": _honest,
     "bad": _bad,
     "trapping": _trapping,
+    "by function": _by_function,
     "proven": _proven,
 }

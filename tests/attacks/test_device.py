@@ -17,7 +17,7 @@ import pytest
 from attacks.arena import PROGRAM, SCENARIO, Arena
 from attacks.documents import Documents, leaving, script
 from attacks.test_parity import dumped
-from megtrim.devices import DeviceOrder, qemu
+from megtrim.devices import DeviceOrder, make
 from megtrim.process import Processes
 from unit.stages.fake_device import GOOD, TRAPS, Fickle
 from unit.stages.test_device_job import Place, only
@@ -155,7 +155,7 @@ def test_another_emulated_cpu(tmp_path: Path, processes: Processes) -> None:
             sysroot=None,
             cpu_class="any",
         )
-        told.append(qemu.make(order).identity())
+        told.append(make("qemu", order, native="x86_64").identity())
 
     assert told[0] != told[1]
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.cli import main
+
+
+_LIMIT_S = 60
+"""After which a run that hangs is ended by a signal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +47,7 @@ def _inside(
     # The test runner's own streams may be replaced by what keeps their text.
     sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8") for number in (1, 2))
     os.environ.update(env)
+    signal.alarm(_LIMIT_S)
     os.chdir(cwd)
     sys.argv = ["megtrim", *arguments]
     try:
