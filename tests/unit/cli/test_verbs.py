@@ -19,10 +19,14 @@ from megtrim.midout.keepset import dump_keep_set
 from megtrim.process import Processes
 from megtrim.stages.context import Context
 from megtrim.stages.diagnosis import Diagnosis
+from megtrim.store import Store
 from megtrim.verdict import next_step
 from megtrim.verdict.invocation import Invocation
+from megtrim.verdict.join import join
+from megtrim.verdict.model import to_json
 from unit.cli.support import Shell
 from unit.stages.support import CONFIG, context, keep_set
+from unit.verdict.examples import TUNED, facts, trapped
 
 
 def without_compilers(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,6 +314,26 @@ def test_explain_in_words(project: Shell) -> None:
         "    kern<1>",
         "    kern<2>",
     ]
+
+
+@pytest.mark.parametrize(
+    "thing", ["megdnn_fallback_winograd", "megdnn_fallback_winograd<-1290123641, 0>", "ns::one()"]
+)
+def test_explain_knows_what_trapped(project: Shell, thing: str) -> None:
+    """What the committed keep set lacks may be needed all the same: by whom, and the way out."""
+    text = "it trapped: the function ns::one() is not kept, for the keep set does not list it"
+    verdict = join(facts(scenarios=(replace(trapped(), text=text),)))
+
+    def produce(folder: Path) -> dict[str, str]:
+        (folder / "verdict.json").write_text(to_json(verdict), encoding="utf-8")
+        return {}
+
+    Store(project.folder / "megtrim-out").ensure("verdict", "verdict", {}, produce)
+    found = json.loads(project("explain", "--json", thing).out)
+
+    assert list(found) == [thing]
+    assert found[thing]["kept"] == f"no, and it is needed: {TUNED} trapped without it"
+    assert found[thing]["what to do"] == next_step.for_keep_set(Invocation())
 
 
 def test_explain_does_not_know_everything(project: Shell) -> None:
