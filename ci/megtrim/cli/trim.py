@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import shutil
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 import click
 
+from megtrim.cli.environment import open_processes
 from megtrim.cli.final import leave_ending
-from megtrim.cli.invocation import BASELINE_FILE
+from megtrim.cli.invocation import BASELINE_FILE, invocation_of
 from megtrim.cli.out import expect_writable
 from megtrim.cli.setup import Options, neighbours_option, traces_option, trimming
 from megtrim.cli.stages import EXAMPLE, run_chain
@@ -52,6 +54,7 @@ def trim(as_json: bool, accept: bool, no_gate: bool, **options: Any) -> int:
             _leave_report(context)
     except MegtrimError as error:
         if no_gate:
+            error.complete(invocation_of(asdict(chosen), open_processes().env).place)
             _leave_ending(error, store)
         raise
     if not no_gate:
