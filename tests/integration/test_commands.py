@@ -77,7 +77,9 @@ class Team:
 
     def printed(self, check: str) -> str:
         """Return the command of a check; terminal, comment and JUnit file print the same."""
-        [found] = [each for each in self.checks() if each["id"] == check]
+        checks = {each["id"]: each for each in self.checks()}
+        assert check in checks, checks
+        found = checks[check]
         command: str = found["reproduce"]
         final = self.top / self.out / "final"
         assert f"```text\n{command}\n```" in (final / "report.md").read_text(encoding="utf-8")
