@@ -97,6 +97,11 @@ def keep_always(
     return tuple(sorted({*found} - {*ran}))
 
 
+def matching(texts: Iterable[str], table: FunctionTable, origins: Origins) -> frozenset[str]:
+    """Return the functions that match one of the patterns."""
+    return _Search(table, origins).any_of(texts)
+
+
 class _Search:
     """Finds functions by patterns. Making all names readable takes seconds, so few are made so."""
 

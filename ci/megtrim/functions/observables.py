@@ -70,15 +70,13 @@ class Observables:
         )
 
 
-def observables(
-    program_sha256: str, table: FunctionTable, unprobeable: Collection[str]
-) -> Observables:
+def observables(program_sha256: str, table: FunctionTable, hidden: Collection[str]) -> Observables:
     """Return what can be observed of an unfolded link.
 
-    ``program_sha256`` is that of the stripped program. ``unprobeable`` names functions where no
-    probe can be, the C library's of a static program among them.
+    ``program_sha256`` is that of the stripped program. ``hidden`` names functions that some
+    recorder misses: those where no probe can be, and the C library's of a static program.
     """
-    unseen = {*unprobeable, *table.ifuncs, *_BEFORE_PROBES, *_unsized(table)}
+    unseen = {*hidden, *table.ifuncs, *_BEFORE_PROBES, *_unsized(table)}
     unseen |= {each.name for each in table.at(table.entry)}
     groups = tuple(
         sorted(

@@ -21,6 +21,7 @@ from megtrim.errors import ACCEPT, InputError
 from megtrim.evidence.bundle import binding, deviceless
 from megtrim.evidence.given import Brought
 from megtrim.functions import linkmap, probes
+from megtrim.functions.keep import matching
 from megtrim.functions.listing import FunctionList, dump_list, function_list, parse_list, read_list
 from megtrim.functions.observables import (
     Observables,
@@ -68,6 +69,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
             "probed": str(_needs_probes(context)),
             "flags": " ".join(sizing.unfolded_flags(context)),
             "form": recording.FORM,
+            "kept whatever ran": "\n".join(context.engine.kept),
         }
     return _keep_inputs(context)
 
@@ -111,19 +113,23 @@ def _link(probed: bool, context: Context, folder: Path) -> dict[str, Any]:
             for target in targets
         ]
     building.link(context, linking.base_order(context), tuple(orders), folder)
-    found = {target: _observe(target, folder) for target in targets}
+    found = {target: _observe(target, context, folder) for target in targets}
     for target in targets if probed else ():
         _probe(linking.linked(folder, Link.PROBED, target), found[target])
     return {"links": {target: each.link_sha256 for target, each in found.items()}}
 
 
-def _observe(target: str, folder: Path) -> Observables:
-    """Leave what can be observed of a program's unfolded link."""
+def _observe(target: str, context: Context, folder: Path) -> Observables:
+    """Leave what can be observed of a program's unfolded link.
+
+    What the engine keeps whatever ran is not: chance decides whether it runs.
+    """
     program = linking.linked(folder, Link.UNFOLDED, target)
     data = read_linked(program)
     table = parse_table(data, source=str(program))
     origins = linkmap.read_map(program.with_name(f"{program.name}.map"))
     hidden = linkmap.platform_names(origins, table) | probes.unprobeable(data, table)
+    hidden |= matching(context.engine.kept, table, origins)
     stripped = sha256_file(linking.stripped(folder, Link.UNFOLDED, target))
     found = observables(stripped, table, hidden)
     linking.observables(folder, target).write_text(dump_observables(found), encoding="utf-8")

@@ -62,7 +62,9 @@ def built(
     made = replace(
         base,
         loaded=load_config(folder / "megtrim.yaml"),
-        engine=cast("Any", SimpleNamespace(identity=lambda: SimpleNamespace(generation=20220507))),
+        engine=cast(
+            "Any", SimpleNamespace(identity=lambda: SimpleNamespace(generation=20220507), kept=())
+        ),
         toolchain=cast("Any", SimpleNamespace(machine="aarch64", sysroot=None)),
         devices=cast("Mapping[str, Device]", given),
         **changes,
