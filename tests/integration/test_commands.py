@@ -276,3 +276,44 @@ def test_neighbours_that_do_not_work(team: Team) -> None:
 
     again = _seen_again(team, team.trim(), "neighbours:load_and_run")
     assert "fail: neighbours:load_and_run" in again.stdout
+
+
+def test_a_machine_that_is_away(team: Team, tmp_path: Path) -> None:
+    """It is no failure of the product, here and there: exit 3 of the verb, none of the verdict."""
+    for name in ("key", "hosts"):
+        (tmp_path / name).write_text("", encoding="utf-8")
+    place = {"host": "127.0.0.1", "port": 1, "sysroot": "/"}
+    files = {"key": str(tmp_path / "key"), "known_hosts": str(tmp_path / "hosts")}
+    team.change(devices=[{"name": "rock", "kind": "ssh", "class": "any", **place, **files}])
+
+    ended = team.trim("--committed")
+    command = team.printed(f"device:{SCENARIO}")
+    again = team.paste(command)
+    assert again.rc == 3
+    assert f"infrastructure: device:{SCENARIO}" in again.stdout
+    assert "127.0.0.1" in ended.stdout
+    assert "127.0.0.1" in again.stdout
+
+
+def test_a_proof_that_is_too_old(team: Team, tmp_path: Path) -> None:
+    """By the verdict, on that day: a run would only show that the machine is away."""
+    test_a_machine_that_is_away(team, tmp_path)
+    ended = team.trim("--committed", "--today", "2199-01-01")
+
+    again = _seen_again(team, ended, f"coverage:{SCENARIO}")
+    assert f"fail: coverage:{SCENARIO}: unverified, last proof" in again.stdout
+
+
+def test_functions_of_another_link(team: Team) -> None:
+    """Each change of the engine makes one; accepting is the way out."""
+    team.change(trim={"level": "function"})
+    assert team.trim("--accept").rc == 0
+    source = team.source("engine/src/base/log.cpp")
+    added = "\nextern int megtrim_one_more; int megtrim_one_more = 1;\n"
+    source.write_text(f"{source.read_text('utf-8')}{added}", encoding="utf-8")
+
+    again = _seen_again(team, team.trim(), "keep-set:megtrim/keepset.json")
+    assert "lists functions of another link" in again.stderr
+    assert team.trim("--committed").rc == 1
+    assert team.trim("--accept").rc == 0
+    assert team.trim("--committed").rc == 0

@@ -436,7 +436,7 @@ def test_what_does_not_fit_is_left_out_whole_and_named(monkeypatch: pytest.Monke
         f"[This run]({LINKS.run}) keeps the whole report as its artifact `megtrim-report`.\n"
     )
     assert text.count("<details>") == text.count("</details>") == 3
-    monkeypatch.setattr(comment, "LIMIT", 2_100)
+    monkeypatch.setattr(comment, "LIMIT", 2_250)
     assert "*Left out, because a comment is bounded: check (2), scenarios, what" in render(
         failing()
     )
