@@ -13,7 +13,8 @@ from megtrim.config.document import parse_document
 from megtrim.evidence.bundle import dump_bundle, parse_bundle
 from megtrim.evidence.ending import EarlyEnding, dump_ending, parse_ending
 from megtrim.evidence.evidence import EvidenceSet, dump_set, parse_set
-from megtrim.functions.listing import dump_list, function_list, parse_list
+from megtrim.functions.listing import FunctionList, dump_list, parse_list
+from megtrim.functions.observables import Observables, dump_observables, parse_observables
 from megtrim.loadrun.arrays import Change, changed
 from megtrim.midout.keepset import parse_keep_set
 from megtrim.midout.trace import parse_trace
@@ -95,8 +96,17 @@ READERS = (
     ),
     FileReader(
         "list of functions",
-        (dump_list(function_list("0" * 64, ("_ZN1aE", "main", "b"))).encode(),),
+        (dump_list(FunctionList(link_sha256="0" * 64, names=("_ZN1aE", "b", "main"))).encode(),),
         lambda data: parse_list(data, source="f"),
+    ),
+    FileReader(
+        "observables",
+        (
+            dump_observables(
+                Observables(link_sha256="0" * 64, groups=(("a", "b"), ("m",)))
+            ).encode(),
+        ),
+        lambda data: parse_observables(data, source="o"),
     ),
     FileReader(
         "verdict.json",
