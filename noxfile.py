@@ -90,6 +90,13 @@ def plants(session: nox.Session) -> None:
     session.run("python", "-m", "plants", *session.posargs, env={"PYTHONPATH": "tests"})
 
 
+@nox.session(default=False)
+def fuzz(session: nox.Session) -> None:
+    """Give tens of thousands of damaged files to every reader: `-- --count N npy`."""
+    _install(session, "tests")
+    session.run("python", "-m", "fuzz", *session.posargs, env={"PYTHONPATH": "tests"})
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check style and the walls between the rooms."""

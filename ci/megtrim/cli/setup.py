@@ -193,7 +193,11 @@ def open_context(options: Options, *, accept: bool = False, writes: bool = True)
         expect_writable(options.out)
     console = open_console(quiet=options.quiet)
     loaded = load_config(options.config, engine_source=options.engine, quick=options.quick)
+    script = loaded.config.toolchain.kind == "ndk"
+    expect_plain(options.results, "--out", script=script, hint="name another folder of results")
     refuse_damaged(loaded)
+    if not (accept or options.quick or options.committed):
+        committed.expect_readable(loaded)
     for warning in loaded.warnings:
         console.warn(warning)
     processes = open_processes()
@@ -202,13 +206,12 @@ def open_context(options: Options, *, accept: bool = False, writes: bool = True)
     if options.committed:
         _check_committed(loaded)
         committed.read_committed(loaded, engine)  # refused now, not after an hour of building
-    elif not (accept or options.quick):
-        committed.expect_readable(loaded)
     place = _place(loaded, processes, options)
     emulated = qemu.program(place) is not None
     toolchain = placed(toolchains.find(toolchain_order(loaded), place, emulated=emulated), place)
     out = options.results
-    _expect_plain(out, toolchain)
+    if toolchain.ndk:
+        expect_plain(Path(toolchain.ndk), "the NDK", script=True, hint="move it to a folder")
     jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
     brought = read_brought(options.traces) if options.traces else {}
     context = Context(
@@ -252,14 +255,6 @@ def open_context(options: Options, *, accept: bool = False, writes: bool = True)
     sizing.expect_usable(context)
     size.expect_usable_baseline(context)
     return context
-
-
-def _expect_plain(out: Path, toolchain: Toolchain) -> None:
-    """Refuse paths that would end a build, before there is one."""
-    script = bool(toolchain.ndk)
-    expect_plain(out, "--out", script=script, hint="name another folder of results")
-    if script:
-        expect_plain(Path(toolchain.ndk), "the NDK", script=script, hint="move it to a folder")
 
 
 def _refuse_contradictions(options: Options, *, accept: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import io
 from typing import IO, TYPE_CHECKING
 
 from megtrim.errors import InputError
@@ -43,7 +43,7 @@ def read_whole(path: Path, *, source: str) -> None:
     Of a large one only what tells its size is read.
     """
     with opened(path, expected=_EXPECTED, shown=source) as stream:
-        size = stream.seek(0, os.SEEK_END)
+        size = stream.seek(0, io.SEEK_END)
         stream.seek(0)
         head = stream.read(_HEAD_BYTES)
         if not head or head.startswith(sample.MAGIC):

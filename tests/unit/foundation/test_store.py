@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import threading
@@ -19,7 +20,7 @@ import pytest
 from filelock import FileLock, Timeout
 
 from megtrim import store as stores
-from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.store import MANIFEST, Folder, Store, key_of, sha256_file, write_atomically
 from unit.foundation.waiting import until
 
@@ -486,3 +487,41 @@ def test_a_file_is_known_by_its_bytes(tmp_path: Path) -> None:
     assert caught.value.message == f"{tmp_path}/gone: cannot be read: No such file or directory"
     with pytest.raises(InputError, match="found a folder"):
         sha256_file(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        None,
+        ProductFailure("the engine does not compile"),
+        InputError("no such file"),
+        FileNotFoundError(errno.ENOENT, "gone"),
+    ],
+    ids=str,
+)
+def test_a_folder_that_is_removed_meanwhile_is_infrastructure(
+    tmp_path: Path, error: Exception | None
+) -> None:
+    """Whatever the work made of that: it says nothing of the product, and is no result."""
+    store = Store(tmp_path / "out")
+
+    def produce(folder: Path) -> dict[str, str]:
+        shutil.rmtree(store.root)
+        if error is not None:
+            raise error
+        return {}
+
+    with pytest.raises(InfrastructureFailure, match="was removed or unmounted meanwhile"):
+        store.ensure("build", "plain", {}, produce)
+    assert store.previous("build") is None
+
+
+def test_what_fails_in_a_folder_that_stays_is_told_as_it_is(tmp_path: Path) -> None:
+    """A product's failure is one."""
+
+    def produce(folder: Path) -> dict[str, str]:
+        msg = "the engine does not compile"
+        raise ProductFailure(msg)
+
+    with pytest.raises(ProductFailure, match="the engine does not compile"):
+        Store(tmp_path).ensure("build", "plain", {}, produce)
