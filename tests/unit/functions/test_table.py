@@ -142,6 +142,14 @@ def test_functions_at_an_address(address: int, names: tuple[str, ...]) -> None:
     assert holding(found, [address]) == names
 
 
+def test_an_empty_function_did_not_run_with_the_one_behind_it() -> None:
+    """It lies wherever the linker put the next; alone it may be code of unknown size."""
+    found = functions(("empty", 100, 0), ("f", 100, 8), ("label", 104, 0), ("bare", 108, 0))
+
+    assert holding(found, [100, 104]) == ("f",)
+    assert holding(found, [108]) == ("bare",)
+
+
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=12)
 
 
