@@ -118,7 +118,9 @@ class Documents:
         path = self.folder / "report/verdict.json"
         text = path.read_text(encoding="utf-8") if path.exists() else "{}"
         verdict = json.loads(text).get("verdict", "")
-        return Concluded(verdict=verdict, gate=self.arena.run("gate", "report", cwd=self.folder).rc, text=text)
+        return Concluded(
+            verdict=verdict, gate=self.arena.run("gate", "report", cwd=self.folder).rc, text=text
+        )
 
 
 def trap(result: dict[str, Any]) -> None:

@@ -89,7 +89,9 @@ def test_a_verdict_that_contradicts_its_scenarios(report: Report) -> None:
 
     report.change(change)
 
-    assert {"trap"} <= {each["status"] for each in json.loads(report.verdict.read_text())["scenarios"]}
+    assert {"trap"} <= {
+        each["status"] for each in json.loads(report.verdict.read_text())["scenarios"]
+    }
     assert report.gate() == 2
 
 

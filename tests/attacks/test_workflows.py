@@ -136,7 +136,9 @@ def test_the_trim_step_may_fail(runner: Runner) -> None:
 
 def test_artifacts_by_name(runner: Runner) -> None:
     """Results, proofs and bundle by the id that the build job gave on."""
-    taken = [step["with"] for _, step in action("conclude").steps() if "download" in step.get("uses", "")]
+    taken = [
+        step["with"] for _, step in action("conclude").steps() if "download" in step.get("uses", "")
+    ]
     names = [given.get("pattern", given.get("artifact-ids")) for given in taken]
     given = workflow("size-check").jobs["verdict"]["steps"][-1]["with"]
 

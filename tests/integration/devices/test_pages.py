@@ -45,7 +45,8 @@ def make_team(tmp_path: Path, shared_out: Path) -> MakeTeam:
 
     def make(*devices: Mapping[str, object], toolchain: str = "zig") -> Place:
         place, project = configured_folder(tmp_path, shared_out, toolchain=toolchain)
-        project.write({**project.read(), "classes": [CLASS], "devices": list(devices)})
+        named = {"devices": list(devices)} if devices else {}
+        project.write({**project.read(), "classes": [CLASS], **named})
         place.env["MEGTRIM_STATE"] = str(tmp_path / "state")
         return place
 
