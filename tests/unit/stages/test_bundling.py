@@ -28,7 +28,7 @@ from megtrim.evidence.device import (
     BundleSettings,
 )
 from megtrim.evidence.evidence import EvidenceSet
-from megtrim.loadrun.parity import EXACT
+from megtrim.loadrun.parity import EXACT, Tolerance
 from megtrim.plan.graph import (
     FUNCTIONS,
     HEADER,
@@ -216,6 +216,18 @@ def test_the_profile_build_binds_no_verification(tmp_path: Path) -> None:
     other = built(tmp_path / "b", programs={PLAIN: PROGRAMS[PLAIN], REDUCED: PROGRAMS[REDUCED]})
 
     assert ids(select(other, Purpose.VERIFY, known).proven) == [ANY]
+
+
+def test_a_bundle_tells_each_scenarios_tolerance(tmp_path: Path) -> None:
+    """Its own, else that of verify."""
+    own = CONFIG.replace("{name: t,", "{name: t, relative_tolerance: 0.25,")
+    context = built(tmp_path, config=f"{own}verify: {{tolerance: 0.5}}\n")
+    packed = pack(context, Purpose.VERIFY, EvidenceSet(entries=()), tmp_path / "bundle")
+
+    assert {each.id: each.tolerance for each in packed.scenarios} == {
+        ANY: Tolerance(absolute=0.5),
+        "m/t@any": Tolerance(absolute=0.5, relative=0.25),
+    }
 
 
 def test_a_bundle_to_verify(tmp_path: Path) -> None:

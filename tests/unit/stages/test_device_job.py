@@ -21,6 +21,7 @@ from megtrim.evidence.bundle import Bundle, BundleInput, BundleScenario, Purpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult, dump_set, parse_set
 from megtrim.functions import blocks, probes
 from megtrim.loadrun.conditions import Conditions, Reading
+from megtrim.loadrun.parity import EXACT, Tolerance
 from megtrim.midout.keepset import dump_keep_set
 from megtrim.stages import recording
 from megtrim.stages.device_job import DeviceJob, JobResult, run
@@ -95,6 +96,36 @@ def results(found: JobResult) -> list[EvidenceResult]:
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "status"),
+    [
+        (EXACT, ScenarioStatus.PARITY),
+        (Tolerance(absolute=0.25), ScenarioStatus.PASS),
+        (Tolerance(relative=0.125), ScenarioStatus.PASS),
+        (Tolerance(absolute=1.5), ScenarioStatus.PARITY),
+    ],
+)
+def test_a_scenario_is_held_to_its_own_tolerance(
+    place: Place, tolerance: Tolerance, status: ScenarioStatus
+) -> None:
+    """As the bundle says it; one that is wider than the output proves nothing."""
+    asked = place.scenario(tolerance=tolerance)
+    found = place.run(place.bundle(asked, plain=GOOD, reduced="output o 1 2.25 3\n"))
+
+    assert [each.status for each in only(found).results] == [status]
+
+
+@pytest.mark.parametrize("rc", [137, 143])
+def test_a_program_that_was_killed_is_lost_and_no_failure(place: Place, rc: int) -> None:
+    """After an attempt more: nothing is known of the product."""
+    found = place.run(place.bundle(plain=GOOD, reduced=f"exit {rc}\n"))
+    (result,) = only(found).results
+
+    assert (result.status, found.lost) == (ScenarioStatus.INFRASTRUCTURE, 1)
+    assert "which megtrim did not send (attempt 2 of 2)" in result.text
+    assert len(result.attempts) == 2
 
 
 def test_a_proof(place: Place) -> None:

@@ -128,11 +128,15 @@ def test_another_program_or_dump_is_another_result(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     context, task, _ = opened(tmp_path / "a", "all")
     other, _, _ = opened(tmp_path / "b", "3")
+    assert task.scenario is not None
     named, others = neighbours.inputs(task, context), neighbours.inputs(task, other)
 
     assert {"plain", "region", "model", "tolerance", "form", "other dumps"} <= named.keys()
     assert (named.pop("asked"), others.pop("asked")) == ("all", "3")
     assert named == others
+    looser = task.scenario.settings.model_copy(update={"relative_tolerance": 0.5})
+    loose = replace(task, scenario=replace(task.scenario, settings=looser))
+    assert neighbours.inputs(loose, context)["tolerance"] != named["tolerance"]
     (tmp_path / "b/m.v2.mge").write_bytes(b"another")
     assert neighbours.inputs(task, other)["other dumps"] != named["other dumps"]
 

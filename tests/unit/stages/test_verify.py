@@ -71,6 +71,53 @@ def test_inputs_name_no_profile_build(tmp_path: Path) -> None:
     assert not any("profile" in label for label in named)
 
 
+def within(task: Task, **tolerances: float) -> Task:
+    """Return the task of the same scenario with these tolerances."""
+    scenario = scenario_of(task)
+    settings = scenario.settings.model_copy(update=tolerances)
+    return replace(task, scenario=replace(scenario, settings=settings))
+
+
+def test_both_tolerances_and_the_rules_bind_a_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was proved within others, or by an older comparison, is not proved by this one."""
+    context, task = opened(tmp_path, GOOD, profile=False)
+
+    def bound(asked: Task) -> str:
+        return binding(verify.named_inputs(scenario_of(asked), context))
+
+    bindings = {
+        bound(task),
+        bound(within(task, tolerance=0.5)),
+        bound(within(task, relative_tolerance=0.5)),
+        bound(within(task, tolerance=0.5, relative_tolerance=0.5)),
+    }
+    assert len(bindings) == 4
+    assert bound(within(task, tolerance=0.0)) == bound(task)
+    monkeypatch.setattr(verify, "FORM", "another")
+    assert bound(task) not in bindings
+
+
+@pytest.mark.parametrize(
+    ("tolerances", "status"),
+    [
+        ({}, "parity"),
+        ({"tolerance": 0.25}, "pass"),
+        ({"tolerance": 0.2}, "parity"),
+        ({"relative_tolerance": 0.125}, "pass"),
+        ({"relative_tolerance": 0.12}, "parity"),
+    ],
+)
+def test_a_scenario_is_held_to_its_own_tolerances(
+    tmp_path: Path, tolerances: dict[str, float], status: str
+) -> None:
+    """The second of three numbers differs by a quarter, which is an eighth of it."""
+    context, task = opened(tmp_path, "output o 1 2.25 3\n", profile=False)
+
+    assert work(context, within(task, **tolerances), tmp_path)[0]["status"] == status
+
+
 def test_a_bad_end_asks_for_the_profile_build(tmp_path: Path) -> None:
     """It is made then, and names what is missing."""
     context, task = opened(tmp_path, TRAPS, profile=True)

@@ -135,6 +135,18 @@ def test_a_difference_that_is_no_number_becomes_null(difference: float | None) -
     assert read.scenarios[0].outputs[0].largest_difference is None
 
 
+def test_a_scenario_that_passed_holds_no_failure() -> None:
+    """A verdict that says two things is no verdict."""
+    output = OutputResult(name="x", size_bytes=4, equal=False, largest_difference=0.5)
+    text = to_json(passing()).replace('"equal": true', '"equal": false', 1)
+
+    assert text != to_json(passing())
+    with pytest.raises(InputError, match=r"^verdict.json:1: .*its status is pass, and output"):
+        parse_verdict(text, source="verdict.json")
+    with pytest.raises(InputError, match="output x differs"):
+        replace(passing(), scenarios=(scenario("m/s@c", outputs=(output,)),))
+
+
 def changed(path: str, value: object) -> str:
     """Return a good verdict's text with the value at ``path`` replaced, or removed if Ellipsis."""
     tree: Any = json.loads(to_json(passing()))
