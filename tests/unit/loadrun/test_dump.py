@@ -296,6 +296,10 @@ def test_other_types_and_shapes(reduced: Tensor, text: str) -> None:
             "the output out is constant: every number is 1",
         ),
         (tensor(b"\x11", "QuantizedS4", (2,)), "the output out is constant: every number is 1"),
+        (
+            tensor(b"\x11\x01", "QuantizedS4", (3,)),
+            "the output out is constant: every number is 1",
+        ),
         (tensor(b"\x07\x07", "Int8"), "the output out is constant: every number is 7"),
         (
             tensor(struct.pack("<2H", 0x7FC0, 0x7FC0), "BFloat16"),
