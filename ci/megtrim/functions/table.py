@@ -113,16 +113,17 @@ def holding(table: FunctionTable, addresses: Iterable[int]) -> tuple[str, ...]:
     ahead = iter(table.functions)
     upcoming = next(ahead, None)
     open_ones: list[tuple[int, str, int]] = []
+    covered = 0
     for address in sorted({*addresses}):
         while upcoming is not None and upcoming.address <= address:
             end = upcoming.address + max(upcoming.size_bytes, 1)
             heappush(open_ones, (end, upcoming.name, upcoming.size_bytes))
+            covered = max(covered, end if upcoming.size_bytes else 0)
             upcoming = next(ahead, None)
         while open_ones and open_ones[0][0] <= address:
             heappop(open_ones)
-        sized = {name for _, name, size_bytes in open_ones if size_bytes}
         # Once found, a function need not be looked at again, however many addresses it holds.
-        found |= sized or {name for _, name, _ in open_ones}
+        found.update(name for _, name, size in open_ones if size or address >= covered)
         open_ones.clear()
     return tuple(sorted(found))
 
