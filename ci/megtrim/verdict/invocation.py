@@ -9,6 +9,9 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
+_WEIGH = ("size", "trim", "verdict")
+"""Verbs that hold sizes against a baseline."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation:
@@ -43,20 +46,20 @@ class Invocation:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """All options, for the verbs of the chain."""
+        """The options of every verb of the chain."""
         mode = ("--committed",) * self.committed + ("--quick",) * self.quick
         device = ("--device", self.device) if self.device else ()
-        baseline = ("--baseline", self.baseline) if self.baseline else ()
-        return (*self.place, *mode, *device, *baseline)
+        return (*self.place, *mode, *device)
 
     def again(self, verb: str, *words: str) -> str:
         """Return the command that does ``verb`` in the same way.
 
         Traces from elsewhere are a matter of the whole chain: then it is that which is done.
         """
-        if self.traces:
-            return shlex.join(("megtrim", "trim", *self.options, *self._brought))
-        return shlex.join(("megtrim", verb, *self.options, *words))
+        verb, words = ("trim", self._brought) if self.traces else (verb, words)
+        weighs = bool(self.baseline) and verb in _WEIGH
+        baseline = ("--baseline", self.baseline) if weighs else ()
+        return shlex.join(("megtrim", verb, *self.options, *baseline, *words))
 
     def verify(self, scenario: str) -> str:
         """Return the command that runs a scenario anew and compares its outputs."""
