@@ -52,6 +52,19 @@ def test_what_is_no_file_is_named(
     assert error.hint == "name one"
 
 
+def test_a_pipe_that_comes_just_now_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the first look and the opening, another file may take a file's place."""
+    plain = tmp_path / "plain"
+    plain.touch()
+    seen = plain.stat()
+    os.mkfifo(tmp_path / "it")
+    monkeypatch.setattr(Path, "stat", lambda _path, **_: seen)
+
+    assert refusal(tmp_path / "it").message == "m.mge: found a pipe, expected a model"
+
+
 def test_a_path_that_leads_nowhere_is_told(tmp_path: Path) -> None:
     """Round in a circle, to nothing, through a file, with a name too long or impossible."""
     circle = tmp_path / "circle"
