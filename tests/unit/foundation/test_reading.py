@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -55,14 +56,19 @@ def test_what_is_no_file_is_named(
 def test_a_pipe_that_comes_just_now_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the first look and the opening, another file may take a file's place."""
-    plain = tmp_path / "plain"
-    plain.touch()
-    seen = plain.stat()
-    os.mkfifo(tmp_path / "it")
-    monkeypatch.setattr(Path, "stat", lambda _path, **_: seen)
+    """It took the place of the file that was looked at before."""
+    pipe, file = tmp_path / "pipe", tmp_path / "file"
+    os.mkfifo(pipe)
+    file.touch()
+    monkeypatch.setattr(Path, "stat", lambda _path, **_: os.stat(file))  # noqa: PTH116 - this one
+    with ThreadPoolExecutor(1) as pool:
+        refused = pool.submit(refusal, pipe)
+        done, _ = wait([refused], timeout=10)
+        # Who waits for somebody to write would wait for ever, and this test with it.
+        os.close(os.open(pipe, os.O_RDWR | os.O_NONBLOCK))
 
-    assert refusal(tmp_path / "it").message == "m.mge: found a pipe, expected a model"
+    assert done
+    assert refused.result().message == "m.mge: found a pipe, expected a model"
 
 
 def test_a_path_that_leads_nowhere_is_told(tmp_path: Path) -> None:

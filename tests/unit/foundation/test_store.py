@@ -245,6 +245,18 @@ def test_discard_drops_one_stage(tmp_path: Path) -> None:
     assert store.ensure("build", "plain", INPUTS, Producer()) == (built, True)
 
 
+def test_discard_drops_one_name_where_it_is_told(tmp_path: Path) -> None:
+    """What another scenario proved still stands."""
+    store = Store(tmp_path)
+    one, _ = store.ensure("verify", "m/s@any", {"program": "1"}, Producer())
+    other, _ = store.ensure("verify", "m/s@big", {"program": "2"}, Producer())
+
+    store.discard("verify", "m/s@any")
+
+    assert store.find("verify", one.key) is None
+    assert store.find("verify", other.key) == other
+
+
 def test_what_is_discarded_is_the_previous_until_it_is_made_anew(tmp_path: Path) -> None:
     """A proof outlives an attempt that comes to nothing, however often that happens."""
     store = Store(tmp_path)
