@@ -262,9 +262,9 @@ def _telling(name: str, context: Context, put: Callable[[Path], str]) -> Iterato
     if LINKED not in context.done:
         return
     for label in (Link.UNFOLDED, Link.PROBED):
-        program = linking.linked(context.done[LINKED].path, label, name)
-        if program.exists():
-            yield label, put(program)
+        program = linking.linked(label, name)
+        if program in context.done[LINKED].files:
+            yield label, put(context.done[LINKED].file(program))
 
 
 def _applications(

@@ -61,7 +61,6 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
             "programs": " ".join(programs.linked_again(context)),
             "probed": str(_needs_probes(context)),
             "flags": " ".join(sizing.unfolded_flags(context)),
-            "form": recording.FORM,
         }
     return _keep_inputs(context)
 
@@ -107,13 +106,13 @@ def _link(probed: bool, context: Context, folder: Path) -> dict[str, Any]:
         ]
     building.link(context, linking.base_order(context), tuple(orders), folder)
     for target in targets if probed else ():
-        _probe(linking.linked(folder, Link.PROBED, target))
+        _probe(folder / linking.linked(Link.PROBED, target))
     return {"links": {name: _identity(name, folder) for name in targets}}
 
 
 def _identity(target: str, folder: Path) -> str:
-    stripped = linking.stripped(folder, Link.UNFOLDED, target)
-    table = read_table(linking.linked(folder, Link.UNFOLDED, target))
+    stripped = folder / linking.stripped(Link.UNFOLDED, target)
+    table = read_table(folder / linking.linked(Link.UNFOLDED, target))
     return link_identity(sha256_file(stripped), table)
 
 
@@ -136,9 +135,12 @@ def _scenario_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
         }
     name = programs.name_of(scenario, context)
     return _run_inputs(scenario, context) | {
-        f"program {file}": sha256
-        for file, sha256 in context.done[LINKED].files.items()
-        if file.startswith("links/") and file.endswith(f"/{name}")
+        "says what goes wrong": str(speaks(context)),
+        **{
+            f"program {file}": sha256
+            for file, sha256 in context.done[LINKED].files.items()
+            if file.startswith("links/") and file.endswith(f"/{name}")
+        },
     }
 
 
@@ -176,7 +178,7 @@ def _record(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
         return _take(given, scenario, context, folder)
 
     def attempt(seat: Seat) -> tuple[tuple[str, ...], float]:
-        program = linking.linked(context.done[LINKED].path, recording.link_for(seat), name)
+        program = context.done[LINKED].file(linking.linked(recording.link_for(seat), name))
         order = order_for(scenario, context, program, cache=cache_of(scenario, context))
         names, run = recording.ran(
             scenario.id, order, seat, lambda _seen: None, speaks=speaks(context)
@@ -227,6 +229,7 @@ def _keep_inputs(context: Context) -> dict[str, str]:
     if context.committed:
         text = dump_keep_set(read_committed(context.loaded, context.engine))
         return named | {"committed": hashlib.sha256(text.encode()).hexdigest()}
+    named["generation"] = str(context.engine.identity().generation)
     for scenario in all_scenarios(context.loaded.config):
         files = context.done[functions_task(scenario)].files
         # Equal lists of other arguments are another keep set: it says what each is bound to.

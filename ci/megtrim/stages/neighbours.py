@@ -22,12 +22,13 @@ from megtrim.plan.graph import (
     Task,
     by_function,
     from_plain,
+    keep_task,
     search_task,
 )
 from megtrim.plan.neighbours import Neighbour
 from megtrim.stages import near_scenarios, programs, trap_needs
 from megtrim.stages.context import Context, scenario_inputs
-from megtrim.stages.files import CACHE_FILE
+from megtrim.stages.files import CACHE_FILE, KEEP_SET_FILE
 from megtrim.stages.naming import named
 from megtrim.stages.nearby import Attempt, Build, Seen, attempt
 from megtrim.stages.runs import RunResult
@@ -35,9 +36,6 @@ from megtrim.stages.scenarios import scenario_of
 from megtrim.store import sha256_file
 from megtrim.verdict.codec import decode, encode
 from megtrim.verdict.neighbours import NeighbourResult, unmet, working
-
-_FORM = "1"
-"""Changes with what a result says, so that one of another form is made anew."""
 
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
@@ -73,7 +71,11 @@ def _run_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
         named_["algorithm cache"] = context.done[search_task(scenario)].files[CACHE_FILE]
     for label, task in (("plain", PLAIN), *_levels(context)):
         named_ |= programs.digests(scenario, context, task, label)
-    return named_ | {"form": _FORM, "tolerance": str(context.loaded.config.verify.tolerance)}
+    return named_ | {
+        # What a run that trapped lacked is told by it.
+        "keep set": context.done[keep_task(context.loaded.config)].files[KEEP_SET_FILE],
+        "tolerance": str(context.loaded.config.verify.tolerance),
+    }
 
 
 def _tried(neighbour: Neighbour, scenario: Scenario, context: Context) -> NeighbourResult:

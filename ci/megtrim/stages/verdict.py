@@ -6,7 +6,7 @@ the reason.
 
 from __future__ import annotations
 
-import hashlib
+import json
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +31,7 @@ from megtrim.plan.graph import (
     verify_task,
 )
 from megtrim.stages import linking
+from megtrim.stages.content import content_of, failure_content
 from megtrim.stages.context import Context
 from megtrim.stages.files import VERDICT_FILE
 from megtrim.stages.kept import (
@@ -60,9 +61,6 @@ from megtrim.verdict.model import (
     to_json,
 )
 
-_FORM = "4"
-"""Of the document: one that an older megtrim wrote in another form is made anew."""
-
 _STAGE_CHECKS = {
     PLAIN: CheckKind.BUILD,
     PROFILE: CheckKind.BUILD,
@@ -75,29 +73,32 @@ _STAGE_CHECKS = {
 
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
-    """Name every result and every failure."""
-    identity = context.engine.identity()
+    """Name what every task found, or how it failed, and all that is told beside that."""
+    identity, toolchain = context.engine.identity(), context.toolchain
     named = {
-        "form": _FORM,
+        "project": context.loaded.folder.name,
+        "config file": context.loaded.path.name,
         "config": context.loaded.sha256,
         "engine": identity.digest,
         "commit": identity.commit,
         "dirty": " ".join(identity.dirty),
         "keep set": "committed" if context.committed else "quick" if context.quick else "traced",
         "device asked for": context.asked_device,
+        **{f"toolchain {label}": value for label, value in toolchain.identity().items()},
     }
+    for name, device in context.devices.items():
+        told = {"name": device.name, "kind": device.kind, "facts": device.facts()}
+        named[f"device of {name}"] = json.dumps(told, sort_keys=True)
     for wanted in task.wants:
         if wanted in context.done:
-            named[wanted] = context.done[wanted].key
+            named[wanted] = content_of(context.done[wanted])
         elif wanted in context.failed:
-            failure = context.failed[wanted]
-            attempts = getattr(failure, "attempts", ())
-            told = "\n".join((f"{failure.exit_code} {failure}", *attempts))
-            named[wanted] = hashlib.sha256(told.encode()).hexdigest()
+            named[wanted] = failure_content(context.failed[wanted])
         else:
             named[wanted] = "not reached"
-    if any(proof is not None for proof in last_proofs(context).values()):
-        named["today"] = context.today.isoformat()  # the age of a proof enters
+    for scenario, proof in last_proofs(context).items():
+        if proof is not None:
+            named[f"last proof of {scenario}"] = repr(proof)
     return named
 
 
