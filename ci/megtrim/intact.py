@@ -60,12 +60,14 @@ def read_damage(folder: Path, files: Mapping[str, str]) -> tuple[str, dict[str, 
     before, now = _load(folder), {}
     for name, sha256 in files.items():
         known = before.get(name)
-        if known is None or known.sha256 != sha256 or not is_known(folder / name, known):
-            known = read_known(folder / name, sha256)
-        if known is None:
-            return name, {}
-        if known.changed_ns < settled_ns:
+        if known is not None and known.sha256 == sha256 and is_known(folder / name, known):
             now[name] = known
+            continue
+        found = read_known(folder / name, sha256)
+        if found is None:
+            return name, {}
+        if found.changed_ns < settled_ns:
+            now[name] = found
     if now != before:
         _remember(folder, now)
     return "", now

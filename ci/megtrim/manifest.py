@@ -96,8 +96,8 @@ def _manifest(data: Mapping[str, Any]) -> Manifest:
 
 def _facts(name: str, facts: object) -> FileFacts:
     path = PurePosixPath(name)
-    safe = str(path) == name and not path.is_absolute() and not {"..", "."} & {*path.parts}
-    _expect(safe and "\0" not in name, "a file outside the folder")
+    safe = str(path) == name and path.parts and not path.is_absolute() and ".." not in path.parts
+    _expect(bool(safe) and "\0" not in name, "a file outside the folder")
     if not isinstance(facts, dict) or facts.keys() != {"sha256", "bytes"}:
         msg = "a file of another form"
         raise ValueError(msg)

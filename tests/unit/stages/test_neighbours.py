@@ -130,7 +130,7 @@ def test_another_program_or_dump_is_another_result(tmp_path: Path) -> None:
     other, _, _ = opened(tmp_path / "b", "3")
     named, others = neighbours.inputs(task, context), neighbours.inputs(task, other)
 
-    assert {"plain", "region", "model", "tolerance", "form", "other dumps"} <= named.keys()
+    assert {"plain", "region", "model", "tolerance", "keep set", "other dumps"} <= named.keys()
     assert (named.pop("asked"), others.pop("asked")) == ("all", "3")
     assert named == others
     (tmp_path / "b/m.v2.mge").write_bytes(b"another")

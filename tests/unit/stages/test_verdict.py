@@ -27,6 +27,7 @@ from megtrim.stages import kept, verdict
 from megtrim.stages.context import Context
 from megtrim.stages.proofs import LastProof
 from megtrim.verdict.kinds import ScenarioStatus
+from unit.engines.support import TOOLCHAIN
 from unit.stages.built import built
 from unit.stages.support import context, keep_set
 
@@ -147,7 +148,9 @@ def test_attempts_are_told(tmp_path: Path) -> None:
     every = {task.id: task for task in tasks(here.loaded.config, committed=False)}
     scenario = next(iter(all_scenarios(here.loaded.config)))
     engine = SimpleNamespace(digest="d", commit="", dirty=(), generation=20220507)
-    here = replace(here, engine=cast(Any, SimpleNamespace(identity=lambda: engine)))
+    here = replace(
+        here, engine=cast(Any, SimpleNamespace(identity=lambda: engine)), toolchain=TOOLCHAIN
+    )
     keys = []
     for told in (("one: link lost", "two: it did not boot"), ("two: it did not boot",)):
         failure = InfrastructureFailure("it did not boot", attempts=told)
