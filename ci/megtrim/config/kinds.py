@@ -221,7 +221,8 @@ FilePaths = Annotated[
 SizeBytes = Annotated[int, PlainValidator(_size), _schema_text(BYTES_EXPECTED)]
 DurationS = Annotated[float, PlainValidator(_duration), _schema_text(DURATION_EXPECTED)]
 TimeoutS = Annotated[DurationS, AfterValidator(_timeout)]
-Day = Annotated[date, PlainValidator(_date), WithJsonSchema({"type": "string", "format": "date"})]
+# A plain validator would leave pydantic no idea of how a day is written.
+Day = Annotated[date, BeforeValidator(_date), WithJsonSchema({"type": "string", "format": "date"})]
 
 HostName = Annotated[
     StrictStr, AfterValidator(_matching(HOST_PATTERN, HOST_EXPECTED)), _schema_pattern(HOST_PATTERN)

@@ -113,7 +113,6 @@ def scenario_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
         "model": sha256_file(context.path(scenario.model.file)),
         "arguments": shlex.join(settings.command),
         "threads": str(settings.threads),
-        "fast run": str(settings.fast_run),
         "timeout": str(settings.timeout_s),
     }
     for name, path in sorted(settings.inputs.items()):

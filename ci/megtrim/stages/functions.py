@@ -60,7 +60,6 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
         return linking.base_inputs(context) | {
             "programs": " ".join(programs.linked_again(context)),
             "probed": str(_needs_probes(context)),
-            "flags": " ".join(sizing.unfolded_flags(context)),
         }
     return _keep_inputs(context)
 

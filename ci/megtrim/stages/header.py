@@ -52,7 +52,6 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
         named[f"scenario {scenario.id}"] = binding_of(scenario, context)
         named[f"trace {scenario.id}"] = context.done[trace_task(scenario)].files[TRACE_FILE]
     for model in config.models:
-        named[f"model {model.name}"] = sha256_file(context.path(model.file))
         for number, path in enumerate(model.strip_info):
             named[f"operators {number} of {model.name}"] = sha256_file(context.path(path))
     return named

@@ -44,7 +44,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     budget = near_scenarios.budget_of(scenario, context)
     tried = near_scenarios.near(scenario, context)
     return _run_inputs(scenario, context) | {
-        "neighbours": " ".join(each.name for each in tried),
+        **{f"neighbour {each.name}": repr(each) for each in tried},
         "other dumps": " ".join(sha256_file(context.path(p)) for p in scenario.model.also),
         "asked": str(near_scenarios.asked_of(budget)) if budget else "",
     }

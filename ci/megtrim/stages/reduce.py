@@ -52,11 +52,6 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
             linking.KEEP_SET: context.done[FUNCTIONS].files[KEEP_SET_FILE],
             "base": content_of(base),
             **{f"link {name}": sha256 for name, sha256 in links.items()},
-            **(
-                {"named flags": " ".join(sizing.unfolded_flags(context))}
-                if task.id == NAMED
-                else {}
-            ),
         }
     return building.region_inputs(context)
 

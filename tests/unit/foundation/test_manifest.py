@@ -56,25 +56,34 @@ def test_what_megtrim_did_not_write_is_refused(text: str) -> None:
         parse_manifest(text)
 
 
+ODD: dict[str, list[Any]] = {
+    "layout": [1, 3, 2.0, True, "2", None],
+    "stage": [1, None, []],
+    "name": [1, None, {}],
+    "key": ["", "0" * 19, "0" * 21, "G" * 20, 0, None],
+    "inputs": [None, [], {"a": 1}, {"a": None}, "x"],
+    "result": [None, [], "x", 1, {"text": "\ud800"}],
+    "files": [None, [], "x", {"a": None}, {"a": {}}, {"a": {"sha256": "a" * 64}}],
+    "more": [1],
+}
+ODD_NAMES = ("", ".", "..", "/etc/passwd", "../x", "a/../b", "./a", "a//b", "a/", "a\0b")
+ODD_FACTS: dict[str, list[Any]] = {
+    "sha256": ["", "A" * 64, 1, None],
+    "bytes": [-1, 1.0, True, "1", None],
+    "more": [1],
+}
+
+
 @pytest.mark.parametrize(
     "changes",
     [
-        *({"layout": value} for value in (1, 3, 2.0, True, "2", None)),
-        *({"stage": value} for value in (1, None, [])),
-        *({"name": value} for value in (1, None, {})),
-        *({"key": value} for value in ("", "0" * 19, "0" * 21, "G" * 20, 0, None)),
-        *({"inputs": value} for value in (None, [], {"a": 1}, {"a": None}, "x")),
-        *({"result": value} for value in (None, [], "x", 1)),
-        *({"files": value} for value in (None, [], "x", {"a": None}, {"a": {}})),
+        *({field: value} for field, values in ODD.items() for value in values),
+        *({"files": {name: {"sha256": "a" * 64, "bytes": 1}}} for name in ODD_NAMES),
         *(
-            {"files": {name: {"sha256": "a" * 64, "bytes": 1}}}
-            for name in ("", ".", "..", "/etc/passwd", "../x", "a/../b", "a//b", "a/", "a\0b")
+            {"files": {"a": {"sha256": "a" * 64, "bytes": 1} | {field: value}}}
+            for field, values in ODD_FACTS.items()
+            for value in values
         ),
-        *({"files": {"a": {"sha256": value, "bytes": 1}}} for value in ("", "A" * 64, 1, None)),
-        *({"files": {"a": {"sha256": "a" * 64, "bytes": value}}} for value in (-1, 1.0, True, "1")),
-        {"files": {"a": {"sha256": "a" * 64, "bytes": 1, "more": 1}}},
-        {"more": 1},
-        {"result": {"text": "\ud800"}},
     ],
 )
 def test_every_field_has_its_form(changes: dict[str, Any]) -> None:
