@@ -25,9 +25,7 @@ from unit.stages.contract_facts import (
     AROUND,
     CONFIG,
     EDITED,
-    FOUND,
     IDENTITIES,
-    LEFT,
     NO_FACTS,
     PLACES,
     TIES,
@@ -37,6 +35,7 @@ from unit.stages.contract_facts import (
     VERSIONS,
     Fact,
 )
+from unit.stages.contract_results import FOUND, LEFT
 from unit.stages.contract_world import World, worlds
 
 FACTS = (*CONFIG, *EDITED, *VERSIONS, *AROUND, *TOOLCHAIN, *IDENTITIES)
