@@ -25,7 +25,7 @@ from megtrim.process import Command, Processes
 TARGET = 1.03
 SAMPLE = Path(__file__).parents[1] / "examples/sample-engine/megtrim.yaml"
 HERE = Path(__file__).parents[1] / "ci"
-_CHECKED = "from megtrim.__main__ import main; main()"
+_CHECKED = "from megtrim.__main__ import run; run()"
 _BY_SIZE = f"""\
 from megtrim import intact
 intact.read_damage = lambda folder, files: ("", {{}} if [
