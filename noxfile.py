@@ -83,6 +83,20 @@ def faults(session: nox.Session) -> None:
     session.run("python", "-m", "faults", *session.posargs, env={"PYTHONPATH": "tests"})
 
 
+@nox.session(default=False)
+def plants(session: nox.Session) -> None:
+    """Plant defects in copies of the tree, and count those that tests notice."""
+    _install(session, "tests")
+    session.run("python", "-m", "plants", *session.posargs, env={"PYTHONPATH": "tests"})
+
+
+@nox.session(default=False)
+def fuzz(session: nox.Session) -> None:
+    """Give tens of thousands of damaged files to every reader: `-- --count N npy`."""
+    _install(session, "tests")
+    session.run("python", "-m", "fuzz", *session.posargs, env={"PYTHONPATH": "tests"})
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check style and the walls between the rooms."""
@@ -174,7 +188,7 @@ def _system_packages(session: nox.Session, packages: tuple[str, ...], *programs:
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         session.log(f"not here: {', '.join(lacking)} (Debian packages: {' '.join(packages)})")
         return
-    log = Path(session.create_tmp()) / "apt.log"
+    log = session.cache_dir / "apt.log"
     with log.open("w", encoding="utf-8") as output:
         for step in (("update",), ("install", "-y", "--no-install-recommends", *packages)):
             session.run(

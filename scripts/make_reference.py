@@ -158,6 +158,8 @@ def _kind(value: dict[str, Any]) -> str:
 
 
 def _number(value: dict[str, Any]) -> str:
+    if "exclusiveMaximum" in value:
+        return f"number from {value['minimum']:g} to below {value['exclusiveMaximum']:g}"
     if "maximum" in value:
         return f"number from {value['minimum']:g} to {value['maximum']:g}"
     return f"number, at least {value['minimum']:g}"

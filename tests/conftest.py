@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections import defaultdict
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 from megtrim.process import Processes
 
 _PHONE = ("adb", "ip", "tc", "qemu-aarch64-static", "aarch64-linux-gnu-g++")
+pytest_plugins = ("support.checkout",)
 LANES: dict[str, tuple[str, ...]] = {
     "unit": (),
     "walls": (),
@@ -32,13 +34,22 @@ LANES: dict[str, tuple[str, ...]] = {
         *("docker", "mmdebstrap", "systemd-analyze", "udevadm", "adb"),
         "aarch64-linux-gnu-g++",
     ),
-    "images": ("docker", "mmdebstrap", "git"),
+    "images": ("docker", "mmdebstrap", "git", "ip"),
     "engine": (),
 }
 """Programs that each lane needs. ``engine`` needs a checkout, named by MEGTRIM_ENGINE."""
 
 ENGINE_VARIABLE = "MEGTRIM_ENGINE"
 _REQUIRED = os.environ.get("MEGTRIM_LANES") == "required"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hear signals also in a shell's background job, which ignores two of them.
+
+    The programs that tests start by other ways than the product's would inherit that.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -108,6 +119,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def processes() -> Processes:
     """The environment of the test run, as the command line would read it."""
     return Processes(os.environ)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_repository_above(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let git not find a repository above the tests' folders, wherever those are."""
+    os.environ["GIT_CEILING_DIRECTORIES"] = str(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture(autouse=True)

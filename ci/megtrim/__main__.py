@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import stat
 import sys
+from types import FrameType
 
 from megtrim.errors import Interrupted
 
@@ -10,12 +14,40 @@ from megtrim.errors import Interrupted
 def run() -> None:
     """Load the command line and run it."""
     try:
+        _hear_interrupts()
         from megtrim.cli.main import run as run_command_line  # noqa: PLC0415 - it takes a moment
 
         run_command_line()
     except KeyboardInterrupt:
         sys.stderr.write("megtrim: interrupted\n")
         sys.exit(Interrupted.exit_code)
+
+
+def _hear_interrupts() -> None:
+    """Let SIGTERM, which a cancelled CI job sends, and SIGHUP clean up like Ctrl-C does.
+
+    A shell's background job begins with SIGINT ignored; whoever sends it means it all the same.
+    Where SIGHUP is ignored, that is what ``nohup`` was asked for.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, _hang_up)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _hang_up(_number: int, _frame: FrameType | None) -> None:
+    """Interrupt. Writing to a terminal that is gone fails: what is still said goes nowhere."""
+    for descriptor in (1, 2):
+        # One that is gone is a device still, but answers no question about terminals.
+        if stat.S_ISCHR(os.fstat(descriptor).st_mode) and not os.isatty(descriptor):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, descriptor)
+            os.close(nowhere)
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

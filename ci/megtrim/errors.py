@@ -13,24 +13,48 @@ into an exit status; every other room raises them and says what to do.
 from __future__ import annotations
 
 import errno
+import shlex
+from collections.abc import Sequence
 from typing import ClassVar
 
 EXIT_PASS = 0
 EXIT_BUG = 70
+
+ACCEPT = ("trim", "--accept")
+"""The command that writes the committed keep set anew, which many hints lead to."""
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 """What the system says where a disk, or somebody's part of it, is full."""
 
 
 class MegtrimError(Exception):
-    """An expected ending: ``message`` says what was seen, ``hint`` what to do about it."""
+    """An expected ending: ``message`` says what was seen, ``hint`` what to do about it.
+
+    ``command``: the words of the megtrim command that does what the hint says, verb first. Who
+    raises it rarely knows which configuration and results are meant; who shows it does, and adds
+    them (:meth:`complete`).
+    """
 
     exit_code: ClassVar[int]
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", command: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self._hint = hint
+        self._command = tuple(command)
+        self._place: tuple[str, ...] = ()
+
+    def complete(self, place: Sequence[str]) -> None:
+        """Add the options that say where the command of its hint is to work."""
+        self._place = tuple(place)
+
+    @property
+    def hint(self) -> str:
+        """What to do about it, in one line, with the command that does it."""
+        if not self._command:
+            return self._hint
+        verb, *rest = self._command
+        return f"{self._hint}: {shlex.join(('megtrim', verb, *self._place, *rest))}"
 
     def __str__(self) -> str:
         return f"{self.message}\n  {self.hint}" if self.hint else self.message

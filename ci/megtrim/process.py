@@ -254,7 +254,7 @@ def _interrupts_held() -> Iterator[None]:
         return
     handlers = {
         int(number): handler
-        for number in (signal.SIGTERM, signal.SIGINT)
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
         if callable(handler := signal.getsignal(number))
     }
     held: list[tuple[int, FrameType | None]] = []
@@ -299,7 +299,7 @@ def _popen(
             stdout=stdout,
             stderr=stderr,
             start_new_session=True,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 - two small calls, nothing that locks
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 - a few small calls, nothing that locks
         )
 
     try:
@@ -327,9 +327,9 @@ def _popen(
 
 
 def _die_with_parent() -> None:
-    # A shell's background job ignores the interrupt, one under nohup the hang-up; its programs
-    # would inherit that.
-    for number in (signal.SIGINT, signal.SIGHUP):
+    # A shell's background job ignores the first two, one under nohup the hang-up; its programs
+    # would inherit that. Popen itself takes care of the signals that Python ignores.
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     # kill -9 of megtrim must not leave a build writing into a tree that the next run uses.
     if _LIBC is not None:

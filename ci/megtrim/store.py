@@ -24,15 +24,24 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from megtrim import intact
-from megtrim.errors import NO_ROOM, InfrastructureFailure, InputError, room_hint
+from megtrim.errors import (
+    NO_ROOM,
+    InfrastructureFailure,
+    InputError,
+    ProductFailure,
+    room_hint,
+)
 from megtrim.manifest import LAYOUT, FileFacts, Manifest, dump_manifest, parse_manifest
+from megtrim.reading import opened
 
 MANIFEST = "manifest.json"
 _LOCK_POLL_S = 0.2
 _ASIDE = ".before"
 """Ends the folder of a result that is being made anew."""
 _OTHER_DIGEST = "it does not have the sha256 that its manifest states"
-_DISK_ERRORS = frozenset({*NO_ROOM, errno.EROFS, errno.EIO, errno.EFBIG})
+_DISK_ERRORS = frozenset(
+    {*NO_ROOM, errno.EROFS, errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENOTCONN}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,12 +96,8 @@ def code_digest() -> str:
 
 def sha256_file(path: Path) -> str:
     """Return the sha256 of a file's bytes; a file that cannot be read is an input error."""
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror}"
-        raise InputError(msg) from None
+    with opened(path, expected="a file") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -136,11 +141,9 @@ class Store:
         """Return the finished folder, or None where there is none, or it is torn or damaged."""
         path = self.root / stage / key
         folder, damage = _load(path)
-        if folder is not None and folder.key == key:
-            return folder
         if damage:
             self._warn(f"{path} was damaged: {damage}; it is made again")
-        return None
+        return folder
 
     def previous(
         self, stage: str, name: str = "", *, fits: Callable[[Folder], bool] = lambda _: True
@@ -192,15 +195,15 @@ class Store:
             raise InfrastructureFailure(msg)
         return folder, True
 
-    def discard(self, stage: str) -> None:
-        """Set every result of a stage aside, so that it is made anew.
+    def discard(self, stage: str, name: str = "") -> None:
+        """Set every result of a stage aside, so that it is made anew; ``name``: of that name alone.
 
         It is still the previous one, until its successor is there: a proof outlives an attempt
         that a dead device brings to nothing.
         """
         for manifest in sorted((self.root / stage).glob(f"*/{MANIFEST}")):
             path = manifest.parent
-            if path.name.endswith(_ASIDE):
+            if path.name.endswith(_ASIDE) or (name and not _is_named(path, name)):
                 continue
             with self.lock(f"{stage}-{path.name}"):
                 self._set_aside(path)
@@ -242,7 +245,9 @@ class Store:
 
     def _clear(self, path: Path) -> None:
         try:
-            if path.exists():
+            if path.is_symlink():
+                path.unlink()
+            elif path.exists():
                 shutil.rmtree(path)
             path.mkdir(parents=True)
         except OSError as error:
@@ -272,11 +277,30 @@ class Store:
 
 def _produced(produce: Callable[[Path], Mapping[str, Any]], path: Path) -> Mapping[str, Any]:
     try:
-        return produce(path)
+        result = produce(path)
     except OSError as error:
-        if error.errno not in _DISK_ERRORS:
-            raise
-        raise cannot_write(path, error) from None
+        if error.errno in _DISK_ERRORS:
+            raise cannot_write(path, error) from None
+        _expect_there(path)
+        raise
+    except (InputError, ProductFailure):
+        _expect_there(path)  # what failed then says nothing of the product
+        raise
+    _expect_there(path)
+    return result
+
+
+def _expect_there(path: Path) -> None:
+    if not path.is_dir():
+        msg = f"{path} is gone: the folder of results was removed or unmounted meanwhile"
+        raise InfrastructureFailure(
+            msg, hint="leave it alone while megtrim works, and run it again"
+        )
+
+
+def _is_named(path: Path, name: str) -> bool:
+    folder, _ = _load(path)
+    return folder is not None and folder.name == name
 
 
 def _touch(manifest: Path) -> None:
@@ -293,6 +317,8 @@ def _load(path: Path) -> tuple[Folder | None, str]:
         return None, ""
     except (OSError, ValueError, InputError):
         return None, "its manifest is not as it was written"
+    if path.is_symlink() or path.name.removesuffix(_ASIDE) != manifest.key:
+        return None, "another result lies in its place"
     if manifest.key != key_of(manifest.stage, manifest.name, manifest.inputs):
         return None, ""  # of another megtrim
     files = {name: facts.sha256 for name, facts in manifest.files.items()}

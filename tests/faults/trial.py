@@ -16,6 +16,7 @@ from megtrim.devices import Seat
 from megtrim.devices.attempts import deliver
 from megtrim.devices.patience import Patience
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.loadrun.parity import EXACT
 from megtrim.midout.trace import TraceFailure
 from megtrim.phone.faults import UNDONE_BY
 from megtrim.phone.faults import Fault as PhoneFault
@@ -74,7 +75,7 @@ class _Work:
             reduced=self.files.reduced,
             profile=self.files.profile,
             keep=keep_set(self.case.way.plant),
-            tolerance=0.0,
+            tolerance=EXACT,
         )
         self.result = prove(trial, seat, self._after_run)
         return Verdict(str(self.result["status"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import time
@@ -17,6 +18,7 @@ import pytest
 
 from images.conftest import ANDROID, LINUX, built, megtrim
 from megtrim.images.docker import Docker
+from megtrim.process import Processes
 from support.standin_ndk import make_standin_ndk
 
 TAG = "megtrim-images-test:tried"
@@ -30,11 +32,13 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def archives(docker: Docker, tmp_path: Path) -> Iterator[tuple[Path, str]]:
+def archives(docker: Docker, processes: Processes, tmp_path: Path) -> Iterator[tuple[Path, str]]:
     """A folder, and where containers that are being built find it."""
-    gateway = docker.told(
-        "network", "inspect", "bridge", "--format", "{{(index .IPAM.Config 0).Gateway}}"
-    ).strip()
+    # A daemon that was never started before tells no gateway; the interface has its address.
+    name = '{{index .Options "com.docker.network.bridge.name"}}'
+    bridge = docker.told("network", "inspect", "bridge", "--format", name).strip()
+    told = processes.capture("ip", "-json", "-4", "address", "show", "dev", bridge)
+    gateway = json.loads(told)[0]["addr_info"][0]["local"]
     folder = tmp_path / "archives"
     folder.mkdir()
     with ThreadingHTTPServer((gateway, 0), partial(Quiet, directory=str(folder))) as server:

@@ -69,10 +69,17 @@ class Seat:
 
     def run(self, program: Path, *arguments: str, **env: str) -> Outcome:
         """Run a program of the toolchain, under qemu where it is another machine's."""
+        if self.toolchain.machine != os.uname().machine:
+            return self.emulate(program, *arguments, **env)
+        return self._run(str(program), *arguments, **env)
+
+    def emulate(self, program: Path, *arguments: str, **env: str) -> Outcome:
+        """Run a program under qemu, whatever its machine."""
         sysroot = ("-L", str(self.toolchain.sysroot)) if self.toolchain.sysroot else ()
-        native = self.toolchain.machine == os.uname().machine
-        emulator = () if native else ("qemu-aarch64-static", *sysroot)
-        argv = (*emulator, str(program), *arguments)
+        emulator = (f"qemu-{self.toolchain.machine}-static", *sysroot)
+        return self._run(*emulator, str(program), *arguments, **env)
+
+    def _run(self, *argv: str, **env: str) -> Outcome:
         return self.processes.run(Command(argv=argv, timeout_s=20, env=env, cwd=self.root))
 
 

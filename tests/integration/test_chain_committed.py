@@ -205,7 +205,7 @@ def test_a_run_without_a_verdict_says_why(tmp_path: Path) -> None:
         "version": 1,
         "exit": 2,
         "message": "megtrim/keepset.json: there is no keep set, which --committed trims by",
-        "hint": "make it with megtrim trim or the trace-refresh workflow, and commit it",
+        "hint": "make it, and commit it: megtrim trim --config megtrim.yaml --out out --accept",
     }
     assert project.run("trim", "--committed").rc == 2
     assert not final.exists()

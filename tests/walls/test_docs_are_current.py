@@ -6,17 +6,16 @@ import importlib.util
 import re
 import shlex
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 
 import click
 import pytest
 
 from megtrim.cli.main import main as command_line
+from support.pages import PAGES, ROOT, blocks_of
 
-ROOT = Path(__file__).parents[2]
-PAGES = sorted((*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")))
-_FENCE = re.compile(r"^ *```sh\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+_TYPED = re.compile(r"(?:^|&& )(?:[A-Z_]+=\S+ )*(megtrim [a-z-].*)")
 _WORDS = re.compile(r"`(megtrim [a-z][^`\n]*)`")
 
 
@@ -49,11 +48,15 @@ def _commands() -> Iterator[tuple[str, str]]:
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         name = str(page.relative_to(ROOT))
-        for block in _FENCE.findall(text):
-            for line in re.sub(r" *\\\n *", " ", block).splitlines():
-                if line.startswith("megtrim "):
-                    yield name, line
+        yield from ((name, words) for words in _typed(name, text))
         yield from ((name, words) for words in _WORDS.findall(_FENCE.sub("", text)))
+
+
+def _typed(name: str, text: str) -> Iterator[str]:
+    for block in blocks_of(name, text):
+        for line in re.sub(r" *\\\n *", " ", block.script).splitlines():
+            if found := _TYPED.search(line):
+                yield found[1]
 
 
 def _refusal(line: str) -> str:
@@ -88,4 +91,6 @@ def test_commands_that_do_not_exist_are_seen() -> None:
     """This wall can fall, and there is something behind it."""
     assert _refusal("megtrim fly") == "no verb ['fly']"
     assert "--wings" in _refusal("megtrim trim --wings")
+    page = "<!-- x -->\n```console\n$ A=1 megtrim fly\n```\n```sh\n. x && megtrim \\\n  swim\n```\n"
+    assert [*_typed("page.md", page)] == ["megtrim fly", "megtrim swim"]
     assert len(QUOTED) > 20

@@ -21,7 +21,7 @@ from megtrim.devices.attempts import deliver
 from megtrim.devices.member import Machine
 from megtrim.devices.pool import Pool
 from megtrim.devices.room import Entry
-from megtrim.errors import EXIT_PASS, InputError, ProductFailure
+from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, ProductFailure
 from megtrim.loadrun.outcome import Ending, ProgramRun, ending, ending_signal
 
 PROGRAM = "megtrim.devices.program"
@@ -102,6 +102,8 @@ def run(
         console.warn(f"{program.name} on {found.device}: {_ended(bad[0])}")
         if bad[0].crash:
             console.say(bad[0].crash)
+    if bad and all(ending(each) is Ending.KILLED for each in bad):
+        return InfrastructureFailure.exit_code
     return ProductFailure.exit_code if bad else EXIT_PASS
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from pathlib import PurePosixPath
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path, PurePosixPath
 
 from megtrim.config.load import LoadedConfig
 from megtrim.config.problems import ConfigError, KeyPath, Problem, closest, key_text
@@ -14,7 +14,11 @@ from megtrim.engines.checkout import Checkout
 from megtrim.engines.tree_options import SET_BY_MEGTRIM
 from megtrim.errors import InputError
 from megtrim.loadrun.arguments import check_arguments
+from megtrim.models.needs import load_operator_json
 from megtrim.models.reader import read_whole
+from megtrim.reading import opened
+
+_Read = Callable[[Path, str], None]
 
 
 def refuse_unknown(loaded: LoadedConfig, engine: Engine) -> None:
@@ -50,18 +54,47 @@ def _option_problems(loaded: LoadedConfig, engine: Engine) -> Iterator[Problem]:
 
 
 def refuse_damaged(loaded: LoadedConfig) -> None:
-    """Refuse models that are empty or cut off; what only the engine can read passes."""
+    """Refuse files that are named and of no use: no plain files, pointers, models that are cut off.
+
+    What only the engine can read passes. All are told at once.
+    """
     wrong = []
-    for at, model in enumerate(loaded.config.models):
-        keys: tuple[KeyPath, ...] = (("file",), *(("also", i) for i in range(len(model.also))))
-        for key, file in zip(keys, (model.file, *model.also), strict=True):
-            place = f"{loaded.path}:{loaded.line('models', at, *key)}"
-            try:
-                read_whole(loaded.resolve(file), source=f"{place}: {file}")
-            except InputError as error:
-                wrong.append(error)
+    for keys, file, read in _named_files(loaded):
+        try:
+            read(loaded.resolve(file), f"{loaded.path}:{loaded.line(*keys)}: {file}")
+        except InputError as error:
+            wrong.append(error)
     if wrong:
         raise InputError("\n".join(each.message for each in wrong), hint=wrong[0].hint)
+
+
+def _named_files(loaded: LoadedConfig) -> Iterator[tuple[KeyPath, Path, _Read]]:
+    """Yield the files of models and scenarios: key, path, and what reads as much as is needed."""
+    for at, model in enumerate(loaded.config.models):
+        keys: KeyPath = ("models", at)
+        yield (*keys, "file"), model.file, _read_whole
+        yield from (((*keys, "also", i), each, _read_whole) for i, each in enumerate(model.also))
+        for number, info in enumerate(model.strip_info):
+            yield (*keys, "strip_info", number), info, _read_operators
+        for number, scenario in enumerate(model.scenarios):
+            own = (*keys, "scenarios", number)
+            for name, file in scenario.inputs.items():
+                yield (*own, "inputs", name), file, _open
+            if scenario.algo_cache is not None:
+                yield (*own, "algo_cache"), scenario.algo_cache, _open
+
+
+def _read_whole(path: Path, shown: str) -> None:
+    read_whole(path, source=shown)
+
+
+def _read_operators(path: Path, shown: str) -> None:
+    load_operator_json(path, shown=shown)
+
+
+def _open(path: Path, shown: str) -> None:
+    with opened(path, expected="what a run reads", shown=shown):
+        pass
 
 
 def refuse_folders(loaded: LoadedConfig, trees: Collection[Checkout]) -> None:

@@ -7,12 +7,14 @@ not import what needs the rest of megtrim's packages.
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from megtrim.process import Processes
 
 CACHE_INPUT = "MEGTRIM_CACHE_REMOTE"
 CACHE_SECRET = "MEGTRIM_CACHE_REMOTE_SECRET"
 CACHE_OWN = ("CCACHE_REMOTE_STORAGE", "CCACHE_SECONDARY_STORAGE")
+GIT_CEILINGS = "GIT_CEILING_DIRECTORIES"
 _CACHE = (CACHE_INPUT, CACHE_SECRET, *CACHE_OWN)
 
 
@@ -20,13 +22,14 @@ def open_processes() -> Processes:
     """Read the environment, once.
 
     Within a git hook, git's own variables would turn every question about an engine's checkout
-    into one about the repository of the hook. Where a compiler cache is, and with which password,
-    is for builds: the programs under test are not told.
+    into one about the repository of the hook; how high git may look is no hook's to say. Where a
+    compiler cache is, and with which password, is for builds: the programs under test are not
+    told.
     """
     own = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("GIT_") and name not in _CACHE
+        if name == GIT_CEILINGS or not (name.startswith("GIT_") or name in _CACHE)
     }
     return Processes(own)
 
@@ -34,3 +37,8 @@ def open_processes() -> Processes:
 def read_cache_variables() -> dict[str, str]:
     """Return what names a compiler cache beyond this machine, by the variables that are set."""
     return {name: os.environ[name] for name in _CACHE if os.environ.get(name)}
+
+
+def read_git_ceilings() -> tuple[Path, ...]:
+    """Return the folders that git, and who looks for a repository like it, may not look into."""
+    return tuple(Path(name) for name in os.environ.get(GIT_CEILINGS, "").split(os.pathsep) if name)

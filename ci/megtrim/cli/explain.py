@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
 from megtrim.cli.environment import open_processes
+from megtrim.cli.invocation import invocation_of
 from megtrim.cli.out import DEFAULT_OUT
 from megtrim.cli.output import show
 from megtrim.cli.setup import Options, common, open_engine
@@ -23,7 +25,9 @@ from megtrim.midout.region import Region
 from megtrim.plan.graph import VERDICT, Stage
 from megtrim.stages.files import VERDICT_FILE
 from megtrim.store import Store
-from megtrim.verdict.model import Check, parse_verdict
+from megtrim.verdict import next_step
+from megtrim.verdict.invocation import Invocation
+from megtrim.verdict.model import Check, ScenarioStatus, Verdict, parse_verdict
 
 _LISTED = 50
 
@@ -53,18 +57,27 @@ def explain(thing: str, as_json: bool, **options: Any) -> int:
     """
     chosen = Options(**options)
     loaded = load_config(chosen.config, engine_source=chosen.engine)
-    facts = _verdict(chosen.out) if thing == "verdict" else _kept(thing, loaded)
+    if thing == "verdict":
+        facts = _told(_verdict(chosen.out))
+    else:
+        env, keep_set = open_processes().env, loaded.config.keep_set
+        invocation = invocation_of(asdict(chosen), env, keep_set=keep_set)
+        facts = _kept(thing, loaded, _trapped(thing, chosen.out), invocation)
     show(json.dumps(facts, indent=1) if as_json else "\n".join(_lines(facts)))
     return EXIT_PASS
 
 
-def _verdict(out: Path) -> dict[str, Any]:
+def _verdict(out: Path) -> Verdict:
     folder = Store(out.absolute()).previous(Stage.VERDICT, VERDICT.rpartition("/")[2])
     if folder is None:
         msg = f"there is no verdict in {out} yet"
-        raise InputError(msg, hint=f"run megtrim trim, or name its folder: --out {DEFAULT_OUT}")
+        hint = f"name its folder with --out (without: {DEFAULT_OUT}), or make one"
+        raise InputError(msg, hint=hint, command=("trim",))
     source = folder.file(VERDICT_FILE)
-    verdict = parse_verdict(source.read_text(encoding="utf-8"), source=str(source))
+    return parse_verdict(source.read_text(encoding="utf-8"), source=str(source))
+
+
+def _told(verdict: Verdict) -> dict[str, Any]:
     checks = {check.id: _check(check) for check in verdict.checks}
     return {"verdict": verdict.verdict.value, "headline": verdict.headline, "checks": checks}
 
@@ -75,12 +88,31 @@ def _check(check: Check) -> dict[str, Any]:
     return told | {label: text for label, text in more.items() if text and check.status != "pass"}
 
 
-def _kept(thing: str, loaded: LoadedConfig) -> dict[str, Any]:
-    path = loaded.resolve(loaded.config.keep_set)
-    if not path.exists():
+def _trapped(thing: str, out: Path) -> tuple[str, ...]:
+    """Return the scenarios that trapped on a region, tag or function in the newest verdict."""
+    try:
+        scenarios = _verdict(out).scenarios
+    except InputError:
+        return ()  # none is there, or none that can be read: people ask without one, too
+    return tuple(
+        each.id
+        for each in scenarios
+        if each.status is ScenarioStatus.TRAP
+        and (
+            any(thing in (name, name.partition("<")[0]) for name in each.missing_regions)
+            or f"the function {thing} is not kept" in each.text
+        )
+    )
+
+
+def _kept(
+    thing: str, loaded: LoadedConfig, trapped: Sequence[str], invocation: Invocation
+) -> dict[str, Any]:
+    path = loaded.config.keep_set
+    if not loaded.resolve(path).exists():
         msg = f"there is no keep set at {path} yet"
-        raise InputError(msg, hint="megtrim trim makes it")
-    keep = read_keep_set(path)
+        raise InputError(msg, hint="make it", command=("trim",))
+    keep = read_keep_set(loaded.resolve(path), shown=str(path))
     needed = keep.regions()
     scenarios = [s for s in keep.scenarios if thing in (s.id, s.id.split("/")[0])]
     if scenarios:
@@ -94,11 +126,11 @@ def _kept(thing: str, loaded: LoadedConfig) -> dict[str, Any]:
     if functions:
         return functions
     names = NameTable(open_engine(loaded, open_processes()).texts())
-    if not regions and keep.functions() and not _REGION.fullmatch(thing):
+    if not (regions or trapped) and keep.functions() and not _REGION.fullmatch(thing):
         msg = f"no scenario runs a function {thing!r}, by {path}"
         raise InputError(msg, hint="the engine or trim.keep may keep it all the same")
     if not regions:
-        return {thing: _stranger(thing, path, names)}
+        return {thing: _stranger(thing, path, names, trapped, invocation)}
     return {str(region): _region(region, needed[region], names) for region in regions}
 
 
@@ -123,17 +155,25 @@ def _region(region: Region, scenarios: tuple[str, ...], names: NameTable) -> dic
     }
 
 
-def _stranger(thing: str, path: Path, names: NameTable) -> dict[str, Any]:
-    """Say where a region stands that the keep set lacks: people ask after a trap."""
-    region = Region.parse(thing if "<" in thing else f"{thing}<>")
-    places = names.places(region)
-    if not places:
+def _stranger(
+    thing: str, path: Path, names: NameTable, trapped: Sequence[str], invocation: Invocation
+) -> dict[str, Any]:
+    """Say where something stands that the keep set lacks: people ask after a trap."""
+    known = _REGION.fullmatch(thing) is not None
+    region = Region.parse(thing if "<" in thing else f"{thing}<>") if known else None
+    places = names.places(region) if region else ()
+    if not places and not trapped:
         what = f"model, scenario, tag, region or function {thing!r}"
         msg = f"{path} and the engine's source know no {what}"
         raise InputError(msg, hint="`megtrim explain --help` shows what can be asked")
-    source = [f"{file}:{line}" for file, line in places]
-    kept = "no: no scenario runs it"
-    return {"kept": kept, "meaning": names.meaning(region), "source": source}
+    facts: dict[str, Any] = {"kept": "no: the committed keep set has no scenario that runs it"}
+    if trapped:
+        facts = {"kept": f"no, and it is needed: {', '.join(trapped)} trapped without it"}
+        facts["what to do"] = next_step.for_keep_set(invocation)
+    if region and places:
+        facts["meaning"] = names.meaning(region)
+        facts["source"] = [f"{file}:{line}" for file, line in places]
+    return facts
 
 
 def _lines(facts: dict[str, Any], indent: str = "") -> Iterator[str]:

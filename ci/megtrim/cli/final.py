@@ -13,6 +13,7 @@ from datetime import date
 from pathlib import Path
 
 from megtrim.cli.gate import NOTHING_LEFT
+from megtrim.cli.invocation import BASELINE_FILE
 from megtrim.cli.known import read_proofs
 from megtrim.cli.output import show
 from megtrim.cli.page import COMMENT_FILE, read_page
@@ -34,13 +35,14 @@ from megtrim.report import comment, html, junit
 from megtrim.report.comment import Links
 from megtrim.stages.files import SIZES_FILE, VERDICT_FILE
 from megtrim.store import cannot_write, write_atomically
+from megtrim.verdict.content import Contradiction
 from megtrim.verdict.model import Verdict, VerdictKind, parse_verdict, to_json
 
 _REPORT_FILE = "report.md"
 _JUNIT_FILE = "junit.xml"
 _PAGE_FILE = "index.html"
 _ALL = (
-    *(VERDICT_FILE, ENDING_FILE, EVIDENCE_FILE, SIZES_FILE),
+    *(VERDICT_FILE, ENDING_FILE, EVIDENCE_FILE, SIZES_FILE, BASELINE_FILE),
     *(COMMENT_FILE, _REPORT_FILE, _JUNIT_FILE, _PAGE_FILE),
 )
 _HINT = "download the results of the build job again"
@@ -112,7 +114,7 @@ def _join(order: Order, path: Path, where: Links) -> None:
             problems=problems,
         ),
     )
-    _write(joined, order.to, path.parent / SIZES_FILE, where)
+    _write(joined, order.to, path.parent, where)
     show(f"{joined.verdict.verdict}: {bounds.clean_line(joined.verdict.headline)}")
 
 
@@ -138,6 +140,8 @@ def _read_all(folders: Sequence[Path]) -> tuple[tuple[Evidence, ...], tuple[str,
     for folder in read_folders(folders):
         try:
             found += read_evidence(folder)
+        except Contradiction:
+            raise  # it may hold a failure, which silence would hide
         except InputError as error:
             problems.append(bounds.clean_line(f"evidence that cannot be used: {error.message}"))
     return tuple(found), tuple(problems)
@@ -153,7 +157,7 @@ def _clear(to: Path) -> None:
         raise cannot_write(to, error) from None
 
 
-def _write(joined: Joined, to: Path, sizes: Path, where: Links) -> None:
+def _write(joined: Joined, to: Path, results: Path, where: Links) -> None:
     """Write all forms of the report, the verdict last: where it lies, all lies."""
     text = comment.render(joined.verdict, links=where)
     write_atomically(to / COMMENT_FILE, text)
@@ -161,12 +165,18 @@ def _write(joined: Joined, to: Path, sizes: Path, where: Links) -> None:
     write_atomically(to / _JUNIT_FILE, junit.render(joined.verdict))
     write_atomically(to / _PAGE_FILE, html.render(joined.verdict))
     write_atomically(to / EVIDENCE_FILE, dump_set(joined.proofs))
-    if sizes.is_file() and not sizes.is_symlink():
-        try:
-            shutil.copyfile(sizes, to / SIZES_FILE)
-        except OSError as error:
-            raise cannot_write(to / SIZES_FILE, error) from None
+    for name in (SIZES_FILE, BASELINE_FILE):
+        _copy(results / name, to / name)
     write_atomically(to / VERDICT_FILE, to_json(joined.verdict))
+
+
+def _copy(source: Path, target: Path) -> None:
+    if not source.is_file() or source.is_symlink():
+        return
+    try:
+        shutil.copyfile(source, target)
+    except OSError as error:
+        raise cannot_write(target, error) from None
 
 
 def _ended(left: Path) -> EarlyEnding:
@@ -180,9 +190,15 @@ def _ended(left: Path) -> EarlyEnding:
     )
 
 
+def leave_ending(ending: EarlyEnding, to: Path) -> None:
+    """Write what the gate and CI read of a run without a verdict."""
+    write_atomically(to / _JUNIT_FILE, junit.render_ending(ending))
+    write_atomically(to / ENDING_FILE, dump_ending(ending))
+
+
 def _write_ending(to: Path, ending: EarlyEnding, where: Links) -> None:
     """Write the report of a run without a verdict."""
-    write_atomically(to / ENDING_FILE, dump_ending(ending))
+    leave_ending(ending, to)
     text = read_page(to, config="", links=where).text
     write_atomically(to / COMMENT_FILE, text)
     write_atomically(to / _REPORT_FILE, text)

@@ -18,18 +18,19 @@ from megtrim.cli.github_open import open_api, open_event
 from megtrim.cli.out import out_option
 from megtrim.cli.output import show
 from megtrim.cli.setup import Options, common, describe, open_console, open_context
-from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, Interrupted, MegtrimError
+from megtrim.errors import EXIT_PASS, InfrastructureFailure, Interrupted, MegtrimError
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
 from megtrim.github.answers import one_line
 from megtrim.github.baseline import Base, Found, How, find
 from megtrim.github.runner import write_output
 from megtrim.plan.graph import SIZE, Stage, tasks, through
+from megtrim.reading import read_text
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.budgets import Sizes
 from megtrim.stages import chain
 from megtrim.stages.files import SIZES_FILE
 from megtrim.store import cannot_write, write_atomically
-from megtrim.verdict.document import dump, load
+from megtrim.verdict.document import LARGEST_DOCUMENT, dump, load
 
 FOLDER = "baseline"
 WANTED_FILE = "wanted.json"
@@ -145,11 +146,8 @@ def _leave(found: Found, folder: Path, *, quick: bool) -> None:
 
 def _wanted(path: Path) -> Base:
     hint = "run `megtrim github baseline find` first, with the same --out"
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        msg = f"{path}: cannot be read"
-        raise InputError(msg, hint=hint) from None
+    most, expected = LARGEST_DOCUMENT, "the commit of a baseline"
+    text = read_text(path, most_bytes=most, expected=expected, hint=hint)
     return load(Base, text, source=str(path), version=1, hint=hint)
 
 

@@ -23,6 +23,7 @@ from megtrim.github.jobs import wait as wait_for_jobs
 from megtrim.github.proposal import Change, Outcome, Proposed, Proposer
 from megtrim.github.runner import write_output
 from megtrim.midout.keepset import KeepSet, dump_keep_set, parse_keep_set, read_keep_set
+from megtrim.reading import read_text
 from megtrim.report.changes import Proposal, body
 from megtrim.report.markup import code
 from megtrim.stages.files import VERDICT_FILE
@@ -245,12 +246,8 @@ def _inside(keep_set: Path, project: Path) -> str:
 
 def _verdict(report: Path) -> Verdict:
     path = report / VERDICT_FILE
-    try:
-        with path.open("rb") as file:
-            text = file.read(LARGEST_DOCUMENT + 1).decode("utf-8")
-    except (OSError, UnicodeDecodeError):
-        msg = f"{path}: cannot be read"
-        raise InputError(msg, hint="name the folder that a trim left with --report") from None
+    hint = "name the folder that a trim left with --report"
+    text = read_text(path, most_bytes=LARGEST_DOCUMENT, expected="a verdict", hint=hint)
     return parse_verdict(text, source=str(path))
 
 

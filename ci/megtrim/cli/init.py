@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from megtrim.cli.environment import read_git_ceilings
 from megtrim.cli.output import show
 from megtrim.config.callers import Callers, Kit, attributes, workflows
 from megtrim.config.load import load_config
@@ -18,6 +19,7 @@ from megtrim.config.starter import StarterModel, starter
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.images.reference import is_fixed
 from megtrim.models.reader import read_model
+from megtrim.reading import read_text
 from megtrim.store import write_atomically
 
 _LARGEST_FILE_BYTES = 1024 * 1024
@@ -160,8 +162,11 @@ def _recipe(toolchain: ToolchainConfig) -> str:
 
 
 def _top(folder: Path) -> Path:
-    """Return the top folder of the repository that a folder lies in."""
+    """Return the top folder of the repository that a folder lies in, as git would find it."""
+    ceilings = read_git_ceilings()
     for candidate in (folder, *folder.parents):
+        if candidate != folder and candidate in ceilings:
+            break
         if (candidate / ".git").exists():
             return candidate
     msg = f"{folder} lies in no git repository"
@@ -180,14 +185,7 @@ def _read(path: Path) -> str:
     """Return a text file's content, empty where there is none."""
     if not path.exists():
         return ""
-    try:
-        if path.stat().st_size > _LARGEST_FILE_BYTES:
-            msg = f"{path}: found more than {_LARGEST_FILE_BYTES:,} bytes"
-            raise InputError(msg)
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"{path} cannot be read as text: {error}"
-        raise InputError(msg) from None
+    return read_text(path, most_bytes=_LARGEST_FILE_BYTES, expected="a short text")
 
 
 def _model(path: Path, config: Path) -> StarterModel:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from megtrim.console import Console
-from megtrim.evidence.evidence import EvidenceSet, read_set
+from megtrim.evidence.evidence import EvidenceSet, load_proofs
 
 
 def proofs_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -28,7 +28,7 @@ def read_proofs(path: Path | None, console: Console) -> EvidenceSet:
     A first run has no baseline, and a step of a workflow cannot leave out an option.
     """
     if path is not None and path.exists():
-        return read_set(path)
+        return load_proofs(path)
     if path is not None:
         console.say(f"no proofs of before: there is no {path}")
     return EvidenceSet(entries=())

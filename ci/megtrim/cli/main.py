@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import platform
-import signal
 import sys
 import traceback
 from importlib.metadata import version
 from pathlib import Path
-from types import FrameType
 
 import click
 
@@ -84,8 +82,6 @@ for command in (
 
 def run() -> None:
     """Run the command line and exit."""
-    # A cancelled CI job sends SIGTERM; it must clean up like Ctrl-C does.
-    signal.signal(signal.SIGTERM, _interrupt)
     sys.exit(_status(sys.argv[1:]))
 
 
@@ -127,7 +123,3 @@ def _bug(arguments: list[str]) -> int:
     except OSError:
         click.echo("megtrim: this is a bug in megtrim; please report the lines above", err=True)
     return EXIT_BUG
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

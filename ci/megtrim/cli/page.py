@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-from megtrim.errors import InputError, MegtrimError
+from megtrim.errors import MegtrimError
 from megtrim.evidence.ending import ENDING_FILE, EarlyEnding, parse_ending
+from megtrim.reading import read_bytes
 from megtrim.report.annotations import Annotation, Level, annotate
-from megtrim.report.comment import Links, render
+from megtrim.report.comment import Links, render, where
 from megtrim.report.markup import block
 from megtrim.report.text import one_line
 from megtrim.stages.files import VERDICT_FILE
@@ -66,8 +67,10 @@ def read_page(report: Path, *, config: str, links: Links, repository: str = "") 
         return Page(text=render(named, links=links), annotations=beside, problems=())
     ending = read(ENDING_FILE, _ending, _LARGEST_PAGE)
     left = read(COMMENT_FILE, lambda text, _: text, _LARGEST_PAGE)
+    ended = _NOTHING if ending is None else _ending_page(ending)
+    run = where(links)
     return Page(
-        text=left or (_NOTHING if ending is None else _ending_page(ending)),
+        text=left or (f"{ended}\n{run}\n" if run else ended),
         annotations=() if ending is None else (_ending_annotation(ending, config),),
         problems=tuple(problems),
     )
@@ -118,15 +121,7 @@ def _is_inside(config: str) -> bool:
 
 def _text(path: Path, most: int) -> str | None:
     """Return a file's text; None where there is no such file."""
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(most + 1)
-    except FileNotFoundError:
+    if not path.exists():
         return None
-    except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror}"
-        raise InputError(msg) from None
-    if len(data) > most:
-        msg = f"{path}: found more than {most} bytes"
-        raise InputError(msg, hint="this is not a file that megtrim wrote")
+    data = read_bytes(path, most_bytes=most, expected="a file that megtrim wrote")
     return data.decode("utf-8", errors="replace")

@@ -25,6 +25,8 @@ from megtrim.stages.diagnosis import Diagnosis, diagnose, why_not_kept
 from megtrim.stages.files import KEEP_SET_FILE
 from megtrim.stages.naming import named_program
 from megtrim.stages.runs import RunOrder, RunResult, run_on
+from megtrim.verdict import next_step
+from megtrim.verdict.invocation import Invocation
 
 _TIMEOUT_S = 600.0
 
@@ -38,12 +40,6 @@ class Request:
     arguments: tuple[str, ...]
     application: str | None = None
     """Application that runs; None: the engine's own program."""
-
-    def command(self) -> str:
-        """Return the command that tries this again."""
-        given = "".join(f" --input {name}={path}" for name, path in sorted(self.inputs.items()))
-        program = f" --application {self.application}" if self.application else ""
-        return f"megtrim verify --probe {self.model}{program}{given} -- {' '.join(self.arguments)}"
 
 
 def request(
@@ -76,10 +72,10 @@ def execute(options: Options, wanted: Request, *, as_json: bool) -> int:
     program = wanted.application or context.loaded.config.engine.target
     reduced = _run(order.with_program(binary(context.done[REDUCED], program)), context)
     if ending(reduced.run) is Ending.PASSED:
-        show(_told(wanted, None, as_json=as_json))
+        show(_told(wanted, None, context.invocation, as_json=as_json))
         return EXIT_PASS
     found = _explained(reduced.run, program, order, context)
-    show(_told(wanted, found, as_json=as_json))
+    show(_told(wanted, found, context.invocation, as_json=as_json))
     return ProductFailure.exit_code
 
 
@@ -170,7 +166,9 @@ def _check_command(wanted: Request, context: Context) -> None:
         raise InputError(msg, hint="give inputs as --input NAME=FILE; a probe has no cache")
 
 
-def _told(wanted: Request, found: Diagnosis | None, *, as_json: bool) -> str:
+def _told(
+    wanted: Request, found: Diagnosis | None, invocation: Invocation, *, as_json: bool
+) -> str:
     status = found.status if found else "pass"
     text = found.text if found else "it ran to its end on the reduced build"
     missing = list(found.missing) if found else []
@@ -186,7 +184,6 @@ def _told(wanted: Request, found: Diagnosis | None, *, as_json: bool) -> str:
         *(f"  operator   {operator}" for operator in operators),
         *(f"  region     {region}" for region in missing),
     ]
-    if missing or operators or (found and found.function):
-        them = "them" if missing or operators else "it"
-        lines.append(f"  to keep {them}, add this run as a scenario and run megtrim trim again")
+    if status == "trap":
+        lines.append(f"  what to do: {next_step.for_probe(invocation)}")
     return "\n".join(lines)

@@ -6,8 +6,9 @@ import os
 import platform
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from megtrim.cli.device_orders import (
 )
 from megtrim.cli.engine_checks import refuse_damaged, refuse_folders, refuse_unknown
 from megtrim.cli.environment import open_processes
+from megtrim.cli.invocation import invocation_of
 from megtrim.cli.out import expect_writable, out_option
 from megtrim.cli.place import open_place, placed, sysroot_here
 from megtrim.config.load import LoadedConfig, load_config
@@ -35,8 +37,9 @@ from megtrim.console import Console
 from megtrim.devices import Device, packing, qemu
 from megtrim.engines import Engine, checkout
 from megtrim.engines.builder import Builder
+from megtrim.engines.places import expect_plain
 from megtrim.engines.sample import embedded
-from megtrim.errors import InputError
+from megtrim.errors import InputError, MegtrimError
 from megtrim.evidence.bundle import Purpose
 from megtrim.evidence.given import read_brought
 from megtrim.images.reference import expect_fixed
@@ -116,8 +119,18 @@ traces_option = click.option(
 
 
 def common(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that are the same everywhere."""
+    """Add the options that are the same everywhere, and to errors where their command works."""
     path = click.Path(path_type=Path)
+
+    @wraps(command)
+    def located(**values: Any) -> Any:
+        try:
+            return command(**values)
+        except MegtrimError as error:
+            error.complete(invocation_of(values, open_processes().env).place)
+            raise
+
+    found: Callable[..., Any] = located
     for option in reversed(
         (
             click.option(
@@ -145,8 +158,8 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
             today_option("The day that waivers and proofs are judged against; else the clock's."),
         )
     ):
-        command = option(command)
-    return command
+        found = option(found)
+    return found
 
 
 def trimming(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -180,7 +193,11 @@ def open_context(options: Options, *, accept: bool = False, writes: bool = True)
         expect_writable(options.out)
     console = open_console(quiet=options.quiet)
     loaded = load_config(options.config, engine_source=options.engine, quick=options.quick)
+    script = loaded.config.toolchain.kind == "ndk"
+    expect_plain(options.results, "--out", script=script, hint="name another folder of results")
     refuse_damaged(loaded)
+    if not (accept or options.quick or options.committed):
+        committed.expect_readable(loaded)
     for warning in loaded.warnings:
         console.warn(warning)
     processes = open_processes()
@@ -193,6 +210,8 @@ def open_context(options: Options, *, accept: bool = False, writes: bool = True)
     emulated = qemu.program(place) is not None
     toolchain = placed(toolchains.find(toolchain_order(loaded), place, emulated=emulated), place)
     out = options.results
+    if toolchain.ndk:
+        expect_plain(Path(toolchain.ndk), "the NDK", script=True, hint="move it to a folder")
     jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
     brought = read_brought(options.traces) if options.traces else {}
     context = Context(
@@ -216,7 +235,7 @@ def open_context(options: Options, *, accept: bool = False, writes: bool = True)
         full=_full(options) if options.quick else None,
         neighbours=options.neighbours,
         baseline=options.baseline,
-        asked_device=options.device or "",
+        invocation=invocation_of(asdict(options), processes.env, keep_set=loaded.config.keep_set),
         traced=brought.get(Purpose.TRACE, {}),
         recorded=brought.get(Purpose.RECORD, {}),
         applications={
@@ -319,8 +338,9 @@ def _check_committed(loaded: LoadedConfig) -> None:
             msg = f"{where}: {each.id} searches for algorithms, which --committed cannot repeat"
             raise InputError(
                 msg,
-                hint="record the cache: `megtrim trim` left algo.cache in its profile folder; "
-                "commit it and name it as algo_cache",
+                hint="commit the algo.cache that a trim leaves in its profile folder, and name it "
+                "as algo_cache",
+                command=("trim",),
             )
 
 

@@ -12,16 +12,27 @@ import click
 from megtrim.cli import probe
 from megtrim.cli.output import show
 from megtrim.cli.setup import Options, describe, neighbours_option, open_context, trimming
-from megtrim.errors import InputError, worst
-from megtrim.plan.graph import VERDICT, Stage, Task, by_function, tasks, through
+from megtrim.config.scenarios import all_scenarios
+from megtrim.errors import ACCEPT, InputError, worst
+from megtrim.plan.graph import (
+    VERDICT,
+    Stage,
+    Task,
+    by_function,
+    resting,
+    tasks,
+    through,
+    verify_task,
+)
 from megtrim.report import neighbours, switches, table
 from megtrim.stages import chain
 from megtrim.stages.context import Context
 from megtrim.stages.files import FINAL_FOLDER, VERDICT_FILE
-from megtrim.stages.nearby_told import neighbour_results
-from megtrim.stages.weighed import switch_sizes
+from megtrim.stages.nearby_told import neighbour_checks, neighbour_results
+from megtrim.stages.scenario_results import scenario_checks_of
+from megtrim.stages.weighed import budget_checks_of, switch_sizes
 from megtrim.store import Store, cannot_write
-from megtrim.verdict.model import parse_verdict
+from megtrim.verdict.model import Check, parse_verdict
 
 _HELP: dict[Stage, str] = {
     Stage.BUILD: "Build the plain and the profile variant of the engine.",
@@ -35,20 +46,25 @@ _HELP: dict[Stage, str] = {
     Stage.VERDICT: "Join size, traps and parity into one verdict.",
     Stage.REPORT: "Write the verdict as JUnit, Markdown and HTML.",
 }
-_FROM_PLAIN = ("trim.base is plain, so nothing is traced", "megtrim functions says what runs")
-_IDLE: dict[Stage, tuple[str, str]] = {
+_FROM_PLAIN = ("trim.base is plain, so nothing is traced", "record what runs", ("functions",))
+_IDLE: dict[Stage, tuple[str, str, tuple[str, ...]]] = {
     Stage.PROFILE: _FROM_PLAIN,
     Stage.HEADER: _FROM_PLAIN,
     Stage.FUNCTIONS: (
         "trim.level is region, so no functions are recorded",
         "add trim: {level: function}",
+        (),
     ),
     Stage.SWITCHES: (
         "trim.measure names no switch, so there is nothing to weigh",
         "add trim: {measure: [rtti, logging, exceptions]}",
+        (),
     ),
 }
-"""What is wrong, and what to do, where a stage has no task; the other stages always have some."""
+"""What is wrong, what to do, and the command of that, where a stage has no task.
+
+The other stages always have some.
+"""
 EXAMPLE = """\b
 Examples:
   megtrim {verb}
@@ -64,13 +80,16 @@ def execute(
     accept: bool = False,
     again: bool = False,
     by_verdict: bool = False,
+    scenario: str | None = None,
 ) -> int:
     """Run the stage and what it rests on; return the exit status.
 
     A chain exits as its worst stage. ``by_verdict``: as the joined verdict decides, where there
     is one: it knows what a failed device means.
     """
-    context, codes = run_chain(options, stage, as_json=as_json, accept=accept, again=again)
+    context, codes = run_chain(
+        options, stage, as_json=as_json, accept=accept, again=again, scenario=scenario
+    )
     joined = context.done.get(VERDICT)
     if joined is not None and by_verdict:
         return int(joined.result["exit code"])
@@ -78,9 +97,15 @@ def execute(
 
 
 def run_chain(
-    options: Options, stage: Stage, *, as_json: bool, accept: bool, again: bool = False
+    options: Options,
+    stage: Stage,
+    *,
+    as_json: bool,
+    accept: bool,
+    again: bool = False,
+    scenario: str | None = None,
 ) -> tuple[Context, list[int]]:
-    """Run the stage and what it rests on, and show what came of it."""
+    """Run the stage, or its task for one scenario, and what it rests on; show what came of it."""
     if options.committed and stage is Stage.PROFILE:
         msg = "--committed traces nothing, so there is nothing to profile"
         raise InputError(msg, hint="leave --committed out")
@@ -88,15 +113,15 @@ def run_chain(
     describe(context)
     config, asked = context.loaded.config, context.neighbours
     every = tasks(config, committed=context.committed, neighbours=asked)
-    wanted = through(stage, every)
+    wanted = through(stage, every) if scenario is None else _of_scenario(scenario, every, context)
     _refuse_idle(stage, context, wanted, accept=accept)
     if again:
         clear_final(context.store)  # it tells of a result that is none any more
-        context.store.discard(stage)
+        context.store.discard(stage, scenario or "")
     ran, codes = chain.run(wanted, context)
     if ran == 0 and not context.failed:
         context.console.say("everything is up to date: nothing was built or run")
-    show(_as_json(context) if as_json else _as_text(context, stage))
+    show(_as_json(context) if as_json else _as_text(context, stage, wanted))
     return context, codes
 
 
@@ -118,7 +143,7 @@ def _refuse_idle(stage: Stage, context: Context, wanted: Sequence[Task], *, acce
     """Refuse a verb that would do nothing in this way of trimming."""
     if accept and stage is Stage.HEADER and by_function(context.loaded.config):
         msg = "with trim.level: function the keep set is whole only with its functions"
-        raise InputError(msg, hint="megtrim functions --accept")
+        raise InputError(msg, hint="accept them together", command=ACCEPT)
     if wanted:
         return
     if context.quick:
@@ -126,9 +151,9 @@ def _refuse_idle(stage: Stage, context: Context, wanted: Sequence[Task], *, acce
             f"--quick trims the plain build by functions alone: there is nothing to do for {stage}"
         )
         raise InputError(msg, hint="leave --quick out")
-    reason, hint = _IDLE[stage]
+    reason, hint, command = _IDLE[stage]
     msg = f"{context.loaded.path}: {reason}"
-    raise InputError(msg, hint=hint)
+    raise InputError(msg, hint=hint, command=command)
 
 
 def _as_json(context: Context) -> str:
@@ -143,7 +168,7 @@ def _as_json(context: Context) -> str:
     return json.dumps({"done": done, "failed": failed}, indent=1, sort_keys=True)
 
 
-def _as_text(context: Context, stage: Stage) -> str:
+def _as_text(context: Context, stage: Stage, wanted: Sequence[Task]) -> str:
     lines = []
     verdict = next((f for f in context.done.values() if f.stage == Stage.VERDICT), None)
     if verdict is not None:
@@ -153,11 +178,29 @@ def _as_text(context: Context, stage: Stage) -> str:
         lines.append(switches.text(switch_sizes(context)))
     if stage is Stage.NEIGHBOURS:
         lines.append(neighbours.text(neighbour_results(context)))
+    if stage in (Stage.VERIFY, Stage.SIZE, Stage.NEIGHBOURS):
+        lines += table.to_look_at_lines(_checks(stage, wanted, context))
     for folder in context.done.values():
         if folder.stage == stage:
             page = folder.path / "index.html"
             lines.append(f"{folder.name}: {page if page.exists() else folder.path}")
     return "\n".join(lines)
+
+
+def _checks(stage: Stage, wanted: Sequence[Task], context: Context) -> tuple[Check, ...]:
+    """Return the checks that a stage's results amount to, before any verdict joins them."""
+    if stage is Stage.VERIFY:
+        return tuple(scenario_checks_of(wanted, context))
+    return tuple(budget_checks_of(context) if stage is Stage.SIZE else neighbour_checks(context))
+
+
+def _of_scenario(scenario: str, every: Sequence[Task], context: Context) -> tuple[Task, ...]:
+    """Return the tasks that a scenario's verification rests on, that included."""
+    known = {each.id: verify_task(each) for each in all_scenarios(context.loaded.config)}
+    if scenario not in known:
+        msg = f"--scenario: found {scenario!r}, expected one of {', '.join(known)}"
+        raise InputError(msg)
+    return resting([known[scenario]], tuple(every))
 
 
 def _command(stage: Stage) -> click.Command:
@@ -196,6 +239,7 @@ def _accepting(stage: Stage) -> click.Command:
     epilog="""\b
 Examples:
   megtrim verify
+  megtrim verify --scenario resnet50/default@any --again
   megtrim verify --neighbours
   megtrim verify --probe models/other.mge -- --cpu --enable-nchw44
   megtrim verify --probe resnet50 --input data=inputs/cat.npy -- --cpu --iter 3
@@ -206,6 +250,7 @@ Examples:
 @neighbours_option
 @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
 @click.option("--again", is_flag=True, help="Make this stage's results anew.")
+@click.option("--scenario", metavar="ID", help="Verify this one alone: MODEL/SCENARIO@CLASS.")
 @click.option("--probe", "probed", metavar="MODEL", help="A model's name or file, to be tried.")
 @click.option(
     "--input", "inputs", multiple=True, metavar="NAME=FILE", help="An input of the probe."
@@ -215,6 +260,7 @@ Examples:
 def verify(
     as_json: bool,
     again: bool,
+    scenario: str | None,
     probed: str | None,
     inputs: tuple[str, ...],
     application: str | None,
@@ -223,6 +269,9 @@ def verify(
 ) -> int:
     """Verify the scenarios and what is near them, or probe one model with any arguments."""
     chosen = Options(**options)
+    if scenario is not None and (probed is not None or chosen.neighbours):
+        msg = "--scenario names one that runs as traced: neither --probe nor --neighbours fit"
+        raise click.UsageError(msg)
     if probed is not None:
         if chosen.neighbours:
             msg = "--probe tries one run, --neighbours those of every scenario: one of them"
@@ -233,7 +282,7 @@ def verify(
         msg = "arguments and --input go with --probe (and --application): scenarios run as traced"
         raise click.UsageError(msg)
     stage = Stage.NEIGHBOURS if chosen.neighbours else Stage.VERIFY
-    return execute(chosen, stage, as_json=as_json, again=again)
+    return execute(chosen, stage, as_json=as_json, again=again, scenario=scenario)
 
 
 _OWN: dict[Stage, click.Command] = {

@@ -1,22 +1,26 @@
 """``megtrim trim``: the whole chain, its exit status, and what it leaves for the steps after it.
 
 ``OUT/final`` holds, under fixed names, the verdict, its report and the sizes; or, with --no-gate,
-``ending.json``, which says why the chain ended before it had them. It is of this
+``ending.json`` and ``junit.xml``, which say why the chain ended before it had them. It is of this
 run alone: it does not outlive the start of the next, nor a stage that is made anew.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 import click
 
+from megtrim.cli.environment import open_processes
+from megtrim.cli.final import leave_ending
+from megtrim.cli.invocation import BASELINE_FILE, invocation_of
 from megtrim.cli.out import expect_writable
 from megtrim.cli.setup import Options, neighbours_option, traces_option, trimming
 from megtrim.cli.stages import EXAMPLE, clear_final, run_chain
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, MegtrimError, worst
-from megtrim.evidence.ending import ENDING_FILE, EarlyEnding, dump_ending
+from megtrim.evidence.ending import EarlyEnding
 from megtrim.plan.graph import REPORT, SIZE, VERDICT, Stage
 from megtrim.stages.context import Context
 from megtrim.stages.files import FINAL_FOLDER, SIZES_FILE
@@ -49,6 +53,7 @@ def trim(as_json: bool, accept: bool, no_gate: bool, **options: Any) -> int:
             _leave_report(context)
     except MegtrimError as error:
         if no_gate:
+            error.complete(invocation_of(asdict(chosen), open_processes().env).place)
             _leave_ending(error, store)
         raise
     if not no_gate:
@@ -62,18 +67,20 @@ def trim(as_json: bool, accept: bool, no_gate: bool, **options: Any) -> int:
 def _leave_report(context: Context) -> None:
     """Copy what is there, the verdict last: where it lies, all lies."""
     sizes = context.done.get(SIZE)
-    files = [sizes.file(SIZES_FILE)] if sizes else []
+    files = [(SIZES_FILE, sizes.file(SIZES_FILE))] if sizes else []
+    if context.baseline is not None and context.baseline.is_file():
+        files.append((BASELINE_FILE, context.baseline))
     for task in (REPORT, VERDICT):
         folder = context.done[task]
-        files += [folder.file(name) for name in folder.files]
+        files += [(name, folder.file(name)) for name in folder.files]
     with context.store.lock(FINAL_FOLDER):
-        for file in files:
+        for name, file in files:
             text = file.read_text(encoding="utf-8")
-            write_atomically(context.store.root / FINAL_FOLDER / file.name, text)
+            write_atomically(context.store.root / FINAL_FOLDER / name, text)
 
 
 def _leave_ending(error: MegtrimError, store: Store) -> None:
     """Tell the steps after this one what only standard error would say."""
     ending = EarlyEnding(exit=error.exit_code, message=error.message, hint=error.hint)
     with suppress(InfrastructureFailure):  # what ended the chain matters, not this
-        write_atomically(store.root / FINAL_FOLDER / ENDING_FILE, dump_ending(ending))
+        leave_ending(ending, store.root / FINAL_FOLDER)

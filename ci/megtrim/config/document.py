@@ -14,6 +14,7 @@ import yaml
 from megtrim.config.nodes import EMPTY, MAPPING_EXPECTED, Node, Reader, refusal
 from megtrim.config.problems import ConfigError, KeyPath, Problem, key_text
 from megtrim.config.syntax import syntax_problem
+from megtrim.reading import expect_merged
 
 LARGEST_FILE_BYTES = 1024 * 1024
 
@@ -56,6 +57,7 @@ def parse_document(raw: bytes, *, file: str) -> Document:
         line = raw.count(b"\n", 0, error.start) + 1
         found = f"the byte 0x{raw[error.start]:02x}, which is not UTF-8"
         raise refusal(file, line, found, "text in UTF-8") from None
+    expect_merged(text, shown=file)
     reader = Reader(file, yaml.parse(text, Loader=yaml.SafeLoader))
     try:
         root = reader.document()

@@ -5,13 +5,14 @@ Pure but for one question, "is it there?", asked by ``load_file_problems`` for t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
 from megtrim.config.document import Document
 from megtrim.config.problems import KeyPath, Problem, show
 from megtrim.config.sections import Placed, items, sections
+from megtrim.reading import FOLDER, kind_at
 
 
 def load_file_problems(document: Document, folder: Path) -> Iterator[Problem]:
@@ -49,11 +50,9 @@ def _application_problems(
     expected = "the folder of the application's source"
     missing = list(_missing(document, [(key, source)], folder, "folder", expected))
     yield from missing
-    if isinstance(source, str) and not missing:
-        found = folder / source / "CMakeLists.txt"
-        if not _load_answer(Path.is_file, found):
-            lacking = f"{show(source)}, a folder without CMakeLists.txt"
-            yield document.problem(key, lacking, "the folder of a CMake project")
+    if isinstance(source, str) and not missing and kind_at(folder / source / "CMakeLists.txt"):
+        lacking = f"{show(source)}, a folder without CMakeLists.txt"
+        yield document.problem(key, lacking, "the folder of a CMake project")
 
 
 def _model_files(model: Mapping[str, object], path: KeyPath) -> Iterator[Placed]:
@@ -79,15 +78,10 @@ def _missing(
     noun: Literal["file", "folder"],
     expected: str,
 ) -> Iterator[Problem]:
-    is_there = Path.is_file if noun == "file" else Path.is_dir
     for path, file in files:
-        if isinstance(file, str) and file.strip() and not _load_answer(is_there, folder / file):
-            yield document.problem(path, f"{show(file)}, no such {noun}", expected)
-
-
-def _load_answer(is_there: Callable[[Path], bool], path: Path) -> bool:
-    try:
-        return is_there(path)
-    except (OSError, ValueError):
-        # A name too long for the file system, a folder that may not be entered.
-        return False
+        if isinstance(file, str) and file.strip():
+            found = kind_at(folder / file)
+            if noun == "folder":
+                found = "" if found == FOLDER else "no such folder"
+            if found:
+                yield document.problem(path, f"{show(file)}, {found}", expected)

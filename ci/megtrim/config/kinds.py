@@ -12,7 +12,14 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, PlainValidator, StrictStr, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    StrictStr,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticCustomError
 
 from megtrim.config.units import (
@@ -34,6 +41,7 @@ _INPUT_PATTERN = r"^[^\s:;]+$"
 _ARGUMENT_EXPECTED = "one argument as text (in quotes where it looks like something else)"
 _OPTION_EXPECTED = "text, true, false or a whole number (quotes make text of 1.0)"
 _TIMEOUT_EXPECTED = f"more than no time: {DURATION_EXPECTED}"
+_NUMBER = re.compile(r"[0-9]{1,18}(\.[0-9]{0,18})?([eE][-+]?[0-9]{1,2})?")
 _DATE_EXPECTED = "a date such as 2027-01-31"
 _LONGEST_TEXT = 4096
 _LONGEST_SHORT = 200
@@ -141,6 +149,11 @@ def _timeout(value: float) -> float:
     return value
 
 
+def _number(value: object) -> object:
+    """Let 1e-5 be a number: YAML takes one without a point for text."""
+    return float(value) if isinstance(value, str) and _NUMBER.fullmatch(value) else value
+
+
 def _date(value: object) -> date:
     text = value if isinstance(value, str) else ""
     try:
@@ -220,6 +233,10 @@ FilePaths = Annotated[
 ]
 SizeBytes = Annotated[int, PlainValidator(_size), _schema_text(BYTES_EXPECTED)]
 DurationS = Annotated[float, PlainValidator(_duration), _schema_text(DURATION_EXPECTED)]
+AbsoluteTolerance = Annotated[
+    float, Field(strict=True, ge=0, allow_inf_nan=False), BeforeValidator(_number)
+]
+RelativeTolerance = Annotated[float, Field(strict=True, ge=0, lt=1), BeforeValidator(_number)]
 TimeoutS = Annotated[DurationS, AfterValidator(_timeout)]
 # A plain validator would leave pydantic no idea of how a day is written.
 Day = Annotated[date, BeforeValidator(_date), WithJsonSchema({"type": "string", "format": "date"})]

@@ -32,6 +32,7 @@ from megtrim.config.scenarios import runners_alone, without_device
 from megtrim.config.switches import switch_problems
 from megtrim.config.toolchain_keys import toolchain_problems
 from megtrim.config.wording import problems_of
+from megtrim.reading import kind_at, read_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,15 +101,11 @@ def load_config(
 
 
 def _load_bytes(path: Path) -> bytes:
-    try:
-        if path.is_file():
-            with path.open("rb") as file:
-                return file.read(LARGEST_FILE_BYTES + 1)
-        found = "a folder" if path.is_dir() else "no such file"
-    except (OSError, ValueError) as error:
-        found = f"a file that cannot be read ({type(error).__name__})"
-    problem = Problem(file=str(path), line=0, key="", found=found, expected="a megtrim.yaml")
-    raise ConfigError([problem], hint="`megtrim init` writes one, --config names another")
+    expected, hint = "a megtrim.yaml", "`megtrim init` writes one, --config names another"
+    if found := kind_at(path):
+        problem = Problem(file=str(path), line=0, key="", found=found, expected=expected)
+        raise ConfigError([problem], hint=hint)
+    return read_bytes(path, most_bytes=LARGEST_FILE_BYTES, expected=expected, hint=hint)
 
 
 def _with_source(document: Document, source: Path) -> Document:

@@ -13,6 +13,7 @@ from pydantic import Field, StrictBool, StrictInt, model_validator
 from megtrim.config.application import Application
 from megtrim.config.device import DeviceConfig
 from megtrim.config.kinds import (
+    AbsoluteTolerance,
     Argument,
     Day,
     DurationS,
@@ -26,6 +27,7 @@ from megtrim.config.kinds import (
     OptionName,
     OptionValue,
     Pattern,
+    RelativeTolerance,
     SizeBytes,
     Text,
     TimeoutS,
@@ -33,6 +35,7 @@ from megtrim.config.kinds import (
 from megtrim.config.means import MeansConfig
 from megtrim.config.neighbours import AskedNeighbours
 from megtrim.config.section import Section
+from megtrim.loadrun.parity import Tolerance
 from megtrim.recipe import Relocations, Switch, Variant
 
 DAY_S = 86_400.0
@@ -149,6 +152,15 @@ class ScenarioConfig(Section):
     """Recorded algorithm cache: used as it is, nothing is searched again."""
     timeout_s: TimeoutS = Field(default=600.0, alias="timeout")
     """Longest that one run may take, such as 10 minutes."""
+    tolerance: AbsoluteTolerance | None = None
+    """As verify.tolerance, for this scenario; left out: that."""
+    relative_tolerance: RelativeTolerance | None = None
+    """As verify.relative_tolerance, for this scenario; left out: that."""
+
+    @property
+    def allowed(self) -> Tolerance:
+        """How far its outputs may be from the plain build's."""
+        return Tolerance(absolute=self.tolerance or 0.0, relative=self.relative_tolerance or 0.0)
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -173,8 +185,12 @@ class ModelConfig(Section):
 class VerifyConfig(Section):
     """When a reduced build counts as proven."""
 
-    tolerance: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] = 0.0
-    """Largest difference of any output value from the plain build's; 0: equal to the last bit."""
+    tolerance: AbsoluteTolerance = 0.0
+    """Largest difference of any floating-point number of an output from the plain build's, such as
+    1e-5; 0: equal to the last bit. It must be less than half of what the output varies by."""
+    relative_tolerance: RelativeTolerance = 0.0
+    """What joins it: this part of the plain build's number, below 1, as numpy.isclose has it:
+    |reduced - plain| <= tolerance + relative_tolerance * |plain|."""
     max_age_s: DurationS = Field(default=14 * DAY_S, alias="max_age")
     """How old a proof may be, such as 14 days."""
 
@@ -252,7 +268,13 @@ class Config(Section):
         """Replace what was left out by what it stands for, so that no reader has to know."""
         names = tuple(each.name for each in self.classes)
         models = tuple(
-            model.model_copy(update={"scenarios": _with_classes(model.scenarios, names)})
+            model.model_copy(
+                update={
+                    "scenarios": tuple(
+                        _filled_in(each, names, self.verify) for each in model.scenarios
+                    )
+                }
+            )
             for model in self.models
         )
         # The model is frozen for everybody else; here it is still being made.
@@ -275,12 +297,18 @@ class Config(Section):
         return (*own, *(each.name for each in self.applications))
 
 
-def _with_classes(
-    scenarios: tuple[ScenarioConfig, ...], names: tuple[str, ...]
-) -> tuple[ScenarioConfig, ...]:
-    return tuple(
-        each if each.classes else each.model_copy(update={"classes": names}) for each in scenarios
-    )
+def _filled_in(
+    scenario: ScenarioConfig, classes: tuple[str, ...], verify: VerifyConfig
+) -> ScenarioConfig:
+    defaults = {
+        "classes": classes,
+        "tolerance": verify.tolerance,
+        "relative_tolerance": verify.relative_tolerance,
+    }
+    left_out = {
+        key: value for key, value in defaults.items() if getattr(scenario, key) in (None, ())
+    }
+    return scenario.model_copy(update=left_out)
 
 
 def _automatic_devices(classes: tuple[str, ...]) -> tuple[DeviceConfig, ...]:

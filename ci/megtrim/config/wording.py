@@ -29,6 +29,8 @@ _EXPECTED: Mapping[str, str] = {
     "int_type": "a whole number",
     "float_type": "a number",
     "greater_than_equal": "{ge:g} or more",
+    "less_than": "less than {lt:g}",
+    "finite_number": "a number that is not infinite",
     "less_than_equal": "{le:g} or less",
     "tuple_type": "a list",
     "too_short": "at least one entry (or the key left out, where it may be)",

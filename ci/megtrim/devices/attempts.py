@@ -9,19 +9,41 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from megtrim.devices import crash
 from megtrim.devices.device import Device, Seat
 from megtrim.devices.member import NothingFits
 from megtrim.errors import InfrastructureFailure
+from megtrim.loadrun.outcome import Ending, ProgramRun, ending, ending_signal
 
 T = TypeVar("T")
+
+_RETRIES_OF_KILLED = 1
+"""At least so many, whatever the device: what killed the program may be over."""
+_KILLED_HINT = (
+    "a low-memory killer, a shutdown or a time limit of the host does that: look there, with dmesg "
+    "or logcat; a program that sends the signal to itself looks the same"
+)
+
+
+class ProgramKilled(InfrastructureFailure):
+    """Something else than megtrim and the program itself ended a run, as far as can be told."""
+
+
+def expect_not_killed(device: str, run: ProgramRun) -> None:
+    """Raise ProgramKilled where SIGKILL or SIGTERM ended a run within its time."""
+    if ending(run) is Ending.KILLED:
+        number = ending_signal(run) or 0
+        msg = f"{device}: {run.argv[0]} was {crash.said(number)}, which megtrim did not send"
+        raise ProgramKilled(msg, hint=_KILLED_HINT)
 
 
 def deliver(device: Device, work: Callable[[Seat], T], *, say: Callable[[str], None]) -> T:
     """Return what ``work`` returns on a seat of the device.
 
     ``work`` may be done more than once, so it must begin anew each time. Raises the last
-    InfrastructureFailure with all attempts: after ``device.retries`` of them, or where no
-    machine is left to try. Everything else passes through at once.
+    InfrastructureFailure with all attempts: after ``device.retries`` of them (a program that was
+    killed has at least one), or where no machine is left to try. Everything else passes through
+    at once.
     """
     attempts: list[str] = []
     while True:
@@ -32,9 +54,14 @@ def deliver(device: Device, work: Callable[[Seat], T], *, say: Callable[[str], N
                 return work(seat)
         except InfrastructureFailure as failure:
             attempts.append(f"{where}: {failure.message}")
-            if isinstance(failure, NothingFits) or len(attempts) > device.retries:
+            if isinstance(failure, NothingFits) or len(attempts) > _retries(device, failure):
                 raise _ended(failure, attempts) from failure
             say(f"  again {where} failed ({failure.message}); attempt {len(attempts) + 1}")
+
+
+def _retries(device: Device, failure: InfrastructureFailure) -> int:
+    killed = isinstance(failure, ProgramKilled)
+    return max(device.retries, _RETRIES_OF_KILLED) if killed else device.retries
 
 
 def unhidden(seen: Sequence[T], again: Callable[[], T], *, good: Callable[[T], bool]) -> T:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from megtrim.errors import InputError
 from megtrim.recipe import BuildScript, Toolchain
@@ -18,7 +17,6 @@ from megtrim.recipe import BuildScript, Toolchain
 PATH = "scripts/cmake-build/cross_build_android_arm_inference.sh"
 _WHY = "the engine's own way for Android: it makes flatc, and chooses the ABI's options"
 _GETOPTS = re.compile(r'\bgetopts +"([^"\n]{1,99})"')
-_PLAIN = re.compile(r"[A-Za-z0-9_./+@,:=-]+")
 
 
 def script_for(toolchain: Toolchain, targets: Sequence[str]) -> BuildScript:
@@ -54,11 +52,3 @@ def environment(ndk: str, options: Sequence[tuple[str, str]]) -> Mapping[str, st
     wanted = (*options, ("CMAKE_EXPORT_COMPILE_COMMANDS", "ON"))
     given = (shlex.quote(f"-D{name}={value}") for name, value in wanted)
     return {"NDK_ROOT": ndk, "EXTRA_CMAKE_ARGS": " ".join(given)}
-
-
-def expect_plain(path: str | Path, what: str) -> None:
-    """Refuse a path that the script would tear apart, or read as a command."""
-    if not _PLAIN.fullmatch(str(path)):
-        msg = f"{what} {str(path)!r} cannot go through the engine's own script"
-        hint = "expected a path of letters, digits and _ . / + @ , : = - alone"
-        raise InputError(msg, hint=hint)

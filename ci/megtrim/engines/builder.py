@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from megtrim.engines.checkout import Checkout
 from megtrim.engines.cmake import Job, WorkTree
 from megtrim.engines.compiler_cache import CompilerCache
 from megtrim.engines.link_call import Bench
-from megtrim.errors import ProductFailure
+from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.midout.header import CONTRACT
 from megtrim.process import Processes
 from megtrim.recipe import BuildOrder, BuildRecord, BuildScript, LinkOrder, Rebuilt, Toolchain
@@ -64,11 +65,13 @@ class Builder:
         """Build in ``work``, leave the log, the records and ``bin/`` in ``folder``."""
         tree = _tree(order, work)
         found, rebuilds, programs = self._make(order, tree, folder, applications, progress)
-        return BuildRecord(
-            artifacts=(
+        with _undisturbed(tree):
+            artifacts = (
                 *self._collect(order, tree, folder, applications),
                 *(self._kept(program, name, folder) for name, program in programs.items()),
-            ),
+            )
+        return BuildRecord(
+            artifacts=artifacts,
             translation_units=found.units,
             units_with_header=found.with_header,
             units_with_regions=found.with_regions,
@@ -105,10 +108,11 @@ class Builder:
         tree = _tree(order, work)
         if not self._is_made(order, tree, applications):
             self._make(order, tree, folder, applications, progress)
-        for done, each in enumerate(links):
-            progress(done, len(links), f"linking {each.target} ({each.label})")
-            bench = self._bench(each.target, each.label, tree, folder, applications)
-            relink.make(each, _built(bench.build, each.target), bench, folder)
+        with _undisturbed(tree):
+            for done, each in enumerate(links):
+                progress(done, len(links), f"linking {each.target} ({each.label})")
+                bench = self._bench(each.target, each.label, tree, folder, applications)
+                relink.make(each, _built(bench.build, each.target), bench, folder)
 
     def expect_linkable(
         self,
@@ -121,9 +125,10 @@ class Builder:
     ) -> None:
         """Raise InputError unless functions can be left out of what was just built in ``work``."""
         tree = _tree(order, work)
-        for target in targets:
-            bench = self._bench(target, "asked", tree, folder, applications)
-            relink.expect_linkable(target, _built(bench.build, target), bench)
+        with _undisturbed(tree):
+            for target in targets:
+                bench = self._bench(target, "asked", tree, folder, applications)
+                relink.expect_linkable(target, _built(bench.build, target), bench)
 
     def _bench(
         self,
@@ -187,24 +192,23 @@ class Builder:
             jobs=self._jobs,
             env=shop.env,
         )
-        if order.script is None:
-            host_tools.build(tree, shop)
-            cmake.run(job, self._processes, progress)
-        else:
-            self._run_script(order.script, job, progress)
-        rebuilds = Rebuilt(
-            predicted=predicted,
-            compiled=rebuilt.compiled(tree, before),
-            cpu_s=_since(spent_s, self._processes.spent_cpu_s()),
-        )
-        found = self._prove(order, tree)
-        programs = {each.name: application.build(each, tree, shop) for each in applications}
+        with _undisturbed(tree):
+            if order.script is None:
+                host_tools.build(tree, shop)
+                cmake.run(job, self._processes, progress)
+            else:
+                self._run_script(order.script, job, progress)
+            rebuilds = Rebuilt(
+                predicted=predicted,
+                compiled=rebuilt.compiled(tree, before),
+                cpu_s=_since(spent_s, self._processes.spent_cpu_s()),
+            )
+            found = self._prove(order, tree)
+            programs = {each.name: application.build(each, tree, shop) for each in applications}
         freshness.note(tree, self._token(order, applications))
         return found, rebuilds, programs
 
     def _run_script(self, script: BuildScript, job: Job, progress: Progress) -> None:
-        android_script.expect_plain(self._toolchain.ndk, "the NDK's folder")
-        android_script.expect_plain(job.source, "the folder of results")
         told = android_script.environment(self._toolchain.ndk, job.options)
         # The script makes flatc with this machine's compiler, from sources of older CMake days.
         host = {"CXX": self._toolchain.host_cxx[0]} if self._toolchain.host_cxx else {}
@@ -302,6 +306,19 @@ class Builder:
 
 def _tree(order: BuildOrder, work: Path) -> WorkTree:
     return WorkTree(root=work, inside=order.script.build if order.script else "")
+
+
+@contextmanager
+def _undisturbed(tree: WorkTree) -> Iterator[None]:
+    """Raise InfrastructureFailure for what fails in a tree that somebody takes away meanwhile."""
+    try:
+        yield
+    except (InputError, ProductFailure, OSError):
+        if shadow.is_whole(tree.source) and cmake.is_started(tree):
+            raise
+        msg = f"{tree.root} was removed or unmounted while it was built in"
+        hint = "leave the folder of results alone while megtrim works, and run it again"
+        raise InfrastructureFailure(msg, hint=hint) from None
 
 
 def _since(before: float | None, now: float | None) -> float | None:

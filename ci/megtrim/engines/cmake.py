@@ -29,6 +29,11 @@ _INFRASTRUCTURE = {
     "No space left on device": "the disk is full",
     "Killed signal terminated program": "the machine ran out of memory",
     "LLVM ERROR: out of memory": "the machine ran out of memory",
+    "Disk quota exceeded": "the disk is full",
+    "Read-only file system": "nothing can be written any more",
+    "Input/output error": "the disk failed",
+    "Stale file handle": "the disk is gone",
+    "Transport endpoint is not connected": "the disk is gone",
 }
 
 
@@ -95,6 +100,11 @@ def is_configured(
     record = tree.root / _CONFIGURED
     wanted = _configuration(toolchain, settings)
     return record.exists() and record.read_text(encoding="utf-8") == wanted
+
+
+def is_started(tree: WorkTree) -> bool:
+    """Whether the record lies there that :func:`start_anew` leaves."""
+    return (tree.root / _CONFIGURED).exists()
 
 
 def _configuration(toolchain: Toolchain, settings: Sequence[tuple[str, str]]) -> str:

@@ -101,7 +101,7 @@ def _by_zig(command: LinkCommand, target: str, bench: Bench) -> LinkCall:
     spaced = next((word for word in command.words if len(word.split()) != 1), None)
     if spaced is not None:
         msg = f"zig cannot tell how it links {target}: {spaced!r} has blanks"
-        raise InputError(msg, hint="name a folder of results without blanks: --out PATH")
+        raise InputError(msg, hint="choose another toolchain, or trim.level: region")
     # It links while it tells. With -s, as the target is linked: its libraries are others with
     # symbols, and it would make those first.
     argv = (*command.driver, "-###", *command.words, "-s", "-o", str(bench.scratch / "none"))

@@ -48,6 +48,12 @@ def pending(checkout: Checkout, tree: Path, overrides: Mapping[str, str]) -> tup
     return (*gone, *new)
 
 
+def is_whole(tree: Path) -> bool:
+    """Tell whether every file that :func:`sync` left is still there."""
+    files = _read(tree.parent / _RECORD)
+    return bool(files) and all(os.path.lexists(tree / name) for name in files)
+
+
 def write_if_changed(path: Path, text: str) -> None:
     """Write a text only when it differs, so that the build tool does not even look."""
     if path.exists() and path.read_text(encoding="utf-8") == text:

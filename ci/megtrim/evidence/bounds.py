@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
+from megtrim import reading
 from megtrim.config.kinds import NAME_PATTERN
 from megtrim.errors import InputError
 from megtrim.verdict.document import LARGEST_DOCUMENT
@@ -120,33 +121,16 @@ def clean_log(text: str) -> str:
 
 def read_text(path: Path, *, hint: str) -> str:
     """Return the text of a document of at most the largest size. Raises InputError."""
-    return decode(read_bytes(path, most=LARGEST_DOCUMENT, hint=hint), source=str(path), hint=hint)
-
-
-def decode(data: bytes, *, source: str, hint: str) -> str:
-    """Return UTF-8 bytes as text. Raises InputError."""
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        msg = f"{source}: byte {error.start} is no UTF-8, expected a document"
-        raise InputError(msg, hint=hint) from None
+    data = read_bytes(path, most=LARGEST_DOCUMENT, hint=hint)
+    return reading.decode(data, shown=str(path), hint=hint)
 
 
 def read_bytes(path: Path, *, most: int, hint: str) -> bytes:
     """Return a file's bytes; a link, a folder or more than ``most`` bytes is an InputError."""
-    try:
-        if path.is_symlink() or not path.is_file():
-            msg = f"{path}: found no plain file, expected one"
-            raise InputError(msg, hint=hint)
-        with path.open("rb") as stream:
-            data = stream.read(most + 1)
-    except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror}"
-        raise InputError(msg, hint=hint) from None
-    if len(data) > most:
-        msg = f"{path}: found more than {most} bytes, expected at most that"
+    if path.is_symlink():
+        msg = f"{path}: found a link, expected a plain file"
         raise InputError(msg, hint=hint)
-    return data
+    return reading.read_bytes(path, most_bytes=most, expected="a plain file", hint=hint)
 
 
 def read_named(folder: Path, digest: str, *, most: int, hint: str) -> bytes:

@@ -21,11 +21,13 @@ from megtrim.evidence import bounds
 from megtrim.evidence.device import BundleDevice
 from megtrim.loadrun import application as command
 from megtrim.loadrun.arguments import check_reserved
+from megtrim.loadrun.parity import Tolerance
 from megtrim.midout.keepset import GENERATIONS
+from megtrim.reading import decode
 from megtrim.recipe import Link, Variant
 from megtrim.verdict.document import LARGEST_DOCUMENT, dump, load
 
-VERSION = 2
+VERSION = 3
 BUNDLE_FILE = "bundle.json"
 
 DEVICE_LABEL = "device "
@@ -34,10 +36,14 @@ DEVICE_LABEL = "device "
 DROPPED = "dropped"
 """Among the programs: the list of names that the *named* link tells by their numbers."""
 
+OBSERVABLES = "observables"
+"""Among the programs: the list of functions that every recorder observes."""
+
 _HINT = "take the bundle of the build job again; megtrim evidence pack writes it"
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}|")
 _LONGEST_RUN_S = 86_400.0
 _MOST_THREADS = 256
+_LARGEST_TOLERANCE = 2.0**62
 
 
 class Purpose(StrEnum):
@@ -78,6 +84,7 @@ class BundleScenario:
     arguments: tuple[str, ...]
     inputs: tuple[BundleInput, ...]
     threads: int
+    tolerance: Tolerance
     timeout_s: float
     cache: str | None
     """Recorded algorithm cache that it runs with."""
@@ -103,6 +110,9 @@ class BundleScenario:
         bounds.require(fits, f"{self.id}: threads", self.threads, f"1 to {_MOST_THREADS}")
         fits = 0 < self.timeout_s <= _LONGEST_RUN_S
         bounds.require(fits, f"{self.id}: timeout_s", self.timeout_s, "up to a day of seconds")
+        allowed = self.tolerance
+        fits = allowed.absolute <= _LARGEST_TOLERANCE and allowed.relative < 1
+        bounds.require(fits, f"{self.id}: tolerance", str(allowed), "one that a difference exceeds")
         if self.cache is not None:
             bounds.check_digest(f"{self.id}: cache", self.cache)
             expected = "none, since a cache is recorded"
@@ -173,12 +183,11 @@ class Bundle:
     sysroot: str
     """Where an emulator finds the programs' loader; empty for static programs."""
     generation: int
-    tolerance: float
     max_age_s: float
     """How old a proof may be."""
     programs: tuple[tuple[str, str], ...]
-    """Variant and sha256; ``named`` and ``dropped`` where functions are trimmed. Without any, the
-    build failed and there is nothing to run."""
+    """Variant and sha256; ``named`` and ``dropped`` where functions are trimmed, ``observables``
+    where they are recorded. Without any, the build failed and there is nothing to run."""
     keep_set: str | None
     devices: tuple[BundleDevice, ...]
     scenarios: tuple[BundleScenario, ...]
@@ -217,9 +226,19 @@ class Bundle:
             bounds.require(needed <= set(names), where, names, " and ".join(sorted(needed)))
             fits = self.purpose is not Purpose.RECORD or scenario.link is not None
             bounds.require(fits, f"{scenario.id}: link", None, "one, because it is recorded")
+        if self.purpose is Purpose.VERIFY:
+            self._check_verification()
+
+    def _check_verification(self) -> None:
         if self.scenarios:
-            fits = self.purpose is not Purpose.VERIFY or self.keep_set is not None
+            fits = self.keep_set is not None
             bounds.require(fits, "keep_set", None, "one, because devices are to verify")
+        # What a device says of any other class would be heard by nobody.
+        known = self.runner_classes()
+        classes = [(each.id, each.cpu_class) for each in self.scenarios]
+        for id_, cpu_class in (*classes, *((each.id, each.cpu_class) for each in self.proven)):
+            expected = "a device on a runner that stands for its class"
+            bounds.require(cpu_class in known, f"{id_}: devices", "none", expected)
 
     def program(self, variant: Variant | Link, application: str = "") -> str | None:
         """Return the sha256 of a variant's program, None where it is not in the bundle."""
@@ -228,6 +247,10 @@ class Bundle:
     def dropped(self, application: str = "") -> str | None:
         """Return the sha256 of the list of a program's named link; None: there is no such link."""
         return self._programs(application).get(DROPPED)
+
+    def observables(self, application: str = "") -> str | None:
+        """Return the sha256 of the list of what can be observed of a program."""
+        return self._programs(application).get(OBSERVABLES)
 
     def beside(self, variant: Variant | Link, application: str) -> dict[str, str]:
         """Return name and sha256 of what must lie beside an application."""
@@ -252,7 +275,7 @@ class Bundle:
 def _check_variants(where: str, programs: tuple[tuple[str, str], ...]) -> None:
     names = [variant for variant, _ in programs]
     bounds.check_unique(where, names)
-    known = (*Variant, Link.UNFOLDED, Link.PROBED, Link.NAMED, DROPPED)
+    known = (*Variant, Link.UNFOLDED, Link.PROBED, Link.NAMED, DROPPED, OBSERVABLES)
     for variant, digest in programs:
         bounds.require(variant in known, where, variant, f"one of {', '.join(known)}")
         bounds.check_digest(f"{where}: {variant}", digest)
@@ -263,7 +286,7 @@ def _check_variants(where: str, programs: tuple[tuple[str, str], ...]) -> None:
 _NEEDED: Mapping[Purpose, set[str]] = {
     Purpose.VERIFY: {Variant.PLAIN, Variant.REDUCED},
     Purpose.TRACE: {Variant.PLAIN, Variant.PROFILE},
-    Purpose.RECORD: {Link.UNFOLDED},
+    Purpose.RECORD: {Link.UNFOLDED, OBSERVABLES},
 }
 
 
@@ -299,4 +322,4 @@ def read_bundle(folder: Path, *, sha256: str | None = None) -> Bundle:
     if sha256 is not None and found != sha256:
         msg = f"{path}: its sha256 is {found}, expected {sha256[:80]}"
         raise InputError(msg, hint="it is not the bundle that the build job made: run both again")
-    return parse_bundle(bounds.decode(data, source=str(path), hint=_HINT), source=str(path))
+    return parse_bundle(decode(data, shown=str(path), hint=_HINT), source=str(path))

@@ -17,6 +17,7 @@ from megtrim.evidence import bounds
 from megtrim.evidence.bundle import Purpose
 from megtrim.loadrun.conditions import Conditions
 from megtrim.midout.region import Region
+from megtrim.verdict.content import Contradiction, expect_consistent
 from megtrim.verdict.document import dump, load
 from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
 
@@ -103,10 +104,21 @@ class Evidence:
         bounds.check_unique("results", [result.scenario for result in self.results])
         for result in self.results:
             bounds.check_scenario("results", result.scenario, cpu_class=self.cpu_class)
+            expect_consistent(
+                result.scenario,
+                result.status,
+                outputs=result.outputs,
+                missing_regions=result.missing_regions,
+                crash=result.crash,
+                compared=self.purpose is Purpose.VERIFY,
+            )
             if result.status is ScenarioStatus.PASS:
                 self._check_brought(result)
 
     def _check_brought(self, result: EvidenceResult) -> None:
+        if result.attempts:
+            msg = f"{result.scenario}: its status is pass, and every machine failed"
+            raise Contradiction(msg)
         match self.purpose:
             case Purpose.TRACE:
                 bounds.check_digest(f"{result.scenario}: trace", result.trace or "")
@@ -148,10 +160,17 @@ def parse_set(
     return load(EvidenceSet, text, source=source, version=VERSION, hint=hint)
 
 
-def read_set(path: Path) -> EvidenceSet:
-    """Read evidence.json of a report from its file."""
+def load_proofs(path: Path) -> EvidenceSet:
+    """Read evidence.json of a report, which holds verifications that passed and nothing else."""
     hint = "remove the option: devices then prove everything anew"
-    return parse_set(bounds.read_text(path, hint=hint), source=str(path))
+    found = parse_set(bounds.read_text(path, hint=hint), source=str(path))
+    for evidence in found.entries:
+        for result in evidence.results:
+            if evidence.purpose is not Purpose.VERIFY or result.status is not ScenarioStatus.PASS:
+                what = f"{evidence.purpose}, {result.status}"
+                msg = f"{path}: {result.scenario}: found {what}, expected proofs: verify, pass"
+                raise Contradiction(msg, hint=hint)
+    return found
 
 
 def read_evidence(folder: Path) -> tuple[Evidence, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from megtrim.errors import InputError
-from megtrim.evidence.bundle import Bundle
+from megtrim.evidence.bundle import Bundle, Purpose
 from megtrim.evidence.evidence import Evidence, EvidenceSet
 from megtrim.evidence.told import Devices, Pending, Told
 from megtrim.verdict.kinds import CheckKind, CheckStatus, decide
@@ -46,13 +46,20 @@ class Joined:
 def join(verdict: Verdict, seen: Seen) -> Joined:
     """Return the verdict on the build and its devices; checks are ordered by kind, then id.
 
-    Raises InputError for a verdict that devices had their word in already.
+    Raises InputError for a verdict that devices had their word in already, and for a bundle that
+    asks for what the verdict does not hold.
     """
     proofs = seen.proofs
     added: list[Check] = []
     if seen.bundle is not None:
+        _expect_of_one_run(verdict, seen.bundle)
         said = Devices(
-            seen.bundle, seen.evidence, seen.proofs, pending=seen.pending, today=seen.today
+            seen.bundle,
+            seen.evidence,
+            seen.proofs,
+            invocation=verdict.invocation,
+            pending=seen.pending,
+            today=seen.today,
         )
         added = _checks(verdict, seen.bundle, said)
         proofs = said.proofs()
@@ -74,6 +81,20 @@ def join(verdict: Verdict, seen: Seen) -> Joined:
     return Joined(verdict=final, proofs=proofs)
 
 
+def _expect_of_one_run(verdict: Verdict, bundle: Bundle) -> None:
+    """Refuse a bundle whose scenarios would have no check: what a device says of them were lost."""
+    hint = "give the verdict and the bundle of one build job"
+    if bundle.purpose is not Purpose.VERIFY:
+        msg = f"the bundle asks devices to {bundle.purpose}, expected one that asks to verify"
+        raise InputError(msg, hint=hint)
+    known = {each.id for each in verdict.scenarios}
+    asked = [each.id for each in bundle.scenarios] + [each.id for each in bundle.proven]
+    for id_ in asked:
+        if id_ not in known:
+            msg = f"the bundle asks for {id_}, which the verdict does not hold"
+            raise InputError(msg, hint=hint)
+
+
 def _of_build(verdict: Verdict, added: Sequence[Check]) -> list[Check]:
     """Return the build's own checks.
 
@@ -91,13 +112,14 @@ def _checks(verdict: Verdict, bundle: Bundle, said: Devices) -> list[Check]:
     classes = bundle.runner_classes()
     lines = {check.subject: check.line for check in verdict.checks if check.kind is CheckKind.TRAP}
     return [
-        _check(scenario, said.tell(scenario), file=verdict.config, line=lines.get(scenario.id, 1))
+        _check(scenario, said.tell(scenario), verdict, line=lines.get(scenario.id, 1))
         for scenario in verdict.scenarios
         if scenario.cpu_class in classes
     ]
 
 
-def _check(scenario: ScenarioResult, told: Told, *, file: str, line: int) -> Check:
+def _check(scenario: ScenarioResult, told: Told, verdict: Verdict, *, line: int) -> Check:
+    invocation = replace(verdict.invocation, device=told.device)
     return Check(
         id=f"{CheckKind.DEVICE}:{scenario.id}",
         kind=CheckKind.DEVICE,
@@ -107,9 +129,9 @@ def _check(scenario: ScenarioResult, told: Told, *, file: str, line: int) -> Che
         detail=told.detail,
         hint=told.hint,
         time_s=told.time_s,
-        file=file,
+        file=verdict.config,
         line=line,
-        reproduce=scenario.reproduce if told.detail and told.status is CheckStatus.FAIL else "",
+        reproduce=invocation.verify(scenario.id) if told.device else "",
     )
 
 

@@ -24,18 +24,29 @@ class Proof:
     evidence: Evidence
     result: EvidenceResult
 
+    def age(self, today: date) -> str:
+        """Say how old it is: ``3 days old``."""
+        if self._is_ahead(today):
+            return f"of {self.evidence.day}, a day to come"
+        days = self.age_days(today)
+        return "1 day old" if days == 1 else f"{days} days old"
+
     def age_days(self, today: date) -> int:
         """Return how many days ago it was; one of tomorrow (clocks differ) is of today."""
         return max(0, self._days(today))
 
     def is_young(self, today: date, max_age_s: float) -> bool:
         """Tell whether it may still be used. One of the far future would never grow old: no."""
-        return self._days(today) >= -1 and self.age_days(today) * DAY_S <= max_age_s
+        return not self._is_ahead(today) and self.age_days(today) * DAY_S <= max_age_s
 
     def dated(self, today: date) -> Proof:
         """Return it as one of today at the latest, whatever the device's clock said."""
         day = min(self.evidence.day, today.isoformat())
         return replace(self, evidence=replace(self.evidence, day=day))
+
+    def _is_ahead(self, today: date) -> bool:
+        # Where the machine is, it may be tomorrow; it is never later than that.
+        return self._days(today) < -1
 
     def _days(self, today: date) -> int:
         return (today - date.fromisoformat(self.evidence.day)).days

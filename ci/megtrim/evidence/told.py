@@ -1,12 +1,14 @@
 """What devices tell of one scenario: by evidence of now, by a proof of before, or nothing.
 
 Pure; part of the evidence room. A device that said nothing leaves a scenario unverified, with
-the reason and the age of its last proof; only a proof that is too old fails for silence.
+the reason and the age of its last proof; only a proof that is too old fails for silence. A pass
+counts for its age alone, a failure whenever and wherever it was seen.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from enum import StrEnum
@@ -15,7 +17,10 @@ from megtrim.evidence.bundle import Bundle, Purpose
 from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
 from megtrim.evidence.proofs import DAY_S, Proof, as_set, newest
-from megtrim.verdict.checks import HINTS, detail, with_note
+from megtrim.verdict import next_step
+from megtrim.verdict.checks import detail, with_note
+from megtrim.verdict.content import Contradiction
+from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.kinds import CheckKind, CheckStatus, ScenarioStatus
 from megtrim.verdict.model import ScenarioResult
 
@@ -40,15 +45,14 @@ _NO_PROGRAM = "there was no program to run"
 _OTHER_PROGRAM = "what the device job brought is of another build"
 _NO_PROOF = "the proof that it was left out for is not to be had"
 _OLD_PROOF = "it was left out for a proof"
+_STALE = "what {device} brought is no proof by its age"
 
-_FAILED_AT = {
+_FAILED_AT: Mapping[ScenarioStatus, next_step.ScenarioKind] = {
     ScenarioStatus.TRAP: CheckKind.TRAP,
     ScenarioStatus.PARITY: CheckKind.PARITY,
     ScenarioStatus.ENGINE_ERROR: CheckKind.ENGINE,
     ScenarioStatus.TRACE: CheckKind.TRACE,
 }
-_PENDING_HINT = "nothing is known about the product on this device: look at the device job"
-_EXPIRED_HINT = "bring a device of this class back, and run the check again"
 
 Found = tuple[Evidence, EvidenceResult]
 
@@ -62,6 +66,8 @@ class Told:
     hint: str = ""
     detail: str = ""
     time_s: float = 0.0
+    device: str = ""
+    """The configured device that failed it, or empty."""
 
 
 class Devices:
@@ -73,9 +79,11 @@ class Devices:
         evidence: tuple[Evidence, ...],
         proofs: EvidenceSet,
         *,
+        invocation: Invocation,
         pending: Pending | None,
         today: date,
     ) -> None:
+        self._invocation = invocation
         self._bundle = bundle
         self._pending = pending
         self._today = today
@@ -83,18 +91,22 @@ class Devices:
         self._wanted = {each.id: each.binding for each in bundle.scenarios}
         self._proven = {each.id: each.binding for each in bundle.proven}
         self._found = _by_scenario(bundle, evidence)
+        self._expect_within_tolerance()
 
     def tell(self, scenario: ScenarioResult) -> Told:
         """Say what is known of a scenario whose class a device on a runner stands for."""
         proof = self._before.get(scenario.id)
-        if scenario.id in self._proven:
-            return self._by_proof(proof, self._proven[scenario.id])
-        if scenario.id not in self._wanted:
-            return self._silent(_NO_PROGRAM, proof, same=False)
-        same = proof is not None and proof.result.binding == self._wanted[scenario.id]
         worst = self._worst(scenario.id)
+        if scenario.id in self._proven and (worst is None or _severity(worst) > 0):
+            return self._by_proof(proof, self._proven[scenario.id])
+        if scenario.id not in self._bindings():
+            return self._silent(_NO_PROGRAM, proof, same=False)
+        same = proof is not None and proof.result.binding == self._bindings()[scenario.id]
         if worst is not None:
             return self._by_evidence(scenario, worst, proof, same=same)
+        if stale := self._stale(scenario.id):
+            why = _STALE.format(device=stale.evidence.device.name)
+            return replace(self._silent(why, stale, same=True), hint=next_step.CHECK_CLOCK)
         if self._found[scenario.id]:
             why = _OTHER_PROGRAM
         elif self._pending is None:
@@ -106,7 +118,7 @@ class Devices:
     def proofs(self) -> EvidenceSet:
         """Return the newest proof of each scenario; a failure revokes the proof of its program."""
         kept = dict(self._before)
-        for scenario in self._wanted:
+        for scenario in self._bindings():
             worst = self._worst(scenario)
             if worst is None:
                 continue
@@ -117,15 +129,47 @@ class Devices:
                 kept[scenario] = Proof(evidence=worst[0], result=worst[1]).dated(self._today)
         return as_set(kept.values())
 
+    def _expect_within_tolerance(self) -> None:
+        """Refuse a pass whose outputs differ by more than the bundle allows."""
+        for scenario in self._bundle.scenarios:
+            for evidence, result in self._fitting(scenario.id):
+                for output in result.outputs:
+                    difference = output.largest_difference or 0.0
+                    if result.status is ScenarioStatus.PASS and not scenario.tolerance.covers(
+                        difference
+                    ):
+                        said = f"output {output.name} differs by {difference:g}"
+                        allowed = f"allowed is {scenario.tolerance}"
+                        msg = f"{evidence.device.name}: {scenario.id} passed, and {said}, {allowed}"
+                        raise Contradiction(msg, hint="run the device job again")
+
     def _worst(self, scenario: str) -> Found | None:
-        """Return the worst that was said of what the bundle asked for: a trap is not outvoted."""
-        binding = self._wanted[scenario]
-        fitting = [found for found in self._found[scenario] if found[1].binding == binding]
+        """Return the worst that was said of what the bundle is about: a trap is not outvoted."""
         return min(
-            fitting,
+            (found for found in self._fitting(scenario) if not self._is_stale(found)),
             key=lambda found: (_severity(found), found[0].device.name, found[1].text),
             default=None,
         )
+
+    def _stale(self, scenario: str) -> Proof | None:
+        """Return the newest pass that is too old to count, or of a day to come."""
+        stale = [found for found in self._fitting(scenario) if self._is_stale(found)]
+        newest_first = sorted(stale, key=lambda found: found[0].day, reverse=True)
+        return next((Proof(evidence=of, result=result) for of, result in newest_first), None)
+
+    def _is_stale(self, found: Found) -> bool:
+        evidence, result = found
+        young = Proof(evidence=evidence, result=result).is_young(
+            self._today, self._bundle.max_age_s
+        )
+        return result.status is ScenarioStatus.PASS and not young
+
+    def _fitting(self, scenario: str) -> Iterator[Found]:
+        binding = self._bindings().get(scenario)
+        return (found for found in self._found[scenario] if found[1].binding == binding)
+
+    def _bindings(self) -> dict[str, str]:
+        return self._wanted | self._proven
 
     def _by_proof(self, proof: Proof | None, binding: str) -> Told:
         # The build job left it out; whether that holds is judged again here.
@@ -166,33 +210,40 @@ class Devices:
         return Told(
             status=CheckStatus.FAIL,
             text=text,
-            hint=HINTS[_FAILED_AT[result.status]],
+            hint=next_step.for_scenario(_FAILED_AT[result.status], self._invocation),
             detail=detail(shown),
             time_s=result.time_s,
+            device=next((e.name for e in self._bundle.devices if _is_of(evidence, e)), ""),
         )
 
     def _silent(self, why: str, proof: Proof | None, *, same: bool) -> Told:
         """Say that nothing is known now; ``same``: the last proof is of this very program."""
         text = f"device verification pending: {why}"
         if proof is not None:
-            text += f"; last proof {_days(proof.age_days(self._today))} old"
+            text += f"; last proof {proof.age(self._today)}"
             text += "" if same else ", of another program"
         # A device that stays away holds nobody up, until its newest word is too old: code that
         # changes every day would else never be held to a device again.
         if proof is None or proof.is_young(self._today, self._bundle.max_age_s):
-            return Told(status=CheckStatus.UNVERIFIED, text=text, hint=_PENDING_HINT)
+            return Told(status=CheckStatus.UNVERIFIED, text=text, hint=next_step.WAIT_FOR_DEVICE)
         allowed = _days(int(self._bundle.max_age_s // DAY_S))
         text += f", allowed are {allowed}"
-        return Told(status=CheckStatus.FAIL, text=text, hint=_EXPIRED_HINT)
+        return Told(status=CheckStatus.FAIL, text=text, hint=next_step.BRING_DEVICE_BACK)
 
 
 def _by_scenario(bundle: Bundle, evidence: tuple[Evidence, ...]) -> dict[str, list[Found]]:
-    """Return what the bundle's devices on runners said; an emulated run is no device's."""
+    """Return what the bundle's devices on runners said; an emulated run is no device's.
+
+    A failure counts on whatever machine it was seen.
+    """
     runners = [each for each in bundle.devices if each.runner]
     found: dict[str, list[Found]] = defaultdict(list)
     for each in evidence:
-        if each.purpose is Purpose.VERIFY and any(_is_of(each, runner) for runner in runners):
-            for result in each.results:
+        if each.purpose is not Purpose.VERIFY:
+            continue
+        asked = any(_is_of(each, runner) for runner in runners)
+        for result in each.results:
+            if asked or _severity((each, result)) == 0:
                 found[result.scenario].append((each, result))
     return found
 

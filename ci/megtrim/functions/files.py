@@ -1,12 +1,9 @@
-"""Linked files and what linkers tell of them: bytes from a path, and the parts that are loaded."""
+"""Linked files: the parts of one that are loaded."""
 
 from __future__ import annotations
 
 import struct
-from pathlib import Path
 from typing import NamedTuple
-
-from megtrim.errors import InputError
 
 _SEGMENT = struct.Struct("<2I6Q")
 LOADED, LOADER = 1, 3
@@ -27,18 +24,6 @@ class Segment(NamedTuple):
     """In the file."""
     memory_bytes: int
     alignment: int
-
-
-def read_bytes(path: Path, *, most_bytes: int, hint: str) -> bytes:
-    """Return a file's content. Raises InputError where it cannot be read or has too much."""
-    try:
-        if path.stat().st_size > most_bytes:
-            msg = f"{path}: larger than {most_bytes} bytes"
-            raise InputError(msg, hint=hint)
-        return path.read_bytes()
-    except OSError as error:
-        msg = f"{path}: cannot be read: {error.strerror}"
-        raise InputError(msg, hint=hint) from None
 
 
 def segments(data: bytes) -> tuple[Segment, ...]:

@@ -69,12 +69,17 @@ class Wanted:
 
 
 def keep_always(
-    wanted: Sequence[Wanted], *, ran: Collection[str], code: Code, origins: Origins
+    wanted: Sequence[Wanted],
+    *,
+    ran: Collection[str],
+    unseen: Collection[str],
+    code: Code,
+    origins: Origins,
 ) -> tuple[str, ...]:
     """Return the functions that stay although they did not run, sorted, with what they call.
 
-    ``ran`` are those that did, in any scenario. Raises InputError for all patterns of somebody's
-    that match no function at all.
+    ``ran`` are those that did, in any scenario; ``unseen`` may have run, too. Raises InputError
+    for all patterns of somebody's that match no function at all.
     """
     search = _Search(code.table, origins)
     done = {*ran, *SUBSTITUTES}
@@ -83,12 +88,18 @@ def keep_always(
     if missed:
         raise InputError("\n".join(missed), hint=_HINT)
     seeds = search.any_of(REPORTS).union(*(names for _, names in kept)) - {*ran}
-    seeds |= {name for name in code.called_by(ran) if BY_VALUES.search(name)} - {*ran}
+    there = code.called_by({*ran, *unseen})
+    seeds |= {name for name in there if BY_VALUES.search(name)} - {*ran}
     found = code.reached(seeds, ran=done)
     if THROW in found:
         seeds |= search.any_of(_UNWINDING) - {*ran}
         found = code.reached(seeds, ran=done)
     return tuple(sorted({*found} - {*ran}))
+
+
+def matching(texts: Iterable[str], table: FunctionTable, origins: Origins) -> frozenset[str]:
+    """Return the functions that match one of the patterns."""
+    return _Search(table, origins).any_of(texts)
 
 
 class _Search:

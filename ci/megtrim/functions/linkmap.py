@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.errors import InputError
-from megtrim.functions.files import read_bytes
 from megtrim.functions.table import FunctionTable
+from megtrim.reading import read_bytes
 
 _MAX_MAP_BYTES = 2 * 1024**3
 _HINT = "expected the map that the linker wrote with -Map"
@@ -50,7 +50,7 @@ class Origins:
 
 def read_map(path: Path) -> Origins:
     """Read a linker's map."""
-    data = read_bytes(path, most_bytes=_MAX_MAP_BYTES, hint=_HINT)
+    data = read_bytes(path, most_bytes=_MAX_MAP_BYTES, expected="a map of a link", hint=_HINT)
     return parse_map(data, source=str(path))
 
 

@@ -258,8 +258,9 @@ static long megtrim_rank(uint64_t offset) {
 static void megtrim_trapped(int signal, siginfo_t* info, void* context) {
     uintptr_t address = PC((ucontext_t*)context) - PC_BEHIND_TRAP;
     long rank = info->si_code > 0 ? megtrim_rank(address - distance - table->base) : -1;
+    // A function may begin with a trap of its own.
+    if (rank >= 0) marks[rank] = 1;
     if (rank >= 0 && table->functions[rank].first) {
-        marks[rank] = 1;
         megtrim_put_back(address, (instruction)table->functions[rank].first);
         PC((ucontext_t*)context) = address;
         return;

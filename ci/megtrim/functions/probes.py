@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from importlib.resources import files as package_files
 
 from megtrim.errors import InputError, ProductFailure
-from megtrim.functions.files import EXECUTABLE, LOADED, LOADER, Segment, segments
-from megtrim.functions.table import FunctionTable, with_cold_parts
+from megtrim.functions.files import EXECUTABLE, LOADED, Segment, segments
+from megtrim.functions.table import FunctionTable, holding
 
 RECORD_FILE = "functions.bin"
 ENVIRONMENT = {"MEGTRIM_FUNCTIONS": RECORD_FILE}
@@ -47,16 +47,6 @@ _MAX_TRAP_BYTES = 4
 _ANY_TRAP = {"aarch64": 0xFFE0001F, "x86_64": 0xFF}
 """The bits by which traps are told: on aarch64 they hold a number."""
 
-_OWN = ("megtrim_", "__wrap_")
-_UNPROBED = frozenset(
-    {
-        # On the way to the runtime's own start, or put together of several files' pieces.
-        *("_start", "_start_c", "_start_main", "_init", "_fini"),
-        # A loader calls a program's own ones before anything else of the program runs.
-        *("malloc", "calloc", "realloc", "reallocarray", "free", "cfree", "malloc_usable_size"),
-        *("aligned_alloc", "memalign", "posix_memalign", "valloc", "pvalloc"),
-    }
-)
 _REFUSAL = re.compile(r"^megtrim: functions cannot be recorded: (.{1,200})$", re.MULTILINE)
 _HINT = "record the functions again"
 
@@ -70,37 +60,44 @@ class _Probe:
     segment: Segment
 
 
-def plan_probes(table: FunctionTable, platform: Collection[str] = ()) -> tuple[int, ...]:
-    """Return the addresses that get a trap, sorted.
+def plan_probes(table: FunctionTable, observed: Collection[str]) -> tuple[int, ...]:
+    """Return the addresses that get a trap, sorted: those of the functions ``observed``."""
+    return tuple(sorted({each.address for each in table.functions if each.name in observed}))
 
-    ``platform`` names the functions of a static C library: they run before the runtime can begin.
+
+def unprobeable(data: bytes, table: FunctionTable) -> frozenset[str]:
+    """Return the functions of a linked file in whose place no trap can be: they are no code.
+
+    Raises InputError for a file that is cut off.
     """
-    spared = {
-        each.address
+    pieces = _segments(data)
+    return frozenset(
+        each.name
         for each in table.functions
-        if each.name in _UNPROBED
-        or each.name in table.ifuncs
-        or each.name in platform
-        or each.name.startswith(_OWN)
-    }
-    spared.add(table.entry)
-    return tuple(address for address in _addresses(table) if address not in spared)
+        if (place := _place(each.address, data, pieces, table.machine)) is None or not place.first
+    )
 
 
-def patch(data: bytes, table: FunctionTable, platform: Collection[str] = ()) -> bytes:
+def patch(data: bytes, table: FunctionTable, observed: Collection[str]) -> bytes:
     """Return the program with its probes. ``data`` was linked with SOURCES and FLAGS.
 
-    ``platform`` counts where there is no loader: a static program's C library starts before all.
-    Raises InputError for a file without the runtime's table, or with too many functions for it.
+    Probes are put into the functions ``observed``. Raises InputError for a file without the
+    runtime's table, without one of those functions, or with too many functions for it.
     """
+    lacking = {*observed} - {each.name for each in table.functions}
+    if lacking:
+        msg = f"the probed link lacks {len(lacking)} functions of the other: {min(lacking)}"
+        raise InputError(msg, hint="record the functions on an emulator: a class of it")
     segments = _segments(data)
     addresses = _addresses(table)
     at = _table_at(data, addresses)
     here = next((each for each in segments if 0 <= at - each.offset < each.size_bytes), None)
     probes = {
         address: probe
-        for address in plan_probes(table, () if _has_loader(data) else platform)
-        if (probe := _probe(address, data, segments, table.machine)) is not None
+        for address in plan_probes(table, observed)
+        if (probe := _place(address, data, segments, table.machine)) is not None
+        and probe.first
+        and not _is_trap(probe.first, table.machine)
     }
     ranges = _ranges(probes)
     if here is None or not 0 < len(ranges) <= _MAX_RANGES:
@@ -130,20 +127,15 @@ def patch(data: bytes, table: FunctionTable, platform: Collection[str] = ()) -> 
 def parse_record(data: bytes, table: FunctionTable, *, source: str) -> tuple[str, ...]:
     """Return the names of all functions that ran, sorted. ``table`` is of the probed link.
 
-    What is not known is not trimmed: what cannot be probed (``_start``, a program's own
-    ``malloc``) counts as run, and the cold part of a function that ran. Raises InputError for a
-    record that is damaged, cut off or of another program, ProductFailure for one of a run that
-    recorded nothing.
+    Raises InputError for a record that is damaged, cut off or of another program, ProductFailure
+    for one of a run that recorded nothing.
     """
     marks = _marks(data, table, source)
-    marked = {address for address, mark in zip(_addresses(table), marks, strict=True) if mark}
+    marked = [address for address, mark in zip(_addresses(table), marks, strict=True) if mark]
     if not marked:
         msg = f"{source}: none of the program's {len(table.functions)} functions ran"
         raise ProductFailure(msg, hint="did the program start at all?")
-    ran = (
-        each.name for each in table.functions if each.address in marked or each.name in _UNPROBED
-    )
-    return with_cold_parts(table, ran)
+    return holding(table, marked)
 
 
 def refusal(stderr: str) -> str | None:
@@ -209,10 +201,6 @@ def _segments(data: bytes) -> tuple[Segment, ...]:
     )
 
 
-def _has_loader(data: bytes) -> bool:
-    return any(each.kind == LOADER for each in _headers(data))
-
-
 def _headers(data: bytes) -> tuple[Segment, ...]:
     try:
         return segments(data)
@@ -220,21 +208,20 @@ def _headers(data: bytes) -> tuple[Segment, ...]:
         raise _damaged() from None
 
 
-def _probe(address: int, data: bytes, segments: tuple[Segment, ...], machine: str) -> _Probe | None:
-    """Return what the trap at ``address`` replaces; None for what is no code to be replaced.
-
-    A function that begins with a trap of its own needs no other, and 0 begins no function.
-    """
+def _place(address: int, data: bytes, segments: tuple[Segment, ...], machine: str) -> _Probe | None:
+    """Return what a trap at ``address`` would replace; None for what is no whole instruction."""
     width = len(_TRAPS[machine])
     for each in segments if address % width == 0 else ():
         if each.flags & EXECUTABLE and 0 <= address - each.address <= each.size_bytes - width:
             offset = address - each.address + each.offset
-            first = int.from_bytes(data[offset : offset + width], "little")
-            is_trap = first & _ANY_TRAP[machine] == _ANY_TRAP[machine] & int.from_bytes(
-                _TRAPS[machine], "little"
-            )
-            return None if is_trap or not first else _Probe(offset, first, each)
+            return _Probe(offset, int.from_bytes(data[offset : offset + width], "little"), each)
     return None
+
+
+def _is_trap(instruction: int, machine: str) -> bool:
+    """Say whether a function begins with a trap of its own: that one tells of it, too."""
+    trap = int.from_bytes(_TRAPS[machine], "little")
+    return instruction & _ANY_TRAP[machine] == trap & _ANY_TRAP[machine]
 
 
 def _ranges(probes: Mapping[int, _Probe]) -> list[bytes]:

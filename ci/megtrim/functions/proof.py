@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from megtrim.errors import ProductFailure
+from megtrim.errors import ACCEPT, ProductFailure
 from megtrim.functions.calls import Code
 from megtrim.functions.names import brief, is_internal
 from megtrim.functions.stubs import STUB, SUBSTITUTES
@@ -18,8 +18,8 @@ from megtrim.functions.table import Function, FunctionTable
 _TRAP_BYTES = {"aarch64": 4, "x86_64": 2}
 """What an emptied function is: ``brk`` or ``ud2``."""
 _SHOWN = 3
-_AGAIN = "a function that runs is not on the list: record them again: megtrim trim --accept"
-_UNKNOWN = "the list was changed after it was recorded: record it again: megtrim trim --accept"
+_AGAIN = "a function that runs is not on the list: record them again"
+_UNKNOWN = "the list was changed after it was recorded: record it again"
 _HINT = "this linker cannot leave functions out as megtrim asks it to: trim.level: region"
 
 
@@ -108,7 +108,8 @@ def _none(names: Iterable[str], said: str, hint: str, more: str = "") -> None:
     found = sorted(names)
     if found:
         msg = f"{said}: {_listed(found)}{more}"
-        raise ProductFailure(msg, hint=hint)
+        command = () if hint == _HINT else ACCEPT
+        raise ProductFailure(msg, hint=hint, command=command)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -14,12 +14,12 @@ from importlib.resources import files as package_files
 
 from megtrim.errors import InputError
 from megtrim.functions.names import is_internal, is_linkable
+from megtrim.functions.observables import Observables
 from megtrim.functions.table import FunctionTable
 
 STUB = "megtrim_stub"
-_OURS = "megtrim_"
-_ENTRY_POINTS = frozenset({"_start", "_init", "_fini", "main", "__libc_start_main"})
-"""Called by what no link shows: the kernel, the loader and the C library's first lines."""
+_MAIN = "main"
+"""Called by what no link shows: the C library's first lines."""
 _NOT_KEPT = re.compile(r"megtrim: function #([0-9]{1,9}) is not kept")
 
 
@@ -47,18 +47,17 @@ def named_sources(count: int) -> tuple[tuple[str, str], ...]:
 
 
 def droppable(
-    table: FunctionTable, kept: Collection[str], platform: Collection[str]
+    table: FunctionTable, kept: Collection[str], observables: Observables
 ) -> tuple[str, ...]:
     """Return the names that a build can leave out, sorted; internal functions are among them.
 
-    ``kept`` are those that must stay, under all names of each; ``platform`` those of the C
-    library and the compiler's own, where they are linked in. What other files import or export
-    stays, what the program's start needs, and what is data under the same name elsewhere.
+    ``kept`` are those that must stay. What shares code with one that stays, stays as well; so does
+    what is not observable, what other files import or export, what the program starts with, and
+    what is data under the same name elsewhere.
     """
-    stay = table.imported | table.exported | table.ifuncs | table.data | _ENTRY_POINTS
-    stay |= {each.name for each in table.at(table.entry)}
-    names = {each.name for each in table.functions} - stay - {*kept} - {*platform}
-    return tuple(sorted(n for n in names if is_linkable(n) and not n.startswith(_OURS)))
+    stay = {*table.imported, *table.exported, *table.data, _MAIN, *kept}
+    groups = (group for group in observables.groups if stay.isdisjoint(group))
+    return tuple(sorted(name for group in groups for name in group))
 
 
 def script(names: Iterable[str]) -> str:

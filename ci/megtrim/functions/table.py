@@ -25,8 +25,8 @@ from elftools.construct import ConstructError
 from elftools.elf.elffile import ELFFile
 
 from megtrim.errors import InputError
-from megtrim.functions.files import read_bytes
 from megtrim.functions.names import MAX_NAME
+from megtrim.reading import read_bytes
 
 Found = TypeVar("Found")
 
@@ -41,7 +41,8 @@ _LOCAL, _UNDEFINED, _IFUNC = 0, 0, 10
 _FUNCTIONS = (2, _IFUNC)
 _NO_NAMES = (3, 4)
 """Symbols of sections and of files."""
-_COLD = re.compile(r"(.+)\.cold(?:\.[0-9]+)?")
+COLD = re.compile(r"(.+)\.cold(?:\.[0-9]+)?")
+"""The part of a function that GCC moves elsewhere, for it is seldom reached."""
 _LINKERS_OWN = re.compile(r"__(?:CortexA53843419_|AArch64\w*Thunk_|\w*_veneer)")
 """What linkers add between a call and its function, by its address: different in each link."""
 _LINKED = ("ET_EXEC", "ET_DYN")
@@ -105,49 +106,43 @@ class FunctionTable:
 def holding(table: FunctionTable, addresses: Iterable[int]) -> tuple[str, ...]:
     """Return the names of all functions that hold one of ``addresses``, sorted.
 
-    GCC moves what is seldom reached to a function ``NAME.cold``, and jumps into its middle: the
-    one is there where the other is, see ``with_cold_parts``.
+    A function of no size is not among them where another holds the address: an empty one lies
+    wherever the linker put the next.
     """
     found: set[str] = set()
     ahead = iter(table.functions)
     upcoming = next(ahead, None)
-    open_ones: list[tuple[int, str]] = []
+    open_ones: list[tuple[int, str, int]] = []
     for address in sorted({*addresses}):
         while upcoming is not None and upcoming.address <= address:
             end = upcoming.address + max(upcoming.size_bytes, 1)
-            heappush(open_ones, (end, upcoming.name))
+            heappush(open_ones, (end, upcoming.name, upcoming.size_bytes))
             upcoming = next(ahead, None)
         while open_ones and open_ones[0][0] <= address:
             heappop(open_ones)
+        sized = {name for _, name, size_bytes in open_ones if size_bytes}
         # Once found, a function need not be looked at again, however many addresses it holds.
-        found.update(name for _, name in open_ones)
+        found |= sized or {name for _, name, _ in open_ones}
         open_ones.clear()
-    return with_cold_parts(table, found)
-
-
-def with_cold_parts(table: FunctionTable, ran: Iterable[str]) -> tuple[str, ...]:
-    """Return ``ran`` with the parts that GCC split off, and what they were split off, sorted."""
-    found = {*ran}
-    for each in table.functions:
-        part = _COLD.fullmatch(each.name)
-        if part and (part[1] in found or each.name in found):
-            found |= {part[1], each.name}
     return tuple(sorted(found))
 
 
-def link_identity(program_sha256: str, table: FunctionTable) -> str:
-    """Return what names an unfolded link: sha256 of its stripped bytes' digest and its names.
+def link_identity(program_sha256: str, table: FunctionTable, groups: Iterable[str]) -> str:
+    """Return what names an unfolded link and the lists that are made of it.
 
-    Names are not in stripped bytes, and lists are by name: a function that is called otherwise,
-    or a new one that does what another does, makes another link.
+    That is the sha256 of its stripped bytes' digest, its names, and the ``groups`` that lists are
+    made of. Names are not in stripped bytes, and lists are by name: a function that is called
+    otherwise, or a new one that does what another does, makes another link. So does a function
+    that lists did not tell of before: on a list of then it would count as one that did not run.
     """
-    lines = (program_sha256, *(f"{each.address:x} {each.name}" for each in table.functions))
+    places = (f"{each.address:x} {each.name}" for each in table.functions)
+    lines = (program_sha256, *places, "", *groups)
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def read_linked(path: Path) -> bytes:
     """Read the bytes of a linked file."""
-    return read_bytes(path, most_bytes=_MAX_FILE_BYTES, hint=_HINT)
+    return read_bytes(path, most_bytes=_MAX_FILE_BYTES, expected="a linked file", hint=_HINT)
 
 
 def read_table(path: Path) -> FunctionTable:

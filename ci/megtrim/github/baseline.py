@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import quote
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.evidence.evidence import EVIDENCE_FILE, EvidenceSet, read_set
+from megtrim.evidence.evidence import EVIDENCE_FILE, EvidenceSet, load_proofs
 from megtrim.github.answers import one_line
 from megtrim.github.api import Api
 from megtrim.github.archive import unpack
@@ -228,7 +228,7 @@ class _Search:
     def _evidence(self, path: Path, stored: _Stored) -> EvidenceSet:
         try:
             if path.exists():
-                return read_set(path)
+                return load_proofs(path)
         except InputError as error:
             self.warnings.append(f"the proofs of {stored.sha[:12]}: {error.message}")
         return EvidenceSet(entries=())

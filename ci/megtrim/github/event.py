@@ -15,6 +15,7 @@ from typing import Any
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.github.answers import one_line
+from megtrim.reading import read_bytes
 
 LARGEST_EVENT_BYTES = 32 * 1024 * 1024
 """GitHub's own payloads end at 25 MB."""
@@ -200,16 +201,8 @@ def _default_branch(document: _Node, name: str, ref: str) -> str:
 
 
 def _document(path: Path) -> Any:
-    try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST_EVENT_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a path"
-        msg = f"GITHUB_EVENT_PATH: cannot read {one_line(str(path))}: {reason}"
-        raise InputError(msg, hint=_HINT) from None
-    if len(data) > LARGEST_EVENT_BYTES:
-        msg = f"GITHUB_EVENT_PATH: the event is larger than {LARGEST_EVENT_BYTES} bytes"
-        raise InputError(msg, hint=_HINT)
+    shown, most = f"GITHUB_EVENT_PATH: {one_line(str(path))}", LARGEST_EVENT_BYTES
+    data = read_bytes(path, most_bytes=most, expected="an event", shown=shown, hint=_HINT)
     try:
         return json.loads(data)
     except (ValueError, RecursionError):

@@ -17,6 +17,7 @@ from typing import Any
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.images import registry
+from megtrim.reading import read_text
 from megtrim.store import write_atomically
 from megtrim.wire import Request, split
 
@@ -24,6 +25,7 @@ FILE = "pins.json"
 BASE = "base"
 NDK = "ndk"
 _VERSION = 1
+_LARGEST_FILE_BYTES = 1024 * 1024
 _LARGEST_NDK_BYTES = 4 * 1024**3
 _LONGEST_DOWNLOAD_S = 2 * 3600.0
 _BASE_NAME = r"[a-z0-9./:_-]{1,255}"
@@ -94,13 +96,9 @@ def pin_ndk(url: str, today: date) -> Pin:
 
 def read_pins(path: Path) -> Mapping[str, Pin]:
     """Return the pins of a file, none where there is none."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    if not path.exists():
         return {}
-    except (OSError, ValueError) as error:
-        msg = f"{path} cannot be read: {error}"
-        raise InputError(msg) from None
+    text = read_text(path, most_bytes=_LARGEST_FILE_BYTES, expected="a file of pins")
     try:
         document = json.loads(text)
         entries = {_VERSION: document["pins"]}[document["version"]]

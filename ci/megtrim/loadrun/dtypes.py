@@ -49,6 +49,7 @@ _ELEMENTS = (
 _NO_NUMBER = -1
 _OF_FILES_ALONE = (
     Element(_NO_NUMBER, "Float64", 64, "<f8", is_float=True),
+    Element(_NO_NUMBER, "Complex128", 128, "<c16", is_float=True),
     Element(_NO_NUMBER, "Int64", 64, "<i8"),
     Element(_NO_NUMBER, "Uint32", 32, "<u4"),
     Element(_NO_NUMBER, "Uint64", 64, "<u8"),
@@ -60,8 +61,9 @@ _IN_FILES = ("Float32", "Uint8", "Int8", "Int16", "Int32", "Float16", "Uint16", 
 BY_NUMBER: dict[int, Element] = {element.number: element for element in _ELEMENTS}
 BY_NAME: dict[str, Element] = {element.name: element for element in (*_ELEMENTS, *_OF_FILES_ALONE)}
 OF_NUMPY: dict[str, Element] = {
-    element.numpy if element.bits > 8 else f"|{element.numpy}": element
+    element.numpy.lstrip("<"): element
     for element in BY_NAME.values()
     if element.name in _IN_FILES or element in _OF_FILES_ALONE
-} | {"|b1": BY_NAME["Bool"]}
-"""By the type's name in a ``.npy`` file; one that is missing here is compared as bytes."""
+} | {"b1": BY_NAME["Bool"]}
+"""By kind and bytes, as in a ``.npy`` file, whatever the order of the bytes there. What is missing
+here has no layout of its own on every machine (``f16``), or is no number: records, text, dates."""

@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from megtrim.errors import InputError
+from megtrim.loadrun import parity
 from megtrim.loadrun.dtypes import BY_NAME, BY_NUMBER, Element
+from megtrim.loadrun.parity import Numbers, Tolerance
 
 _HEADER = struct.Struct("<III")
 _MAX_PLACES = 64
@@ -81,8 +82,8 @@ def _fail(source: str, found: str) -> NoReturn:
     raise InputError(msg, hint="expected a file that --bin-out-dump wrote; run the program again")
 
 
-def compare(plain: Tensor, reduced: Tensor, tolerance: float) -> Comparison:
-    """Compare two outputs: bit by bit at tolerance 0, else by absolute difference.
+def compare(plain: Tensor, reduced: Tensor, tolerance: Tolerance) -> Comparison:
+    """Compare two outputs: bit by bit where the tolerance is exact, else number by number.
 
     The tolerance is for floating point only; every other type is compared exactly.
     """
@@ -97,52 +98,48 @@ def compare(plain: Tensor, reduced: Tensor, tolerance: float) -> Comparison:
             )
     if plain.data == reduced.data:
         return Comparison(equal=True, largest_difference=0.0, text="")
-    difference = _largest_difference(plain, reduced)
-    if tolerance > 0 and BY_NAME[plain.dtype].is_float and difference <= tolerance:
+    expected, found = numbers_of(plain), numbers_of(reduced)
+    difference = float(np.max(parity.differences(expected, found), initial=0.0))
+    may_differ = BY_NAME[plain.dtype].is_float and not tolerance.is_exact
+    if may_differ and parity.within(expected, found, tolerance):
         return Comparison(equal=True, largest_difference=difference, text="")
-    text = f"largest difference {difference:g}, allowed is {tolerance:g}"
+    text = f"largest difference {difference:g}, allowed is {tolerance}"
     return Comparison(equal=False, largest_difference=difference, text=text)
-
-
-def _largest_difference(plain: Tensor, reduced: Tensor) -> float:
-    left, right = _values(plain), _values(reduced)
-    with np.errstate(invalid="ignore", over="ignore"):
-        difference = np.abs(left - right)
-    # Equal infinities and numbers missing on both sides differ by nothing.
-    same = (left == right) | (np.isnan(left) & np.isnan(right))
-    difference = np.where(same, 0.0, difference)
-    return float(np.max(np.where(np.isnan(difference), math.inf, difference), initial=0.0))
 
 
 def largest_value(tensor: Tensor) -> float:
     """Return the largest absolute value of a floating-point output, 0 of any other."""
     if not BY_NAME[tensor.dtype].is_float:
         return 0.0
-    values = np.abs(_values(tensor))
+    values = np.abs(numbers_of(tensor))
     return float(np.max(values[np.isfinite(values)], initial=0.0))
 
 
-def _values(tensor: Tensor) -> NDArray[Any]:
-    """Return the elements as numbers: wide enough that differences are exact."""
-    elements = np.frombuffer(tensor.data, dtype=BY_NAME[tensor.dtype].numpy)
+def refusal(tensor: Tensor, tolerance: Tolerance) -> str | None:
+    """Say why an output proves nothing; None where it is good evidence."""
+    return parity.refusal(tensor.name, numbers_of(tensor), tolerance)
+
+
+def numbers_of(tensor: Tensor) -> Numbers:
+    """Return the elements in a row: floating point wide enough that differences are exact."""
+    element = BY_NAME[tensor.dtype]
+    stored = np.frombuffer(tensor.data, dtype=element.numpy)
+    if element.bits < 8:
+        return _unpacked(stored, element.bits, tensor.shape)
     if tensor.dtype == "BFloat16":
-        elements = (elements.astype("<u4") << 16).view("<f4")
+        stored = (stored.astype("<u4") << 16).view("<f4")
+    if not element.is_float:
+        return stored
     # A signalling NaN makes NumPy warn of the widening; it is a NaN like any other here.
     with np.errstate(invalid="ignore"):
-        return elements.astype("c16" if tensor.dtype == "Complex64" else "f8")
+        return stored.astype("c16" if stored.dtype.kind == "c" else "f8")
 
 
-def refusal(tensor: Tensor) -> str | None:
-    """Say why an output proves nothing; None where it is good evidence.
-
-    An output of one single number is accepted: it cannot vary.
-    """
-    values = _values(tensor)
-    if values.size == 0:
-        return f"the output {tensor.name} is empty"
-    numbers = values[~np.isnan(values)]
-    if numbers.size == 0:
-        return f"the output {tensor.name} holds no numbers, only NaN"
-    if values.size > 1 and bool(np.all(numbers == numbers[0])):
-        return f"the output {tensor.name} is constant: every number is {numbers[0]:g}"
-    return None
+def _unpacked(stored: Numbers, bits: int, shape: tuple[int, ...]) -> Numbers:
+    """Return elements that are smaller than a byte, as they are stored; what fills up is left."""
+    each = np.unpackbits(stored, bitorder="little").reshape(-1, bits)
+    elements: Numbers = np.packbits(each, axis=1, bitorder="little")[:, 0]
+    count = math.prod(shape)
+    if len(stored) != -(-count * bits // 8):
+        elements = elements.reshape(math.prod(shape[:-1]), -1)[:, : shape[-1]].ravel()
+    return elements[:count]

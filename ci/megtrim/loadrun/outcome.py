@@ -15,6 +15,9 @@ from megtrim.loadrun.conditions import Conditions
 _TRAP_SIGNALS = (4, 5)
 """What ``__builtin_trap`` raises: SIGILL on x86, SIGTRAP (``brk``) on Arm."""
 
+_OUTSIDE_SIGNALS = (9, 15)
+"""SIGKILL and SIGTERM: what a low-memory killer, a shutdown or somebody's time limit sends."""
+
 _LAST_SIGNAL = 64
 _SAID = re.compile(
     r"^(?:[^\n]{0,80}\b)?libc *: Fatal signal (?P<libc>\d{1,3})\b"
@@ -30,8 +33,11 @@ class Ending(StrEnum):
     TRAP = "trap"
     FAILED = "failed"
     """Exit status other than 0, by the program's own decision."""
+    CRASHED = "crashed"
+    """A signal that is no trap and the program's own, such as SIGSEGV or SIGABRT."""
     KILLED = "killed"
-    """A signal that is no trap."""
+    """A signal from outside, SIGKILL or SIGTERM: it says nothing of the program. One that the
+    program sent to itself looks the same."""
     TIMEOUT = "timeout"
 
 
@@ -73,4 +79,6 @@ def ending(run: ProgramRun) -> Ending:
     signal = ending_signal(run)
     if signal is None:
         return Ending.FAILED
-    return Ending.TRAP if signal in _TRAP_SIGNALS else Ending.KILLED
+    if signal in _OUTSIDE_SIGNALS:
+        return Ending.KILLED
+    return Ending.TRAP if signal in _TRAP_SIGNALS else Ending.CRASHED

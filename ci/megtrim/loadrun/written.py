@@ -1,19 +1,24 @@
 """Outputs of a team's own application, and whether two of them are the same.
 
-A ``.npy`` file is a tensor; anything else, the program's standard output among it, is bytes.
-Layout of ``.npy``: NumPy's own description of the format, ``numpy.lib.format``. Pure.
+A ``.npy`` file of numbers is a tensor, in whatever order its bytes are. All else is compared byte
+by byte: other ``.npy`` files (records, text, dates, ``f16``), raw files, text, what the program
+prints. Layout of ``.npy``: NumPy's own description of the format, ``numpy.lib.format``. Pure.
 """
 
 from __future__ import annotations
 
 import ast
 import math
+import re
 from dataclasses import dataclass
 
+import numpy as np
+
 from megtrim.errors import InputError
-from megtrim.loadrun import dump
+from megtrim.loadrun import dump, repetition
 from megtrim.loadrun.dtypes import OF_NUMPY
 from megtrim.loadrun.dump import Comparison, Tensor
+from megtrim.loadrun.parity import Tolerance
 
 NPY = ".npy"
 PRINTED = "standard output"
@@ -27,6 +32,9 @@ _LONGEST_HEADER = 10_000
 _MOST_DIMENSIONS = 32
 _LONGEST_SIDE = 2**63 - 1
 _KEYS = {"descr", "fortran_order", "shape"}
+_NUMERIC = re.compile(r"([<>|=]?)([biufc][0-9]{1,2})", re.ASCII)
+_OBJECTS = "|O"
+"""In the type of a file that holds Python's objects, which are programs to whoever reads them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +47,8 @@ class Written:
     """Of a ``.npy`` file whose elements are plain numbers."""
     by_columns: bool = False
     """Of a ``.npy`` file in Fortran's order."""
+    records: tuple[bytes, int] | None = None
+    """Of a ``.npy`` file of anything but numbers: its elements' bytes, and how many they are."""
 
 
 def parse_written(data: bytes, *, name: str, source: str) -> Written:
@@ -48,7 +58,7 @@ def parse_written(data: bytes, *, name: str, source: str) -> Written:
     return _parse_npy(data, name, source)
 
 
-def compare(plain: Written, reduced: Written, tolerance: float) -> Comparison:
+def compare(plain: Written, reduced: Written, tolerance: Tolerance) -> Comparison:
     """Compare two outputs: tensors within the tolerance, everything else byte by byte."""
     if plain.data == reduced.data:
         return Comparison(equal=True, largest_difference=0.0, text="")
@@ -63,18 +73,18 @@ def compare(plain: Written, reduced: Written, tolerance: float) -> Comparison:
     return Comparison(equal=False, largest_difference=math.inf, text=text)
 
 
-def refusal(written: Written) -> str | None:
+def refusal(output: Written, tolerance: Tolerance) -> str | None:
     """Say why an output proves nothing; None where it is good evidence."""
-    if written.tensor is not None:
-        return dump.refusal(written.tensor)
-    if not written.data.strip():
-        return f"the output {written.name} is empty"
-    if written.name == PRINTED and _NO_TEXT in written.data:
+    if output.tensor is not None:
+        return dump.refusal(output.tensor, tolerance)
+    if output.records is not None:
+        return repetition.refusal_of_records(output.name, *output.records)
+    if output.name == PRINTED and _NO_TEXT in output.data:
         # It is told as text, in which two different bytes look alike.
         return f"the {PRINTED} holds what is no text (files in {{outputs}} may)"
-    if written.name == PRINTED and len(written.data) > _MOST_PRINTED_BYTES:
+    if output.name == PRINTED and len(output.data) > _MOST_PRINTED_BYTES:
         return f"the {PRINTED} is longer than what is kept of it (files in {{outputs}} are whole)"
-    return None
+    return repetition.refusal(output.name, output.data)
 
 
 def _parse_npy(data: bytes, name: str, source: str) -> Written:
@@ -87,13 +97,25 @@ def _parse_npy(data: bytes, name: str, source: str) -> Written:
         raise _damaged(source, f"a header of {length} bytes in {len(data)}")
     descr, shape, by_columns = _header(data[start : start + length], source)
     body = data[start + length :]
-    element = OF_NUMPY.get(descr)
-    if element is None:
-        return Written(name=name, data=data, tensor=None)
+    numeric = _NUMERIC.fullmatch(descr)
+    element = OF_NUMPY.get(numeric[2]) if numeric else None
+    if numeric is None or element is None:
+        if _OBJECTS in descr:
+            raise _damaged(source, "Python's objects, which are not read")
+        return Written(name=name, data=data, tensor=None, records=_records(body, shape, source))
     if len(body) * 8 != math.prod(shape) * element.bits:
         raise _damaged(source, f"{len(body)} bytes for {descr} {shape}")
+    if numeric[1] == ">":
+        body = np.frombuffer(body, dtype=descr).astype(element.numpy).tobytes()
     tensor = Tensor(name=name, dtype=element.name, shape=shape, data=body)
     return Written(name=name, data=data, tensor=tensor, by_columns=by_columns)
+
+
+def _records(body: bytes, shape: tuple[int, ...], source: str) -> tuple[bytes, int]:
+    count = math.prod(shape)
+    if len(body) % count if count else body:
+        raise _damaged(source, f"{len(body)} bytes for {count} elements")
+    return body, count
 
 
 def _header(text: bytes, source: str) -> tuple[str, tuple[int, ...], bool]:

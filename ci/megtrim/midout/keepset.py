@@ -28,7 +28,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
-from megtrim.errors import InputError
+from megtrim.errors import ACCEPT, InputError
 from megtrim.functions.names import is_linkable
 from megtrim.midout.lines import MAX_TEXT, Entries, Reader, dump_entries
 from megtrim.midout.operator_lines import (
@@ -40,6 +40,7 @@ from megtrim.midout.operator_lines import (
 from megtrim.midout.region import Region, order
 from megtrim.midout.trace import TraceFailure, TraceProblem
 from megtrim.models.operators import OperatorNeeds
+from megtrim.reading import read_text
 
 GENERATIONS = (20190219, 20220507)
 """Versions of the header that engines know: up to 1.6, and from 1.7."""
@@ -54,7 +55,7 @@ _SCENARIO_FIELDS = (
     *("model_sha256", "arguments", "inputs", "algo_cache_sha256", "threads", "trace_sha256"),
 )
 _LINK = "link_sha256"
-HINT = "take the committed file again, or write it anew: megtrim trim --accept"
+HINT = "take the committed file again, or write it anew"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,8 @@ class ScenarioRecord:
     regions: tuple[Region, ...]
     """Sorted and unique; none where only functions are trimmed."""
     functions: tuple[str, ...] = ()
-    """Linkage names of those that ran, sorted and unique; none where only regions are trimmed."""
+    """Linkage names of those that ran, of what every recorder observes: sorted and unique; none
+    where only regions are trimmed."""
     link_sha256: str | None = None
     """The link that these names belong to: what is inlined differs from link to link."""
 
@@ -229,18 +231,14 @@ def dump_keep_set(keep: KeepSet) -> str:
     )
 
 
-def read_keep_set(path: Path) -> KeepSet:
-    """Read a keep set's file. Raises InputError."""
-    if path.is_dir():
-        msg = f"{path}: is a folder, expected the keep set's file"
-        raise InputError(msg, hint="keep_set names a file, as a rule megtrim/keepset.json")
-    try:
-        with path.open("rb") as file:
-            text = file.read(MAX_TEXT + 1).decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"{path}: cannot be read: {error}"
-        raise InputError(msg, hint=HINT) from None
-    return parse_keep_set(text, source=str(path))
+def read_keep_set(path: Path, *, shown: str = "") -> KeepSet:
+    """Read a keep set's file; ``shown`` is what messages call it, else its path.
+
+    Raises InputError.
+    """
+    expected = "a keep set, as a rule megtrim/keepset.json"
+    text = read_text(path, most_bytes=MAX_TEXT, expected=expected, shown=shown, hint=HINT)
+    return parse_keep_set(text, source=shown or str(path))
 
 
 def parse_keep_set(text: str, *, source: str) -> KeepSet:
@@ -249,7 +247,7 @@ def parse_keep_set(text: str, *, source: str) -> KeepSet:
     The order of lines does not matter, and a region or function that stands twice is needed by
     those of both lines. Raises InputError naming ``source:line`` for anything else.
     """
-    reader = Reader(text, source, HINT)
+    reader = Reader(text, source, HINT, ACCEPT)
     tables = reader.kinds(_KINDS)
     version = reader.single(tables["version"], "version")
     if version != VERSION or isinstance(version, bool):

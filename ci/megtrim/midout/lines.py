@@ -15,10 +15,15 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from megtrim.errors import InputError
+from megtrim.reading import expect_merged
 
 MAX_TEXT = 64 * 1024 * 1024
 END_KEY, END_VALUE = "", "end"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_MERGE_HINT = (
+    "keep the lines of both sides and remove those of the markers: that is the merge; "
+    "with `merge=union` for this file in .gitattributes git does it itself"
+)
 
 
 class Entries(list[tuple[str, Any]]):
@@ -39,16 +44,19 @@ class Reader:
     text: str
     source: str
     hint: str
+    command: tuple[str, ...] = ()
+    """Of the hint."""
 
     def parse(self) -> Any:
         """Return the JSON value, each object as Entries."""
         if len(self.text) > MAX_TEXT:
             self.fail(f"more than {MAX_TEXT} characters")
+        expect_merged(self.text, shown=self.source, hint=_MERGE_HINT)
         try:
             return json.loads(self.text, object_pairs_hook=Entries, parse_constant=_no_constant)
         except json.JSONDecodeError as error:
             msg = f"{self.source}:{error.lineno}: not JSON: {error.msg}"
-            raise InputError(msg, hint=self.hint) from None
+            raise InputError(msg, hint=self.hint, command=self.command) from None
         except (ValueError, RecursionError) as error:
             self.fail(f"not usable as JSON: {str(error)[:100]}")
 
@@ -59,7 +67,7 @@ class Reader:
             at = max(at, self.text.find(f"{json.dumps(key)}:", at))
         line = self.text.count("\n", 0, at) + 1
         msg = f"{self.source}:{line}: {said}"
-        raise InputError(msg, hint=self.hint)
+        raise InputError(msg, hint=self.hint, command=self.command)
 
     def fields(
         self, value: Any, names: tuple[str, ...], *keys: str, optional: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -21,6 +22,7 @@ from megtrim.errors import InputError, ProductFailure
 from megtrim.midout.demangle import PREFIX, demangle, problem
 from megtrim.midout.grammar import MAX_NAME, GrammarError, parse_demangled
 from megtrim.midout.region import Region, order
+from megtrim.reading import read_bytes
 
 MAGIC = "midout_trace v1"
 MAX_TRACE_BYTES = 64 * 1024 * 1024
@@ -55,8 +57,10 @@ class TraceProblem(StrEnum):
 class TraceFailure(ProductFailure):
     """A run left no trace that can be used; ``problem`` says what is wrong with it."""
 
-    def __init__(self, problem: TraceProblem, message: str, *, hint: str) -> None:
-        super().__init__(f"{message} ({problem} trace)", hint=hint)
+    def __init__(
+        self, problem: TraceProblem, message: str, *, hint: str, command: Sequence[str] = ()
+    ) -> None:
+        super().__init__(f"{message} ({problem} trace)", hint=hint, command=command)
         self.problem = problem
 
 
@@ -86,12 +90,7 @@ def parse_trace(data: bytes, *, source: str) -> Trace:
 
 def read_trace(path: Path) -> Trace:
     """Read the trace in a file. Raises InputError."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_TRACE_BYTES + 1)
-    except OSError as error:
-        msg = f"{path}: cannot be read: {error.strerror}"
-        raise InputError(msg, hint=_HINT) from None
+    data = read_bytes(path, most_bytes=MAX_TRACE_BYTES, expected="a trace", hint=_HINT)
     return parse_trace(data, source=str(path))
 
 

@@ -9,28 +9,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from megtrim.errors import InputError
 from megtrim.models.facts import ModelFacts, UnknownFormat, operator_info
-from megtrim.models.operators import OperatorInfo, check_covers, parse_operator_json
+from megtrim.models.operators import (
+    MAX_JSON_BYTES,
+    OperatorInfo,
+    check_covers,
+    parse_operator_json,
+)
 from megtrim.models.reader import read_model
-
-_MAX_JSON_BYTES = 16 * 1024 * 1024
+from megtrim.reading import read_bytes
 
 
 def load_needs(
-    model: Path, strip_info: Sequence[Path]
+    model: Path, strip_info: Sequence[Path], *, folder: Path = Path()
 ) -> tuple[tuple[OperatorInfo, ...], tuple[str, ...]]:
-    """Return the needs of one model, and warnings.
+    """Return the needs of one model, and warnings; the paths are relative to ``folder``.
 
     Raises InputError for a file that is no model and no JSON, and for a JSON that does not
     cover its model. A model that only the engine can read (encrypted, packed) needs a JSON.
     """
     if not strip_info:
-        return (operator_info(read_model(model), source=str(model)),), ()
-    declared = tuple(info for path in strip_info for info in _load_json(path))
+        facts = read_model(folder / model, shown=str(model))
+        return (operator_info(facts, source=str(model)),), ()
+    declared = tuple(i for p in strip_info for i in load_operator_json(folder / p, shown=str(p)))
     source = ", ".join(str(path) for path in strip_info)
     try:
-        facts = read_model(model)
+        facts = read_model(folder / model, shown=str(model))
     except UnknownFormat as unknown:
         return declared, (f"{unknown.message}: {source} is taken at its word",)
     unchecked = tuple(
@@ -60,11 +64,8 @@ def _joined(infos: Sequence[OperatorInfo]) -> OperatorInfo:
     )
 
 
-def _load_json(path: Path) -> tuple[OperatorInfo, ...]:
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(_MAX_JSON_BYTES + 1)
-    except OSError as error:
-        msg = f"{path}: cannot be read: {error.strerror}"
-        raise InputError(msg, hint="name an operator JSON that the engine's dump wrote") from None
-    return parse_operator_json(data, source=str(path))
+def load_operator_json(path: Path, *, shown: str) -> tuple[OperatorInfo, ...]:
+    """Read an operator JSON, which messages call ``shown``. Raises InputError."""
+    expected = "an operator JSON that the engine's dump wrote"
+    data = read_bytes(path, most_bytes=MAX_JSON_BYTES, expected=expected, shown=shown)
+    return parse_operator_json(data, source=shown)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from megtrim.errors import InputError
+from megtrim.reading import expect_merged
 
 KNOWN_DTYPES: tuple[str, ...] = (
     *("BFloat16", "Bool", "Byte", "Complex64", "Float16", "Float32"),
@@ -90,6 +91,7 @@ def parse_operator_json(data: bytes, *, source: str) -> tuple[OperatorInfo, ...]
         line = data.count(b"\n", 0, error.start) + 1
         msg = f"{source}:{line}: not text in UTF-8"
         raise InputError(msg, hint=_HINT) from None
+    expect_merged(text, shown=source, hint="dump the model and its JSON again, together")
     infos = tuple(
         _info(item, _Place(text, start, source)) for item, start in _objects(text, source)
     )

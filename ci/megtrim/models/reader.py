@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import stat
+import io
 from typing import IO, TYPE_CHECKING
 
 from megtrim.errors import InputError
 from megtrim.models import sample
 from megtrim.models.mge import is_mge, least_bytes, parse_mge
+from megtrim.reading import opened, read_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 MAX_MODEL_BYTES = 4 * 1024**3
 _HEAD_BYTES = 64
+_EXPECTED = "a model"
 _AGAIN = "fetch or dump the model again"
 
 
@@ -31,12 +33,8 @@ def parse_model(data: bytes, *, source: str) -> ModelFacts:
 
 def read_is_flatbuffers(path: Path) -> bool:
     """Tell by a file's first bytes whether it is a model in FlatBuffers: any ``.mge`` is."""
-    try:
-        with path.open("rb") as stream:
-            return is_mge(stream.read(_HEAD_BYTES))
-    except OSError as error:
-        msg = f"{path}: cannot be read: {error.strerror}"
-        raise InputError(msg, hint="name a model file") from None
+    with opened(path, expected=_EXPECTED) as stream:
+        return is_mge(stream.read(_HEAD_BYTES))
 
 
 def read_whole(path: Path, *, source: str) -> None:
@@ -44,17 +42,14 @@ def read_whole(path: Path, *, source: str) -> None:
 
     Of a large one only what tells its size is read.
     """
-    try:
-        size = path.stat().st_size
-        with path.open("rb") as stream:
-            head = stream.read(_HEAD_BYTES)
-            if not head or head.startswith(sample.MAGIC):
-                parse_model(head + stream.read(sample.MAX_BYTES), source=source)
-                return
-            least = least_bytes(head, lambda at: _read_number(stream, at) if at < size else 0)
-    except OSError as error:
-        msg = f"{source}: cannot be read: {error.strerror}"
-        raise InputError(msg, hint="name a model file") from None
+    with opened(path, expected=_EXPECTED, shown=source) as stream:
+        size = stream.seek(0, io.SEEK_END)
+        stream.seek(0)
+        head = stream.read(_HEAD_BYTES)
+        if not head or head.startswith(sample.MAGIC):
+            parse_model(head + stream.read(sample.MAX_BYTES), source=source)
+            return
+        least = least_bytes(head, lambda at: _read_number(stream, at) if at < size else 0)
     if size < least:
         msg = f"{source}: cut off: it has {size} bytes of at least {least}"
         raise InputError(msg, hint=_AGAIN)
@@ -65,19 +60,7 @@ def _read_number(stream: IO[bytes], at: int) -> int:
     return int.from_bytes(stream.read(4), "little")
 
 
-def read_model(path: Path) -> ModelFacts:
-    """Read the model file at ``path``."""
-    try:
-        facts = path.stat()
-        if not stat.S_ISREG(facts.st_mode):  # a pipe would be waited for, a device has no end
-            msg = f"{path}: no file, expected a model"
-            raise InputError(msg, hint="name a model file")
-        size = facts.st_size
-        if size > MAX_MODEL_BYTES:
-            msg = f"{path}: {size} bytes are too many for a model, at most {MAX_MODEL_BYTES}"
-            raise InputError(msg, hint="give its operator JSON (strip_info) instead")
-        data = path.read_bytes()
-    except OSError as error:
-        msg = f"{path}: cannot be read: {error.strerror}"
-        raise InputError(msg, hint="name a model file") from None
-    return parse_model(data, source=str(path))
+def read_model(path: Path, *, shown: str = "") -> ModelFacts:
+    """Read the model file at ``path``; ``shown`` is what messages call it, else its path."""
+    data = read_bytes(path, most_bytes=MAX_MODEL_BYTES, expected=_EXPECTED, shown=shown)
+    return parse_model(data, source=shown or str(path))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from megtrim.report.text import one_line, path_in_project
+from megtrim.report.text import command, one_line, path_in_project
 from megtrim.report.words import grouped, to_look_at
 from megtrim.verdict.kinds import CheckKind, CheckStatus
 from megtrim.verdict.model import Check, Verdict
@@ -19,6 +19,7 @@ MOST_OF_A_LEVEL = 10
 
 _LONGEST_ID = 150
 _LONGEST_SENTENCE = 400
+_LONGEST_COMMAND = 500
 
 
 class Level(StrEnum):
@@ -79,9 +80,9 @@ def _bounded(level: Level, checks: list[Check], verdict: Verdict) -> list[Annota
 def _annotation(level: Level, check: Check) -> Annotation:
     parts = [one_line(check.text, limit=_LONGEST_SENTENCE) or f"{check.kind} {check.status}"]
     if check.hint:
-        parts.append(f"What to do: {one_line(check.hint, limit=_LONGEST_SENTENCE)}")
+        parts.append(f"What to do: {one_line(check.hint, limit=_LONGEST_COMMAND)}")
     if check.reproduce:
-        parts.append(f"To see it again: {one_line(check.reproduce, limit=_LONGEST_SENTENCE)}")
+        parts.append(f"To see it again: {command(check.reproduce, limit=_LONGEST_COMMAND)}")
     return Annotation(
         level=level,
         file=path_in_project(check.file),

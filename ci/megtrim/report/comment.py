@@ -16,7 +16,7 @@ from typing import TypeVar
 from megtrim.report import folded, neighbours, sizes, switches
 from megtrim.report.markup import block, bounded_table, code, fold, prose
 from megtrim.report.signs import CHECK_SIGNS, VERDICT_SIGNS
-from megtrim.report.text import one_line
+from megtrim.report.text import command, one_line
 from megtrim.report.words import MEANINGS, grouped, to_look_at
 from megtrim.verdict.kinds import CheckKind, CheckStatus, VerdictKind
 from megtrim.verdict.model import Check, ScenarioResult, Verdict
@@ -31,6 +31,7 @@ _MOST_CHECKS = 10
 _MOST_LINES = 20
 _MOST_MISSING = 50
 _MOST_DETAIL = 2_000
+_MOST_COMMAND = 2_000
 
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?/[A-Za-z0-9._~/-]{1,300}")
 
@@ -60,7 +61,7 @@ def render(verdict: Verdict, *, links: Links = NOWHERE, measured: bool = False) 
 
     ``measured``: with what each switch buys, which is no news of a pull request.
     """
-    last = _where(links)
+    last = where(links)
     shown: list[str] = []
     left_out: Counter[str] = Counter()
     room = LIMIT - _NOTE_ROOM - _weight(last)
@@ -81,7 +82,8 @@ def _weight(part: str) -> int:
     return len(part.encode()) + 2
 
 
-def _where(links: Links) -> str:
+def where(links: Links) -> str:
+    """Return the line that leads to the run, empty where nobody knows its address."""
     run = f"[This run]({links.run})" if _ADDRESS.fullmatch(links.run) else ""
     if links.artifact:
         return f"{run or 'This run'} keeps the whole report as its artifact {code(links.artifact)}."
@@ -130,8 +132,7 @@ def _check(check: Check, verdict: Verdict) -> str:
     if check.hint:
         lines.append(f"What to do: {prose(check.hint)}")
     if check.reproduce:
-        command = " ".join(check.reproduce.split())
-        lines.append(f"To see it again:\n\n{block(command, limit=_MOST_DETAIL)}")
+        lines.append(f"To see it again:\n\n{block(command(check.reproduce), limit=_MOST_COMMAND)}")
     trapped = _trapped(check, verdict)
     if trapped is not None:
         lines.append(_missing_fold(trapped.missing_regions))

@@ -18,7 +18,9 @@ from typing import assert_never
 
 from junit_xml import TestCase, TestSuite, to_xml_report_string
 
-from megtrim.report.text import clean, one_line, path_in_project
+from megtrim.errors import ProductFailure
+from megtrim.evidence.ending import EarlyEnding
+from megtrim.report.text import clean, command, one_line, path_in_project
 from megtrim.report.words import grouped, to_look_at
 from megtrim.verdict.kinds import CheckKind, CheckStatus
 from megtrim.verdict.model import Check, Verdict
@@ -27,7 +29,6 @@ LIMIT = 16 * 1024 * 1024
 """Bytes of the document. Details of the mildest checks go first, then these checks themselves."""
 
 _OUTPUT_LIMIT = 10_000
-_COMMAND_LIMIT = 2_000
 _TAGS_BYTES = 600
 """More than the tags of a case, or of the document and a suite, without their texts."""
 _LEAST_TIME_S = 0.001
@@ -36,6 +37,7 @@ _STAGES = {
     CheckKind.BUILD: "build",
     CheckKind.TRACE: "profile",
     CheckKind.HEADER: "header",
+    CheckKind.KEEP_SET: "header",
     CheckKind.REDUCE: "reduce",
     CheckKind.TRAP: "verify",
     CheckKind.PARITY: "verify",
@@ -48,6 +50,9 @@ _STAGES = {
     CheckKind.GROWTH: "size",
 }
 _REST = "report"
+_INFRASTRUCTURE = "infrastructure"
+"""Kind of an error: the check that could not be made says the rest."""
+_NO_VERDICT = "no verdict"
 _ORDER = (*dict.fromkeys(_STAGES.values()), _REST)
 
 
@@ -73,7 +78,28 @@ class _Case:
 
 def render(verdict: Verdict) -> str:
     """Return the whole XML document; it holds no clock and no host name."""
-    cases = _cases(verdict)
+    return _document(_cases(verdict))
+
+
+def render_ending(ending: EarlyEnding) -> str:
+    """Return the document of a run that ended before a verdict: one case, which is not green."""
+    message = one_line(ending.message) or _NO_VERDICT
+    product = ending.exit == ProductFailure.exit_code
+    case = _Case(
+        stage=_REST,
+        name="verdict",
+        status=CheckStatus.FAIL if product else CheckStatus.INFRASTRUCTURE,
+        kind=_NO_VERDICT if product else f"exit status {ending.exit}",
+        message=message,
+        output=clean(str(ending), limit=_OUTPUT_LIMIT).strip("\n") or message,
+        file="",
+        line=0,
+        time_s=_LEAST_TIME_S,
+    )
+    return _document([case])
+
+
+def _document(cases: list[_Case]) -> str:
     suites = [
         TestSuite(f"megtrim.{stage}", [_written(case) for case in group])
         for stage, group in groupby(cases, key=lambda case: case.stage)
@@ -143,7 +169,7 @@ def _case(check: Check, name: str) -> _Case:
         stage=_STAGES[check.kind],
         name=name,
         status=check.status,
-        kind=str(check.kind),
+        kind=_INFRASTRUCTURE if check.status is CheckStatus.INFRASTRUCTURE else str(check.kind),
         message=message,
         output=message,
         file=path_in_project(check.file),
@@ -186,7 +212,7 @@ def _written(case: _Case) -> TestCase:
         case CheckStatus.FAIL:
             written.add_failure_info(case.message, case.output, case.kind)
         case CheckStatus.INFRASTRUCTURE:
-            written.add_error_info(case.message, case.output, "infrastructure")
+            written.add_error_info(case.message, case.output, case.kind)
         case CheckStatus.UNVERIFIED | CheckStatus.INCONCLUSIVE | CheckStatus.SKIPPED:
             said = case.message.startswith(str(case.status))
             message = case.message if said else f"{case.status}: {case.message}"
@@ -201,5 +227,5 @@ def _output(check: Check) -> str:
     if check.hint:
         parts.append(f"what to do: {one_line(check.hint)}")
     if check.reproduce:
-        parts.append(f"to see it again: {one_line(check.reproduce, limit=_COMMAND_LIMIT)}")
+        parts.append(f"to see it again: {command(check.reproduce)}")
     return "\n".join(part for part in parts if part)

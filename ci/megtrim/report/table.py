@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from megtrim.config.units import format_bytes
-from megtrim.report.text import one_line
+from megtrim.report.text import command, one_line
 from megtrim.report.words import (
+    TO_LOOK_AT,
     functions_of,
     grouped,
     growth_of,
@@ -17,8 +18,9 @@ from megtrim.report.words import (
     regions_of,
     to_look_at,
 )
-from megtrim.verdict.model import ArtifactSizes, Verdict
+from megtrim.verdict.model import ArtifactSizes, Check, Verdict
 
+_HINT_LIMIT = 2_000
 _LEFT = ("variant", "verdict")
 """Columns of words; the others are numbers."""
 
@@ -29,13 +31,31 @@ def render(verdict: Verdict) -> str:
     if verdict.baseline:
         parts.append(f"baseline: {one_line(verdict.baseline)}")
     parts.append(f"verdict: {verdict.verdict}. {one_line(verdict.headline)}")
-    checks = [
-        f"  {check.status}: {one_line(check.id)}: {one_line(check.text)}"
-        for check in to_look_at(verdict)
-    ]
+    checks = to_look_at_lines(to_look_at(verdict))
     warnings = [f"  warning: {one_line(warning)}" for warning in verdict.warnings]
     parts += ["\n".join(lines) for lines in (checks, warnings) if lines]
     return "\n\n".join(parts) + "\n"
+
+
+def to_look_at_lines(checks: Iterable[Check]) -> list[str]:
+    """Return what was seen of each check that needs a person, what to do, and how to see it again.
+
+    A sentence that is true of several checks stands with the first of them.
+    """
+    lines: list[str] = []
+    said: set[str] = set()
+    for check in checks:
+        if check.status not in TO_LOOK_AT:
+            continue
+        lines.append(f"  {check.status}: {one_line(check.id)}: {one_line(check.text)}")
+        for label, text in (
+            ("what to do", one_line(check.hint, limit=_HINT_LIMIT)),
+            ("to see it again", command(check.reproduce)),
+        ):
+            if text and text not in said:
+                lines.append(f"    {label}: {text}")
+                said.add(text)
+    return lines
 
 
 def _table(artifact: ArtifactSizes, verdict: Verdict) -> str:

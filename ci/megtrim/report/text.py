@@ -40,6 +40,12 @@ def one_line(text: str, *, limit: int = 500) -> str:
     return " ".join(clean(text, limit=limit).split())
 
 
+def command(text: str, *, limit: int = 2_000) -> str:
+    """Return a command line to paste, as it is or not at all: half of one does something else."""
+    whole = len(text) <= limit and clean(text, limit=limit) == text
+    return text if whole else "(its command holds what cannot be shown here: see verdict.json)"
+
+
 def path_in_project(text: str) -> str:
     """Return ``text`` as a path below the project: no root, no way up, never empty."""
     parts = [part for part in one_line(text).split("/") if part not in ("", ".", "..")]

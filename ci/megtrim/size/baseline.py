@@ -12,9 +12,11 @@ import json
 from pathlib import Path
 
 from megtrim.errors import InputError
+from megtrim.reading import expect_merged, read_text
 from megtrim.size.budgets import Baseline, Sizes
 
 VERSION = 1
+_MERGE_HINT = "take one side as it is: git checkout --ours or --theirs"
 _HINT = "expected the sizes.json that the size stage wrote"
 _LARGEST_FILE_BYTES = 1024 * 1024
 _LONGEST_SOURCE = 500
@@ -32,6 +34,7 @@ def dump_sizes(sizes: Sizes, *, source: str = "", quick: bool = False) -> str:
 
 def parse_sizes(text: str, *, source: str) -> Baseline:
     """Read the file's text, which ``source`` names. Anything but its shape is an InputError."""
+    expect_merged(text, shown=source, hint=_MERGE_HINT)
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -73,12 +76,8 @@ def expect_alike(baseline: Baseline, *, quick: bool, shown: str) -> Baseline:
 
 def load_sizes(path: Path, *, shown: str) -> Baseline:
     """Read the file at ``path``; where it does not say its source, ``shown`` is it."""
-    try:
-        with path.open("rb") as stream:
-            text = stream.read(_LARGEST_FILE_BYTES + 1).decode("utf-8")
-    except (OSError, UnicodeDecodeError):
-        msg = f"{shown}: cannot be read as text"
-        raise InputError(msg, hint=_HINT) from None
+    most, expected = _LARGEST_FILE_BYTES, "the sizes of a baseline"
+    text = read_text(path, most_bytes=most, expected=expected, shown=shown, hint=_HINT)
     return parse_sizes(text, source=shown)
 
 

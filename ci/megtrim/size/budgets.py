@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, assert_never
 
@@ -16,6 +16,9 @@ from megtrim.errors import InputError
 
 if TYPE_CHECKING:
     from megtrim.config.model import Budget, Waiver
+
+NOTICE = timedelta(days=14)
+"""How long before a waiver lapses people are told."""
 
 Sizes = Mapping[tuple[str, str], int]
 """Bytes of the stripped file by artifact and variant."""
@@ -82,6 +85,8 @@ class BudgetResult:
     """Where the baseline is from; empty where there is none."""
     waiver: str
     """Reasons of the waivers that were needed; empty where none was."""
+    lapsed: str
+    """The waivers that ended before this day: whose, when, why; empty where none did."""
     status: LimitStatus
     """Failed if one limit is broken; skipped if none could be measured."""
     limits: tuple[Limit, ...]
@@ -92,7 +97,7 @@ class _Leave:
     """The waivers of one budget on one day."""
 
     counting: tuple[Waiver, ...]
-    expired: tuple[Waiver, ...]
+    lapsed: tuple[Waiver, ...]
 
     @property
     def extra_bytes(self) -> int:
@@ -101,6 +106,12 @@ class _Leave:
     def reasons(self) -> str:
         return "; ".join(
             f"{each.reason} ({each.owner}, to {each.expires})" for each in self.counting
+        )
+
+    def lapses(self) -> str:
+        return "; ".join(
+            f"the waiver of {each.owner} lapsed on {each.expires}: {each.reason}"
+            for each in self.lapsed
         )
 
 
@@ -123,11 +134,31 @@ def check(
     )
 
 
+def ending(waivers: Sequence[Waiver], today: date) -> tuple[str, ...]:
+    """Return a line for each waiver that still counts and lapses within :data:`NOTICE`."""
+    return tuple(
+        f"the waiver of {each.owner} for {each.budget} lapses after {each.expires}, "
+        f"{_within(each.expires - today)}: {each.reason}"
+        for each in sorted(waivers, key=lambda each: (each.expires, each.budget, each.owner))
+        if timedelta(0) <= each.expires - today <= NOTICE
+    )
+
+
+def _within(left: timedelta) -> str:
+    match left.days:
+        case 0:
+            return "today"
+        case 1:
+            return "in 1 day"
+        case days:
+            return f"in {days} days"
+
+
 def _leave(budget: Budget, waivers: Sequence[Waiver], today: date) -> _Leave:
     named = [waiver for waiver in waivers if waiver.budget == budget.id]
     return _Leave(
         counting=tuple(waiver for waiver in named if today <= waiver.expires),
-        expired=tuple(waiver for waiver in named if today > waiver.expires),
+        lapsed=tuple(waiver for waiver in named if today > waiver.expires),
     )
 
 
@@ -157,6 +188,7 @@ def _result(budget: Budget, sizes: Sizes, baseline: Baseline | None, leave: _Lea
         growth_max_bytes=budget.growth_bytes,
         baseline=baseline.source if baseline and growth_bytes is not None else "",
         waiver=leave.reasons() if any(limit.waived for limit in limits) else "",
+        lapsed=leave.lapses(),
         status=_joined(limits),
         limits=tuple(limits),
     )
@@ -175,13 +207,11 @@ def _limit(kind: LimitKind, measured: int, allowed: int, leave: _Leave) -> Limit
         return Limit(kind=kind, status=LimitStatus.PASS, text=text, waived=True)
     over = format_bytes(measured - raised)
     waived = f" (waivers included: {leave.reasons()})" if leave.counting else ""
-    expired = "".join(
-        f"; the waiver of {each.owner} expired on {each.expires}" for each in leave.expired
-    )
+    lapsed = f"; {leave.lapses()}" if leave.lapsed else ""
     return Limit(
         kind=kind,
         status=LimitStatus.FAIL,
-        text=f"{what}, {over} over the allowed {format_bytes(raised)}{waived}{expired}",
+        text=f"{what}, {over} over the allowed {format_bytes(raised)}{waived}{lapsed}",
         hint="see what grew in the report, or waive it with a reason, an owner and a date",
         waived=bool(leave.counting),
     )

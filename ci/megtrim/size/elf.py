@@ -16,6 +16,7 @@ from elftools.construct import ConstructError
 from elftools.elf.elffile import ELFFile
 
 from megtrim.errors import InputError
+from megtrim.reading import read_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,14 +124,8 @@ def _is_symbols(section: _Section) -> bool:
 
 def read_elf(path: Path) -> ElfFacts:
     """Read the program at ``path``."""
-    try:
-        if path.stat().st_size > _MAX_FILE_BYTES:
-            msg = f"{path}: larger than {_MAX_FILE_BYTES} bytes"
-            raise InputError(msg, hint="strip the file first")
-        data = path.read_bytes()
-    except OSError as error:
-        msg = f"{path}: cannot be read: {error.strerror}"
-        raise InputError(msg, hint="name a built program or shared library") from None
+    expected = "a built program or shared library"
+    data = read_bytes(path, most_bytes=_MAX_FILE_BYTES, expected=expected)
     return parse_elf(data, source=str(path))
 
 

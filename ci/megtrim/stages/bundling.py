@@ -20,6 +20,7 @@ from megtrim.evidence import bounds
 from megtrim.evidence.bundle import (
     BUNDLE_FILE,
     DROPPED,
+    OBSERVABLES,
     Bundle,
     BundleApplication,
     BundleInput,
@@ -151,7 +152,8 @@ def _recorded(context: Context) -> Iterator[tuple[Scenario, str]]:
         if each.searches and search_task(each) not in context.done:
             where = f"{context.loaded.path}:{context.loaded.line(*each.path, 'fast_run')}"
             msg = f"{where}: {each.id} searches for algorithms, which is done where it is traced"
-            raise InputError(msg, hint="record its cache with megtrim trim, name it as algo_cache")
+            hint = "name the cache that a trim records as algo_cache"
+            raise InputError(msg, hint=hint, command=("trim",))
         yield each, binding(functions.named_inputs(each, context))
 
 
@@ -196,7 +198,6 @@ def pack(context: Context, purpose: Purpose, proofs: EvidenceSet, to: Path) -> B
             machine=context.toolchain.machine,
             sysroot=str(sysroot) if sysroot else "",
             generation=context.engine.identity().generation,
-            tolerance=context.loaded.config.verify.tolerance,
             max_age_s=context.loaded.config.verify.max_age_s,
             programs=_programs(context, purpose, put),
             keep_set=keep_set,
@@ -258,13 +259,16 @@ def _forms(
 
 
 def _telling(name: str, context: Context, put: Callable[[Path], str]) -> Iterator[tuple[str, str]]:
-    """Yield the links of a program that tell which functions run: emulated, and elsewhere."""
+    """Yield the links of a program that tell which functions run, and which can be observed."""
     if LINKED not in context.done:
         return
     for label in (Link.UNFOLDED, Link.PROBED):
         program = linking.linked(label, name)
         if program in context.done[LINKED].files:
             yield label, put(context.done[LINKED].file(program))
+    observed = linking.observables(name)
+    if observed in context.done[LINKED].files:
+        yield OBSERVABLES, put(context.done[LINKED].file(observed))
 
 
 def _applications(
@@ -350,6 +354,7 @@ def _scenario(
             for name, path in inputs
         ),
         threads=settings.threads,
+        tolerance=settings.allowed,
         timeout_s=settings.timeout_s,
         cache=None if cache is None else put(cache),
         search=searches,

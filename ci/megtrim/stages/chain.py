@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, ProductFailure, worst
 from megtrim.plan.graph import Stage, Task, keep_task, on_demand, resting
 from megtrim.plan.graph import tasks as tasks_of
 from megtrim.plan.why import State, Step, reason
@@ -92,16 +92,18 @@ def _is_ready(task: Task, context: Context) -> bool:
 
 def _attempt(task: Task, context: Context) -> tuple[bool, int]:
     """Do a task; return whether anything was done, and its exit status."""
+    stale = EXIT_PASS
     try:
         folder, fresh = _ensure(task, context)
         if task.id == keep_task(context.loaded.config):
-            committed.settle(context, folder)
+            stale = committed.settle(context, folder)
     except (ProductFailure, InfrastructureFailure) as failure:
+        failure.complete(context.invocation.place)
         context.failed[task.id] = failure
         context.console.warn(f"{task.id}: {failure}")
         return False, failure.exit_code
     context.done[task.id] = folder
-    return fresh, int(folder.result.get("exit code", 0))
+    return fresh, worst([stale, int(folder.result.get("exit code", EXIT_PASS))])
 
 
 def plan(tasks: Sequence[Task], context: Context) -> tuple[Step, ...]:

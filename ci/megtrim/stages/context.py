@@ -20,6 +20,7 @@ from megtrim.errors import InputError, MegtrimError
 from megtrim.plan.graph import Task
 from megtrim.recipe import Toolchain
 from megtrim.store import Folder, Store, sha256_file
+from megtrim.verdict.invocation import Invocation
 
 if TYPE_CHECKING:
     from megtrim.evidence.given import Brought
@@ -51,8 +52,8 @@ class Context:
     """Every neighbour is tried, not only those that a budget asks for."""
     baseline: Path | None = None
     """Sizes that growth is held against, in place of those that the configuration names."""
-    asked_device: str = ""
-    """What was asked to stand for a class in place of the configured device, or empty."""
+    invocation: Invocation = field(default_factory=Invocation)
+    """What was asked of megtrim, for the commands that are printed."""
     applications: Mapping[str, Checkout] = field(default_factory=dict)
     """By name: the sources of applications that have a folder of their own."""
     traced: Mapping[str, Brought] = field(default_factory=dict)

@@ -31,7 +31,8 @@ from megtrim.evidence.evidence import (
     EvidenceResult,
     EvidenceSet,
 )
-from megtrim.functions.listing import dump_list, function_list
+from megtrim.functions.listing import dump_list
+from megtrim.functions.observables import read_observables
 from megtrim.loadrun.conditions import Conditions
 from megtrim.loadrun.outcome import ProgramRun
 from megtrim.midout.keepset import read_keep_set
@@ -192,7 +193,7 @@ class _Worker:
             reduced=self._program(Variant.REDUCED, scenario),
             profile=self._program(Variant.PROFILE, scenario) if explained else None,
             keep=keep,
-            tolerance=bundle.tolerance,
+            tolerance=scenario.tolerance,
             named=self._named(scenario),
         )
         ended = prove(trial, seat, lambda _variant, _seen: None)
@@ -227,11 +228,17 @@ class _Worker:
 
     def _record(self, scenario: BundleScenario, order: RunOrder, seat: Seat) -> EvidenceResult:
         """Record which functions run, and keep their list."""
+        listed = self.job.bundle.observables(scenario.application) or ""
+        observables = read_observables(self._take(listed, "observables.txt"))
         try:
-            names, ran = recording.ran(
-                scenario.id, order, seat, self._note, speaks=self.job.bundle.speaks
+            found, ran = recording.ran(
+                scenario.id,
+                order,
+                seat,
+                self._note,
+                observables=observables,
+                speaks=self.job.bundle.speaks,
             )
-            found = function_list(scenario.link or "", names)
             digest = self._keep(dump_list(found).encode(), LARGEST_LIST, "list of functions")
         except InputError as failure:
             # As for a trace.

@@ -22,13 +22,10 @@ from megtrim.midout.trace import parse_trace
 from megtrim.recipe import Link, Variant
 from megtrim.stages.runs import RunResult
 
-_HOW_TO_NAME = "`megtrim verify` where the engine can be built names it"
+_HOW_TO_NAME = "to verify it where the engine can be built names it"
 _NOT_LISTED = "the keep set does not list it"
 _NOT_RUN = "no scenario ran it"
-_NOT_COMMITTED = (
-    "the committed keep set does not list it; "
-    "if a scenario runs it, record that anew: `megtrim trim --accept`"
-)
+_NOT_COMMITTED = "the committed keep set does not list it"
 
 Again = Callable[[str, Path], RunResult]
 """Makes the same run of another program: the build's name, and its file."""

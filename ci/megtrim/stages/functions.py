@@ -17,12 +17,19 @@ from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.switches import switched_off
 from megtrim.devices import Seat
 from megtrim.devices.attempts import deliver
-from megtrim.errors import InputError
+from megtrim.errors import ACCEPT, InputError
 from megtrim.evidence.bundle import binding, deviceless
 from megtrim.evidence.given import Brought
 from megtrim.functions import linkmap, probes
-from megtrim.functions.listing import dump_list, function_list, parse_list, read_list
-from megtrim.functions.table import link_identity, parse_table, read_linked, read_table
+from megtrim.functions.keep import matching
+from megtrim.functions.listing import FunctionList, dump_list, function_list, parse_list, read_list
+from megtrim.functions.observables import (
+    Observables,
+    dump_observables,
+    observables,
+    read_observables,
+)
+from megtrim.functions.table import parse_table, read_linked
 from megtrim.midout.keepset import (
     KeepSet,
     ScenarioRecord,
@@ -60,6 +67,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
         return linking.base_inputs(context) | {
             "programs": " ".join(programs.linked_again(context)),
             "probed": str(_needs_probes(context)),
+            "kept whatever ran": "\n".join(context.engine.kept),
         }
     return _keep_inputs(context)
 
@@ -99,29 +107,39 @@ def _link(probed: bool, context: Context, folder: Path) -> dict[str, Any]:
                 flags=(*flags, *probes.FLAGS),
                 sources=probes.SOURCES,
                 strip=False,
-                map=True,
             )
             for target in targets
         ]
     building.link(context, linking.base_order(context), tuple(orders), folder)
+    found = {target: _observe(target, context, folder) for target in targets}
     for target in targets if probed else ():
-        _probe(folder / linking.linked(Link.PROBED, target))
-    return {"links": {name: _identity(name, folder) for name in targets}}
+        _probe(folder / linking.linked(Link.PROBED, target), found[target])
+    return {"links": {target: each.link_sha256 for target, each in found.items()}}
 
 
-def _identity(target: str, folder: Path) -> str:
-    stripped = folder / linking.stripped(Link.UNFOLDED, target)
-    table = read_table(folder / linking.linked(Link.UNFOLDED, target))
-    return link_identity(sha256_file(stripped), table)
+def _observe(target: str, context: Context, folder: Path) -> Observables:
+    """Leave what can be observed of a program's unfolded link.
 
-
-def _probe(program: Path) -> None:
-    """Put the traps in."""
+    What the engine keeps whatever ran is not: chance decides whether it runs.
+    """
+    program = folder / linking.linked(Link.UNFOLDED, target)
     data = read_linked(program)
     table = parse_table(data, source=str(program))
     origins = linkmap.read_map(program.with_name(f"{program.name}.map"))
-    platform = linkmap.platform_names(origins, table)
-    program.write_bytes(probes.patch(data, table, platform))
+    hidden = linkmap.platform_names(origins, table) | probes.unprobeable(data, table)
+    hidden |= matching(context.engine.kept, table, origins)
+    stripped = sha256_file(folder / linking.stripped(Link.UNFOLDED, target))
+    found = observables(stripped, table, hidden)
+    told = folder / linking.observables(target)
+    told.write_text(dump_observables(found), encoding="utf-8")
+    return found
+
+
+def _probe(program: Path, found: Observables) -> None:
+    """Put the traps in."""
+    data = read_linked(program)
+    table = parse_table(data, source=str(program))
+    program.write_bytes(probes.patch(data, table, found.names()))
 
 
 def _scenario_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
@@ -133,20 +151,26 @@ def _scenario_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
             "by": given.device.name,
         }
     name = programs.name_of(scenario, context)
+    told = (f"/{name}", f"/{linking.observables(name).rpartition('/')[2]}")
     return _run_inputs(scenario, context) | {
+        "link": _link_of(scenario, context),
         "says what goes wrong": str(speaks(context)),
         **{
             f"program {file}": sha256
             for file, sha256 in context.done[LINKED].files.items()
-            if file.startswith("links/") and file.endswith(f"/{name}")
+            if file.startswith("links/") and file.endswith(told)
         },
     }
 
 
 def named_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
     """Name what a list of functions made elsewhere rests on: its link, and all but the device."""
-    link = linking.identities(context).get(programs.name_of(scenario, context), "")
-    return deviceless(_run_inputs(scenario, context)) | {"link": link}
+    return deviceless(_run_inputs(scenario, context)) | {"link": _link_of(scenario, context)}
+
+
+def _link_of(scenario: Scenario, context: Context) -> str:
+    """Return the identity of the link that is recorded; empty where there is none."""
+    return linking.identities(context).get(programs.name_of(scenario, context), "")
 
 
 def _run_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
@@ -169,23 +193,29 @@ def _brought(scenario: Scenario, context: Context) -> Brought | None:
 def _record(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]:
     """Run the scenario on the link that tells its functions, and leave their list."""
     name = programs.name_of(scenario, context)
-    identity = linking.identities(context).get(name)
-    if identity is None:
+    if name not in linking.identities(context):
         return {"functions": 0}
     given = _brought(scenario, context)
     if given is not None:
         return _take(given, scenario, context, folder)
 
-    def attempt(seat: Seat) -> tuple[tuple[str, ...], float]:
-        program = context.done[LINKED].file(linking.linked(recording.link_for(seat), name))
-        order = order_for(scenario, context, program, cache=cache_of(scenario, context))
-        names, run = recording.ran(
-            scenario.id, order, seat, lambda _seen: None, speaks=speaks(context)
-        )
-        return names, run.wall_s
+    links = context.done[LINKED]
+    observed = read_observables(links.file(linking.observables(name)))
 
-    names, time_s = deliver(context.device(scenario), attempt, say=context.console.say)
-    found = function_list(identity, names)
+    def attempt(seat: Seat) -> tuple[FunctionList, float]:
+        program = links.file(linking.linked(recording.link_for(seat), name))
+        order = order_for(scenario, context, program, cache=cache_of(scenario, context))
+        found, run = recording.ran(
+            scenario.id,
+            order,
+            seat,
+            lambda _seen: None,
+            observables=observed,
+            speaks=speaks(context),
+        )
+        return found, run.wall_s
+
+    found, time_s = deliver(context.device(scenario), attempt, say=context.console.say)
     (folder / FUNCTIONS_FILE).write_text(dump_list(found), encoding="utf-8")
     return {"functions": len(found.names), "time_s": time_s}
 
@@ -194,13 +224,18 @@ def _take(given: Brought, scenario: Scenario, context: Context, folder: Path) ->
     """Leave the list that a device job brought."""
     data = given.load_functions()
     found = None if data is None else parse_list(data, source=str(given.functions))
-    wanted = linking.identities(context)[programs.name_of(scenario, context)]
+    name = programs.name_of(scenario, context)
+    wanted = linking.identities(context)[name]
     if found is not None and found.link_sha256 != wanted:
         hint = "give the lists that the device jobs of this build made"
         raise InputError(_of_another_link(scenario, found.link_sha256, wanted), hint=hint)
     brought.expect_fitting(given, binding(named_inputs(scenario, context)), _LIST)
     if data is None or found is None:
         msg = f"{scenario.id}: {given.device.name} brought no {_LIST}"
+        raise InputError(msg, hint="run the device job again")
+    observed = read_observables(context.done[LINKED].file(linking.observables(name)))
+    if found != function_list(observed, found.names):
+        msg = f"{given.functions}: holds other functions than a list of this link"
         raise InputError(msg, hint="run the device job again")
     (folder / FUNCTIONS_FILE).write_bytes(data)
     return {"functions": len(found.names), "time_s": given.time_s}
@@ -259,10 +294,10 @@ def _expect_fitting(keep: KeepSet, context: Context) -> None:
             continue  # nothing to fit, or told where the scenario is verified
         if not record.functions:
             msg = f"{scenario.id}: the committed keep set lists no functions for it"
-            raise unfit(msg, context, hint="record them: megtrim trim --accept")
+            raise unfit(msg, context, hint="record them", command=ACCEPT)
         if record.link_sha256 != wanted:
             msg = _of_another_link(scenario, record.link_sha256, wanted)
-            raise unfit(msg, context, hint="record them again: megtrim trim --accept")
+            raise unfit(msg, context, hint="record them again", command=ACCEPT)
 
 
 def _merged(context: Context) -> KeepSet:

@@ -107,9 +107,7 @@ def _needs(context: Context) -> tuple[OperatorNeeds, tuple[str, ...]]:
 def _model_needs(
     model: ModelConfig, context: Context
 ) -> tuple[tuple[OperatorInfo, ...], tuple[str, ...]]:
-    return load_needs(
-        context.path(model.file), tuple(context.path(path) for path in model.strip_info)
-    )
+    return load_needs(model.file, model.strip_info, folder=context.loaded.folder)
 
 
 def _record(scenario: Scenario, context: Context) -> ScenarioRecord:

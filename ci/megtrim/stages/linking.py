@@ -48,6 +48,11 @@ def linked(label: Link, target: str) -> str:
     return f"links/{label}/{target}"
 
 
+def observables(target: str) -> str:
+    """Return where a stage's folder tells what can be observed of a target's unfolded link."""
+    return linked(Link.UNFOLDED, f"{target}.observables")
+
+
 def stripped(label: Link, target: str) -> str:
     """Return where the stripped copy of a link lies in a stage's folder."""
     return f"links/{label}/stripped/{target}"

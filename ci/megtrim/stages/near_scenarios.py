@@ -12,10 +12,11 @@ from megtrim.config.neighbours import ALL
 from megtrim.config.scenarios import Scenario
 from megtrim.errors import InputError
 from megtrim.loadrun import arrays
-from megtrim.loadrun.arrays import Change
+from megtrim.loadrun.arrays import LARGEST_BYTES, Change
 from megtrim.loadrun.written import NPY
 from megtrim.models.reader import read_model
 from megtrim.plan.neighbours import Kind, Neighbour, neighbours, tried
+from megtrim.reading import read_bytes
 from megtrim.stages import programs
 from megtrim.stages.context import Context
 from megtrim.stages.runs import RunOrder
@@ -112,7 +113,10 @@ def _changed_files(
     for name, relative in sorted(inputs.items()):
         path = context.path(relative)
         if path.suffix == NPY:
-            made = arrays.changed(_bytes(path), change, source=str(path))
+            data = read_bytes(
+                path, most_bytes=LARGEST_BYTES, expected="a .npy file", shown=str(relative)
+            )
+            made = arrays.changed(data, change, source=str(relative))
             if made is not None:
                 yield name, made
 
@@ -127,14 +131,6 @@ def _made_up(model: Path) -> Iterator[tuple[str, bytes]]:
         made = arrays.made_up(each.dtype, each.shape) if each.shape else None
         if made is not None:
             yield each.name, made
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror}"
-        raise InputError(msg) from None
 
 
 def _suggestion(name: str, names: set[str]) -> str:

@@ -16,6 +16,7 @@ from megtrim.errors import InputError
 from megtrim.loadrun.dump import largest_value, parse_dump
 from megtrim.loadrun.logs import error_message
 from megtrim.loadrun.outcome import Ending, ProgramRun, ending
+from megtrim.loadrun.parity import Tolerance
 from megtrim.stages.proving import compared
 from megtrim.stages.runs import RunOrder, RunResult, run_on
 from megtrim.verdict.neighbours import NeighbourLevel, Outcome
@@ -53,7 +54,7 @@ class Attempt:
     complains: bool
     """The program is to say something; else it is to compute."""
     searches: bool
-    tolerance: float
+    tolerance: Tolerance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ def _expected(wanted: Attempt, plain: RunResult) -> tuple[str, bool]:
     """Say how the plain build ended, and whether that is something to expect of others."""
     how, said = _ended(plain.run), _words(plain.run)
     if wanted.complains:
-        spoke = ending(plain.run) in (Ending.PASSED, Ending.FAILED, Ending.KILLED) and bool(said)
+        spoke = ending(plain.run) in (Ending.PASSED, Ending.FAILED, Ending.CRASHED) and bool(said)
         return (f"{how}: {said}" if said else f"without a word {how}"), spoke
     if ending(plain.run) is not Ending.PASSED:
         return f"it cannot run this: {said or how}", False
@@ -118,7 +119,7 @@ def judged(wanted: Attempt, plain: RunResult, seen: RunResult) -> tuple[Outcome,
             return Outcome.TRAPPED, "it trapped"
         case Ending.PASSED if not wanted.complains:
             return _compared(wanted, plain, seen)
-        case Ending.FAILED | Ending.KILLED if not said:
+        case Ending.FAILED | Ending.CRASHED if not said:
             return Outcome.CRASHED, f"without a word {how}"
     if not wanted.complains:
         return Outcome.REFUSED, f"{how}: {said}"
@@ -137,7 +138,8 @@ def _compared(wanted: Attempt, plain: RunResult, seen: RunResult) -> tuple[Outco
     application = wanted.order.application
     tolerance = wanted.tolerance
     if wanted.searches and not application:
-        tolerance = max(tolerance, _LOOSE * _largest(plain))
+        loose = max(tolerance.absolute, _LOOSE * _largest(plain))
+        tolerance = replace(tolerance, absolute=loose)
     found = compared(plain, seen, tolerance, application=application)
     # Outputs that prove little, such as a constant, are equal all the same.
     equal = all(row["equal"] for row in found["outputs"])

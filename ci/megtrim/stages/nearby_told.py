@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from megtrim.config.model import Budget
@@ -37,7 +36,6 @@ def _demand(index: int, budget: Budget, context: Context) -> Demand:
         for each in tried(loaded.config, asked=False)
         if near_scenarios.budget_of(each, context) == budget
     ]
-    words = ("megtrim", "verify", "--config", loaded.path.name, "--neighbours")
     return Demand(
         artifact=budget.artifact,
         asked=near_scenarios.asked_of(budget),
@@ -45,7 +43,7 @@ def _demand(index: int, budget: Budget, context: Context) -> Demand:
         lost={each.id: _why(each, context) for each in mine if not _is_done(each, context)},
         file=loaded.path.name,
         line=loaded.line("budgets", index, "neighbours"),
-        reproduce=shlex.join(words),
+        invocation=context.invocation,
     )
 
 

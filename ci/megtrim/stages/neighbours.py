@@ -74,7 +74,7 @@ def _run_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
     return named_ | {
         # What a run that trapped lacked is told by it.
         "keep set": context.done[keep_task(context.loaded.config)].files[KEEP_SET_FILE],
-        "tolerance": str(context.loaded.config.verify.tolerance),
+        "tolerance": repr(scenario.settings.allowed),
     }
 
 
@@ -119,7 +119,7 @@ def _run(neighbour: Neighbour, scenario: Scenario, context: Context, folder: Pat
         builds=tuple(_builds(scenario, context)),
         complains=near_scenarios.complains(neighbour),
         searches=neighbour.searches,
-        tolerance=context.loaded.config.verify.tolerance,
+        tolerance=scenario.settings.allowed,
     )
 
     def note(build: str, seen: RunResult) -> None:

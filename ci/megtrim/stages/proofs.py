@@ -19,16 +19,18 @@ class LastProof:
     """The newest verification of a scenario, which passed."""
 
     days: int
+    """Its age; below -1 it is of a day to come, and would never grow old."""
     same: bool
     """Of this very program, not of an earlier one."""
 
     def is_expired(self, allowed_s: float) -> bool:
         """Tell whether it is older than allowed."""
-        return self.days * DAY_S > allowed_s
+        return self.days < -1 or self.days * DAY_S > allowed_s
 
     def told(self, allowed_s: float) -> str:
         """Say how old it is: ``last proof 3 days old``."""
-        text = f"last proof {_days(self.days)} old"
+        ahead = self.days < -1
+        text = "last proof of a day to come" if ahead else f"last proof {_days(self.days)} old"
         text += "" if self.same else ", of another program"
         expired = f", allowed are {_days(int(allowed_s // DAY_S))}"
         return text + expired * self.is_expired(allowed_s)
@@ -59,10 +61,10 @@ def _last(context: Context, scenario: Scenario) -> LastProof | None:
     if last is None or last.result["status"] != ScenarioStatus.PASS:
         return None
     days = (context.today - date.fromisoformat(last.result["day"])).days
-    # One of tomorrow, by another clock, is of today.
     now = programs.digests(scenario, context, REDUCED, "reduced") if REDUCED in context.done else {}
     same = bool(now) and all(last.inputs.get(label) == digest for label, digest in now.items())
-    return LastProof(days=max(0, days), same=same)
+    # One of tomorrow, by another clock, is of today.
+    return LastProof(days=0 if days == -1 else days, same=same)
 
 
 def _days(days: int) -> str:

@@ -18,6 +18,7 @@ from megtrim.evidence.bounds import clean_log
 from megtrim.loadrun import written
 from megtrim.loadrun.dump import Comparison, compare, parse_dump, refusal
 from megtrim.loadrun.outcome import Ending, ProgramRun, ending
+from megtrim.loadrun.parity import Tolerance
 from megtrim.midout.keepset import KeepSet
 from megtrim.recipe import Variant
 from megtrim.stages.diagnosis import Diagnosis, Named, diagnose, unexplained, why_not_kept
@@ -40,7 +41,7 @@ class Trial:
     profile: Path | None
     """Explains a bad end; None: it is not at hand."""
     keep: KeepSet
-    tolerance: float
+    tolerance: Tolerance
     named: Named | None = None
     """None: no function is trimmed."""
     committed: bool = False
@@ -125,7 +126,7 @@ def _failed(diagnosis: Diagnosis, last: RunResult) -> dict[str, Any]:
 
 
 def compared(
-    plain: RunResult, reduced: RunResult, tolerance: float, *, application: bool = False
+    plain: RunResult, reduced: RunResult, tolerance: Tolerance, *, application: bool = False
 ) -> dict[str, Any]:
     """Compare every output of the plain build with the reduced build's of that name."""
     problems = []
@@ -151,7 +152,7 @@ def compared(
         elif not found.equal:
             problems.append(f"output {name}: {found.text}")
     total = sum(row["size_bytes"] for row in rows)
-    exact = "equal to the last bit" if tolerance == 0 else f"equal within {tolerance:g}"
+    exact = "equal to the last bit" if tolerance.is_exact else f"equal within {tolerance}"
     noun = "output" if application else "tensor"
     counted = f"1 {noun}" if len(rows) == 1 else f"{len(rows)} {noun}s"
     return {
@@ -163,23 +164,23 @@ def compared(
 
 
 def _judged_dump(
-    name: str, plain: RunResult, reduced: RunResult, tolerance: float
+    name: str, plain: RunResult, reduced: RunResult, tolerance: Tolerance
 ) -> tuple[int, Comparison, str | None]:
     """Return an output's size, what the two have in common, and why it proves nothing."""
     expected = parse_dump(plain.outputs[name], name=name, source=f"plain output {name}")
     actual = parse_dump(reduced.outputs[name], name=name, source=f"reduced output {name}")
-    return len(expected.data), compare(expected, actual, tolerance), refusal(expected)
+    return len(expected.data), compare(expected, actual, tolerance), refusal(expected, tolerance)
 
 
 def _judged_file(
-    name: str, plain: RunResult, reduced: RunResult, tolerance: float
+    name: str, plain: RunResult, reduced: RunResult, tolerance: Tolerance
 ) -> tuple[int, Comparison, str | None]:
     """Return the same of an application's output."""
     parse = written.parse_written
     expected = parse(plain.outputs[name], name=name, source=f"plain output {name}")
     actual = parse(reduced.outputs[name], name=name, source=f"reduced output {name}")
     found = written.compare(expected, actual, tolerance)
-    return len(expected.data), found, written.refusal(expected)
+    return len(expected.data), found, written.refusal(expected, tolerance)
 
 
 def _row(name: str, size_bytes: int, found: Comparison) -> dict[str, Any]:

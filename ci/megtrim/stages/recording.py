@@ -13,6 +13,8 @@ from typing import Any
 from megtrim.devices import Seat
 from megtrim.errors import InfrastructureFailure, ProductFailure
 from megtrim.functions import blocks, probes
+from megtrim.functions.listing import FunctionList, function_list
+from megtrim.functions.observables import Observables
 from megtrim.functions.table import read_table
 from megtrim.loadrun.logs import error_message
 from megtrim.loadrun.outcome import Ending, ProgramRun, ending
@@ -27,7 +29,7 @@ _LOGGED: Mapping[str, Any] = {"recorded": blocks.LOG_FILE, "env": blocks.ENVIRON
 _PROBED: Mapping[str, Any] = {"recorded": probes.RECORD_FILE, "env": probes.ENVIRONMENT}
 _UNKNOWN_FLAG = "--no-such-flag"
 _LONG = "a-name-that-no-short-string-holds-"
-FORM = "2"
+FORM = "3"
 """Of what a list rests on besides its inputs: how links are made and what else runs."""
 
 
@@ -37,13 +39,20 @@ def link_for(seat: Seat) -> Link:
 
 
 def ran(
-    scenario: str, order: RunOrder, seat: Seat, note: Note, *, speaks: bool
-) -> tuple[tuple[str, ...], ProgramRun]:
-    """Return the linkage names of all functions that ran, sorted, and the run that was asked for.
+    scenario: str,
+    order: RunOrder,
+    seat: Seat,
+    note: Note,
+    *,
+    observables: Observables,
+    speaks: bool,
+) -> tuple[FunctionList, ProgramRun]:
+    """Return the list of functions that ran, and the run that was asked for.
 
-    ``order`` is of the link that :func:`link_for` names, with its symbols. ``speaks``: the program
-    has words for what goes wrong, so they are kept. Raises ProductFailure where the run fails,
-    InfrastructureFailure where nothing was recorded.
+    ``order`` is of the link that :func:`link_for` names, with its symbols; ``observables`` are
+    those of the unfolded link, and make the list the same, whoever records. ``speaks``: the
+    program has words for what goes wrong, so they are kept. Raises ProductFailure where the run
+    fails, InfrastructureFailure where nothing was recorded.
     """
     emulated = seat.kind == EMULATED
     told = replace(order, **(_LOGGED if emulated else _PROBED))
@@ -59,7 +68,7 @@ def ran(
             msg = f"{scenario}: {seat.name} left no {told.recorded}, so its functions are not known"
             raise InfrastructureFailure(msg, hint="run it again, or on another device")
         names.update(read(each.recorded, table, source=f"{told.recorded} of {scenario}"))
-    return tuple(sorted(names)), asked.run
+    return function_list(observables, names), asked.run
 
 
 def _long_names(order: RunOrder) -> RunOrder:

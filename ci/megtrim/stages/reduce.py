@@ -16,6 +16,7 @@ from megtrim.errors import InputError
 from megtrim.functions import linkmap, proof, stubs
 from megtrim.functions.calls import Code, parse_code
 from megtrim.functions.keep import Wanted, keep_always
+from megtrim.functions.observables import read_observables
 from megtrim.functions.table import (
     FunctionTable,
     parse_table,
@@ -152,15 +153,18 @@ def _program(target: str, identity: str, keep: KeepSet, context: Context) -> _Pr
     ran = frozenset(name for record in records for name in record.functions)
     if not ran:
         msg = f"{target}: no scenario lists functions of this link, so nothing of it would stay"
-        raise InputError(msg, hint="record them: megtrim trim")
+        raise InputError(msg, hint="record them", command=("trim",))
     folder = context.done[LINKED]
     unfolded = folder.file(linking.linked(Link.UNFOLDED, target))
     data = read_linked(unfolded)
     table = parse_table(data, source=str(unfolded))
     origins = linkmap.read_map(folder.file(linking.linked(Link.UNFOLDED, f"{target}.map")))
     code = parse_code(data, table, source=target)
-    always = keep_always(_wanted(context), ran=ran, code=code, origins=origins)
-    dropped = stubs.droppable(table, {*ran, *always}, linkmap.platform_names(origins, table))
+    observables = read_observables(folder.file(linking.observables(target)))
+    unseen = {each.name for each in table.functions} - observables.names()
+    wanted = _wanted(context)
+    always = keep_always(wanted, ran=ran, unseen=unseen, code=code, origins=origins)
+    dropped = stubs.droppable(table, {*ran, *always}, observables)
     return _Program(target=target, before=table, kept=ran, dropped=dropped, code=code)
 
 

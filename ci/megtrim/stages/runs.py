@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from megtrim.devices import RunDirectory, Seat, packing
+from megtrim.devices.attempts import expect_not_killed
 from megtrim.loadrun import application
 from megtrim.loadrun.arguments import Invocation, compose
 from megtrim.loadrun.outcome import ProgramRun
@@ -73,7 +74,8 @@ class RunResult:
 def run_on(seat: Seat, order: RunOrder) -> RunResult:
     """Run it in a fresh directory of the machine.
 
-    Raises CannotLoad where its C library cannot load what was linked: no scenario can run there.
+    Raises CannotLoad where its C library cannot load what was linked: no scenario can run there;
+    ProgramKilled where something outside ended it, whichever build it is.
     """
     with seat.open() as directory:
         program = order.program.name
@@ -95,6 +97,7 @@ def run_on(seat: Seat, order: RunOrder) -> RunResult:
         env = {TRACE_VARIABLE: TRACE, **order.env}
         run = directory.run(argv, timeout_s=order.timeout_s, env=env)
         packing.expect_loaded(seat.name, run)
+        expect_not_killed(seat.name, run)
         outputs = _outputs(order, directory, run)
         return RunResult(
             run=run,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 from megtrim.config.scenarios import Scenario
-from megtrim.errors import InputError, MegtrimError
+from megtrim.errors import ACCEPT, InputError, MegtrimError
 from megtrim.midout.keepset import KeepSet, ScenarioRecord
+from megtrim.midout.staleness import differing
 from megtrim.midout.trace import Trace, TraceFailure, TraceProblem
 from megtrim.plan.graph import Task, search_task
 from megtrim.stages import programs
@@ -16,14 +17,7 @@ from megtrim.stages.context import Context
 from megtrim.stages.runs import CACHE, RunOrder
 from megtrim.store import sha256_file
 
-_BOUND = {
-    "model_sha256": "the model",
-    "arguments": "the arguments",
-    "inputs": "an input",
-    "algo_cache_sha256": "the algorithm cache",
-    "threads": "the number of threads",
-}
-_REFRESH = "refresh the traces, and commit the keep set: megtrim trim --accept"
+_REFRESH = "trace it anew, accept that, and commit the keep set"
 
 
 def scenario_of(task: Task) -> Scenario:
@@ -99,19 +93,15 @@ def expect_as_traced(scenario: Scenario, context: Context, keep: KeepSet) -> Non
     traced = next((record for record in keep.scenarios if record.id == scenario.id), None)
     if traced is None:
         msg = f"{scenario.id} is not in the keep set: it was not traced"
-        raise unfit(msg, context, hint="run megtrim trim")
+        raise unfit(msg, context, hint="trace it", command=("trim",))
     now = record_of(scenario, context, Trace(regions=traced.regions, sha256=traced.trace_sha256))
-    # What ran is the result, and no condition.
-    now = replace(now, functions=traced.functions, link_sha256=traced.link_sha256)
-    differing = [name for name, before in asdict(traced).items() if before != asdict(now)[name]]
-    if differing:
-        told = ", ".join(_BOUND[name] for name in differing)
-        msg = f"{scenario.id} is not what was traced: {told} changed"
-        raise unfit(msg, context, hint="trace it again: megtrim trim")
+    if changed := differing(traced, now):
+        msg = f"{scenario.id} is not what was traced: {changed} changed"
+        raise unfit(msg, context, hint="trace it again", command=("trim",))
 
 
-def unfit(message: str, context: Context, *, hint: str) -> MegtrimError:
+def unfit(message: str, context: Context, *, hint: str, command: tuple[str, ...]) -> MegtrimError:
     """Return the error of what does not fit the keep set: see :func:`expect_as_traced`."""
     if context.committed:
-        return TraceFailure(TraceProblem.STALE, message, hint=_REFRESH)
-    return InputError(message, hint=hint)
+        return TraceFailure(TraceProblem.STALE, message, hint=_REFRESH, command=ACCEPT)
+    return InputError(message, hint=hint, command=command)

@@ -7,15 +7,12 @@ the reason.
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.errors import InfrastructureFailure, MegtrimError
-from megtrim.loadrun.conditions import Conditions
-from megtrim.midout.trace import TraceFailure
+from megtrim.config.scenarios import all_scenarios
+from megtrim.errors import InfrastructureFailure
 from megtrim.plan.graph import (
     FUNCTIONS,
     HEADER,
@@ -25,12 +22,11 @@ from megtrim.plan.graph import (
     REDUCED,
     REGION,
     Task,
-    functions_task,
-    search_task,
-    trace_task,
     verify_task,
 )
+from megtrim.size.budgets import ending
 from megtrim.stages import linking
+from megtrim.stages.committed import keep_set_checks
 from megtrim.stages.content import content_of, failure_content
 from megtrim.stages.context import Context
 from megtrim.stages.files import VERDICT_FILE
@@ -39,14 +35,15 @@ from megtrim.stages.kept import (
     operators_use,
     rebuild,
     regions_use,
-    traced_regions,
     trim_choice,
 )
 from megtrim.stages.nearby_told import neighbour_checks, neighbour_results
 from megtrim.stages.programs import unweighed
-from megtrim.stages.proofs import LastProof, expired, last_proofs
+from megtrim.stages.proofs import expired, last_proofs
+from megtrim.stages.scenario_results import scenario_results
 from megtrim.stages.weighed import artifact_sizes, baseline_text, budget_rows, switch_sizes
-from megtrim.verdict.codec import decode
+from megtrim.store import sha256_file
+from megtrim.verdict.document import dump
 from megtrim.verdict.join import Facts, exit_code, join
 from megtrim.verdict.model import (
     Check,
@@ -54,9 +51,6 @@ from megtrim.verdict.model import (
     CheckStatus,
     DeviceIdentity,
     EngineIdentity,
-    OutputResult,
-    ScenarioResult,
-    ScenarioStatus,
     ToolchainIdentity,
     to_json,
 )
@@ -74,7 +68,8 @@ _STAGE_CHECKS = {
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name what every task found, or how it failed, and all that is told beside that."""
-    identity, toolchain = context.engine.identity(), context.toolchain
+    config, toolchain = context.loaded.config, context.toolchain
+    identity = context.engine.identity()
     named = {
         "project": context.loaded.folder.name,
         "config file": context.loaded.path.name,
@@ -83,7 +78,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
         "commit": identity.commit,
         "dirty": " ".join(identity.dirty),
         "keep set": "committed" if context.committed else "quick" if context.quick else "traced",
-        "device asked for": context.asked_device,
+        "invocation": dump(context.invocation),
         **{f"toolchain {label}": value for label, value in toolchain.identity().items()},
     }
     for name, device in context.devices.items():
@@ -96,6 +91,11 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
             named[wanted] = failure_content(context.failed[wanted])
         else:
             named[wanted] = "not reached"
+    committed = context.path(config.keep_set)
+    if not (context.committed or context.quick) and committed.is_file():
+        named["committed keep set"] = sha256_file(committed)
+    if config.waivers:
+        named["today"] = context.today.isoformat()  # people are told before one lapses
     for scenario, proof in last_proofs(context).items():
         if proof is not None:
             named[f"last proof of {scenario}"] = repr(proof)
@@ -107,11 +107,6 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     config = context.loaded.config
     identity, toolchain = context.engine.identity(), context.toolchain
     proofs = last_proofs(context)
-    traced = traced_regions(context)
-    scenarios = tuple(
-        _scenario(each, context, traced.get(each.id, 0), proofs.get(each.id))
-        for each in all_scenarios(config)
-    )
     lines = {e.id: context.loaded.line(*e.path) for e in all_scenarios(config)}
     lines |= {b.artifact: context.loaded.line("budgets", i) for i, b in enumerate(config.budgets)}
     verdict = join(
@@ -137,7 +132,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
             artifacts=artifact_sizes(context),
             regions=regions_use(task, context),
             operators=operators_use(context),
-            scenarios=scenarios,
+            scenarios=scenario_results(context, proofs),
             expired=expired(proofs, allowed_s=config.verify.max_age_s),
             budgets=budget_rows(context),
             baseline=baseline_text(context),
@@ -145,8 +140,13 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
             functions=functions_use(context),
             rebuild=rebuild(context),
             neighbours=neighbour_results(context),
-            checks=(*_stage_checks(task, context), *neighbour_checks(context)),
+            checks=(
+                *_stage_checks(task, context),
+                *keep_set_checks(context),
+                *neighbour_checks(context),
+            ),
             warnings=_warnings(context),
+            invocation=context.invocation,
         )
     )
     (folder / VERDICT_FILE).write_text(to_json(verdict), encoding="utf-8")
@@ -169,82 +169,6 @@ def _devices(context: Context) -> tuple[DeviceIdentity, ...]:
     return tuple(found[name] for name in sorted(found))
 
 
-def _scenario(
-    each: Scenario, context: Context, regions: int, proof: LastProof | None
-) -> ScenarioResult:
-    task = verify_task(each)
-    if task not in context.done:
-        return _unverified(each, context, regions, proof)
-    result = context.done[task].result
-    return ScenarioResult(
-        id=each.id,
-        model=each.model.name,
-        scenario=each.settings.name,
-        cpu_class=each.cpu_class.name,
-        arguments=each.settings.command,
-        device=result["device"]["name"],
-        status=ScenarioStatus(result["status"]),
-        regions=regions,
-        time_s=float(result["time_s"]),
-        text=result["text"],
-        outputs=tuple(OutputResult(**row) for row in result["outputs"]),
-        missing_regions=tuple(result["missing regions"]),
-        log_tail=result["log tail"],
-        conditions=decode(Conditions | None, result["conditions"], "conditions"),
-        crash=result["crash"],
-        reproduce=_reproduce(each, context),
-    )
-
-
-def _unverified(
-    each: Scenario, context: Context, regions: int, proof: LastProof | None
-) -> ScenarioResult:
-    """Say why a scenario has no result: what failed before it could be verified."""
-    failure = next((context.failed[task] for task in _before(each) if task in context.failed), None)
-    device = context.devices.get(each.cpu_class.name)
-    status = _status(failure, each, context)
-    # A probe runs the model as it is now: it shows nothing of a trace that does not fit it.
-    by_trace = status is ScenarioStatus.TRACE
-    unknown = status in (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED)
-    return ScenarioResult(
-        id=each.id,
-        model=each.model.name,
-        scenario=each.settings.name,
-        cpu_class=each.cpu_class.name,
-        arguments=each.settings.command,
-        device=device.name if device else "",
-        status=status,
-        regions=regions,
-        time_s=0.0,
-        text=_why(failure, proof if unknown else None, context),
-        log_tail=str(failure) if failure else "",
-        attempts=failure.attempts if isinstance(failure, InfrastructureFailure) else (),
-        reproduce=_verify_command(context) if by_trace else _reproduce(each, context),
-    )
-
-
-def _why(failure: MegtrimError | None, proof: LastProof | None, context: Context) -> str:
-    why = failure.message.splitlines()[0] if failure else "a stage before it did not succeed"
-    if proof is None:
-        return why
-    return f"unverified, {proof.told(context.loaded.config.verify.max_age_s)}: {why}"
-
-
-def _before(each: Scenario) -> tuple[str, ...]:
-    return (search_task(each), trace_task(each), functions_task(each), verify_task(each))
-
-
-def _status(failure: MegtrimError | None, each: Scenario, context: Context) -> ScenarioStatus:
-    if failure is None:
-        return ScenarioStatus.UNVERIFIED
-    if isinstance(failure, InfrastructureFailure):
-        return ScenarioStatus.INFRASTRUCTURE
-    # Without tracing, it is verification that finds a scenario to be another than was traced.
-    recorded = (trace_task(each), functions_task(each))
-    by_trace = isinstance(failure, TraceFailure) or any(t in context.failed for t in recorded)
-    return ScenarioStatus.TRACE if by_trace else ScenarioStatus.ENGINE_ERROR
-
-
 def _stage_checks(judged: Task, context: Context) -> Iterator[Check]:
     """Yield a check for each stage that is no scenario and no budget."""
     for task, kind in _STAGE_CHECKS.items():
@@ -263,6 +187,7 @@ def _stage_checks(judged: Task, context: Context) -> Iterator[Check]:
             text=failure.message.splitlines()[0] if failure else _seen(task, context),
             detail=str(failure) if failure else "",
             hint=failure.hint if failure else "",
+            reproduce=context.invocation.again(task.partition("/")[0]) if failure else "",
             file=context.loaded.path.name,
             line=context.loaded.line("engine"),
         )
@@ -286,26 +211,6 @@ def _seen(task: str, context: Context) -> str:
     return "built"
 
 
-def _reproduce(each: Scenario, context: Context) -> str:
-    """Return the command that shows a scenario's result again."""
-    settings = each.settings
-    searched = settings.fast_run or settings.algo_cache is not None
-    if searched or settings.threads > 1 or settings.application is not None:
-        # A probe has no cache, one thread, and the engine's own program.
-        return _verify_command(context, "--again")
-    inputs = (("--input", f"{n}={p}") for n, p in sorted(settings.inputs.items()))
-    given = (word for option in inputs for word in option)
-    return _verify_command(context, "--probe", each.model.name, *given, "--", *settings.args)
-
-
-def _verify_command(context: Context, *words: str) -> str:
-    """Return a command for a shell: its words are a stranger's, and people paste it."""
-    mode = ("--committed",) * context.committed + ("--quick",) * context.quick
-    device = ("--device", context.asked_device) if context.asked_device else ()
-    command = ("megtrim", "verify", "--config", context.loaded.path.name, *mode, *device, *words)
-    return shlex.join(command)
-
-
 def _warnings(context: Context) -> tuple[str, ...]:
     dirty = context.engine.identity().dirty
     header = context.done.get(HEADER)
@@ -314,4 +219,5 @@ def _warnings(context: Context) -> tuple[str, ...]:
         *((f"the engine's tree differs from its commit in {len(dirty)} files",) if dirty else ()),
         *(header.result["warnings"] if header else ()),
         *unweighed(context),
+        *ending(context.loaded.config.waivers, context.today),
     )

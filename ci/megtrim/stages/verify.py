@@ -18,6 +18,7 @@ from megtrim.config.scenarios import Scenario
 from megtrim.devices import Seat
 from megtrim.devices.attempts import deliver, unhidden
 from megtrim.evidence.bundle import binding
+from megtrim.loadrun.parity import FORM
 from megtrim.midout.keepset import read_keep_set
 from megtrim.plan.graph import (
     PLAIN,
@@ -58,7 +59,8 @@ def named_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
         **programs.digests(scenario, context, PLAIN, "plain"),
         **programs.digests(scenario, context, REDUCED, "reduced"),
         "keep set": _keep_set(context).files[KEEP_SET_FILE],
-        "tolerance": str(context.loaded.config.verify.tolerance),
+        "tolerance": repr(scenario.settings.allowed),
+        "form of the comparison": FORM,
     }
 
 
@@ -83,7 +85,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
         # Where functions are trimmed, what is missing is asked of the named link first.
         profile=None if trimmed else _profile(scenario, context.done.get(PROFILE), context),
         keep=keep,
-        tolerance=context.loaded.config.verify.tolerance,
+        tolerance=scenario.settings.allowed,
         committed=context.committed,
     )
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from megtrim.plan.graph import SIZE, SWITCHES
 from megtrim.stages.context import Context
+from megtrim.verdict.checks import budget_checks
 from megtrim.verdict.codec import decode
 from megtrim.verdict.model import (
     ArtifactSizes,
     BudgetRow,
     BudgetStatus,
+    Check,
     SwitchSize,
     VariantSize,
 )
@@ -53,10 +57,24 @@ def budget_rows(context: Context) -> tuple[BudgetRow, ...]:
             growth_max_bytes=row["growth_max_bytes"],
             baseline=row["baseline"],
             waiver=row["waiver"],
+            lapsed=row["lapsed"],
             status=BudgetStatus(row["status"]),
         )
         for row in context.done[SIZE].result["budgets"]
     )
+
+
+def budget_checks_of(context: Context) -> Iterator[Check]:
+    """Yield the checks of all budgets."""
+    loaded = context.loaded
+    lines = {
+        each.artifact: loaded.line("budgets", i) for i, each in enumerate(loaded.config.budgets)
+    }
+    for row in budget_rows(context):
+        line = lines.get(row.artifact, 1)
+        yield from budget_checks(
+            row, invocation=context.invocation, file=loaded.path.name, line=line
+        )
 
 
 def switch_sizes(context: Context) -> tuple[SwitchSize, ...]:

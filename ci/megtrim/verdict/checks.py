@@ -6,44 +6,37 @@ so that a test history can follow them; what went wrong otherwise is a third one
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, assert_never
 
 from megtrim.config.units import format_bytes, format_growth
 from megtrim.loadrun.conditions import Conditions
+from megtrim.verdict import next_step
+from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.kinds import BudgetStatus, CheckKind, CheckStatus, ScenarioStatus
 from megtrim.verdict.model import (
     BudgetRow,
     Check,
     ScenarioResult,
 )
+from megtrim.verdict.next_step import ScenarioKind
 
 _NO_TRAP = "ran to its end, no trap"
 _NOT_REACHED = "not reached, see {kind}"
 
-HINTS = {
-    CheckKind.TRAP: "if it is meant to run these, trace it again: "
-    "megtrim trim, or the trace-refresh workflow",
-    CheckKind.PARITY: "compare the same scenario on plain and profile; "
-    "verify.tolerance allows a difference that you accept",
-    CheckKind.ENGINE: "no region is missing, so trimming is not at fault: "
-    "look at the model, its input and the engine's message",
-    CheckKind.TRACE: "refresh the traces, with megtrim trim or the trace-refresh workflow; "
-    "where regions got lost, accept that or find out why the scenario no longer runs them",
-    CheckKind.DEVICE: "nothing is known about the product: look at the device, then verify again",
-    CheckKind.COVERAGE: "verify this scenario on a device of its class: megtrim verify",
-}
-
 
 def scenario_checks(
-    scenario: ScenarioResult, *, file: str, line: int, expired: bool
+    scenario: ScenarioResult, *, invocation: Invocation, file: str, line: int, expired: bool
 ) -> tuple[Check, ...]:
     """Return the checks of one scenario, which is configured at ``file``:``line``.
 
     ``expired``: an unverified scenario's last proof is too old, which is a failure.
     """
 
-    def check(kind: CheckKind, status: CheckStatus, text: str) -> Check:
+    def check(kind: ScenarioKind, status: CheckStatus, text: str) -> Check:
         ended_here = status not in (CheckStatus.PASS, CheckStatus.SKIPPED)
+        # That a proof is too old is for the verdict to find; a run would only show the cause.
+        failed_by_age = kind is CheckKind.COVERAGE and status is CheckStatus.FAIL
         timed = ended_here or (kind is CheckKind.TRAP and status is CheckStatus.PASS)
         return Check(
             id=f"{kind}:{scenario.id}",
@@ -52,11 +45,11 @@ def scenario_checks(
             status=status,
             text=text,
             detail=detail(scenario) if ended_here else "",
-            hint=HINTS[kind] if ended_here else "",
+            hint=next_step.for_scenario(kind, invocation) if ended_here else "",
             time_s=scenario.time_s if timed else 0.0,
             file=file,
             line=line,
-            reproduce=scenario.reproduce,
+            reproduce=invocation.again("verdict") if failed_by_age else scenario.reproduce,
         )
 
     if scenario.status is ScenarioStatus.PASS:
@@ -86,7 +79,7 @@ def _ending(
     ],
     *,
     expired: bool,
-) -> tuple[CheckKind, CheckStatus]:
+) -> tuple[ScenarioKind, CheckStatus]:
     """Return the check that a scenario ended at; an expired proof fails whatever the cause."""
     match status:
         case ScenarioStatus.TRAP:
@@ -135,7 +128,9 @@ def detail(scenario: ScenarioResult) -> str:
     return "\n".join(lines)
 
 
-def budget_checks(row: BudgetRow, *, file: str, line: int) -> tuple[Check, ...]:
+def budget_checks(
+    row: BudgetRow, *, invocation: Invocation, file: str, line: int
+) -> tuple[Check, ...]:
     """Return the size and the growth check of one budget; the row's status is what counts.
 
     A failed row always fails at least one of its checks.
@@ -144,18 +139,21 @@ def budget_checks(row: BudgetRow, *, file: str, line: int) -> tuple[Check, ...]:
     oversize = row.max_bytes is not None and row.size_bytes > row.max_bytes
     by_size = oversize or row.growth_max_bytes is None
     by_growth = (row.growth_bytes or 0) > (row.growth_max_bytes or 0) or not by_size
+
+    def check(kind: CheckKind, text: str, failed: bool) -> Check:
+        found = _budget_check(row, kind, text, failed, invocation)
+        return replace(found, file=file, line=line)
+
     result = []
     if row.max_bytes is not None or row.growth_max_bytes is None:
-        check = _budget_check(row, CheckKind.SIZE, _size_text(row), failed and by_size, file, line)
-        result.append(check)
+        result.append(check(CheckKind.SIZE, _size_text(row), failed and by_size))
     if row.growth_max_bytes is not None:
-        text = _growth_text(row)
-        result.append(_budget_check(row, CheckKind.GROWTH, text, failed and by_growth, file, line))
+        result.append(check(CheckKind.GROWTH, _growth_text(row), failed and by_growth))
     return tuple(result)
 
 
 def _budget_check(
-    row: BudgetRow, kind: CheckKind, text: str, failed: bool, file: str, line: int
+    row: BudgetRow, kind: CheckKind, text: str, failed: bool, invocation: Invocation
 ) -> Check:
     nothing_to_compare = kind is CheckKind.GROWTH and row.growth_bytes is None
     status = CheckStatus.PASS
@@ -168,12 +166,17 @@ def _budget_check(
         kind=kind,
         subject=f"{row.artifact}/{row.variant}",
         status=status,
-        text=f"{text}, waived: {row.waiver}" if row.waiver else text,
-        hint="make it smaller, raise the budget, or add a waiver with a reason" if failed else "",
-        file=file,
-        line=line,
-        reproduce="megtrim size" if failed else "",
+        text=_with_waivers(text, row, failed=failed),
+        hint=next_step.for_budget(lapsed=bool(row.lapsed)) if failed else "",
+        file=invocation.config,
+        reproduce=invocation.again("size") if failed else "",
     )
+
+
+def _with_waivers(text: str, row: BudgetRow, *, failed: bool) -> str:
+    waived = f", waived: {row.waiver}" if row.waiver else ""
+    lapsed = f"; {row.lapsed}" if failed and row.lapsed else ""
+    return f"{text}{waived}{lapsed}"
 
 
 def _size_text(row: BudgetRow) -> str:

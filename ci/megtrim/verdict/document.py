@@ -37,8 +37,9 @@ def load(kind: type[T], text: str, *, source: str, version: int, hint: str) -> T
         msg = f"{source}:1: found JSON that is nested too deep, expected a document"
         raise InputError(msg, hint=hint) from None
     except (InputError, ValueError) as error:
+        of = type(error) if isinstance(error, InputError) else InputError
         msg = f"{source}:1: {error}"
-        raise InputError(msg, hint=hint) from None
+        raise of(msg, hint=hint) from None
     return value
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from megtrim.config.units import format_bytes
 from megtrim.errors import EXIT_PASS, ProductFailure
 from megtrim.verdict.checks import budget_checks, scenario_checks
+from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.kinds import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, decide
 from megtrim.verdict.model import (
     ArtifactSizes,
@@ -38,6 +39,8 @@ class Facts:
 
     project: str
     config: str
+    invocation: Invocation
+    """What was asked of megtrim."""
     lines: Mapping[str, int]
     engine: EngineIdentity
     toolchain: ToolchainIdentity
@@ -85,6 +88,7 @@ def join(facts: Facts) -> Verdict:
         rebuild=facts.rebuild,
         neighbours=facts.neighbours,
         warnings=facts.warnings,
+        invocation=facts.invocation,
     )
 
 
@@ -98,10 +102,15 @@ def _checks(facts: Facts) -> tuple[Check, ...]:
     for scenario in facts.scenarios:
         line = facts.lines.get(scenario.id, 1)
         checks += scenario_checks(
-            scenario, file=facts.config, line=line, expired=scenario.id in facts.expired
+            scenario,
+            invocation=facts.invocation,
+            file=facts.config,
+            line=line,
+            expired=scenario.id in facts.expired,
         )
     for row in facts.budgets:
-        checks += budget_checks(row, file=facts.config, line=facts.lines.get(row.artifact, 1))
+        line = facts.lines.get(row.artifact, 1)
+        checks += budget_checks(row, invocation=facts.invocation, file=facts.config, line=line)
     if not facts.scenarios:
         checks.append(_nothing_ran(facts.config))
     order = list(CheckKind)

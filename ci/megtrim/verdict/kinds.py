@@ -24,6 +24,7 @@ class CheckKind(StrEnum):
     BUILD = "build"
     TRACE = "trace"
     HEADER = "header"
+    KEEP_SET = "keep-set"
     REDUCE = "reduce"
     TRAP = "trap"
     PARITY = "parity"

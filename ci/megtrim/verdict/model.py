@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from megtrim.loadrun.conditions import Conditions
+from megtrim.verdict.content import OutputResult, expect_consistent
 from megtrim.verdict.document import dump, load
+from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.kinds import (
     BudgetStatus,
     CheckKind,
@@ -34,6 +36,7 @@ __all__ = [
     "DeviceIdentity",
     "EngineIdentity",
     "FunctionsUse",
+    "Invocation",
     "NeighbourLevel",
     "NeighbourResult",
     "OperatorUse",
@@ -56,7 +59,7 @@ __all__ = [
     "to_json",
 ]
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,17 +188,6 @@ class OperatorsUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OutputResult:
-    """One output tensor of reduced, compared with plain's."""
-
-    name: str
-    size_bytes: int
-    equal: bool
-    largest_difference: float | None
-    """None: not comparable (other size, or a value that is not a number)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioResult:
     """One scenario on the reduced build."""
 
@@ -237,6 +229,8 @@ class BudgetRow:
     """Where the baseline is from, or empty."""
     waiver: str = ""
     """Reason, or empty."""
+    lapsed: str = ""
+    """The waivers that ended before this day: whose, when, why; or empty."""
     status: BudgetStatus
 
 
@@ -250,6 +244,8 @@ class Verdict:
     checks: tuple[Check, ...]
     project: str
     config: str
+    invocation: Invocation
+    """What was asked of megtrim, for the commands that reports print."""
     engine: EngineIdentity
     toolchain: ToolchainIdentity
     devices: tuple[DeviceIdentity, ...]
@@ -281,6 +277,14 @@ class Verdict:
             if twice and twice[0][1] > 1:
                 msg = f"{what}: found id {twice[0][0][:60]!r} twice, expected each id once"
                 raise ValueError(msg)
+        for scenario in self.scenarios:
+            expect_consistent(
+                f"scenarios: {scenario.id}",
+                scenario.status,
+                outputs=scenario.outputs,
+                missing_regions=scenario.missing_regions,
+                crash=scenario.crash,
+            )
         if any(check.line < 1 for check in self.checks):
             msg = "checks: found a line below 1, expected 1 or more"
             raise ValueError(msg)
@@ -297,5 +301,5 @@ def to_json(verdict: Verdict) -> str:
 
 def parse_verdict(text: str, *, source: str) -> Verdict:
     """Read verdict.json. Anything but exactly its shape is an InputError naming ``source``."""
-    hint = "make it again with: megtrim verdict"
+    hint = "another version of megtrim wrote it, or it was damaged: make the verdict again"
     return load(Verdict, text, source=source, version=VERSION, hint=hint)

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from megtrim.verdict import next_step
+from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.kinds import CheckKind, CheckStatus
 from megtrim.verdict.model import Check
 from megtrim.verdict.neighbours import Asked, NeighbourResult, unmet, working
 
-_HINT = (
-    "make scenarios of those that you need, or name functions in trim.keep, and trim again; "
-    "else ask for fewer"
-)
-_HINT_UNKNOWN = "nothing is known about the product: look at the device, then try again"
 _MOST_LINES = 400
 
 
@@ -29,7 +26,7 @@ class Demand:
     """Scenarios whose neighbours could not be run, and why."""
     file: str
     line: int
-    reproduce: str
+    invocation: Invocation
 
 
 def demand_check(demand: Demand) -> Check:
@@ -39,9 +36,17 @@ def demand_check(demand: Demand) -> Check:
     every = [row for _, rows in sorted(demand.found.items()) for row in rows]
     status, hint, text = CheckStatus.PASS, "", f"{working(every)}: as asked for"
     if broken:
-        status, hint, text = CheckStatus.FAIL, _HINT, _first(broken)
+        status, hint, text = (
+            CheckStatus.FAIL,
+            next_step.for_neighbours(demand.invocation),
+            _first(broken),
+        )
     elif demand.lost:
-        status, hint, text = CheckStatus.INFRASTRUCTURE, _HINT_UNKNOWN, _first(demand.lost)
+        status, hint, text = (
+            CheckStatus.INFRASTRUCTURE,
+            next_step.LOOK_AT_DEVICE,
+            _first(demand.lost),
+        )
     return Check(
         id=f"{CheckKind.NEIGHBOURS}:{demand.artifact}",
         kind=CheckKind.NEIGHBOURS,
@@ -53,7 +58,7 @@ def demand_check(demand: Demand) -> Check:
         time_s=sum(level.time_s for row in every for level in row.levels),
         file=demand.file,
         line=demand.line,
-        reproduce=demand.reproduce,
+        reproduce=demand.invocation.again("verify", "--neighbours"),
     )
 
 

@@ -18,7 +18,7 @@ import pytest
 from integration.devices.rigs import KINDS, Maker, Programs, Rig, build
 from megtrim.devices import RunDirectory
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError
-from megtrim.loadrun.outcome import ProgramRun
+from megtrim.loadrun.outcome import Ending, ProgramRun, ending
 from megtrim.process import Processes
 
 LONG_S = 60.0
@@ -132,6 +132,20 @@ def test_signals_are_exact(rig: Rig) -> None:
 
     assert tuple(found) == signals
     assert trap in {4, 5}
+
+
+def test_a_signal_from_outside_is_known(rig: Rig) -> None:
+    """However the machine tells it, a kill is no crash, and neither is a trap."""
+    with rig.open() as directory:
+        ends = {n: ending(do(directory, "kill", str(n))) for n in (5, 6, 9, 11, 15)}
+
+    assert ends == {
+        5: Ending.TRAP,
+        6: Ending.CRASHED,
+        9: Ending.KILLED,
+        11: Ending.CRASHED,
+        15: Ending.KILLED,
+    }
 
 
 def test_both_streams_arrive_apart_and_whole(rig: Rig) -> None:

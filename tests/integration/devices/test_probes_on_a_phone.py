@@ -11,6 +11,7 @@ from integration.devices.rigs import SYSROOT
 from megtrim import devices
 from megtrim.devices import DeviceOrder
 from megtrim.functions import linkmap, probes
+from megtrim.functions.observables import observables
 from megtrim.functions.table import FunctionTable, read_table
 from megtrim.process import Processes
 
@@ -45,7 +46,8 @@ def twin(tmp_path: Path) -> tuple[Path, FunctionTable]:
     )
     table = read_table(made)
     platform = linkmap.platform_names(linkmap.read_map(Path(f"{made}.map")), table)
-    made.write_bytes(probes.patch(made.read_bytes(), table, platform))
+    observed = observables("0" * 64, table, platform).names()
+    made.write_bytes(probes.patch(made.read_bytes(), table, observed))
     return made, table
 
 

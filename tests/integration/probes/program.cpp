@@ -16,6 +16,21 @@
 
 static volatile int sink, one = 1;
 
+// Two functions of one body: the second is entered within the first, and left behind it again.
+#if defined(__aarch64__)
+__asm__(".text\n.globl share_outer, share_inner\n"
+        ".type share_outer, %function\n.type share_inner, %function\n"
+        "share_outer: cbz w0, 1f\n nop\nshare_inner: add w0, w0, #1\n1: ret\n"
+        ".size share_inner, .-share_inner\n.size share_outer, .-share_outer\n");
+#else
+__asm__(".text\n.globl share_outer, share_inner\n"
+        ".type share_outer, @function\n.type share_inner, @function\n"
+        "share_outer: movl %edi, %eax\n testl %edi, %edi\n je 1f\n"
+        "share_inner: leal 1(%rdi), %eax\n1: ret\n"
+        ".size share_inner, .-share_inner\n.size share_outer, .-share_outer\n");
+#endif
+extern "C" int share_outer(int), share_inner(int);
+
 extern "C" {
 APART int always_before_main(int x) { return x + 1; }
 APART int always_in_main(int x) { return x + 2; }
@@ -26,6 +41,9 @@ APART int signals_blocked(int x) { return x + 4; }
 APART int signals_in_handler(int x) { return x + 5; }
 APART int signals_behind_another(int x) { return x + 6; }
 APART int fork_in_child(int x) { return x + 7; }
+APART int alias_of_one(int) __attribute__((alias("always_in_main")));
+APART void always_at_exit() { sink = 8; }
+APART void never_empty() { __builtin_unreachable(); }
 APART void crash_at_last() { abort(); }
 APART void trap_at_last() { __builtin_trap(); }
 APART void signals_handler(int) { sink = signals_in_handler(1); }
@@ -100,6 +118,9 @@ int main(int argc, char** argv) {
         printf("%s\n", error.what());
         fflush(stdout);
     }
+    atexit(always_at_exit);
+    if (what == "outer") sink = share_outer(0);
+    if (what == "inner") sink = share_inner(1);
     if (what == "threads") threads();
     if (what == "signals") signals();
     if (what == "fork") forks();

@@ -238,13 +238,15 @@ def test_what_stays_away_is_put_aside(bench: Bench) -> None:
 
 
 def test_a_run_tells_how_the_program_ended(bench: Bench) -> None:
-    """A program's failure is 1, whatever its own status is."""
+    """A program's failure is 1, whatever its own status is; one that was killed is none."""
     ran = bench("run", "pixel", "--", bench.program('echo "$@"; exit 3'), "a", "--json")
     assert (ran.status, ran.out) == (1, "a --json\n")
     assert ran.err.endswith("warning: program on pixel: it ended with status 3\n")
 
     ran = bench("run", "here", "--", bench.program("kill -TRAP $$"))
     assert "it was ended by signal 5 (SIGTRAP)" in ran.err
+    ran = bench("run", "here", "--", bench.program("kill -KILL $$"))
+    assert (ran.status, "it was ended by signal 9 (SIGKILL)" in ran.err) == (3, True)
     ran = bench("run", "here", "--timeout", "0.2", "--", bench.program("sleep 9"))
     assert (ran.status, "it did not end in time" in ran.err) == (1, True)
 

@@ -36,9 +36,11 @@ from unit.evidence.support import (
     DAY,
     SCENARIO,
     bundle,
+    changed,
     device,
     evidence,
     proven,
+    put,
     result,
     scenario,
     write_evidence,
@@ -190,7 +192,10 @@ def test_a_class_that_the_bundle_does_not_know_is_refused(job: Job, emulated: bo
 
 def test_a_class_without_a_runner_needs_emulation(job: Job) -> None:
     """Its device hangs nowhere."""
-    job.write(devices=(device(name="auto-any", kind="auto", runner=False),))
+    hangs_nowhere = (device(name="auto-any", kind="auto", runner=False),)
+    program = job.put(PROGRAM)
+    programs = (("plain", program), ("profile", program))
+    job.write(purpose=Purpose.TRACE, programs=programs, devices=hangs_nowhere)
 
     assert job().status == 2
     assert job("--emulated").status == 0
@@ -525,6 +530,22 @@ def test_evidence_that_cannot_be_used_is_a_warning(final_: Final) -> None:
     assert final_.checks()[f"device:{SCENARIO}"].startswith("pixel-6: outputs equal")
 
 
+def test_evidence_that_contradicts_itself_ends_the_report(final_: Final) -> None:
+    """It may hold a trap, so the gate is red, and says why; what cannot be read at all may not."""
+    final_.verdict(to_json(passing()))
+    final_.bundle()
+    path = ("entries", 0, "results", 0, "outputs", 0, "equal")
+    text = changed(written(evidence()), put(*path, value=False))
+    write_evidence(final_.shell.folder / "evidence" / "a", text)
+    answer = final_("--evidence", "evidence")
+
+    assert answer.status == 2
+    said = f"{SCENARIO}: its status is pass, and output run0-var178 differs"
+    assert answer.err.startswith(f"megtrim: evidence/a/evidence.json:1: {said}\n")
+    assert final_.shell("gate", "report").status == 2
+    assert said in final_.read("comment.md")
+
+
 def test_a_lost_bundle_is_no_pass(final_: Final) -> None:
     """Nobody knows which devices had to be asked; the gate says so as well."""
     final_.verdict(to_json(passing()))
@@ -553,13 +574,15 @@ def test_a_build_that_ended_early_is_told(final_: Final) -> None:
     (final_.results / "verdict.json").unlink()
     ending = dump_ending(EarlyEnding(exit=2, message="megtrim.yaml:3: @all no", hint="fix"))
     (final_.results / "ending.json").write_text(ending, encoding="utf-8")
-    answer = final_()
+    answer = final_("--run-url", "https://ci.example/1")
 
     assert (answer.status, answer.out) == (0, "no verdict: megtrim.yaml:3: @all no\n")
-    assert final_.left() == ["comment.md", "ending.json", "report.md"]
+    assert final_.left() == ["comment.md", "ending.json", "junit.xml", "report.md"]
     assert final_.read("ending.json") == ending
     assert final_.read("comment.md") == final_.read("report.md")
     assert "megtrim.yaml:3: @all no" in final_.read("comment.md")
+    assert "[This run](https://ci.example/1)" in final_.read("comment.md")
+    assert 'message="megtrim.yaml:3: @all no"' in final_.read("junit.xml")
     gate = final_.shell("gate", "report")
     assert (gate.status, gate.out) == (2, "  megtrim.yaml:3: @all no\n    fix\n")
 
@@ -590,7 +613,7 @@ def test_a_verdict_that_is_none_is_refused(final_: Final, text: str) -> None:
     answer = final_()
 
     assert answer.status == 2
-    assert final_.left() == ["comment.md", "ending.json", "report.md"]
+    assert final_.left() == ["comment.md", "ending.json", "junit.xml", "report.md"]
     assert "verdict.json:1: " in json.loads(final_.read("ending.json"))["message"]
     assert "verdict.json:1: " in final_.read("comment.md")
     assert final_.shell("gate", "report").status == 2

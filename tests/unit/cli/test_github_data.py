@@ -12,7 +12,7 @@ import pytest
 
 from megtrim.cli import github_baseline
 from megtrim.errors import InfrastructureFailure, Interrupted, ProductFailure
-from megtrim.evidence.evidence import EvidenceSet, dump_set, read_set
+from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
 from megtrim.github.jobs import Patience
 from megtrim.midout.keepset import KeepSet, ScenarioRecord, build_keep_set, dump_keep_set
 from megtrim.midout.region import Region
@@ -140,7 +140,7 @@ def test_a_stored_baseline_is_written(job: Job) -> None:
     assert load_sizes(job.baseline() / "sizes.json", shown="").sizes == SIZES
     assert source(job).startswith(f"main at {job.base[:12]}, the merge base, stored ")
     assert answer.out == f"baseline: {source(job)}\n"
-    assert read_set(job.baseline() / "evidence.json") == EMPTY
+    assert load_proofs(job.baseline() / "evidence.json") == EMPTY
     assert json.loads((job.baseline() / "wanted.json").read_text()) == {
         "version": 1,
         "sha": job.base,
@@ -165,7 +165,7 @@ def test_no_baseline_is_written_too(job: Job) -> None:
     assert job.outputs() == {"how": "none", "rebuild": job.base}
     assert source(job) == "none: no run on main has stored one yet"
     assert load_sizes(job.baseline() / "sizes.json", shown="").sizes == {}
-    assert read_set(job.baseline() / "evidence.json") == EMPTY
+    assert load_proofs(job.baseline() / "evidence.json") == EMPTY
 
 
 def test_github_that_does_not_answer_blocks_nothing(job: Job) -> None:

@@ -190,7 +190,7 @@ def test_a_hostile_report_prints_no_commands(job: Job) -> None:
 
 
 def test_an_early_ending_is_told(job: Job) -> None:
-    """Its text is foreign, too: a compiler's, for one."""
+    """Its text is foreign, too: a compiler's, for one. What else there is, the run has."""
     ending = EarlyEnding(exit=2, message="no @compiler\n```\n<b>", hint="install: one")
     job.leave("ending.json", dump_ending(ending))
 
@@ -198,7 +198,8 @@ def test_an_early_ending_is_told(job: Job) -> None:
 
     text = (
         "### megtrim ended before a verdict\n\n"
-        "````text\nno @compiler\n```\n<b>\n  install: one\n````\n"
+        "````text\nno @compiler\n```\n<b>\n  install: one\n````\n\n"
+        "[This run](https://github.com/acme/phone/actions/runs/9007) has the rest.\n"
     )
     assert job.summary == text
     assert job.comments[0].startswith(text.rstrip())
@@ -249,7 +250,7 @@ def test_a_page_that_is_too_large_is_not_read(job: Job) -> None:
 
     answer = job()
 
-    assert "report/comment.md: found more than 1048576 bytes" in answer.err
+    assert "report/comment.md: found more than 1,048,576 bytes" in answer.err
     assert job.comments[0].startswith("### megtrim: nothing is known")
 
 

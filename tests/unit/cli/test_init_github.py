@@ -101,6 +101,26 @@ def test_a_repository_is_needed(shell: Shell) -> None:
     assert "lies in no git repository" in answer.err
 
 
+def test_a_repository_is_looked_for_as_high_as_git_may(
+    team: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A checkout around a folder may have nothing to do with it."""
+    inner = team.folder / "tmp" / "inner"
+    inner.mkdir(parents=True)
+    monkeypatch.chdir(inner)
+    assert team("init", "../../resnet18-s.mge").status == 0
+
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", f"/elsewhere:{team.folder}")
+    refused = team("init", *KIT)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(inner))
+    found = team("init", *KIT)
+
+    assert refused.status == 2
+    assert "lies in no git repository" in refused.err
+    assert found.status == 0
+    assert (team.folder / WRITTEN[0]).is_file()
+
+
 def test_a_keep_set_outside_is_refused(team: Shell) -> None:
     """A pull request could not bring it."""
     team("init", "resnet18-s.mge")

@@ -27,7 +27,10 @@ models:
 """
 
 
-FROM_PLAIN = ("trim.base is plain, so nothing is traced", "megtrim functions says what runs")
+FROM_PLAIN = (
+    "trim.base is plain, so nothing is traced",
+    "record what runs: megtrim functions --config megtrim.yaml",
+)
 TOO_LONG = """\
 version: 1
 engine: {kind: sample}
@@ -55,8 +58,8 @@ def test_a_search_cannot_be_committed(project: Shell, verb: str) -> None:
     assert answer.status == 2
     assert answer.err == (
         "megtrim: megtrim.yaml:9: m/tuned@any searches for algorithms, which --committed cannot "
-        "repeat\n  record the cache: `megtrim trim` left algo.cache in its profile folder; commit "
-        "it and name it as algo_cache\n"
+        "repeat\n  commit the algo.cache that a trim leaves in its profile folder, and name it as "
+        "algo_cache: megtrim trim --config megtrim.yaml\n"
     )
 
 

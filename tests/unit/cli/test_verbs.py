@@ -19,8 +19,14 @@ from megtrim.midout.keepset import dump_keep_set
 from megtrim.process import Processes
 from megtrim.stages.context import Context
 from megtrim.stages.diagnosis import Diagnosis
+from megtrim.store import Store
+from megtrim.verdict import next_step
+from megtrim.verdict.invocation import Invocation
+from megtrim.verdict.join import join
+from megtrim.verdict.model import to_json
 from unit.cli.support import Shell
 from unit.stages.support import CONFIG, context, keep_set
+from unit.verdict.examples import TUNED, facts, trapped
 
 
 def without_compilers(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +217,7 @@ def test_model_show_of_either_format(
         (b"", "x.mge: empty, expected a model"),
         (b"\x1b[31mred", "x.mge: not a .mge model: it begins with b'\\x1b[31mred'"),
         (b"MGBC", "x.mge: cut off inside the header, after 4 bytes"),
-        (None, "x.mge: no file, expected a model"),
+        (None, "x.mge: found a pipe, expected a model"),
     ],
 )
 def test_model_show_of_what_is_no_model(shell: Shell, damage: bytes | None, told: str) -> None:
@@ -310,6 +316,26 @@ def test_explain_in_words(project: Shell) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "thing", ["megdnn_fallback_winograd", "megdnn_fallback_winograd<-1290123641, 0>", "ns::one()"]
+)
+def test_explain_knows_what_trapped(project: Shell, thing: str) -> None:
+    """What the committed keep set lacks may be needed all the same: by whom, and the way out."""
+    text = "it trapped: the function ns::one() is not kept, for the keep set does not list it"
+    verdict = join(facts(scenarios=(replace(trapped(), text=text),)))
+
+    def produce(folder: Path) -> dict[str, str]:
+        (folder / "verdict.json").write_text(to_json(verdict), encoding="utf-8")
+        return {}
+
+    Store(project.folder / "megtrim-out").ensure("verdict", "verdict", {}, produce)
+    found = json.loads(project("explain", "--json", thing).out)
+
+    assert list(found) == [thing]
+    assert found[thing]["kept"] == f"no, and it is needed: {TUNED} trapped without it"
+    assert found[thing]["what to do"] == next_step.for_keep_set(Invocation())
+
+
 def test_explain_does_not_know_everything(project: Shell) -> None:
     """Each with what to do."""
     unknown = project("explain", "nothing")
@@ -320,7 +346,7 @@ def test_explain_does_not_know_everything(project: Shell) -> None:
     assert [answer.status for answer in (unknown, verdict, no_keep_set)] == [2, 2, 2]
     assert "know no model, scenario, tag, region or function 'nothing'" in unknown.err
     assert "there is no verdict in megtrim-out yet" in verdict.err
-    assert "megtrim trim" in verdict.err
+    assert "megtrim trim --config megtrim.yaml\n" in verdict.err
     assert "there is no keep set at" in no_keep_set.err
 
 
@@ -363,20 +389,21 @@ def test_a_probe_runs_a_configured_model_or_any_file(known: Context, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("found", "last"),
+    ("found", "keeps"),
     [
-        (Diagnosis(status="trap", text="-", log="", missing=("x<>",)), "them"),
-        (Diagnosis(status="trap", text="-", log="", lacking_operators=("Pooling",)), "them"),
-        (Diagnosis(status="trap", text="-", log="", function="ns::one()"), "it"),
-        (Diagnosis(status="engine-error", text="-", log=""), None),
+        (Diagnosis(status="trap", text="-", log="", missing=("x<>",)), True),
+        (Diagnosis(status="trap", text="-", log="", lacking_operators=("Pooling",)), True),
+        (Diagnosis(status="trap", text="-", log="", function="ns::one()"), True),
+        (Diagnosis(status="engine-error", text="-", log=""), False),
     ],
 )
-def test_a_probe_says_how_to_keep_what_was_missing(found: Diagnosis, last: str | None) -> None:
-    """Regions, operators, or a function; where nothing is missing there is nothing to keep."""
-    *_, line = probe._told(probe.request("m", (), ()), found, as_json=False).splitlines()
+def test_a_probe_says_how_to_keep_what_was_missing(found: Diagnosis, keeps: bool) -> None:
+    """To the committed file, where a pull request looks; no trap has nothing to keep."""
+    asked = Invocation(config="a.yaml", committed=True)
+    *_, line = probe._told(probe.request("m", (), ()), found, asked, as_json=False).splitlines()
 
-    hint = f"  to keep {last}, add this run as a scenario and run megtrim trim again"
-    assert line == (hint if last else "  arguments  ")
+    assert line == (f"  what to do: {next_step.for_probe(asked)}" if keeps else "  arguments  ")
+    assert ("megtrim trim --config a.yaml --accept" in line) is keeps
 
 
 @pytest.mark.parametrize("model", ["m/s", "m/s@any"])

@@ -161,7 +161,9 @@ def test_a_file_that_is_not_there_comes_with_a_way_out(tmp_path: Path) -> None:
     assert caught.value.hint == "`megtrim init` writes one, --config names another"
     with pytest.raises(ConfigError, match="found a folder, expected"):
         load_config(tmp_path)
-    with pytest.raises(ConfigError, match="found a file that cannot be read"):
+    with pytest.raises(
+        ConfigError, match=r"found a path that leads nowhere \(File name too long\)"
+    ):
         load_config(tmp_path / ("n" * 300))
 
 
@@ -173,7 +175,7 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
     file.write_bytes(text + b"#" * (1024 * 1024 - len(text)))
     assert load_config(file).config.version == 1
     file.write_bytes(text + b"#" * (1024 * 1024 - len(text) + 1))
-    with pytest.raises(ConfigError, match="found a file of more than 1 MiB"):
+    with pytest.raises(InputError, match="found more than 1,048,576 bytes, expected a megtrim"):
         load_config(file)
 
 

@@ -9,6 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from megtrim.config.model import Budget, Config
+from megtrim.errors import InputError
+from megtrim.loadrun.parity import Tolerance
 from megtrim.recipe import Variant
 from unit.config.support import ENGINE, MODEL, SMALL, load
 
@@ -92,12 +94,14 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
                         "fast_run": False,
                         "algo_cache": None,
                         "timeout_s": 600.0,
+                        "tolerance": 0.0,
+                        "relative_tolerance": 0.0,
                     },
                 ),
             },
         ),
         "keep_set": Path("megtrim/keepset.json"),
-        "verify": {"tolerance": 0.0, "max_age_s": 1_209_600.0},
+        "verify": {"tolerance": 0.0, "relative_tolerance": 0.0, "max_age_s": 1_209_600.0},
         "artifacts": ("load_and_run",),
         "budgets": (),
         "waivers": (),
@@ -170,6 +174,51 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert config.waivers[0].extra_bytes == 65_536
     assert config.waivers[0].expires == date(2099, 12, 31)
     assert (config.keep_set, config.baseline) == (Path("keep.json"), Path("sizes.json"))
+
+
+@pytest.mark.parametrize(
+    ("verify", "scenario", "expected"),
+    [
+        ("{}", "", Tolerance()),
+        (
+            "{tolerance: 1e-5, relative_tolerance: 2E-3}",
+            "",
+            Tolerance(absolute=1e-5, relative=0.002),
+        ),
+        ("{tolerance: 1}", "tolerance: 0.5", Tolerance(absolute=0.5)),
+        ("{tolerance: 1}", "tolerance: 0", Tolerance()),
+        ("{tolerance: 1}", "relative_tolerance: '1e-3'", Tolerance(absolute=1.0, relative=0.001)),
+        ("{relative_tolerance: 0.5}", "relative_tolerance: 0.0", Tolerance()),
+    ],
+)
+def test_a_scenario_may_have_tolerances_of_its_own(
+    tmp_path: Path, verify: str, scenario: str, expected: Tolerance
+) -> None:
+    """Each of the two is that of verify where it is left out; 1e-5 is a number, too."""
+    own = f"        {scenario}\n" if scenario else ""
+
+    assert (
+        load(tmp_path, f"{SMALL}{own}verify: {verify}\n").config.models[0].scenarios[0].allowed
+        == expected
+    )
+
+
+@pytest.mark.parametrize(
+    ("verify", "said"),
+    [
+        ("{tolerance: -1}", "verify.tolerance: found the number -1, expected 0 or more"),
+        ("{tolerance: x}", "verify.tolerance: found 'x', expected a number"),
+        ("{tolerance: 1e-}", "verify.tolerance: found '1e-', expected a number"),
+        ("{tolerance: true}", "verify.tolerance: found true, expected a number"),
+        ("{relative_tolerance: 1}", "relative_tolerance: found the number 1, expected less than 1"),
+        ("{relative_tolerance: -0.1}", "found the number -0.1, expected 0 or more"),
+    ],
+)
+def test_a_tolerance_that_is_none_is_refused(tmp_path: Path, verify: str, said: str) -> None:
+    """A relative one of 1 would take zeros for anything."""
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, f"{SMALL}verify: {verify}\n")
+    assert said in caught.value.message
 
 
 def test_what_was_left_out_follows_what_was_written(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ class FolderLink:
         shutil.copyfile(source, target)
         if self.damage:
             self.damage -= 1
-            Path(target).write_bytes(b"damaged")
+            _flip(Path(target))
 
     def pull(
         self, source: str, target: Path, *, timeout_s: float, abort: threading.Event | None = None
@@ -77,7 +77,14 @@ class FolderLink:
         shutil.copyfile(source, target)
         if self.damage:
             self.damage -= 1
-            target.write_bytes(b"damaged")
+            _flip(target)
+
+
+def _flip(path: Path) -> None:
+    """Change one bit: the file is as long as before."""
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
 
 
 def losing(at: str) -> Callable[[str], None]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
 from megtrim.devices import Seat
-from megtrim.devices.attempts import deliver
+from megtrim.devices.attempts import ProgramKilled, deliver, expect_not_killed, unhidden
 from megtrim.devices.member import NothingFits
 from megtrim.errors import InfrastructureFailure, ProductFailure
+from megtrim.loadrun.outcome import ProgramRun
 from unit.stages.fake_device import FakeDevice
 
 
@@ -66,6 +68,48 @@ def test_a_device_without_retries_is_tried_once() -> None:
     assert caught.value.attempts == ("phone-1: the link was lost",)
 
 
+def killed(rc: int, **changes: Any) -> ProgramRun:
+    values = {"stdout": "", "stderr": "", "wall_s": 0.1, "timed_out": False}
+    return ProgramRun(argv=("load_and_run",), rc=rc, **{**values, **changes})
+
+
+@pytest.mark.parametrize(
+    ("rc", "name"), [(137, "9 (SIGKILL)"), (143, "15 (SIGTERM)"), (-9, "9 (SIGKILL)")]
+)
+def test_a_program_that_was_killed_says_nothing(rc: int, name: str) -> None:
+    """The message names the signal, the hint says that nobody can know who sent it."""
+    with pytest.raises(ProgramKilled) as caught:
+        expect_not_killed("phone-1", killed(rc))
+
+    assert caught.value.message == (
+        f"phone-1: load_and_run was ended by signal {name}, which megtrim did not send"
+    )
+    assert "a program that sends the signal to itself looks the same" in caught.value.hint
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    "run",
+    [killed(0), killed(1), killed(133), killed(134), killed(139), killed(137, timed_out=True)],
+)
+def test_any_other_end_is_the_programs_own(run: ProgramRun) -> None:
+    """A trap, an abort, a wild pointer; and what megtrim itself ended for its time."""
+    expect_not_killed("phone-1", run)
+
+
+@pytest.mark.parametrize(("retries", "attempts"), [(0, 2), (1, 2), (2, 3)])
+def test_a_program_that_was_killed_is_tried_again_everywhere(retries: int, attempts: int) -> None:
+    """This machine has no retries else: what killed it may be over by then."""
+
+    def work(seat: Seat) -> str:
+        expect_not_killed(seat.name, killed(137))
+        return seat.name
+
+    with pytest.raises(InfrastructureFailure) as caught:
+        deliver(Pool(dead=0, retries=retries), work, say=lambda _text: None)
+    assert len(caught.value.attempts) == attempts
+
+
 @pytest.mark.parametrize("ending", [ProductFailure("trap"), KeyboardInterrupt(), ValueError()])
 def test_nothing_else_is_tried_again(ending: BaseException) -> None:
     """A trap on one phone is a trap; a second try must not hide it."""
@@ -113,3 +157,31 @@ def test_where_no_machine_is_left_nothing_is_tried_again() -> None:
         "phone-1: the link was lost",
         "pool: every phone is in quarantine",
     )
+
+
+@pytest.mark.parametrize(
+    ("seen", "ended", "told"),
+    [
+        ([], "good", "good"),
+        ([], "bad", "bad"),
+        (["trap"], "good", "trap"),
+        (["trap"], "bad", "bad"),
+    ],
+)
+def test_a_bad_end_is_not_hidden_by_a_good_one(seen: list[str], ended: str, told: str) -> None:
+    """What trapped once trapped, however often it passes afterwards; a later bad end says more."""
+    assert unhidden(seen, lambda: ended, good=lambda end: end == "good") == told
+
+
+def test_a_bad_end_is_not_hidden_by_a_machine_that_fails() -> None:
+    """The first one stands; where none was seen, nothing is known."""
+    seen: list[str] = []
+
+    def fails() -> str:
+        msg = "the link was lost"
+        raise InfrastructureFailure(msg)
+
+    with pytest.raises(InfrastructureFailure, match="the link was lost"):
+        unhidden(seen, fails, good=lambda _end: True)
+    seen += ["trap", "another"]
+    assert unhidden(seen, fails, good=lambda _end: True) == "trap"

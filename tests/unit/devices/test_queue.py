@@ -96,6 +96,33 @@ def test_a_machine_is_held_until_the_block_is_left(queue: Queue) -> None:
     assert queue.holder("never seen") is None
 
 
+def test_a_machine_is_free_although_a_child_has_its_file(queue: Queue) -> None:
+    """A program that was started at that moment holds every open file until it runs."""
+    with queue.turn("a phone", wanting("A")) as turn:
+        childs = os.dup(turn.lock.descriptor)
+    try:
+        assert queue.holder("A") is None
+    finally:
+        os.close(childs)
+
+
+def test_a_machine_that_somebody_was_quicker_to_take_is_waited_for(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It seemed to be free when it was looked at."""
+    holding = Job(queue, "A")
+    until(lambda: holding.turn, "the first")
+    with monkeypatch.context() as patch:
+        patch.setattr(Queue, "_holder", lambda _queue, _key: None)
+        second = Job(queue, "A")
+        until(lambda: len(second.waits) > 1, "two looks of the second")
+
+    assert second.turn is None
+    holding.leave()
+    until(lambda: second.turn, "the second's turn")
+    second.leave()
+
+
 def test_a_failing_job_frees_its_machine(queue: Queue) -> None:
     """And the error goes its way."""
     with pytest.raises(ZeroDivisionError), queue.turn("a phone", wanting("A")):

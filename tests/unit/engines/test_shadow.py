@@ -136,6 +136,24 @@ def test_links_and_programs_stay_what_they_are(
     assert (tree / "a.cpp").stat().st_mode & 0o777 == 0o644
 
 
+def test_a_link_that_a_build_left_is_not_written_through(
+    processes: Processes, root: Path, tree: Path
+) -> None:
+    """It may lead out of the tree, to the checkout itself."""
+    shadow.sync(take(root, processes), tree, {"made.h": "one\n"})
+    outside = write(root.parent / "outside", {"a.cpp": "not ours\n", "made.h": "nor this\n"})
+    for name in ("a.cpp", "made.h"):
+        (tree / name).unlink()
+        (tree / name).symlink_to(outside / name)
+    (root / "a.cpp").write_text("changed\n", encoding="utf-8")
+
+    shadow.sync(take(root, processes), tree, {"made.h": "two\n"})
+
+    assert contents(outside) == {"a.cpp": "not ours\n", "made.h": "nor this\n"}
+    assert contents(tree) == FILES | {"a.cpp": "changed\n", "made.h": "two\n"}
+    assert not any((tree / name).is_symlink() for name in ("a.cpp", "made.h"))
+
+
 def test_a_torn_record_means_that_everything_is_written(
     processes: Processes, root: Path, tree: Path
 ) -> None:

@@ -16,7 +16,8 @@ from megtrim.evidence.bundle import (
 )
 from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet, dump_set
-from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
+from megtrim.loadrun.parity import EXACT
+from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
 
 SCENARIO = "resnet18-s/default@any"
 BINDING = "b" * 64
@@ -42,6 +43,7 @@ def scenario(**changes: Any) -> BundleScenario:
         "arguments": ("--cpu",),
         "inputs": (BundleInput(name="data", file="2" * 64, suffix=".npy"),),
         "threads": 1,
+        "tolerance": EXACT,
         "timeout_s": 600.0,
         "cache": None,
         "search": False,
@@ -61,7 +63,6 @@ def bundle(**changes: Any) -> Bundle:
         "machine": "aarch64",
         "sysroot": "",
         "generation": 20220507,
-        "tolerance": 0.0,
         "max_age_s": 14 * 86_400.0,
         "programs": (("plain", "3" * 64), ("reduced", "4" * 64)),
         "keep_set": "5" * 64,
@@ -72,13 +73,20 @@ def bundle(**changes: Any) -> Bundle:
     return Bundle(**{**values, **changes})
 
 
+def output(**changes: Any) -> OutputResult:
+    values = {"name": "run0-var178", "size_bytes": 40, "equal": True, "largest_difference": 0.0}
+    return OutputResult(**{**values, **changes})
+
+
 def result(**changes: Any) -> EvidenceResult:
+    """Return a pass, or what else the changes say."""
     values: dict[str, Any] = {
         "scenario": SCENARIO,
         "binding": BINDING,
         "status": ScenarioStatus.PASS,
         "text": "outputs equal to the last bit (1 tensor, 40 bytes)",
         "time_s": 1.5,
+        "outputs": (output(),),
     }
     return EvidenceResult(**{**values, **changes})
 

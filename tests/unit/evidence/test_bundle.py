@@ -19,6 +19,7 @@ from megtrim.evidence.bundle import (
     parse_bundle,
     read_bundle,
 )
+from megtrim.evidence.device import BundleDevice
 from megtrim.recipe import Link, Variant
 from unit.evidence.support import (
     HOSTILE_DIGESTS,
@@ -42,7 +43,7 @@ TRACE = bundle(
 )
 RECORD = bundle(
     purpose=Purpose.RECORD,
-    programs=(("unfolded", "3" * 64), ("probed", "4" * 64)),
+    programs=(("unfolded", "3" * 64), ("probed", "4" * 64), ("observables", "5" * 64)),
     keep_set=None,
     scenarios=(scenario(link="7" * 64),),
     speaks=True,
@@ -136,9 +137,17 @@ def test_a_file_is_named_by_its_digest_alone(path: tuple[str | int, ...], digest
         (put(*SCENARIO, "inputs", 0, "name", value=""), "a name without ':', ';' and spaces"),
         (put("devices", 0, "qemu_cpu", value="max -L /"), "expected a CPU's name"),
         (put("devices", 0, "runner", value=1), "devices[0].runner: found 1, expected true or fal"),
-        (put("tolerance", value=-1), "tolerance: found -1, expected a number from 0"),
+        (
+            put(*SCENARIO, "tolerance", "absolute", value=-1),
+            "absolute: found -1, expected a number from 0",
+        ),
+        (
+            put(*SCENARIO, "tolerance", "relative", value=1),
+            "tolerance: found '1 * |plain|', expected one that a difference exceeds",
+        ),
+        (put("tolerance", value=0), "top level: found key 'tolerance'"),
         (put("more", value=1), "top level: found key 'more'"),
-        (put("version", value=1), "version: found 1, expected 2"),
+        (put("version", value=1), "version: found 1, expected 3"),
     ],
 )
 def test_every_value_is_held_to_its_shape(change: Change, said: str) -> None:
@@ -164,7 +173,7 @@ def test_functions_are_recorded_of_a_link() -> None:
     """Whose identity the list will say; an emulator runs it as it is."""
     with pytest.raises(ValueError, match="link: found None, expected one, because it is recorded"):
         replace(RECORD, scenarios=(scenario(),))
-    with pytest.raises(ValueError, match=r"found \['probed'\], expected unfolded"):
+    with pytest.raises(ValueError, match=r"found \['probed'\], expected observables and unfolded"):
         replace(RECORD, programs=(("probed", "4" * 64),))
     with pytest.raises(ValueError, match="link: found 'x', expected a sha256"):
         scenario(link="x")
@@ -199,16 +208,40 @@ def test_a_bundle_without_programs_asks_for_nothing() -> None:
         bundle(programs=())
 
 
+@pytest.mark.parametrize(
+    "devices",
+    [
+        (),
+        (device(runner=False),),
+        (device(cpu_class="big"),),
+        (device(runner=False), device(name="other", cpu_class="big")),
+    ],
+)
+def test_a_verification_that_nobody_would_hear_of_is_refused(
+    devices: tuple[BundleDevice, ...],
+) -> None:
+    """A trap on a device that hangs on no runner would be dropped without a word."""
+    expected = "devices: found 'none', expected a device on a runner that stands for its class"
+
+    with pytest.raises(ValueError, match=expected):
+        bundle(devices=devices)
+    with pytest.raises(ValueError, match=expected):
+        bundle(devices=devices, scenarios=(), proven=(proven(),))
+    assert bundle(devices=devices, scenarios=()).scenarios == ()
+
+
 def test_what_it_holds_is_found() -> None:
     """A variant's program, the classes of runners, the scenarios of a class."""
     other = scenario(id="m/s@big", cpu_class="big")
     whole = bundle(
+        purpose=Purpose.TRACE,
+        programs=(("plain", "3" * 64), ("profile", "5" * 64), ("reduced", "4" * 64)),
         devices=(device(), device(name="auto-big", cpu_class="big", runner=False)),
         scenarios=(scenario(), other),
     )
 
     assert whole.program(Variant.REDUCED) == "4" * 64
-    assert whole.program(Variant.PROFILE) is None
+    assert bundle().program(Variant.PROFILE) is None
     assert whole.runner_classes() == {"any"}
     assert whole.of_class("big") == (other,)
 
@@ -231,14 +264,24 @@ def test_a_folder_is_read_by_its_digest(tmp_path: Path) -> None:
 
     assert read_bundle(tmp_path, sha256=digest) == bundle()
     assert read_bundle(tmp_path) == bundle()
-    with pytest.raises(InputError) as caught:
-        read_bundle(tmp_path, sha256="0" * 64)
     path = tmp_path / "bundle.json"
-    assert caught.value.message == f"{path}: its sha256 is {digest}, expected {'0' * 64}"
+    # A workflow whose build job told none hands on an empty one: that is no "any will do".
+    for other in ("0" * 64, ""):
+        with pytest.raises(InputError) as caught:
+            read_bundle(tmp_path, sha256=other)
+        assert caught.value.message == f"{path}: its sha256 is {digest}, expected {other}"
 
 
-@pytest.mark.parametrize("kind", ["nothing", "folder", "link", "latin"])
-def test_a_folder_without_a_plain_document_is_refused(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("nothing", ": cannot be read: No such file or directory"),
+        ("folder", ": found a folder, expected a plain file"),
+        ("link", ": found a link, expected a plain file"),
+        ("latin", ":1: found the byte 0xff, which is not UTF-8, expected text"),
+    ],
+)
+def test_a_folder_without_a_plain_document_is_refused(tmp_path: Path, kind: str, said: str) -> None:
     """A link may lead anywhere on the machine that reads it."""
     path = tmp_path / "bundle.json"
     if kind == "folder":
@@ -252,9 +295,7 @@ def test_a_folder_without_a_plain_document_is_refused(tmp_path: Path, kind: str)
     with pytest.raises(InputError) as caught:
         read_bundle(tmp_path)
 
-    said = "byte 0 is no UTF-8, expected a document"
-    expected = said if kind == "latin" else "found no plain file, expected one"
-    assert caught.value.message == f"{path}: {expected}"
+    assert caught.value.message == f"{path}{said}"
 
 
 NAMED = (("named", "8" * 64), ("dropped", "9" * 64))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +13,22 @@ from megtrim.errors import InputError
 from megtrim.evidence import bounds
 from megtrim.evidence.bundle import Purpose
 from megtrim.evidence.evidence import (
+    Evidence,
     EvidenceSet,
     dump_set,
     load_file,
+    load_proofs,
     parse_set,
     read_evidence,
     read_folders,
-    read_set,
 )
 from megtrim.loadrun.conditions import Conditions, Reading
+from megtrim.verdict.content import Contradiction
 from megtrim.verdict.model import OutputResult, ScenarioStatus
 from unit.evidence.support import (
     HOSTILE_DIGESTS,
     HOSTILE_NAMES,
+    SCENARIO,
     Change,
     changed,
     evidence,
@@ -197,10 +201,10 @@ def test_a_file_of_evidence_is_held_to_its_digest(tmp_path: Path) -> None:
 
     assert load_file(folder, digest, most=5) == b"trace"
     for name, most, said in (
-        (digest, 4, "found more than 4 bytes, expected at most that"),
+        (digest, 4, "found more than 4 bytes, expected a plain file"),
         ("0" * 64, 5, "its sha256 is d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b"),
-        ("1" * 64, 5, "found no plain file, expected one"),
-        ("2" * 64, 5, "found no plain file, expected one"),
+        ("1" * 64, 5, "found a link, expected a plain file"),
+        ("2" * 64, 5, "cannot be read: No such file or directory"),
     ):
         with pytest.raises(InputError) as caught:
             load_file(folder, name, most=most)
@@ -245,12 +249,102 @@ def test_folders_are_bounded(tmp_path: Path) -> None:
 def test_a_set_is_read_from_its_file(tmp_path: Path) -> None:
     """One that is not there is bad input: somebody named it."""
     path = tmp_path / "evidence.json"
-    path.write_text(dump_set(EvidenceSet(entries=(FULL,))), encoding="utf-8")
+    path.write_text(dump_set(EvidenceSet(entries=(evidence(),))), encoding="utf-8")
 
-    assert read_set(path).entries == (FULL,)
+    assert load_proofs(path).entries == (evidence(),)
     with pytest.raises(InputError) as caught:
-        read_set(tmp_path / "gone.json")
+        load_proofs(tmp_path / "gone.json")
     assert caught.value.hint == "remove the option: devices then prove everything anew"
+
+
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        (FULL, "verify, trap"),
+        (evidence(result(trace="a" * 64), purpose=Purpose.TRACE), "trace, pass"),
+        (evidence(result(status=ScenarioStatus.INFRASTRUCTURE)), "verify, infrastructure"),
+    ],
+)
+def test_proofs_that_are_none_are_refused(tmp_path: Path, entry: Evidence, found: str) -> None:
+    """A trap among them would be passed over."""
+    path = tmp_path / "evidence.json"
+    path.write_text(dump_set(EvidenceSet(entries=(evidence(), entry))), encoding="utf-8")
+
+    with pytest.raises(Contradiction) as caught:
+        load_proofs(path)
+    assert caught.value.message == (
+        f"{path}: {SCENARIO}: found {found}, expected proofs: verify, pass"
+    )
+
+
+GOOD = written(evidence())
+TWICE = json.loads(GOOD)["entries"][0]["results"][0]["outputs"] * 2
+UNKNOWN = (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED)
+OUTPUT = (*RESULT, "outputs", 0)
+FAILED = [
+    (put(*RESULT, "missing_regions", value=["kern<1>"]), "1 regions that it needs are missing"),
+    (put(*RESULT, "crash", value="ended by signal 5"), "its program crashed"),
+    (put(*OUTPUT, "equal", value=False), "output run0-var178 differs"),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        *FAILED,
+        (put(*RESULT, "outputs", value=[]), "it holds no output"),
+        (put(*OUTPUT, "size_bytes", value=0), "output run0-var178 is empty"),
+        (put(*OUTPUT, "largest_difference", value=None), "run0-var178 could not be compared"),
+        (put(*RESULT, "attempts", value=["pixel-6: lost"]), "every machine failed"),
+        (
+            put(
+                *RESULT,
+                "outputs",
+                value=TWICE,
+            ),
+            "output run0-var178 stands there 2 times",
+        ),
+    ],
+)
+def test_a_pass_is_held_to_its_own_content(change: Change, said: str) -> None:
+    """One that holds a failure, or nothing, is not taken for either."""
+    with pytest.raises(Contradiction) as caught:
+        parse_set(changed(GOOD, change), source="evidence.json", hint=HINT)
+
+    assert caught.value.message.startswith(f"evidence.json:1: {SCENARIO}: its status is pass, and ")
+    assert caught.value.message.endswith(said)
+    assert caught.value.hint == HINT
+    parse_set(GOOD, source="evidence.json")
+
+
+@pytest.mark.parametrize(("change", "said"), FAILED)
+@pytest.mark.parametrize("status", UNKNOWN)
+def test_silence_holds_no_failure(change: Change, said: str, status: ScenarioStatus) -> None:
+    """A trap would be told as a dead device."""
+    text = changed(GOOD, put(*RESULT, "status", value=str(status)))
+
+    parse_set(text, source="evidence.json")
+    with pytest.raises(Contradiction, match=f"its status is {status}, and {said}"):
+        parse_set(changed(text, change), source="evidence.json")
+
+
+@pytest.mark.parametrize("change", [change for change, _ in FAILED])
+@pytest.mark.parametrize("status", set(ScenarioStatus) - {ScenarioStatus.PASS, *UNKNOWN})
+def test_a_failure_may_hold_what_it_likes(change: Change, status: ScenarioStatus) -> None:
+    """It stays one."""
+    text = changed(changed(GOOD, put(*RESULT, "status", value=str(status))), change)
+
+    assert parse_set(text, source="x").entries[0].results[0].status is status
+
+
+def test_what_a_trace_brings_is_no_comparison() -> None:
+    """It has no outputs, and holds no failure either."""
+    traced = result(trace="a" * 64, outputs=())
+    text = written(evidence(traced, purpose=Purpose.TRACE))
+
+    parse_set(text, source="x")
+    with pytest.raises(Contradiction):
+        parse_set(changed(text, put(*RESULT, "crash", value="signal 5")), source="x")
 
 
 def test_a_document_that_is_too_large_is_refused(

@@ -193,7 +193,7 @@ def test_a_trace_that_is_too_large_is_refused(tmp_path: Path) -> None:
     (place / "files" / digest).write_bytes(data)
     given = read_traces((place,))[SCENARIO]
 
-    with pytest.raises(InputError, match="found more than 4194304 bytes"):
+    with pytest.raises(InputError, match="found more than 4,194,304 bytes"):
         given.load_trace()
     cache = replace(given, cache_sha256=digest)
     assert cache.load_cache() == data

@@ -10,15 +10,17 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from megtrim.errors import InputError
-from megtrim.evidence.bundle import Bundle
+from megtrim.evidence.bundle import Bundle, Purpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
 from megtrim.evidence.join import Seen, join
 from megtrim.evidence.told import Pending
 from megtrim.loadrun.conditions import Conditions, Reading
+from megtrim.loadrun.parity import Tolerance
 from megtrim.report import junit
-from megtrim.verdict.checks import HINTS
+from megtrim.verdict import next_step
+from megtrim.verdict.content import Contradiction
 from megtrim.verdict.join import join as join_facts
-from megtrim.verdict.kinds import CheckKind, CheckStatus, ScenarioStatus, VerdictKind
+from megtrim.verdict.kinds import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, decide
 from megtrim.verdict.model import (
     Check,
     DeviceIdentity,
@@ -35,6 +37,7 @@ from unit.evidence.support import (
     bundle,
     device,
     evidence,
+    output,
     proofs,
     proven,
     result,
@@ -42,8 +45,8 @@ from unit.evidence.support import (
 )
 from unit.verdict.examples import MOBILENET, RESNET, facts, failing, passing
 
-HINT = "nothing is known about the product on this device: look at the device job"
-EXPIRED = "bring a device of this class back, and run the check again"
+HINT = next_step.WAIT_FOR_DEVICE
+EXPIRED = next_step.BRING_DEVICE_BACK
 TRAP = result(
     status=ScenarioStatus.TRAP,
     text="it trapped: 1 region it needs are not in the keep set",
@@ -115,13 +118,13 @@ def test_a_time_that_does_not_count_is_said_of_a_proof() -> None:
 
 
 def test_a_trap_on_a_device_fails() -> None:
-    """Regions, differences and the log are in the detail; the command is the scenario's."""
+    """Regions, differences and the log are in the detail; the command asks that device."""
     joined = join(failing(), seen(ran(TRAP))).verdict
     check = next(check for check in joined.checks if check.id == f"device:{RESNET}")
 
     assert check.status is CheckStatus.FAIL
     assert check.text == "pixel-6: it trapped: 1 region it needs are not in the keep set"
-    assert check.hint == HINTS[CheckKind.TRAP]
+    assert check.hint == next_step.for_scenario(CheckKind.TRAP, failing().invocation)
     assert check.detail.splitlines()[2:] == [
         "device: pixel-6",
         "regions that are needed and were not kept: 1",
@@ -134,7 +137,10 @@ def test_a_trap_on_a_device_fails() -> None:
         "end of the log:",
         "Trace/breakpoint trap",
     ]
-    assert check.reproduce == passing().scenarios[1].reproduce
+    assert check.reproduce == (
+        "megtrim verify --config megtrim.yaml --committed --device pixel-6 "
+        f"--scenario {RESNET} --again"
+    )
     assert joined.verdict is VerdictKind.FAIL
 
 
@@ -171,6 +177,20 @@ def test_a_joined_verdict_is_not_joined_again() -> None:
     with pytest.raises(InputError, match=r"holds device:.* already: it is a joined one") as caught:
         join(joined, seen())
     assert caught.value.hint == "give the verdict that the build left, in OUT/final"
+
+
+@pytest.mark.parametrize(
+    "status", [each for each in CheckStatus if each is not CheckStatus.INFRASTRUCTURE]
+)
+def test_any_word_of_a_device_tells_a_joined_verdict(status: CheckStatus) -> None:
+    """The build's own verdict says of a device only that it failed."""
+    [*_, check] = join(passing(), seen(ran(result()))).verdict.checks
+    device_check = replace(check, kind=CheckKind.DEVICE, status=status)
+
+    joined = replace(passing(), checks=(device_check,), verdict=decide([status]))
+
+    with pytest.raises(InputError, match="it is a joined one"):
+        join(joined, seen())
 
 
 @pytest.mark.parametrize(
@@ -464,10 +484,108 @@ def test_new_proofs_take_the_place_of_old_ones() -> None:
 
 
 def test_a_proof_that_is_handed_on_has_the_day_of_the_verdict() -> None:
-    """Where the device's clock is ahead."""
-    joined = join(passing(), seen(evidence(day="2099-01-01")))
+    """Where it is tomorrow already."""
+    joined = join(passing(), seen(evidence(day="2027-02-01")))
 
     assert joined.proofs.entries == (evidence(day=DAY),)
+
+
+@pytest.mark.parametrize(
+    ("day", "age"),
+    [
+        ("2099-01-01", "of 2099-01-01, a day to come"),
+        ("2027-02-02", "of 2027-02-02, a day to come"),
+        ("2027-01-16", "15 days old"),
+        ("2025-12-27", "400 days old"),
+    ],
+)
+def test_a_pass_is_held_to_its_age(day: str, age: str) -> None:
+    """Evidence that is old, or of a day to come, is no proof now nor later."""
+    joined = join(passing(), seen(evidence(day=day)))
+    (check,) = (each for each in joined.verdict.checks if each.id == f"device:{RESNET}")
+
+    assert check.status is CheckStatus.FAIL
+    assert check.text == (
+        "device verification pending: what pixel-6 brought is no proof by its age; "
+        f"last proof {age}, allowed are 14 days"
+    )
+    assert check.hint.startswith("look at the clock of the machine that ran it")
+    assert joined.proofs.entries == ()
+
+
+def test_a_pass_in_time_counts_beside_one_that_is_too_old() -> None:
+    """And a failure counts however old it is."""
+    old, new = evidence(day="2025-12-27"), evidence(day=DAY)
+
+    for found in ((old, new), (new, old)):
+        assert only(seen(*found)).status is CheckStatus.PASS
+    for day in ("2025-12-27", "2099-01-01"):
+        assert only(seen(new, ran(TRAP, day=day))).text.startswith("pixel-6: it trapped")
+
+
+def test_a_proof_of_a_day_to_come_is_none() -> None:
+    """It would never grow old."""
+    before = proofs(evidence(day="2099-01-01"))
+    check = only(seen(bundle=left_out(), proofs=before))
+
+    assert check.status is CheckStatus.FAIL
+    assert "last proof of 2099-01-01, a day to come" in check.text
+
+
+def test_a_trap_is_not_dropped_for_a_proof() -> None:
+    """Nobody asked the device, and it was seen all the same: of the same program it counts."""
+    what = seen(ran(TRAP), bundle=left_out(), proofs=proofs(evidence()))
+    joined = join(passing(), what)
+    (check,) = (each for each in joined.verdict.checks if each.id == f"device:{RESNET}")
+
+    assert (check.status, check.text[:19]) == (CheckStatus.FAIL, "pixel-6: it trapped")
+    assert joined.proofs.entries == ()
+
+
+@pytest.mark.parametrize("name", ["emulated-any", "auto-any", "pixel-7"])
+def test_a_trap_is_not_dropped_for_the_machine_that_saw_it(name: str) -> None:
+    """Such a machine cannot prove, and a trap on it is one."""
+    machine = DeviceIdentity(name=name, kind="qemu", facts={})
+    check = only(seen(ran(result()), ran(TRAP, device=machine)))
+
+    assert (check.status, check.text) == (CheckStatus.FAIL, f"{name}: {TRAP.text}")
+
+
+def test_a_bundle_of_another_run_is_refused() -> None:
+    """What devices say of its scenarios would have no check."""
+    other = bundle(scenarios=(scenario(id="other/s@any"),))
+    with pytest.raises(InputError, match="asks for other/s@any, which the verdict does not hold"):
+        join(passing(), seen(bundle=other))
+    left = bundle(scenarios=(), proven=(proven("other/s@any"),))
+    with pytest.raises(InputError, match="asks for other/s@any"):
+        join(passing(), seen(bundle=left))
+    traced = bundle(purpose=Purpose.TRACE, programs=(("plain", "3" * 64), ("profile", "4" * 64)))
+    with pytest.raises(InputError, match="asks devices to trace, expected one that asks to verify"):
+        join(passing(), seen(bundle=traced))
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "difference", "fits"),
+    [
+        (Tolerance(), 0.0, True),
+        (Tolerance(), 1e-9, False),
+        (Tolerance(absolute=0.5), 0.5, True),
+        (Tolerance(absolute=0.5), 0.75, False),
+        (Tolerance(relative=0.5), 0.75, True),
+    ],
+)
+def test_a_pass_is_held_to_the_tolerance(
+    tolerance: Tolerance, difference: float, fits: bool
+) -> None:
+    """That of the bundle, as far as a difference alone can tell."""
+    what = bundle(scenarios=(scenario(id=RESNET, tolerance=tolerance),))
+    found = ran(result(outputs=(output(largest_difference=difference),)))
+
+    if fits:
+        assert only(seen(found, bundle=what)).status is CheckStatus.PASS
+        return
+    with pytest.raises(Contradiction, match=f"run0-var178 differs by {difference:g}, allowed is "):
+        join(passing(), seen(found, bundle=what))
 
 
 @pytest.mark.parametrize(

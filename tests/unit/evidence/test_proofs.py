@@ -52,6 +52,9 @@ def test_a_proof_grows_old(day: str, age: int, young: bool) -> None:
     proof = Proof(evidence=evidence(day=day), result=result())
 
     assert proof.age_days(TODAY) == age
+    ahead = day == "2027-02-02"
+    days = "1 day old" if age == 1 else f"{age} days old"
+    assert proof.age(TODAY) == ("of 2027-02-02, a day to come" if ahead else days)
     assert proof.is_young(TODAY, 14 * 86_400.0) is young
 
 
@@ -66,7 +69,7 @@ def test_a_proof_is_of_today_at_the_latest() -> None:
 
 def test_a_set_is_ordered_by_class_device_and_day() -> None:
     """Results of one job stay together, sorted; logs are left out."""
-    logged = result(scenario="a/s@any", log_tail="log", crash="pc")
+    logged = result(scenario="a/s@any", log_tail="log")
     first = evidence(result(scenario="z/s@any"), logged)
     other = evidence(result(scenario="b/s@any"), device=DEVICE)
     older = evidence(result(scenario="c/s@any"), day="2026-12-31")

@@ -263,7 +263,7 @@ def test_ctrl_c_ends_the_program_and_is_told(processes: Processes, tmp_path: Pat
     assert not alive(written_pid(child))
 
 
-@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGHUP"])
 @pytest.mark.parametrize(
     ("start", "told"),
     [
@@ -284,6 +284,7 @@ def test_ctrl_c_while_a_program_is_started_is_not_lost(
         "command = Command(argv=('sleep', '20'), timeout_s=5)\n"
         "def interrupt(_number, _frame): raise KeyboardInterrupt\n"
         "signal.signal(signal.SIGTERM, interrupt)\n"
+        "signal.signal(signal.SIGHUP, interrupt)\n"
         f"pressed = [signal.{number}]\n"
         "def press():\n"
         "    if pressed: signal.raise_signal(pressed.pop())\n"
@@ -448,15 +449,18 @@ def test_a_file_that_cannot_be_opened_is_told(
         processes.run(Command(argv=("true",), timeout_s=1, **paths))
 
 
-def test_a_program_obeys_the_interrupt_in_a_background_job_too(processes: Processes) -> None:
-    """Where a shell runs us in the background we ignore it, and a program would inherit that."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGPIPE])
+def test_a_program_hears_signals_in_a_background_job_too(
+    processes: Processes, number: signal.Signals
+) -> None:
+    """Where a shell or nohup runs us, we ignore some, and a program would inherit that."""
+    before = signal.signal(number, signal.SIG_IGN)
     try:
-        outcome = processes.run(Command(argv=("sleep", "60"), timeout_s=0.2))
+        outcome = processes.run(sh(f"kill -{number} $$; exit 1"))
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(number, before)
 
-    assert (outcome.timed_out, outcome.rc) == (True, 128 + signal.SIGINT)
+    assert outcome.rc == 128 + number
 
 
 @pytest.mark.parametrize("word", ["a\0b", "a\ud800b"])

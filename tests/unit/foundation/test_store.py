@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock, Timeout
 
 from megtrim import intact
 from megtrim import store as stores
-from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.store import (
     MANIFEST,
     Folder,
@@ -478,6 +479,12 @@ def test_a_lock_is_waited_for_and_the_wait_is_announced(tmp_path: Path) -> None:
     assert said == ["waiting for another megtrim that works on work-plain"]
 
 
+def test_a_lock_is_one_file_for_all_processes(tmp_path: Path) -> None:
+    """Whoever knows the name of what is worked on knows the lock."""
+    with Store(tmp_path).lock("work-plain"), pytest.raises(Timeout):
+        FileLock(tmp_path / "locks" / "work-plain.lock").acquire(timeout=0)
+
+
 def test_a_free_lock_is_not_talked_about(tmp_path: Path) -> None:
     """And it is free again after an error."""
     said: list[str] = []
@@ -665,6 +672,65 @@ def test_a_file_is_known_by_its_bytes(tmp_path: Path) -> None:
     assert sha256_file(file) == hashlib.sha256(b"abc").hexdigest()
     with pytest.raises(InputError) as caught:
         sha256_file(tmp_path / "gone")
-    assert caught.value.message == f"{tmp_path}/gone cannot be read: No such file or directory"
-    with pytest.raises(InputError, match="Is a directory"):
+    assert caught.value.message == f"{tmp_path}/gone: cannot be read: No such file or directory"
+    with pytest.raises(InputError, match="found a folder"):
         sha256_file(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        None,
+        ProductFailure("the engine does not compile"),
+        InputError("no such file"),
+        FileNotFoundError(errno.ENOENT, "gone"),
+    ],
+    ids=str,
+)
+def test_a_folder_that_is_removed_meanwhile_is_infrastructure(
+    tmp_path: Path, error: Exception | None
+) -> None:
+    """Whatever the work made of that: it says nothing of the product, and is no result."""
+    store = Store(tmp_path / "out")
+
+    def produce(folder: Path) -> dict[str, str]:
+        shutil.rmtree(store.root)
+        if error is not None:
+            raise error
+        return {}
+
+    with pytest.raises(InfrastructureFailure, match="was removed or unmounted meanwhile"):
+        store.ensure("build", "plain", {}, produce)
+    assert store.previous("build") is None
+
+
+def test_what_fails_in_a_folder_that_stays_is_told_as_it_is(tmp_path: Path) -> None:
+    """A product's failure is one."""
+
+    def produce(folder: Path) -> dict[str, str]:
+        msg = "the engine does not compile"
+        raise ProductFailure(msg)
+
+    with pytest.raises(ProductFailure, match="the engine does not compile"):
+        Store(tmp_path).ensure("build", "plain", {}, produce)
+
+
+@pytest.mark.parametrize("link", [True, False])
+def test_another_result_in_its_place_is_damage(tmp_path: Path, link: bool) -> None:
+    """As a link or as a copy: it is whole, and of other inputs."""
+    said: list[str] = []
+    store = Store(tmp_path, warn=said.append)
+    good, _ = store.ensure("verify", "m", {"reduced": "good"}, Producer("pass"))
+    bad, _ = store.ensure("verify", "m", {"reduced": "bad"}, Producer("trap"))
+    shutil.rmtree(bad.path)
+    if link:
+        bad.path.symlink_to(good.path)
+    else:
+        shutil.copytree(good.path, bad.path)
+
+    again, fresh = store.ensure("verify", "m", {"reduced": "bad"}, Producer("trap"))
+
+    assert fresh
+    assert again == bad
+    assert said == [f"{bad.path} was damaged: another result lies in its place; it is made again"]
+    assert good.file("sub/file.txt").read_text(encoding="utf-8") == "pass"

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-_LONGEST_S = 5.0
+_LONGEST_S = 30.0
+"""A machine may be busy; nobody waits this long where all is well."""
 
 
 def until(true: Callable[[], object], what: str) -> None:
-    """Return as soon as ``true`` is; fail after a few seconds."""
+    """Return as soon as ``true`` is; fail after half a minute."""
     end = time.monotonic() + _LONGEST_S
     while not true():
         assert time.monotonic() < end, f"waited too long for: {what}"

@@ -36,6 +36,7 @@ def kept(
     *patterns: str,
     where: str = "megtrim.yaml:7",
     ran: Collection[str] = (),
+    unseen: Collection[str] = (),
     names: Sequence[str] = NAMES,
     calls: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[str, ...]:
@@ -52,7 +53,7 @@ def kept(
     data = linked(symbols, code=content)
     code = parse_code(data, parse_table(data, source="x"), source="x")
     wanted = tuple(Wanted(text=text, where=where) for text in patterns)
-    return keep_always(wanted, ran=ran, code=code, origins=ORIGINS)
+    return keep_always(wanted, ran=ran, unseen=unseen, code=code, origins=ORIGINS)
 
 
 @pytest.mark.parametrize(
@@ -190,3 +191,5 @@ def test_what_a_sort_takes_by_the_values_stays() -> None:
 
     assert found == (other,)
     assert kept(ran=("main",), names=names, calls={sort: (other,)}) == ()
+    calls = {"plain": (other,)}
+    assert kept(ran=("main",), unseen=("plain",), names=names, calls=calls) == (other,)

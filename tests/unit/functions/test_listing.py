@@ -16,29 +16,40 @@ from megtrim.functions.listing import (
     parse_list,
     read_list,
 )
+from megtrim.functions.observables import Observables
 
 LINK = "6e" * 32
 TEXT = f"megtrim functions v1\nlink {LINK}\n_Z3barv\n_Z3foov\nmain\n"
 
 
+def observed(*names: str) -> Observables:
+    """Return a link of which these can be observed, each alone."""
+    return Observables(link_sha256=LINK, groups=tuple((name,) for name in names))
+
+
 def test_names_stand_sorted_behind_their_link() -> None:
     """Each once, on its line."""
-    found = function_list(LINK, ["main", "_Z3foov", "_Z3barv", "main"])
+    found = function_list(
+        observed("_Z3barv", "_Z3foov", "main"), ["main", "_Z3foov", "_Z3barv", "main"]
+    )
 
     assert found == FunctionList(link_sha256=LINK, names=("_Z3barv", "_Z3foov", "main"))
     assert dump_list(found) == TEXT
     assert parse_list(TEXT.encode(), source="x") == found
 
 
-def test_names_that_stay_in_every_link_are_not_listed() -> None:
-    """No linker script can hold them, so nothing could leave them out."""
-    assert function_list(LINK, ["f@V1", "main", 'a"b']).names == ("main",)
+def test_a_list_is_the_same_whoever_recorded_the_run() -> None:
+    """One tells of the C library and of one name of two, another of the other name."""
+    seen = Observables(link_sha256=LINK, groups=(("_Z3barv",), ("_Z3foov", "main")))
+
+    assert dump_list(function_list(seen, ["_Exit", "main", "_start", "_Z3barv"])) == TEXT
+    assert dump_list(function_list(seen, ["_Z3foov", "_Z3barv"])) == TEXT
 
 
 def test_a_run_of_no_function_is_a_named_failure() -> None:
     """A build from it would keep nothing."""
     with pytest.raises(ProductFailure, match="a list without any function"):
-        function_list(LINK, ["f@V1"])
+        function_list(observed("main"), ["_Exit"])
 
 
 NAMES = st.from_regex(r"[A-Za-z_.$][A-Za-z0-9_.$]{0,12}", fullmatch=True)
@@ -47,10 +58,11 @@ NAMES = st.from_regex(r"[A-Za-z_.$][A-Za-z0-9_.$]{0,12}", fullmatch=True)
 @given(st.sets(NAMES, min_size=1, max_size=20))
 def test_any_list_survives_its_file(names: set[str]) -> None:
     """Equal lists have equal bytes."""
-    found = function_list(LINK, names)
+    seen = observed(*sorted(names))
+    found = function_list(seen, names)
 
     assert parse_list(dump_list(found).encode(), source="x") == found
-    assert dump_list(found) == dump_list(function_list(LINK, sorted(names, reverse=True)))
+    assert dump_list(found) == dump_list(function_list(seen, sorted(names, reverse=True)))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +100,7 @@ def test_what_is_no_list_is_refused_with_file_and_line(
 
 def test_a_list_beyond_all_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before it is looked into."""
-    monkeypatch.setattr("megtrim.functions.listing.MAX_LIST_BYTES", len(TEXT) - 1)
+    monkeypatch.setattr("megtrim.functions.lines.MAX_BYTES", len(TEXT) - 1)
 
     with pytest.raises(InputError, match=r"f\.txt:1: more than"):
         parse_list(TEXT.encode(), source="f.txt")

@@ -67,9 +67,14 @@ def _entries(data: bytes, count: int) -> list[tuple[int, int]]:
     return [struct.unpack_from("<2I", data, at + 8 * number) for number in range(count)]
 
 
+def _patched(data: bytes, table: FunctionTable) -> bytes:
+    """Return the twin whose functions are all observed."""
+    return probes.patch(data, table, {each.name for each in table.functions})
+
+
 def _record(table: FunctionTable, marks: bytes) -> bytes:
     """Return what a run of a twin leaves: the head that the patch gave it, and the marks."""
-    twin = probes.patch(_program([STACK] * 8), table)
+    twin = _patched(_program([STACK] * 8), table)
     return twin[DATA + 4 + TABLE_BYTES - CONSTANTS["HEAD_BYTES"] :][:64] + marks
 
 
@@ -82,31 +87,21 @@ def test_the_runtime_and_the_patch_have_the_same_numbers() -> None:
     assert wrapped == set(re.findall(r"__wrap_(\w+)\(", RUNTIME))
 
 
-def test_a_probe_per_address_where_the_runtime_does_not_need_the_function() -> None:
-    """Not where it would be met before the runtime began, or in the runtime itself."""
+def test_a_probe_per_address_of_what_is_observed() -> None:
+    """Wherever a name lies, and once where two names lie."""
     table = _table(
-        *_at(0, "_start"),
-        *_at(1, "one", "alias_of_one"),
-        *_at(2, "megtrim_trapped"),
-        *_at(3, "__wrap_sigaction"),
-        *_at(4, "chosen_at_start"),
-        *_at(5, "two"),
-        *_at(6, "malloc", "own_malloc"),
-        *_at(7, "memcpy"),
-        ifuncs=frozenset({"chosen_at_start"}),
+        *_at(0, "_start"), *_at(1, "one", "alias_of_one"), *_at(2, "two"), *_at(5, "two")
     )
 
-    assert probes.plan_probes(table, {"memcpy"}) == (CODE_AT + 4, CODE_AT + 20)
-    assert probes.plan_probes(table) == (CODE_AT + 4, CODE_AT + 20, CODE_AT + 28)
-    entered = replace(table, entry=CODE_AT + 20)
-    assert probes.plan_probes(entered) == (CODE_AT + 4, CODE_AT + 28)
+    assert probes.plan_probes(table, {"one", "two"}) == tuple(CODE_AT + at for at in (4, 8, 20))
+    assert probes.plan_probes(table, ()) == ()
 
 
 def test_the_patch_exchanges_first_instructions_for_traps() -> None:
     """What stood there goes to the table; nothing else of the file changes."""
     program = _program([STACK, RETURN, 1, 2, 3])
     table = _table(*_at(0, "f", "g"), *_at(2, "megtrim_begin"), *_at(3, "h"))
-    twin = probes.patch(program, table)
+    twin = probes.patch(program, table, {"f", "g", "h"})
 
     assert _words(twin, 5) == (BRK, RETURN, 1, BRK, 3)
     assert _entries(twin, 4) == [(0, STACK), (8, 0), (12, 2), (0, 0)]
@@ -120,7 +115,7 @@ def test_the_patch_exchanges_first_instructions_for_traps() -> None:
 def test_a_trap_of_x86_64_is_one_byte() -> None:
     """A function may have no more."""
     table = _table(*_at(0, "f"), Function("g", CODE_AT + 1, 1), machine="x86_64")
-    twin = probes.patch(_program([0x90C35590]), table)
+    twin = _patched(_program([0x90C35590]), table)
 
     assert _words(twin, 1) == (0x90C3CCCC,)
     assert _entries(twin, 2) == [(0, 0x90), (1, 0x55)]
@@ -133,7 +128,7 @@ def test_each_piece_of_code_is_made_writable_by_itself() -> None:
     far = CODE_AT + 0x10000
     struct.pack_into("<2I6Q", program, 64 + 2 * 56, 1, 5, CODE + 8, far, far, 8, 8, 4096)
     table = _table(*_at(0, "f"), *_at(1, "g"), Function("far", far + 4, 4))
-    twin = probes.patch(bytes(program), table)
+    twin = _patched(bytes(program), table)
 
     assert _words(twin, 4) == (BRK, BRK, 3, BRK)
     assert struct.unpack_from("<Q", twin, DATA + 4 + 56) == (2,)
@@ -144,26 +139,36 @@ def test_each_piece_of_code_is_made_writable_by_itself() -> None:
 def test_a_function_that_begins_with_a_trap_keeps_it(machine: str, first: int) -> None:
     """Put back, it would trap for ever."""
     table = _table(*_at(0, "trap"), *_at(1, "f"), *_at(2, "nothing"), machine=machine)
-    twin = probes.patch(_program([first, 0x55, 0]), table)
+    twin = _patched(_program([first, 0x55, 0]), table)
 
     assert _words(twin, 3)[0] == first
     assert _words(twin, 3)[2] == 0
     assert _entries(twin, 3) == [(0, 0), (4, 0x55), (8, 0)]
 
 
-def test_a_c_library_gets_probes_where_a_loader_starts_the_program() -> None:
-    """Without a loader it runs before anything of ours."""
-    table = _table(*_at(0, "memcpy"), *_at(1, "f"))
+def test_what_is_no_whole_instruction_cannot_be_probed() -> None:
+    """Data, what begins within an instruction, what is not in the file; a trap is its own probe."""
+    table = _table(
+        *(*_at(0, "f"), *_at(1, "trap"), *_at(2, "nothing"), *_at(900, "far")),
+        *(Function("within", CODE_AT + 2, 2), Function("data", DATA_AT, 4)),
+    )
 
-    assert _words(probes.patch(_program([1, 2]), table, {"memcpy"}), 2) == (1, BRK)
-    assert _words(probes.patch(_program([1, 2], loader=True), table, {"memcpy"}), 2) == (BRK, BRK)
+    assert probes.unprobeable(_program([STACK, BRK, 0]), table) == {
+        *("nothing", "far", "within", "data"),
+    }
+
+
+def test_a_twin_that_lacks_a_function_is_refused() -> None:
+    """It would count as one that never ran."""
+    with pytest.raises(InputError, match="the probed link lacks 2 functions of the other: g"):
+        probes.patch(_program([STACK]), _table(*_at(0, "f")), {"f", "h", "g"})
 
 
 @pytest.mark.parametrize(("tables", "told"), [(0, "no table"), (2, "no table of probes, or more")])
 def test_a_program_without_the_one_runtime_is_refused(tables: int, told: str) -> None:
     """It would end at its first function."""
     with pytest.raises(InputError, match=told):
-        probes.patch(_program([1], tables=tables), _table(*_at(0, "f")))
+        _patched(_program([1], tables=tables), _table(*_at(0, "f")))
 
 
 def test_more_functions_than_the_table_holds_are_refused() -> None:
@@ -171,25 +176,25 @@ def test_more_functions_than_the_table_holds_are_refused() -> None:
     every = [Function("f", CODE_AT + number, 1) for number in range(CONSTANTS["CAPACITY"] + 1)]
     program = _program([1])
 
-    probes.patch(program, _table(*every[:-1]))
+    _patched(program, _table(*every[:-1]))
     with pytest.raises(InputError, match="262145 functions, expected 1 to 262144"):
-        probes.patch(program, _table(*every))
+        _patched(program, _table(*every))
     with pytest.raises(InputError, match="0 functions"):
-        probes.patch(program, _table())
+        _patched(program, _table())
 
 
 def test_functions_outside_of_the_code_are_refused() -> None:
     """A table of another file; so are those that begin within an instruction."""
     for address in (CODE_AT + 4096, CODE_AT + 2):
         with pytest.raises(InputError, match="its functions lie outside of what it loads"):
-            probes.patch(_program([1, 2]), _table(Function("f", address, 4)))
+            _patched(_program([1, 2]), _table(Function("f", address, 4)))
 
 
 @given(st.integers(0, DATA + 200))
 def test_a_program_that_is_cut_off_is_refused(size: int) -> None:
     """Never a traceback."""
     with pytest.raises(InputError):
-        probes.patch(_program([1, 2])[:size], _table(*_at(0, "f")))
+        _patched(_program([1, 2])[:size], _table(*_at(0, "f")))
 
 
 RECORDED = _table(
@@ -197,18 +202,18 @@ RECORDED = _table(
     *_at(1, "f", "alias_of_f"),
     *_at(2, "f.cold"),
     *_at(3, "g"),
-    *_at(4, "g.cold"),
-    *_at(5, "free"),
+    Function("around", CODE_AT + 16, 12),
+    *_at(5, "within"),
 )
 
 
 def test_a_record_names_what_ran() -> None:
-    """Under all names; with its cold part, and with what cannot be probed."""
+    """Under all names, and what it lies in."""
     assert probes.parse_record(_record(RECORDED, b"\0\1\0\0\0\0"), RECORDED, source="r") == (
-        *("_start", "alias_of_f", "f", "f.cold", "free"),
+        *("alias_of_f", "f"),
     )
-    assert probes.parse_record(_record(RECORDED, b"\0\0\0\1\0\0"), RECORDED, source="r") == (
-        *("_start", "free", "g", "g.cold"),
+    assert probes.parse_record(_record(RECORDED, b"\0\0\0\1\0\1"), RECORDED, source="r") == (
+        *("around", "g", "within"),
     )
 
 

@@ -154,6 +154,14 @@ def test_a_needed_function_that_became_a_stub_is_found_out() -> None:
     assert told(trap, after) == ""
 
 
+def test_the_smallest_function_that_does_something_is_no_trap() -> None:
+    """Two instructions, of which one may be the call that matters."""
+    before = functions(("main", 0, 40), ("_Z4usedv", 40, 8), ("_Z4gonev", 80, 40))
+    after = functions(("main", 0, 40), ("_Z4usedv", 200, 0), ("_Z4gonev", 200, 0), STUB)
+
+    assert told(before, after) == "lar: functions that are needed became stubs: used()"
+
+
 def test_what_a_link_does_in_advance_is_not_lost() -> None:
     """Optimised as a whole, the base build's own link has one less than the unfolded one."""
     before, after = replace(BEFORE, registrations=42), replace(AFTER, registrations=41)
@@ -178,3 +186,10 @@ def test_names_that_others_use_are_still_offered() -> None:
     after = replace(AFTER, exported=frozenset({"offered"}))
 
     assert told(before, after) == "lar: names are no longer exported: more"
+
+
+def test_names_that_a_link_offers_anew_are_found_out() -> None:
+    """A stub that others see would stand in for a function of theirs."""
+    after = replace(AFTER, exported=frozenset({"megtrim_stub"}))
+
+    assert told(BEFORE, after) == "lar: names became exported: megtrim_stub"

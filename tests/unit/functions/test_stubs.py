@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.errors import InputError
+from megtrim.functions.observables import Observables
 from megtrim.functions.stubs import (
     SOURCES,
     STUB,
@@ -18,32 +20,33 @@ from megtrim.functions.stubs import (
     not_kept,
     script,
 )
-from unit.functions.made_links import CODE_AT, DATA, IFUNC, LOCAL, Symbol, table
+from unit.functions.made_links import DATA, Symbol, table
 
 
 def test_what_neither_ran_nor_must_stay_can_go() -> None:
     """Internal functions too; names that have a meaning outside of the program stay."""
+    names = ("_Z3fiv", "_ZL3fiv", "lookup", "main", "memcpy", "offered", "ran")
     found = table(
-        Symbol(name="begins", at=32),
-        *(Symbol(name=name, at=8) for name in ("main", "_start", "_init", "_fini")),
-        Symbol(name="ran", at=8),
-        Symbol(name="memcpy"),
-        Symbol(name="offered"),
-        Symbol(name="puts"),
-        Symbol(name="chosen", kind=IFUNC),
-        Symbol(name="lookup", binding=LOCAL),
+        *(Symbol(name=name, at=4 * at) for at, name in enumerate(names)),
         Symbol(name="lookup", kind=DATA),
-        Symbol(name="megtrim_stub"),
-        Symbol(name="f@V1"),
-        Symbol(name="_ZL3fiv", binding=LOCAL),
-        Symbol(name="_Z3fiv"),
-        Symbol(name="number", kind=DATA),
         dynamic=(Symbol(name="offered"), Symbol(name="puts", at=None)),
-        entry=CODE_AT + 32,
     )
+    seen = Observables(
+        link_sha256="6e" * 32, groups=tuple((name,) for name in names if name[0] != "m")
+    )
+    every = replace(seen, groups=(*seen.groups, ("main",), ("memcpy",)))
 
-    assert droppable(found, ["ran"], ["memcpy"]) == ("_Z3fiv", "_ZL3fiv")
-    assert droppable(found, [], []) == ("_Z3fiv", "_ZL3fiv", "memcpy", "ran")
+    assert droppable(found, ["ran"], seen) == ("_Z3fiv", "_ZL3fiv")
+    assert droppable(found, [], every) == ("_Z3fiv", "_ZL3fiv", "memcpy", "ran")
+
+
+def test_what_shares_code_goes_together() -> None:
+    """With one that must stay, the others have to stay as well."""
+    found = table(*(Symbol(name=name) for name in "abcd"), dynamic=(Symbol(name="d"),))
+    seen = Observables(link_sha256="6e" * 32, groups=(("a", "b"), ("c", "d")))
+
+    assert droppable(found, [], seen) == ("a", "b")
+    assert droppable(found, ["b"], seen) == ()
 
 
 def test_the_shipped_link_has_one_stub_for_all() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,6 @@ from megtrim.functions.table import (
     parse_table,
     read_registrations,
     read_table,
-    with_cold_parts,
 )
 from unit.functions.made_links import (
     CODE_AT,
@@ -142,6 +142,14 @@ def test_functions_at_an_address(address: int, names: tuple[str, ...]) -> None:
     assert holding(found, [address]) == names
 
 
+def test_an_empty_function_did_not_run_with_the_one_behind_it() -> None:
+    """It lies wherever the linker put the next; alone it may be code of unknown size."""
+    found = functions(("empty", 100, 0), ("f", 100, 8), ("label", 104, 0), ("bare", 108, 0))
+
+    assert holding(found, [100, 104]) == ("f",)
+    assert holding(found, [108]) == ("bare",)
+
+
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=12)
 
 
@@ -149,9 +157,12 @@ SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=12)
 def test_what_holds_addresses_is_what_holds_each(
     spans: list[tuple[int, int]], addresses: list[int]
 ) -> None:
-    """However functions lie in each other."""
+    """However functions lie in each other; one of no size only where no other does."""
     found = functions(*((f"f{number}", *span) for number, span in enumerate(spans)))
-    wanted = {each.name for address in addresses for each in found.at(address)}
+    wanted = set()
+    for address in addresses:
+        there = found.at(address)
+        wanted |= {e.name for e in there if e.size_bytes} or {e.name for e in there}
 
     assert holding(found, addresses) == tuple(sorted(wanted))
 
@@ -164,23 +175,6 @@ def test_a_function_that_holds_all_others_costs_no_time() -> None:
 
     assert len(holding(found, range(0, 4 * 30_000, 4))) == 30_001
     assert time.process_time() - started < 5
-
-
-def test_a_cold_part_goes_with_its_function() -> None:
-    """Whichever of them was seen; a part of something else, or a name alike, does not."""
-    found = functions(
-        ("f", 0, 4),
-        ("f.cold", 100, 4),
-        ("f.cold.1", 104, 4),
-        ("f.coldest", 108, 4),
-        ("g", 8, 4),
-        ("g.cold", 112, 4),
-        ("h", 16, 4),
-    )
-
-    assert with_cold_parts(found, ["f"]) == ("f", "f.cold", "f.cold.1")
-    assert with_cold_parts(found, ["g.cold", "h"]) == ("g", "g.cold", "h")
-    assert holding(found, [112]) == ("g", "g.cold")
 
 
 def test_both_machines_are_read() -> None:
@@ -302,12 +296,12 @@ def test_cut_off_files_are_refused(kept: int) -> None:
         parse_table(WHOLE[:kept], source="x")
 
 
-def test_a_link_is_named_by_its_bytes_and_its_names() -> None:
+def test_a_link_is_named_by_its_bytes_its_names_and_what_lists_tell_of() -> None:
     """Lists are by name: equal code under another name, or under one name more, is another link."""
     one, two = Function("one", 16, 8), Function("two", 32, 8)
 
-    def identity(*functions: Function, sha256: str = "a" * 64) -> str:
-        return link_identity(sha256, replace(none, functions=functions))
+    def identity(*functions: Function, sha256: str = "a" * 64, groups: Sequence[str] = ()) -> str:
+        return link_identity(sha256, replace(none, functions=functions), groups)
 
     none = FunctionTable(
         machine="x86_64", entry=0, functions=(), imported=frozenset(), exported=frozenset(),
@@ -320,5 +314,8 @@ def test_a_link_is_named_by_its_bytes_and_its_names() -> None:
         identity(replace(one, name="two"), replace(two, name="one")),
         identity(one, two, Function("zwei", 32, 8)),
         identity(one),
+        identity(one, two, groups=["one"]),
+        identity(one, two, groups=["one", "two"]),
+        identity(one, two, groups=["one two"]),
     )
     assert len({*told}) == len(told)

@@ -151,6 +151,18 @@ def test_without_one_of_the_merge_base_the_last_known_serves_and_it_is_rebuilt(t
     )
 
 
+def test_the_last_known_is_of_the_base_branch(team: Team) -> None:
+    """What another branch weighs says nothing of this one, however new it is."""
+    repository = team.repository
+    repository.set_head("release/1.0", team.later)
+    repository.artifact(repository.run(team.later), archive(), days_ago=12)
+    repository.artifact(repository.run(team.later, branch="release/1.0"), archive(OTHER))
+
+    found = team.find()
+
+    assert (found.how, found.sizes) == (How.LAST_KNOWN, SIZES)
+
+
 @pytest.mark.parametrize("quick", [True, False])
 def test_sizes_of_the_other_way_are_passed_over(team: Team, quick: bool) -> None:
     """The merge base is then built anew, in the way that is asked for."""
@@ -218,6 +230,18 @@ def test_only_runs_of_the_base_branch_are_trusted(team: Team, run: dict[str, Any
 
     assert team.find().how is How.NONE
     assert team.github.calls("GET", "/zip") == []
+
+
+def test_forks_cannot_crowd_out_the_baseline(team: Team) -> None:
+    """However much they store, ours is looked into."""
+    repository = team.repository
+    repository.artifact(repository.run(team.base), archive(), days_ago=1)
+    for _ in range(6):
+        repository.artifact(repository.run(team.base, fork=True), archive(OTHER))
+
+    found = team.find()
+
+    assert (found.how, found.sizes) == (How.MERGE_BASE, SIZES)
 
 
 @pytest.mark.parametrize(
@@ -293,7 +317,10 @@ def test_other_names_are_other_baselines(team: Team) -> None:
     [
         (b"no zip", "its archive: not a whole zip"),
         ({"../sizes.json": "{}"}, "a name that leads elsewhere"),
-        ({"evidence.json": dump_set(PROOFS)}, "sizes.json: cannot be read as text"),
+        (
+            {"evidence.json": dump_set(PROOFS)},
+            "sizes.json: cannot be read: No such file or directory",
+        ),
         ({"sizes.json": "{}"}, "sizes.json:1: not version 1 of a baseline"),
     ],
 )

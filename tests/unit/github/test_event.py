@@ -82,6 +82,26 @@ def test_events_without_a_pull_request(tmp_path: Path, name: str, sha: str) -> N
     assert (event.merge_group_base, event.merge_group_ref) == ("", "")
 
 
+@pytest.mark.parametrize(
+    ("name", "ref", "own"),
+    [
+        ("push", "refs/heads/main", True),
+        ("push", "refs/heads/main2", False),
+        ("push", "refs/tags/main", False),
+        ("workflow_dispatch", "refs/heads/main", True),
+        ("workflow_dispatch", "refs/heads/feature", False),
+        ("schedule", "refs/heads/main", True),
+        ("pull_request", "refs/heads/main", False),
+        ("merge_group", "refs/heads/main", False),
+    ],
+)
+def test_only_the_default_branch_as_it_is(tmp_path: Path, name: str, ref: str, own: bool) -> None:
+    """What is only proposed, or anybody may start on a branch, is not what is on it."""
+    event = read_event(environment(tmp_path, name) | {"GITHUB_REF": ref})
+
+    assert event.of_default_branch is own
+
+
 def test_merge_group(tmp_path: Path) -> None:
     """What a merge queue builds on."""
     event = read_event(environment(tmp_path, "merge_group"))
@@ -249,14 +269,14 @@ def test_an_event_file_that_is_not_there(tmp_path: Path) -> None:
 
     missing = str(tmp_path / "missing\n::error::.json")
     assert refusal(env | {"GITHUB_EVENT_PATH": missing}) == (
-        f"GITHUB_EVENT_PATH: cannot read {tmp_path}/missing : :error: :.json: "
+        f"GITHUB_EVENT_PATH: {tmp_path}/missing : :error: :.json: cannot be read: "
         "No such file or directory"
     )
     assert refusal(env | {"GITHUB_EVENT_PATH": str(tmp_path)}) == (
-        f"GITHUB_EVENT_PATH: cannot read {tmp_path}: Is a directory"
+        f"GITHUB_EVENT_PATH: {tmp_path}: found a folder, expected an event"
     )
     assert refusal(env | {"GITHUB_EVENT_PATH": "a\x00b"}) == (
-        "GITHUB_EVENT_PATH: cannot read a b: not a path"
+        "GITHUB_EVENT_PATH: a b: found no path, expected an event"
     )
 
 
@@ -265,7 +285,7 @@ def test_an_event_file_that_never_ends(tmp_path: Path) -> None:
     env = environment(tmp_path, "push")
 
     assert refusal(env | {"GITHUB_EVENT_PATH": "/dev/zero"}) == (
-        "GITHUB_EVENT_PATH: the event is larger than 33554432 bytes"
+        "GITHUB_EVENT_PATH: /dev/zero: found a device, expected an event"
     )
 
 
@@ -279,7 +299,7 @@ def test_an_event_file_may_be_as_large_as_the_limit(
     monkeypatch.setattr(module, "LARGEST_EVENT_BYTES", size)
     assert read_event(env).name == "push"
     monkeypatch.setattr(module, "LARGEST_EVENT_BYTES", size - 1)
-    assert refusal(env) == f"GITHUB_EVENT_PATH: the event is larger than {size - 1} bytes"
+    assert refusal(env).endswith(f": found more than {size - 1:,} bytes, expected an event")
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[" * 100_000, b"\xff\xfe", b"9" * 5000], ids=repr)

@@ -141,6 +141,24 @@ def test_a_commit_of_somebody_on_the_branch_is_replaced(team: Team) -> None:
     assert team.proposed.files["a.txt"] == b"a"
 
 
+def test_a_merge_on_the_branch_is_replaced(team: Team) -> None:
+    """Its first parent is the base and its keep set the new one: it brings in all the rest, too."""
+    beside = team.repository.commit({"a.txt": "mine"}, parents=[team.base])
+    team.repository.commit({PATH: CHANGE.text}, parents=[team.base, beside], branch=BRANCH)
+
+    assert team.propose().outcome is Outcome.OPENED
+    assert team.proposed.parents == (team.base,)
+
+
+def test_a_branch_that_may_not_be_made_is_no_race(team: Team) -> None:
+    """What GitHub refuses for good is not tried in another way."""
+    team.github.fail("POST", "/git/refs$", status=400, message="a rule of this repository")
+
+    with pytest.raises(InfrastructureFailure, match="a rule of this repository"):
+        team.propose()
+    assert team.writes()[2:] == ["POST /git/refs"]
+
+
 def test_a_closed_pull_request_is_not_reopened(team: Team) -> None:
     """Somebody closed it; the next refresh opens another one."""
     team.propose()

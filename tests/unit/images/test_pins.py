@@ -15,6 +15,7 @@ from megtrim.errors import InfrastructureFailure, InputError, MegtrimError
 from megtrim.images import pins, registry
 from megtrim.images.pins import Pin
 from megtrim.images.registry import parse_reference
+from megtrim.wire import Answer
 
 DAY = date(2026, 3, 31)
 MANIFEST = json.dumps({"schemaVersion": 2, "manifests": []}).encode()
@@ -138,6 +139,21 @@ def test_a_token_that_is_none(httpserver: HTTPServer, body: str) -> None:
     httpserver.expect_request("/token").respond_with_data(body)
     with pytest.raises(InfrastructureFailure, match="gave no token"):
         registry.digest_of(parse_reference(name(httpserver)))
+
+
+def test_a_token_is_not_asked_for_in_the_clear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a registry that speaks TLS: whoever answers instead could give any manifest."""
+    asked: list[str] = []
+
+    def exchange(url: str, **_: object) -> Answer:
+        asked.append(url)
+        challenge = 'Bearer realm="http://host.example/token",service="x"'
+        return Answer(status=401, headers={"www-authenticate": challenge}, body=b"")
+
+    monkeypatch.setattr(registry, "exchange", exchange)
+    with pytest.raises(InputError, match="a password of a kind that megtrim has not"):
+        registry.digest_of(parse_reference("host.example/a:1"))
+    assert asked == ["https://host.example/v2/a/manifests/1"]
 
 
 def test_an_archive_is_counted(httpserver: HTTPServer) -> None:

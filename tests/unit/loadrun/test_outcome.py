@@ -55,10 +55,23 @@ def test_fatal_line_as_logcat_shows_it() -> None:
     assert ending(run(1, stderr=f"first\n{line}")) is Ending.TRAP
 
 
-@pytest.mark.parametrize("rc", [134, 139, 137, -6, -11, 129, 192])
+@pytest.mark.parametrize("rc", [134, 139, -6, -11, 129, 192])
 def test_other_signals(rc: int) -> None:
-    """An abort, a wild pointer, a kill: no trap."""
+    """An abort, a wild pointer: no trap, and still the program's own."""
+    assert ending(run(rc)) is Ending.CRASHED
+
+
+@pytest.mark.parametrize("rc", [137, 143, -9, -15])
+def test_signals_from_outside(rc: int) -> None:
+    """A low-memory killer, a time limit of the host: as a shell or a parent process tells it."""
     assert ending(run(rc)) is Ending.KILLED
+
+
+def test_an_emulator_that_tells_of_a_signal_from_outside() -> None:
+    """It names the signal that its program got, and ends as it likes."""
+    said = "qemu: uncaught target signal 15 (Terminated) - core dumped\n"
+
+    assert ending(run(1, stderr=said)) is Ending.KILLED
 
 
 @pytest.mark.parametrize(
@@ -71,7 +84,7 @@ def test_other_signals(rc: int) -> None:
 )
 def test_other_signals_that_the_c_library_turned_into_exit_1(said: str, signal: int) -> None:
     """The number counts, not that there is such a line."""
-    assert ending(run(1, stderr=said)) is Ending.KILLED
+    assert ending(run(1, stderr=said)) is Ending.CRASHED
     assert ending_signal(run(1, stderr=said)) == signal
 
 

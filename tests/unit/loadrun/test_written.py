@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import io
 import math
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.errors import InputError
+from megtrim.loadrun import written
 from megtrim.loadrun.dump import Comparison
-from megtrim.loadrun.written import PRINTED, Written, compare, parse_written, refusal
+from megtrim.loadrun.parity import EXACT, Tolerance
+from megtrim.loadrun.written import PRINTED, Written, parse_written
 
 
-def npy(values: object, dtype: str = "<f4", *, fortran: bool = False) -> bytes:
+def compare(plain: Written, reduced: Written, tolerance: float) -> Comparison:
+    return written.compare(plain, reduced, Tolerance(absolute=tolerance))
+
+
+def refusal(output: Written) -> str | None:
+    return written.refusal(output, EXACT)
+
+
+def npy(values: object, dtype: npt.DTypeLike = "<f4", *, fortran: bool = False) -> bytes:
     stream = io.BytesIO()
     array = np.array(values, dtype=dtype, order="F" if fortran else "C")
     np.save(stream, array, allow_pickle=False)
@@ -37,6 +49,8 @@ def read(data: bytes, name: str = "a.npy") -> Written:
         ("<i4", "Int32"),
         ("<i8", "Int64"),
         ("|b1", "Bool"),
+        ("<c8", "Complex64"),
+        ("<c16", "Complex128"),
     ],
 )
 def test_a_file_of_numpy_is_a_tensor(dtype: str, named: str) -> None:
@@ -49,8 +63,9 @@ def test_a_file_of_numpy_is_a_tensor(dtype: str, named: str) -> None:
 
 
 def test_other_elements_are_bytes() -> None:
-    """Numbers of another byte order, and texts."""
-    assert read(npy([1, 2], ">f4")).tensor is None
+    """Texts, records, dates, and numbers that are laid out as the machine likes."""
+    for dtype in ("<U1", "<M8[s]", "<f16", "<c32", [("a", "<f4"), ("b", "<i2")]):
+        assert read(npy(np.zeros(2, dtype), dtype)).tensor is None
     assert read(npy(["a", "b"], "<U1")).tensor is None
     assert read(b"anything", "report.txt").tensor is None
 
@@ -89,6 +104,43 @@ def test_anything_else_is_compared_byte_by_byte() -> None:
     assert shorter.text == "differs from byte 4 on (8 against 3 bytes)"
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i2", "i4", "i8", "u2", "u8", "c8", "c16"])
+def test_the_order_of_bytes_is_no_difference(dtype: str) -> None:
+    """A big-endian file is the tensor that it means, for the tolerance and for what it proves."""
+    little, big = read(npy([1, 2, 3], f"<{dtype}")), read(npy([1, 2, 3], f">{dtype}"))
+
+    assert little.tensor == big.tensor
+    assert compare(little, big, 0.0).equal
+    assert not compare(big, read(npy([1, 2, 4], f">{dtype}")), 0.5).equal
+    is_float = dtype[0] in "fc"
+    assert compare(big, read(npy([1, 2, 4], f">{dtype}")), 1.0).equal is is_float
+    assert refusal(read(npy([2, 2, 2], f">{dtype}"))) == (
+        f"the output a.npy is constant: every number is {'2+0j' if dtype[0] == 'c' else 2}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("records", "said"),
+    [
+        (np.array([(1, 2), (1, 2)], [("a", "<f4"), ("b", "<i2")]), "every record is the same"),
+        (np.array(["cat", "cat"]), "every record is the same"),
+        (np.array(["2027-01-31"] * 3, "<M8[D]"), "every record is the same"),
+        (np.zeros(4, "<f16"), "every record is the same"),
+        (np.zeros(0, "<U4"), "is empty"),
+        (np.array([(1, 2), (1, 3)], [("a", "<f4"), ("b", "<i2")]), None),
+        (np.array(["cat", "dog"]), None),
+        (np.array("cat"), None),
+    ],
+)
+def test_records_that_are_all_the_same_prove_nothing(
+    records: np.ndarray[Any, Any], said: str | None
+) -> None:
+    """Nor does a file that is a header alone."""
+    found = refusal(read(npy(records, records.dtype)))
+
+    assert (found is None) if said is None else (found is not None and found.endswith(said))
+
+
 @pytest.mark.parametrize(
     ("data", "name", "said"),
     [
@@ -107,6 +159,8 @@ def test_anything_else_is_compared_byte_by_byte() -> None:
         ),
         ("a\N{REPLACEMENT CHARACTER}".encode(), "a.bin", None),
         (b"1", PRINTED, None),
+        (b"0 0 0\n", PRINTED, "the output standard output is constant: every number is 0"),
+        (bytes(64), "a.bin", "the output a.bin is constant: the bytes 00 over and over"),
     ],
 )
 def test_what_proves_nothing_is_refused(data: bytes, name: str, said: str | None) -> None:
@@ -118,7 +172,7 @@ def test_a_tensor_that_proves_nothing_is_refused() -> None:
     """As one that the engine dumped."""
     assert refusal(read(npy([]))) == "the output a.npy is empty"
     assert refusal(read(npy([2.0, 2.0]))) == "the output a.npy is constant: every number is 2"
-    assert refusal(read(npy([math.nan]))) == "the output a.npy holds no numbers, only NaN"
+    assert refusal(read(npy([math.nan]))) == "the output a.npy holds 1 NaN or infinite of 1"
     assert refusal(read(npy([1.0, 2.0]))) is None
 
 
@@ -140,10 +194,15 @@ WHOLE = npy([1.0, 2.0])
         (WHOLE[:40], "a header of 118 bytes in 40"),
         (WHOLE[:-1], "7 bytes for <f4 (2,)"),
         (WHOLE + b"x", "9 bytes for <f4 (2,)"),
+        (npy(["cat", "dog"], "<U3")[:-1], "23 bytes for 2 elements"),
+        (npy([], "<U3") + b"x", "1 bytes for 0 elements"),
+        (WHOLE.replace(b"'<f4'", b"'|O' "), "Python's objects, which are not read"),
         (WHOLE.replace(b"'shape'", b"'shap' "), "a header that is none"),
         (WHOLE.replace(b"(2,)", b"(-2)"), "a shape that is none"),
         (WHOLE.replace(b"{'descr'", b"x'descr' "), "a header that is none"),
         (header("(0x" + "f" * 9000 + ",)"), "a shape that is none"),
+        (header("(2,)".ljust(9949)), "0 bytes for <f4 (2,)"),
+        (header("(2,)".ljust(9950)), "a header of 10001 bytes in 10011"),
     ],
 )
 def test_a_damaged_file_is_told(data: bytes, found: str) -> None:

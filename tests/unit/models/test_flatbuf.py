@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from contextlib import nullcontext
 
 import pytest
 
@@ -130,6 +131,18 @@ def test_smallest_table() -> None:
 def test_tables_that_lead_astray(data: bytes, message: str) -> None:
     """Outside of the data, or to something that is no table."""
     assert refused(data).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("at", "size", "fits"),
+    [(4, 8, True), (8, 4, True), (3, 1, False), (8, 5, False), (11, 1, True), (12, 1, False)],
+)
+def test_the_ends_of_the_buffer(at: int, size: int, fits: bool) -> None:
+    """Its first and last byte are read, and none beside them: there other data of the file lie."""
+    buffer = Buffer(bytes(16), start=4, end=12, source="net.mge")
+
+    with nullcontext() if fits else pytest.raises(InputError, match="the data ends at 12"):
+        buffer.need(at, size)
 
 
 def test_vectors_and_strings_that_end_outside() -> None:

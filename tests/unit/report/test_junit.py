@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from junitparser import JUnitXml
 
+from megtrim.evidence.ending import EarlyEnding
 from megtrim.report import junit
 from megtrim.verdict.join import join
 from megtrim.verdict.kinds import CheckKind, CheckStatus, decide
@@ -88,7 +89,7 @@ def test_suites_are_flat_and_in_the_order_of_the_stages() -> None:
     assert [(suite.tag, suite.attrib["name"], len(suite)) for suite in root] == [
         ("testsuite", "megtrim.build", 1),
         ("testsuite", "megtrim.profile", 1),
-        ("testsuite", "megtrim.header", 1),
+        ("testsuite", "megtrim.header", 2),
         ("testsuite", "megtrim.reduce", 1),
         ("testsuite", "megtrim.verify", 5),
         ("testsuite", "megtrim.perf", 1),
@@ -125,7 +126,7 @@ def test_a_failure_says_everything_that_is_known() -> None:
     lines = failure.text.splitlines()
     assert lines[0] == "trapped: 2 regions that it needs were not kept"
     assert "  megdnn_gi_conv_f32<7, megdnn::ConvBiasForward>" in lines
-    assert lines[-2].startswith("what to do: if it is meant to run these, trace it again")
+    assert lines[-2].startswith("what to do: if it is meant to run these, trace it anew and accept")
     assert lines[-1] == f"to see it again: {trapped().reproduce}"
 
 
@@ -338,3 +339,38 @@ def test_any_text_is_written_and_read_back(text: str, status: CheckStatus) -> No
     expected = {CheckStatus.PASS: "passed", CheckStatus.FAIL: "failure"}
     error = "error" if status is CheckStatus.INFRASTRUCTURE else "skipped"
     assert outcome(case) == expected.get(status, error)
+
+
+@pytest.mark.parametrize(
+    ("status", "tag", "kind"),
+    [
+        (1, "failure", "no verdict"),
+        (2, "error", "exit status 2"),
+        (3, "error", "exit status 3"),
+        (70, "error", "exit status 70"),
+        (130, "error", "exit status 130"),
+    ],
+)
+def test_an_ending_before_the_verdict_is_not_green(status: int, tag: str, kind: str) -> None:
+    """One case says what was seen and what to do; only a product's fault is a failure."""
+    ending = EarlyEnding(exit=status, message="k.json:2: a merge\x00 <conflict>", hint="mend it")
+    text = junit.render_ending(ending)
+    (case,) = ET.fromstring(text).iter("testcase")
+
+    assert (case.attrib["classname"], case.attrib["name"]) == ("megtrim.report", "verdict")
+    assert outcome(case) == tag
+    found = case[0]
+    assert found.attrib["type"] == kind
+    assert found.attrib["message"].startswith("k.json:2: a merge")
+    assert "mend it" in (found.text or "")
+    (suite,) = JUnitXml.fromstring(text.encode())
+    totals = (suite.tests, suite.failures, suite.errors)
+    assert totals == (1, int(tag == "failure"), int(tag == "error"))
+
+
+def test_an_ending_without_words_is_told_all_the_same() -> None:
+    """The library takes an error without a text for a success."""
+    text = junit.render_ending(EarlyEnding(exit=2, message="", hint=""))
+    (case,) = ET.fromstring(text).iter("testcase")
+
+    assert outcome(case) == "error"

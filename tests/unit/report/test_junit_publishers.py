@@ -203,7 +203,7 @@ def test_enricomi_shows_the_longest_message_whole() -> None:
         on_device(CheckStatus.FAIL, crab * 9_000),
         detail=crab * 99_000,
         hint=crab * 9_000,
-        reproduce=crab * 9_000,
+        reproduce=crab * 2_000,
     )
     _, messages = enricomi(junit.render(join(pull_request(checks=(check,)))))
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from megtrim.report import table
+from megtrim.verdict import next_step
 from megtrim.verdict.join import join
+from megtrim.verdict.kinds import CheckKind
 from megtrim.verdict.model import RegionsUse
 from unit.verdict.examples import by_committed, compared, facts, failing, hostile, passing
 
@@ -56,19 +58,27 @@ def test_a_committed_keep_set_shows_what_is_kept_alone() -> None:
 
 
 def test_a_failure_lists_what_to_look_at_and_warnings() -> None:
-    """One line for each failed check, then the warnings."""
-    lines = table.render(failing()).splitlines()
+    """What to do and how to see it again below each, a sentence once; then the warnings."""
+    verdict = failing()
+    lines = table.render(verdict).splitlines()
 
     assert lines[5].endswith("149 of 900  fail")
     trap = "trap:resnet18-s/tuned@armv82-dotprod: trapped: 2 regions that it needs were not kept"
     parity = "parity:mobilenet-s/default@any: 1 of 1 outputs differs: run0-var178 by up to 0.0125"
-    assert lines[9:13] == [
+    verify = "    to see it again: megtrim verify --config megtrim.yaml --committed --scenario"
+    assert lines[9:19] == [
         f"  fail: {trap}",
+        f"    what to do: {next_step.for_scenario(CheckKind.TRAP, verdict.invocation)}",
+        f"{verify} resnet18-s/tuned@armv82-dotprod --again",
         f"  fail: {parity}",
+        f"    what to do: {next_step.for_scenario(CheckKind.PARITY, verdict.invocation)}",
+        f"{verify} mobilenet-s/default@any --again",
         "  fail: size:load_and_run/reduced: 2.9 MiB of 2.8 MiB, 112 KiB too many",
+        "    what to do: make it smaller, raise the budget, or add a waiver with a reason",
+        "    to see it again: megtrim size --config megtrim.yaml --committed",
         "  fail: growth:load_and_run/reduced: +348 KiB since main at 2981d11, 16 KiB allowed",
     ]
-    assert lines[14:] == [
+    assert lines[20:] == [
         "  warning: the engine's checkout has changes that are not committed: 2 files"
     ]
 

@@ -125,15 +125,17 @@ def test_a_file_is_called_what_people_call_it(tmp_path: Path) -> None:
     path.write_bytes(b"\xff")
     with pytest.raises(InputError) as caught:
         load_sizes(path, shown="base/sizes.json")
-    assert caught.value.message == "base/sizes.json: cannot be read as text"
-    with pytest.raises(InputError, match=r"^gone\.json: cannot be read as text"):
+    assert caught.value.message == (
+        "base/sizes.json:1: found the byte 0xff, which is not UTF-8, expected text"
+    )
+    with pytest.raises(InputError, match=r"^gone\.json: cannot be read: No such file"):
         load_sizes(tmp_path / "gone.json", shown="gone.json")
 
 
 def test_a_file_without_end_is_not_read_to_its_end(tmp_path: Path) -> None:
-    """What is cut off is no JSON."""
+    """Its size is enough."""
     path = tmp_path / "sizes.json"
     path.write_bytes(b" " * (1024 * 1024 + 1) + TEXT.encode())
 
-    with pytest.raises(InputError, match=r"^sizes\.json:1: not JSON"):
+    with pytest.raises(InputError, match=r"^sizes\.json: found more than 1,048,576 bytes"):
         load_sizes(path, shown="sizes.json")

@@ -8,7 +8,15 @@ import pytest
 
 from megtrim.config.model import Budget, Waiver
 from megtrim.errors import InputError
-from megtrim.size.budgets import Baseline, BudgetResult, Limit, LimitKind, LimitStatus, check
+from megtrim.size.budgets import (
+    Baseline,
+    BudgetResult,
+    Limit,
+    LimitKind,
+    LimitStatus,
+    check,
+    ending,
+)
 
 TODAY = date(2027, 1, 31)
 MIB = 1024 * 1024
@@ -56,6 +64,7 @@ def test_size_within_its_budget() -> None:
         growth_max_bytes=None,
         baseline="",
         waiver="",
+        lapsed="",
         status=LimitStatus.PASS,
         limits=(
             Limit(
@@ -201,7 +210,7 @@ def test_expired_waiver_fails_and_says_so() -> None:
     assert result.waiver == ""
     assert only(result).text == (
         "2.0 MiB (2,098,176 bytes), 1 KiB over the allowed 2 MiB; "
-        "the waiver of ann expired on 2027-01-30"
+        "the waiver of ann lapsed on 2027-01-30: new head"
     )
 
 
@@ -210,7 +219,19 @@ def test_waiver_on_its_last_day_has_not_expired() -> None:
     result = measure(budget(max=MIB), MIB + 2048, waivers=(waiver("1 KiB", "2027-01-31"),))
 
     assert result.status is LimitStatus.FAIL
-    assert "expired" not in only(result).text
+    assert "lapsed" not in only(result).text
+
+
+def test_a_waiver_is_named_before_it_lapses() -> None:
+    """From 14 days before its last day on, that day included; the soonest first."""
+    days = ("2027-02-15", "2027-02-14", "2027-02-01", "2027-01-31", "2027-01-30")
+    leave = tuple(waiver("1 KiB", day) for day in days)
+
+    assert ending(leave, date(2027, 1, 31)) == (
+        "the waiver of ann for load_and_run lapses after 2027-01-31, today: new head",
+        "the waiver of ann for load_and_run lapses after 2027-02-01, in 1 day: new head",
+        "the waiver of ann for load_and_run lapses after 2027-02-14, in 14 days: new head",
+    )
 
 
 def test_waivers_add_up() -> None:

@@ -34,9 +34,15 @@ models:
 """
 PROGRAMS = {PLAIN: GOOD, PROFILE: TRACES, REDUCED: GOOD + "stderr reduced\n"}
 KEEP = "keep set"
-LINKS = {"links/unfolded/load_and_run": "unfolded", "links/probed/load_and_run": "probed"}
 LINK = "7" * 64
 """Identity of the unfolded one."""
+OBSERVABLES = f"megtrim observables v1\nlink {LINK}\n_Z3foov\nlogged\nmain\none\nrun run2\ntwo\n"
+OBSERVED = {"links/unfolded/load_and_run.observables": OBSERVABLES}
+LINKS = {
+    "links/unfolded/load_and_run": "unfolded",
+    "links/probed/load_and_run": "probed",
+    **OBSERVED,
+}
 
 
 def built(
@@ -56,7 +62,9 @@ def built(
     made = replace(
         base,
         loaded=load_config(folder / "megtrim.yaml"),
-        engine=cast("Any", SimpleNamespace(identity=lambda: SimpleNamespace(generation=20220507))),
+        engine=cast(
+            "Any", SimpleNamespace(identity=lambda: SimpleNamespace(generation=20220507), kept=())
+        ),
         toolchain=cast("Any", SimpleNamespace(machine="aarch64", sysroot=None)),
         devices=cast("Mapping[str, Device]", given),
         **changes,

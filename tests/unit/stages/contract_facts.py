@@ -15,6 +15,7 @@ from typing import Any
 from megtrim.errors import InfrastructureFailure
 from megtrim.loadrun import dialects
 from megtrim.recipe import Linkage, Relocations, SourceOptions, Switch, Variant
+from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.model import DeviceIdentity
 from unit.stages.contract_world import BASES, UNVERIFIED, World
 from unit.stages.fake_device import FakeDevice
@@ -39,8 +40,11 @@ FUNCTION = ("function", "brought functions", "committed functions")
 PLAIN = ("plain", "quick")
 REGION = ("region", "committed", "brought", "unverified")
 WITH_BASELINE = tuple(name for name in ALL if name != "quick")
+WAIVED = tuple(name for name in ALL if name != "unverified")
 COMMITTED = ("committed", "committed functions")
 TRACED = tuple(name for name in ALL if name not in COMMITTED)
+JUDGED = tuple(name for name in TRACED if name != "quick")
+"""Where the committed keep set is a check of the verdict, and not what is trimmed by."""
 HERE = tuple(name for name in TRACED if not name.startswith("brought"))
 BUILDS = "build/* reduce/* functions/linked switches/*-o*"
 TRIMS = "reduce/* functions/linked switches/*-o*"
@@ -177,7 +181,10 @@ CONFIG: tuple[Fact, ...] = (
     key("models.1.scenarios.0.args", ("--cpu", "--iter", "3"), runs("n/s@*"), traced=KEPT),
     key("models.1.scenarios.0.threads", 4, runs("n/s@*"), traced=KEPT),
     key("keep_set", Path("another-keepset.json"), KEPT, COMMITTED),
-    key("verify.tolerance", 0.5, "verify/* neighbours/*"),
+    key("verify.tolerance", 0.5),
+    key("verify.relative_tolerance", 0.5),
+    key(f"{_S}.tolerance", 0.5, "verify/m/s@* neighbours/m/s@*"),
+    key(f"{_S}.relative_tolerance", 0.5, "verify/m/s@* neighbours/m/s@*"),
     key("verify.max_age_s", 86_400.0),
     key("artifacts", ("load_and_run",), "size/artifacts switches/table"),
     key(
@@ -191,7 +198,7 @@ CONFIG: tuple[Fact, ...] = (
     key("budgets.0.growth_bytes", 7, "size/artifacts"),
     key("budgets.0.neighbours", 2, "size/artifacts neighbours/*"),
     *(
-        key(f"waivers.0.{name}", value, "size/artifacts")
+        key(f"waivers.0.{name}", value, "size/artifacts", WAIVED)
         for name, value in {
             "budget": "classify",
             "extra_bytes": 7,
@@ -311,6 +318,7 @@ EDITED: tuple[Fact, ...] = (
     edited("m.v2.mge", "neighbours/m/*"),
     edited("sizes.json", "size/artifacts", where=WITH_BASELINE),
     edited("megtrim/keepset.json", KEPT, where=COMMITTED),
+    edited("megtrim/keepset.json", VERDICT, where=JUDGED),
 )
 """A file is known by its bytes, wherever it lies."""
 VERSIONS: tuple[Fact, ...] = (
@@ -318,6 +326,11 @@ VERSIONS: tuple[Fact, ...] = (
         name="recording.FORM",
         change=lambda world: world.patched(**{"megtrim.stages.recording.FORM": "0"}),
         rest="functions/*/*",
+    ),
+    Fact(
+        name="verify.FORM",
+        change=lambda world: world.patched(**{"megtrim.stages.verify.FORM": "0"}),
+        rest="verify/*",
     ),
 )
 """What two versions of megtrim tell each other, beyond the digest of their code in every key."""
@@ -336,7 +349,7 @@ AROUND: tuple[Fact, ...] = (
     _engine(VERDICT, commit="another"),
     _engine(VERDICT, dirty=("a.cpp",)),
     _engine(KEPT, TRACED, generation=20220101),
-    _engine(LINKS, (*FUNCTION, *PLAIN), kept=("b*",)),
+    _engine(f"{LINKS} functions/linked", (*FUNCTION, *PLAIN), kept=("b*",)),
     _engine(TRIMS, ("function",), kernels=("src/other",)),
     _engine("header/keepset", elemwise_modes=(("ADD", 1),)),
     _engine("header/keepset", scopes="others"),
@@ -376,13 +389,13 @@ AROUND: tuple[Fact, ...] = (
     ),
     having(
         "today",
-        "size/artifacts",
+        "size/artifacts" + VERDICT,
         lambda world: world.having(today=date(2027, 2, 3)),
         ("region", "function", "committed"),
     ),
     having(
         "today",
-        "size/artifacts" + VERDICT,
+        VERDICT,
         lambda world: world.having(today=date(2027, 2, 3)),
         ("unverified",),
     ),
@@ -408,7 +421,9 @@ AROUND: tuple[Fact, ...] = (
         "size/artifacts",
         lambda world: world.having(baseline=world.context.path(Path("gone.json"))),
     ),
-    having("asked_device", VERDICT, lambda world: world.having(asked_device="virtual-phone")),
+    having(
+        "invocation", VERDICT, lambda world: world.having(invocation=Invocation(device="other"))
+    ),
     *(having("applications", BUILDS, _application(name)) for name in ("classify", "viewer")),
     having("traced", "profile/m/tuned@any", _given("traced", trace_sha256="9" * 64), ("brought",)),
     having(
@@ -495,13 +510,9 @@ def _link(program: str, rest: str, where: tuple[str, ...]) -> Fact:
     )
 
 
-_TRIMMED = ("function", "committed functions", *PLAIN)
+_TRIMMED = (*FUNCTION, *PLAIN)
 IDENTITIES: tuple[Fact, ...] = (
-    _link("load_and_run", "", _TRIMMED),
-    _link("classify", "", _TRIMMED),
-    _link(
-        "load_and_run", " ".join(f"functions/{each}" for each in ENGINES), ("brought functions",)
-    ),
-    _link("classify", "functions/m/app@any", ("brought functions",)),
+    _link("load_and_run", " ".join(f"functions/{each}" for each in ENGINES), _TRIMMED),
+    _link("classify", "functions/m/app@any", _TRIMMED),
 )
 """What the links that tell functions are known by."""

@@ -49,6 +49,8 @@ def _programs() -> Iterator[Left]:
         yield Left(task="reduce/reduced", file=f"bin/{program}", rest=verified)
         yield Left(task="build/profile", file=f"bin/{program}", rest=traced)
         yield Left(task="functions/linked", file=f"links/*/{program}", rest=recorded, where=HERE)
+        told = f"links/*/{program}.observables"
+        yield Left(task="functions/linked", file=told, rest=recorded, where=HERE)
     for build in ("build/*", "reduce/re*"):
         for artifact in ("load_and_run", "classify"):
             yield Left(task=build, file=f"bin/{artifact}", rest="size/artifacts")

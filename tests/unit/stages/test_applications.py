@@ -21,6 +21,7 @@ from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError
 from megtrim.evidence.bundle import Bundle, BundleApplication, Purpose, read_bundle
 from megtrim.evidence.evidence import EvidenceSet
+from megtrim.loadrun.parity import EXACT
 from megtrim.midout.keepset import dump_keep_set
 from megtrim.midout.trace import Trace
 from megtrim.plan.graph import HEADER, LINKED, PLAIN, PROFILE, REDUCED
@@ -214,7 +215,7 @@ def test_what_a_toolchain_cannot_make_is_refused(
 
 def compared(plain: dict[str, bytes], reduced: dict[str, bytes]) -> dict[str, Any]:
     seen = evidence(outputs=plain), evidence(outputs=reduced)
-    return proving.compared(*seen, 0.0, application=True)
+    return proving.compared(*seen, EXACT, application=True)
 
 
 def test_equal_words_are_a_proof() -> None:
@@ -263,7 +264,7 @@ def test_a_trap_is_explained_by_the_applications_own_profile_build(tmp_path: Pat
         reduced=built_in[REDUCED],
         profile=built_in[PROFILE],
         keep=keep_set(1),
-        tolerance=0.0,
+        tolerance=EXACT,
     )
 
     ended = prove(trial, FakeDevice(), lambda _variant, _seen: None)
@@ -329,6 +330,7 @@ def test_functions_are_recorded_of_applications_that_hold_the_engine(tmp_path: P
     """What links a shared object is linked as it is, so nobody is asked for its functions."""
     made = built(tmp_path, config=CONFIG + "trim: {level: function}\n")
     links = {f"links/{label}/classify": label for label in ("unfolded", "probed")}
+    links["links/unfolded/classify.observables"] = "observables"
     finish(made, LINKED, links)
     made.done[LINKED] = replace(made.done[LINKED], result={"links": {"classify": "7" * 64}})
     bundle = packed(made, Purpose.RECORD, tmp_path / "bundle")
@@ -337,7 +339,7 @@ def test_functions_are_recorded_of_applications_that_hold_the_engine(tmp_path: P
     assert bundle.applications == (
         BundleApplication(
             name="classify",
-            programs=(("unfolded", sha("unfolded")), ("probed", sha("probed"))),
+            programs=tuple((name, sha(name)) for name in ("unfolded", "probed", "observables")),
             beside=(),
         ),
     )

@@ -28,6 +28,7 @@ from megtrim.evidence.device import (
     BundleSettings,
 )
 from megtrim.evidence.evidence import EvidenceSet
+from megtrim.loadrun.parity import EXACT
 from megtrim.plan.graph import (
     FUNCTIONS,
     HEADER,
@@ -44,7 +45,17 @@ from megtrim.stages.bundling import expect_packable, pack, purpose_of, runner_cl
 from megtrim.stages.context import Context
 from megtrim.store import Folder
 from unit.evidence.support import evidence, result
-from unit.stages.built import CONFIG, KEEP, LINKS, PROGRAMS, built, finish, linked
+from unit.stages.built import (
+    CONFIG,
+    KEEP,
+    LINKS,
+    OBSERVABLES,
+    OBSERVED,
+    PROGRAMS,
+    built,
+    finish,
+    linked,
+)
 
 NONE = EvidenceSet(entries=())
 ANY, BIG, OTHER = "m/s@any", "m/s@big", "m/t@any"
@@ -221,7 +232,8 @@ def test_a_bundle_to_verify(tmp_path: Path) -> None:
     )
     assert packed.keep_set == sha(KEEP)
     assert (packed.target, packed.machine, packed.sysroot) == ("load_and_run", "aarch64", "")
-    assert (packed.generation, packed.tolerance, packed.max_age_s) == (20220507, 0.0, 1_209_600.0)
+    assert (packed.generation, packed.max_age_s) == (20220507, 1_209_600.0)
+    assert {each.tolerance for each in packed.scenarios} == {EXACT}
     assert packed.devices == (
         BundleDevice(name="board", kind="local", cpu_class="any", qemu_cpu="max", runner=True),
     )
@@ -274,7 +286,10 @@ def test_a_bundle_to_record(tmp_path: Path) -> None:
     first = next(all_scenarios(context.loaded.config))
 
     assert read_bundle(tmp_path / "bundle") == packed
-    assert packed.programs == (("unfolded", sha("unfolded")), ("probed", sha("probed")))
+    assert packed.programs == (
+        *(("unfolded", sha("unfolded")), ("probed", sha("probed"))),
+        ("observables", sha(OBSERVABLES)),
+    )
     assert (packed.keep_set, packed.speaks) == (None, False)
     assert [(each.id, each.link) for each in packed.scenarios] == [
         *((ANY, "7" * 64), (BIG, "7" * 64), (OTHER, "7" * 64)),
@@ -295,10 +310,10 @@ def test_programs_with_words_are_told_to_complain(tmp_path: Path, trim: str) -> 
 
 def test_where_an_emulator_tells_all_there_is_no_twin(tmp_path: Path) -> None:
     """The bundle holds what was linked."""
-    context = linked(tmp_path, links={"links/unfolded/load_and_run": "unfolded"})
+    context = linked(tmp_path, links={"links/unfolded/load_and_run": "unfolded", **OBSERVED})
     packed = pack(context, Purpose.RECORD, NONE, tmp_path / "bundle")
 
-    assert packed.programs == (("unfolded", sha("unfolded")),)
+    assert [name for name, _ in packed.programs] == ["unfolded", "observables"]
 
 
 def test_a_link_is_what_a_list_is_bound_to(tmp_path: Path) -> None:

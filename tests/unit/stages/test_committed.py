@@ -145,9 +145,7 @@ def test_without_the_file_nothing_can_be_trimmed(now: Context) -> None:
     assert caught.value.message == (
         "megtrim/keepset.json: there is no keep set, which --committed trims by"
     )
-    assert caught.value.hint == (
-        "make it with megtrim trim or the trace-refresh workflow, and commit it"
-    )
+    assert caught.value.hint == ("make it, and commit it: megtrim trim --accept")
 
 
 def test_another_generation_is_refused(now: Context) -> None:
@@ -160,7 +158,7 @@ def test_another_generation_is_refused(now: Context) -> None:
     assert caught.value.message == (
         "megtrim/keepset.json: found header generation 20190219, expected the engine's: 20220507"
     )
-    assert caught.value.hint == ("the engine changed: trace it again with megtrim trim --accept")
+    assert caught.value.hint == "the engine changed: trace it anew: megtrim trim --accept"
 
 
 @pytest.mark.parametrize("level", ["region", "function"])
@@ -192,7 +190,7 @@ def test_a_folder_is_no_keep_set(now: Context) -> None:
     path = now.path(now.loaded.config.keep_set)
     path.mkdir(parents=True)
 
-    with pytest.raises(InputError, match=r"keepset\.json: is a folder, expected"):
+    with pytest.raises(InputError, match=r"keepset\.json: found a folder, expected"):
         committed.read_committed(now.loaded, now.engine)
 
 

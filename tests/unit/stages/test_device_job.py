@@ -243,7 +243,8 @@ def test_a_trace_is_brought_back(place: Place) -> None:
     assert found.files == {result.trace: data}
 
 
-RECORDS = "record two one\n"
+RECORDS = "record two one _Exit\n"
+OBSERVABLES = f"megtrim observables v1\nlink {'7' * 64}\nlogged\none\ntwo\n"
 
 
 @pytest.fixture
@@ -256,7 +257,8 @@ def listed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def recording_bundle(place: Place, **programs: str) -> Bundle:
     whole = place.bundle(place.scenario(link="7" * 64), plain=GOOD, profile=PROFILE)
-    digests = tuple((name, place.put(text)) for name, text in programs.items())
+    listed = {"observables": OBSERVABLES, **programs}
+    digests = tuple((name, place.put(text)) for name, text in listed.items())
     return replace(whole, purpose=Purpose.RECORD, programs=digests, speaks=True)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from megtrim.devices import Seat
 from megtrim.loadrun.outcome import ProgramRun
+from megtrim.loadrun.parity import EXACT
 from megtrim.stages.nearby import Attempt, Build, Seen, attempt, judged
 from megtrim.stages.runs import RunOrder, RunResult
 from megtrim.verdict.neighbours import Outcome
@@ -19,7 +20,7 @@ from unit.stages.support import evidence, floats, run
 ORDER = RunOrder(
     program=Path("plain"), model=Path("m"), arguments=(), inputs={}, threads=1, timeout_s=90.0
 )
-COMPUTES = Attempt(order=ORDER, builds=(), complains=False, searches=False, tolerance=0.0)
+COMPUTES = Attempt(order=ORDER, builds=(), complains=False, searches=False, tolerance=EXACT)
 COMPLAINS = replace(COMPUTES, complains=True)
 SEARCHES = replace(COMPUTES, searches=True)
 GOOD = evidence(outputs={"o": floats(1, 200)})

@@ -10,6 +10,7 @@ import pytest
 
 from megtrim.config.scenarios import all_scenarios
 from megtrim.plan.graph import REDUCED, verify_task
+from megtrim.stages import programs
 from megtrim.stages.context import Context
 from megtrim.stages.proofs import LastProof, expired, last_proofs
 from unit.stages.built import built
@@ -55,6 +56,17 @@ def test_a_proof_of_an_earlier_program_counts(now: Context, there: bool) -> None
     assert last_proofs(now)[ID] == LastProof(days=3, same=False)
 
 
+def test_a_program_with_another_library_beside_it_is_another(
+    now: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine may be in the library, and the program never change."""
+    prove(now, reduced=program(now))
+    beside = {"reduced": program(now), "reduced libengine.so": "b" * 64}
+    monkeypatch.setattr(programs, "digests", lambda *_: beside)
+
+    assert last_proofs(now)[ID] == LastProof(days=3, same=False)
+
+
 def test_a_failure_is_no_proof(now: Context) -> None:
     """It revokes those before it."""
     prove(now, reduced=program(now), status="trap")
@@ -67,6 +79,15 @@ def test_a_proof_of_tomorrow_is_of_today(now: Context) -> None:
     prove(now, reduced=program(now), day="2027-02-01")
 
     assert last_proofs(now)[ID] == LastProof(days=0, same=True)
+
+
+def test_a_proof_of_a_day_to_come_is_none(now: Context) -> None:
+    """It would never grow old."""
+    prove(now, reduced=program(now), day="2027-02-02")
+    proof = last_proofs(now)[ID]
+
+    assert proof == LastProof(days=-2, same=True)
+    assert expired({ID: proof}, allowed_s=14 * DAY_S) == {ID}
 
 
 def test_a_result_of_now_needs_no_proof(now: Context) -> None:
@@ -87,6 +108,7 @@ def test_a_result_of_now_needs_no_proof(now: Context) -> None:
         (LastProof(days=1, same=True), "last proof 1 day old", False),
         (LastProof(days=14, same=True), "last proof 14 days old", False),
         (LastProof(days=15, same=True), "last proof 15 days old, allowed are 14 days", True),
+        (LastProof(days=-2, same=True), "last proof of a day to come, allowed are 14 days", True),
         (LastProof(days=3, same=False), "last proof 3 days old, of another program", False),
     ],
 )

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from megtrim.errors import InfrastructureFailure
+from megtrim.loadrun.parity import EXACT, Tolerance
 from megtrim.recipe import Variant
 from megtrim.stages import proving
 from megtrim.stages.proving import Trial, prove
@@ -25,7 +26,8 @@ GOOD = floats(1.0, 2.0, 3.0)
 def compared(
     plain: dict[str, bytes], reduced: dict[str, bytes], tolerance: float = 0.0
 ) -> dict[str, Any]:
-    return proving.compared(evidence(outputs=plain), evidence(outputs=reduced), tolerance)
+    allowed = Tolerance(absolute=tolerance)
+    return proving.compared(evidence(outputs=plain), evidence(outputs=reduced), allowed)
 
 
 def row(name: str, *, equal: bool = True, difference: float | None = 0.0) -> dict[str, Any]:
@@ -103,7 +105,7 @@ def test_no_output_at_all_proves_nothing() -> None:
     ("output", "text"),
     [
         (floats(2.0, 2.0, 2.0), "the output a is constant: every number is 2"),
-        (floats(*[float("nan")] * 3), "the output a holds no numbers, only NaN"),
+        (floats(*[float("nan")] * 3), "the output a holds 3 NaN or infinite of 3"),
     ],
 )
 def test_an_output_that_cannot_vary_proves_nothing(output: bytes, text: str) -> None:
@@ -112,6 +114,19 @@ def test_an_output_that_cannot_vary_proves_nothing(output: bytes, text: str) -> 
 
     assert (found["status"], found["text"]) == ("parity", f"{text}: that proves nothing")
     assert found["exit code"] == 1
+
+
+def test_a_tolerance_beyond_what_an_output_says_proves_nothing() -> None:
+    """Though it is equal to the last bit: zeros would have passed as well."""
+    unsure = floats(0.25, 0.3125, 0.4375)
+    found = compared({"a": unsure}, {"a": unsure}, 0.5)
+
+    assert found["status"] == "parity"
+    assert found["text"] == (
+        "the output a varies by 0.1875, so a constant passes for it at a tolerance of 0.5 "
+        "(set a tolerance below 0.09375): that proves nothing"
+    )
+    assert compared({"a": unsure}, {"a": unsure}, 0.09)["status"] == "pass"
 
 
 def test_shapes_that_differ_have_no_difference_in_numbers() -> None:
@@ -169,7 +184,7 @@ def proved(
         reduced=program("reduced", reduced),
         profile=None if profile is None else program("profile", profile),
         keep=keep_set(1),
-        tolerance=0.0,
+        tolerance=EXACT,
     )
     return prove(trial, device, note), noted, device
 
@@ -224,7 +239,7 @@ def test_without_a_profile_build_a_bad_end_is_told_all_the_same(
     assert (ended["status"], ended["missing regions"], ended["exit code"]) == (status, [], 1)
     assert ended["text"] == (
         f"{how}; no profile build is at hand to name what it needs: "
-        "`megtrim verify` where the engine can be built names it"
+        "to verify it where the engine can be built names it"
     )
     assert ended["unexplained"] is True
     assert ended["log tail"] == ("bad" if "bad" in reduced else "")

@@ -22,7 +22,7 @@ from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 from unit.stages.built import CONFIG, LINK, built, linked
 
 OTHER = "8" * 64
-LISTED = dump_list(FunctionList(link_sha256=LINK, names=("main", "run")))
+LISTED = dump_list(FunctionList(link_sha256=LINK, names=("main", "one")))
 
 
 def prepared(tmp_path: Path, text: str = LISTED, **changes: Any) -> tuple[Context, Task, Path]:
@@ -100,7 +100,9 @@ def test_a_list_of_something_else_is_refused(tmp_path: Path) -> None:
         ("", ":1: found '', expected 'megtrim functions v1'"),
         (f"megtrim functions v1\nlink {LINK}\n", ":3: a list without any function"),
         (LISTED[:-1], "the last line has no end"),
-        (LISTED.replace("run", "; system("), "expected a linkage name"),
+        (LISTED.replace("one", "; system("), "expected a linkage name"),
+        (LISTED.replace("one", "run"), "holds other functions than a list of this link"),
+        (LISTED.replace("main", "_Exit"), "holds other functions than a list of this link"),
     ],
 )
 def test_what_is_no_list_is_refused(tmp_path: Path, text: str, said: str) -> None:

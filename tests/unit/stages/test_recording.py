@@ -9,6 +9,7 @@ import pytest
 from megtrim.devices.packing import CannotLoad
 from megtrim.errors import InfrastructureFailure, ProductFailure
 from megtrim.functions import blocks, probes
+from megtrim.functions.observables import Observables
 from megtrim.functions.table import FunctionTable
 from megtrim.loadrun.outcome import ProgramRun
 from megtrim.recipe import Link
@@ -25,6 +26,9 @@ TABLE = FunctionTable(
     exported=frozenset(),
     registrations=0,
     ifuncs=frozenset(),
+)
+OBSERVABLES = Observables(
+    link_sha256="6e" * 32, groups=tuple((name,) for name in ("a", "b", "c", "d", "logged", "main"))
 )
 
 
@@ -58,8 +62,11 @@ def recorded(
         timeout_s=60,
         application=application,
     )
-    found, run = recording.ran(ID, order, device, noted.append, speaks=speaks)
-    return found, run, noted
+    found, run = recording.ran(
+        ID, order, device, noted.append, observables=OBSERVABLES, speaks=speaks
+    )
+    assert found.link_sha256 == OBSERVABLES.link_sha256
+    return found.names, run, noted
 
 
 def plays(*texts: str) -> Fickle:
@@ -67,9 +74,12 @@ def plays(*texts: str) -> Fickle:
 
 
 def test_what_all_runs_need_is_recorded(tmp_path: Path) -> None:
-    """The scenario, longer names, no model, an unknown flag: the time is the scenario's."""
+    """The scenario, longer names, no model, an unknown flag: the time is the scenario's.
+
+    What is not observable is not listed.
+    """
     device = plays(
-        "record b\n", "record a\n", "record c\nexit 1\n", "record d a\nexit 1\nstderr what\n"
+        "record b _Exit\n", "record a\n", "record c\nexit 1\n", "record d a\nexit 1\nstderr what\n"
     )
     found, run, noted = recorded(tmp_path, device)
 

@@ -89,6 +89,18 @@ def test_what_is_weighed(tmp_path: Path, committed: bool, more: str, weighed: li
     }
 
 
+def test_shares_are_of_the_plain_build(tmp_path: Path) -> None:
+    """Whatever else is weighed, and in whatever order."""
+    now, task, _ = opened(tmp_path, committed=False)
+    weigh(now, task)
+
+    [artifact] = artifact_sizes(now)
+    plain = len(program("plain"))
+    assert {each.variant: each.share for each in artifact.sizes} == {
+        name: len(program(name)) / plain for name in ("plain", "profile", "reduced")
+    }
+
+
 def test_growth_needs_no_budget(tmp_path: Path) -> None:
     """Every file that the baseline holds is compared; what it does not hold is not."""
     given = baseline(tmp_path / "b.json", "main", reduced=len(program("reduced")) - 7, profile=1)

@@ -50,3 +50,28 @@ def test_the_folder_of_files_may_be_no_link(place: Place, tmp_path: Path) -> Non
 
     with pytest.raises(InputError, match="found no plain file"):
         take(place.folder, digest, place.work / "model")
+
+
+def test_a_file_may_be_no_link(place: Place, tmp_path: Path) -> None:
+    """Nor lead to one that the runner's owner alone should read, even if it is the right one."""
+    digest = place.put("model")
+    (place.folder / "files" / digest).rename(tmp_path / "elsewhere")
+    (place.folder / "files" / digest).symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(InputError, match="found no plain file"):
+        take(place.folder, digest, place.work / "model")
+
+
+@pytest.mark.parametrize("text", ["modem", "mode", "models", ""], ids=repr)
+def test_a_file_that_is_not_what_it_is_called_is_not_run(place: Place, text: str) -> None:
+    """Whether it is as long as before or not; nothing has its name that could be taken for it."""
+    digest = place.put("model")
+    (place.folder / "files" / digest).write_text(text, encoding="utf-8")
+
+    with pytest.raises(InputError) as caught:
+        take(place.folder, digest, place.work / "model")
+
+    found = hashlib.sha256(text.encode()).hexdigest()
+    path = place.folder / "files" / digest
+    assert caught.value.message == f"{path}: its sha256 is {found}, expected that of its name"
+    assert not (place.work / "model").exists()

@@ -78,7 +78,7 @@ def test_a_profile_build_that_fails_is_named(tmp_path: Path) -> None:
         tracing.trace(ID, asked, FakeDevice(), lambda _: None)
 
     assert caught.value.message == (
-        f"{ID}: the profile build ended with 139 (killed): it said nothing"
+        f"{ID}: the profile build ended with 139 (crashed): it said nothing"
     )
 
 

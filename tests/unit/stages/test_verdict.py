@@ -26,6 +26,9 @@ from megtrim.plan.graph import (
 from megtrim.stages import kept, verdict
 from megtrim.stages.context import Context
 from megtrim.stages.proofs import LastProof
+from megtrim.stages.scenario_results import scenario_result
+from megtrim.verdict.content import Contradiction
+from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.kinds import ScenarioStatus
 from unit.engines.support import TOOLCHAIN
 from unit.stages.built import built
@@ -76,59 +79,30 @@ def test_what_failed_says_how_a_scenario_ended(
     task = {"verify": verify_task, "profile": trace_task}[failed](only(now))
     now.failed[task] = failure
 
-    result = verdict._scenario(only(now), now, 7, None)
+    result = scenario_result(only(now), now, 7, None)
 
     assert (result.status, result.regions) == (status, 7)
     assert result.text == failure.message.splitlines()[0]
 
 
-def test_the_command_to_see_it_again_keeps_the_mode(now: Context) -> None:
-    """Without it, everything would be traced first."""
-    traced = replace(now, committed=False)
+def test_the_command_to_see_it_again_verifies_the_scenario(now: Context) -> None:
+    """A probe has one thread, no cache, the first device, and compares no outputs."""
+    asked = Invocation(config="a b.yaml", out="o", device="qemu", committed=True)
 
-    assert verdict._reproduce(only(now), now) == (
-        "megtrim verify --config megtrim.yaml --committed --probe m -- --cpu"
-    )
-    assert verdict._reproduce(only(now), replace(traced, quick=True)) == (
-        "megtrim verify --config megtrim.yaml --quick --probe m -- --cpu"
-    )
-    assert verdict._reproduce(only(now), traced) == (
-        "megtrim verify --config megtrim.yaml --probe m -- --cpu"
+    result = scenario_result(only(now), replace(now, invocation=asked), 7, None)
+
+    assert result.reproduce == (
+        "megtrim verify --config 'a b.yaml' --out o --committed --device qemu "
+        "--scenario m/s@any --again"
     )
 
 
-def test_the_command_to_see_it_again_keeps_the_device(now: Context) -> None:
-    """Another one might end otherwise."""
-    asked = replace(now, asked_device="virtual-phone")
-
-    assert verdict._reproduce(only(now), asked) == (
-        "megtrim verify --config megtrim.yaml --committed --device virtual-phone --probe m -- --cpu"
-    )
-
-
-def test_the_command_to_see_it_again_runs_nothing_else(now: Context) -> None:
-    """Its words are a stranger's, and people paste it into a shell."""
-    scenario = only(now)
-    settings = scenario.settings.model_copy(
-        update={
-            "args": ("--cpu", "--verbose=$(id)", "a b"),
-            "inputs": {"data": Path("in puts/$x.npy")},
-        }
-    )
-
-    assert verdict._reproduce(replace(scenario, settings=settings), now) == (
-        "megtrim verify --config megtrim.yaml --committed --probe m "
-        "--input 'data=in puts/$x.npy' -- --cpu '--verbose=$(id)' 'a b'"
-    )
-
-
-def test_a_stale_trace_is_seen_again_by_verifying(now: Context) -> None:
-    """A probe would run the model as it is now, and pass; nor does an old proof say anything."""
+def test_a_stale_trace_says_nothing_of_an_old_proof(now: Context) -> None:
+    """What was proved is another scenario."""
     now.failed[verify_task(only(now))] = STALE
 
-    result = verdict._scenario(only(now), now, 7, LAST)
+    result = scenario_result(only(now), now, 7, LAST)
 
-    assert result.reproduce == "megtrim verify --config megtrim.yaml --committed"
     assert result.text == "m/s@any: the model changed (stale trace)"
 
 
@@ -136,10 +110,9 @@ def test_a_dead_device_is_told_with_the_last_proof(now: Context) -> None:
     """Its age says how much is known all the same."""
     now.failed[verify_task(only(now))] = InfrastructureFailure("no phone")
 
-    result = verdict._scenario(only(now), now, 7, LAST)
+    result = scenario_result(only(now), now, 7, LAST)
 
     assert result.text == "unverified, last proof 3 days old: no phone"
-    assert "--probe m" in result.reproduce
 
 
 def test_attempts_are_told(tmp_path: Path) -> None:
@@ -155,18 +128,62 @@ def test_attempts_are_told(tmp_path: Path) -> None:
     for told in (("one: link lost", "two: it did not boot"), ("two: it did not boot",)):
         failure = InfrastructureFailure("it did not boot", attempts=told)
         here.failed[verify_task(scenario)] = failure
-        result = verdict._scenario(scenario, here, 7, None)
+        result = scenario_result(scenario, here, 7, None)
         assert (result.text, result.attempts) == ("it did not boot", told)
         keys.append(verdict.inputs(every[VERDICT], here))
 
     assert keys[0] != keys[1]
 
 
+PASSED: dict[str, Any] = {
+    "device": {"name": "q", "kind": "qemu", "facts": {}},
+    "status": "pass",
+    "text": "equal",
+    "time_s": 0.5,
+    "outputs": [{"name": "o", "size_bytes": 4, "equal": True, "largest_difference": 0.0}],
+    "missing regions": [],
+    "unexplained": False,
+    "log tail": "",
+    "conditions": None,
+    "crash": "",
+    "exit code": 0,
+}
+DIFFERS = {"name": "o", "size_bytes": 4, "equal": False, "largest_difference": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"exit code": 1}, "its status is pass, with exit code 1, unexplained: False"),
+        ({"unexplained": True}, "its status is pass, with exit code 0, unexplained: True"),
+        ({"status": "trap"}, "its status is trap, with exit code 0, unexplained: False"),
+        ({"outputs": []}, "its status is pass, and it holds no output"),
+        ({"outputs": [DIFFERS]}, "its status is pass, and output o differs"),
+        ({"missing regions": ["kern<1>"]}, "and 1 regions that it needs are missing"),
+        ({"crash": "ended by signal 5"}, "and its program crashed"),
+    ],
+)
+def test_a_verification_that_says_two_things_is_refused(
+    now: Context, change: dict[str, Any], said: str
+) -> None:
+    """Anybody may write to the folder of results; the hint says how it is made anew."""
+    task = verify_task(only(now))
+    done(now, task, {}, **PASSED)
+    assert scenario_result(only(now), now, 7, None).status is ScenarioStatus.PASS
+
+    done(now, f"{task}-changed", {}, **{**PASSED, **change})
+    now.done[task] = now.done.pop(f"{task}-changed")
+    with pytest.raises(Contradiction) as caught:
+        scenario_result(only(now), now, 7, None)
+    assert caught.value.message.endswith(said)
+    assert caught.value.hint == "verify it again: megtrim verify --again"
+
+
 def test_a_proof_does_not_excuse_the_product(now: Context) -> None:
     """Only where nothing is known does its age say something."""
     now.failed[verify_task(only(now))] = ProductFailure("it crashed")
 
-    assert verdict._scenario(only(now), now, 7, LAST).text == "it crashed"
+    assert scenario_result(only(now), now, 7, LAST).text == "it crashed"
 
 
 def test_regions_of_a_scenario_come_from_its_trace_or_the_committed_file(now: Context) -> None:

@@ -165,7 +165,7 @@ def test_an_end_that_was_seen_is_not_run_away(
         ([GOOD, TRAPS, LOSE, GOOD, GOOD], "trap"),
         ([GOOD, TRAPS, LOSE, LOSE], "trap"),
         # Another bad end than a trap may have been the machine's.
-        ([GOOD, "exit 137\n", LOSE, GOOD, GOOD], "pass"),
+        ([GOOD, "exit 139\n", LOSE, GOOD, GOOD], "pass"),
     ],
 )
 def test_a_trap_stays_seen_where_the_device_fails_while_it_is_explained(
@@ -188,3 +188,50 @@ def test_a_device_that_fails_before_anything_bad_was_seen_is_a_failure(tmp_path:
     with pytest.raises(InfrastructureFailure) as caught:
         work(replace(context, devices={"any": device}), task, tmp_path)
     assert len(caught.value.attempts) == 2
+
+
+KILLED = "exit 137\n"
+
+
+@pytest.mark.parametrize(
+    "plays",
+    [
+        [KILLED, GOOD, GOOD],
+        [GOOD, KILLED, GOOD, GOOD],
+        ["exit 143\n", GOOD, GOOD],
+    ],
+    ids=["plain", "reduced", "terminated"],
+)
+def test_a_program_that_was_killed_is_run_again(tmp_path: Path, plays: list[str]) -> None:
+    """Whichever build it was, and on a device without retries as well."""
+    context, task = opened(tmp_path, GOOD, profile=True)
+    device = Fickle(plays=plays)
+    found, _ = work(replace(context, devices={"any": device}), task, tmp_path)
+
+    assert (found["status"], device.plays) == ("pass", [])
+
+
+@pytest.mark.parametrize(
+    "plays", [[KILLED, KILLED], [GOOD, KILLED, GOOD, KILLED], [KILLED, GOOD, KILLED]]
+)
+def test_a_program_that_is_always_killed_says_nothing_of_trimming(
+    tmp_path: Path, plays: list[str]
+) -> None:
+    """It is a failure of the infrastructure, whichever build it was, and no result is left."""
+    context, task = opened(tmp_path, GOOD, profile=True)
+    device = Fickle(plays=plays)
+
+    with pytest.raises(InfrastructureFailure, match=r"SIGKILL.*megtrim did not send") as caught:
+        work(replace(context, devices={"any": device}), task, tmp_path)
+    assert len(caught.value.attempts) == 2
+    assert device.plays == []
+
+
+def test_a_trap_stays_seen_where_what_explains_it_is_killed(tmp_path: Path) -> None:
+    """The profile build is the largest, and the first that a low-memory killer takes."""
+    context, task = opened(tmp_path, TRAPS, profile=True)
+    device = Fickle(plays=[GOOD, TRAPS, KILLED])
+    found, _ = work(replace(context, devices={"any": device}), task, tmp_path)
+
+    assert (found["status"], found["exit code"]) == ("trap", 1)
+    assert "what it needs is not known: pixel-6: load_and_run was ended" in found["text"]

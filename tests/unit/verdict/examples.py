@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from megtrim.loadrun.conditions import Conditions, Policy, Reading
+from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.join import Facts, join
 from megtrim.verdict.model import (
     ArtifactSizes,
@@ -129,7 +130,7 @@ def scenario(scenario_id: str, **changes: object) -> ScenarioResult:
             OutputResult(name="run0-var178", size_bytes=40, equal=True, largest_difference=0.0),
         ),
         log_tail="load model: 2.841ms\n=== going to run for 1 times\niter 0/1: 10.2ms\n",
-        reproduce=f"megtrim verify --config megtrim.yaml --device qemu-arm64 {scenario_id}",
+        reproduce=Invocation(committed=True).verify(scenario_id),
     )
     return replace(passed, **changes)  # type: ignore[arg-type]
 
@@ -168,6 +169,7 @@ def facts(**changes: object) -> Facts:
     good = Facts(
         project="camera-app",
         config="megtrim.yaml",
+        invocation=Invocation(committed=True),
         lines={RESNET: 21, TUNED: 22, MOBILENET: 27, "load_and_run": 34},
         engine=EngineIdentity(
             kind="megengine",
@@ -276,7 +278,6 @@ def trapped() -> ScenarioResult:
             "megdnn_gi_conv_f32<7, megdnn::ConvBiasForward>",
         ),
         log_tail="Trace/breakpoint trap\n",
-        reproduce="megtrim verify --config megtrim.yaml --probe resnet18-s -- --enable-nchw44",
     )
 
 

@@ -7,21 +7,27 @@ from dataclasses import replace
 import pytest
 
 from megtrim.loadrun.conditions import Conditions, Reading
+from megtrim.verdict import next_step
 from megtrim.verdict.checks import budget_checks, scenario_checks
+from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.kinds import BudgetStatus, CheckKind, CheckStatus, ScenarioStatus
 from megtrim.verdict.model import BudgetRow, Check, OutputResult, ScenarioResult
 from unit.verdict.examples import RESNET, budget, scenario, trapped
 
+CALL = Invocation(config="trim/megtrim.yaml", out="../results", committed=True)
+
 
 def of(scenario: ScenarioResult, *, expired: bool = False) -> dict[str, Check]:
     """Return a scenario's checks by kind."""
-    checks = scenario_checks(scenario, file="megtrim.yaml", line=21, expired=expired)
+    checks = scenario_checks(
+        scenario, invocation=CALL, file="megtrim.yaml", line=21, expired=expired
+    )
     return {check.kind: check for check in checks}
 
 
 def statuses(row: BudgetRow) -> dict[CheckKind, CheckStatus]:
     """Return the statuses of a budget's checks by kind."""
-    checks = budget_checks(row, file="megtrim.yaml", line=34)
+    checks = budget_checks(row, invocation=CALL, file="megtrim.yaml", line=34)
     return {check.kind: check.status for check in checks}
 
 
@@ -62,6 +68,7 @@ def test_an_expired_proof_fails(status: ScenarioStatus) -> None:
 
     assert checks["coverage"].status is FAIL
     assert checks["coverage"].text == "last proof 20 days old"
+    assert checks["coverage"].reproduce == CALL.again("verdict")
     assert "device" not in checks
 
 
@@ -89,7 +96,7 @@ def test_a_trap_names_model_arguments_regions_and_how_to_see_it_again() -> None:
     assert check.id == "trap:resnet18-s/tuned@armv82-dotprod"
     assert (check.file, check.line, check.time_s) == ("megtrim.yaml", 21, 1.25)
     assert check.reproduce == trapped().reproduce
-    assert check.hint.startswith("if it is meant to run these, trace it again")
+    assert check.hint == next_step.for_scenario(CheckKind.TRAP, CALL)
 
 
 THROTTLED = Conditions(before=Reading(cpu_c=40.0), after=Reading(cpu_c=71.5, thermal_status=2))
@@ -204,7 +211,7 @@ def test_a_waived_budget_passes_and_says_why() -> None:
     """Too large with a reason is a pass that shows its reason."""
     row = budget(size_bytes=2_884_608, waiver="new model, until the next release")
 
-    (size, _) = budget_checks(row, file="megtrim.yaml", line=34)
+    (size, _) = budget_checks(row, invocation=CALL, file="megtrim.yaml", line=34)
 
     assert size.status is PASS
     assert (
@@ -213,9 +220,29 @@ def test_a_waived_budget_passes_and_says_why() -> None:
     assert (size.id, size.line) == ("size:load_and_run/reduced", 34)
 
 
+def test_a_waiver_that_lapsed_is_named_where_it_is_missed() -> None:
+    """With what to do about it; a budget that is kept without it says nothing."""
+    lapsed = "the waiver of Ann lapsed on 2027-01-31: new model"
+    row = budget(size_bytes=2_884_608, status=BudgetStatus.FAIL, lapsed=lapsed)
+
+    (size, growth) = budget_checks(row, invocation=CALL, file="megtrim.yaml", line=34)
+    (kept, _) = budget_checks(budget(lapsed=lapsed), invocation=CALL, file="megtrim.yaml", line=34)
+
+    assert size.status is FAIL
+    assert size.text == f"2.8 MiB of 2.8 MiB, 1 KiB too many; {lapsed}"
+    assert size.hint == (
+        "make it smaller, raise the budget, or have the owner of the waiver renew it"
+    )
+    assert size.reproduce == "megtrim size --config trim/megtrim.yaml --out ../results --committed"
+    assert (growth.status, growth.hint, growth.reproduce) == (PASS, "", "")
+    assert lapsed not in kept.text
+
+
 def test_growth_without_a_baseline_is_skipped() -> None:
     """The first run has nothing to compare with, and says so."""
-    checks = budget_checks(budget(growth_bytes=None, baseline=""), file="megtrim.yaml", line=34)
+    checks = budget_checks(
+        budget(growth_bytes=None, baseline=""), invocation=CALL, file="megtrim.yaml", line=34
+    )
 
     assert [check.status for check in checks] == [PASS, SKIPPED]
     assert checks[1].text == "no baseline to compare with"
@@ -227,13 +254,15 @@ def test_a_skipped_budget_skips_both_and_one_without_limits_still_shows_the_size
     unlimited = budget(max_bytes=None, growth_max_bytes=None)
 
     assert statuses(skipped) == {"size": SKIPPED, "growth": SKIPPED}
-    (check,) = budget_checks(unlimited, file="megtrim.yaml", line=1)
+    (check,) = budget_checks(unlimited, invocation=CALL, file="megtrim.yaml", line=1)
     assert check.text == "2.5 MiB, no limit"
 
 
 def test_growth_is_told_with_its_sign_and_its_origin() -> None:
     """A person sees how much, since when, and what is allowed."""
-    (_, grown) = budget_checks(budget(growth_bytes=-2048), file="megtrim.yaml", line=1)
+    (_, grown) = budget_checks(
+        budget(growth_bytes=-2048), invocation=CALL, file="megtrim.yaml", line=1
+    )
 
     assert grown.text == "-2 KiB since main at 2981d11, 16 KiB allowed"
     assert (grown.hint, grown.reproduce) == ("", "")
@@ -246,7 +275,7 @@ def test_growth_is_told_with_its_sign_and_its_origin() -> None:
 def test_what_is_left_is_told_to_the_byte(size_bytes: int, expected: str) -> None:
     """The limit itself is allowed."""
     (size, _) = budget_checks(
-        budget(size_bytes=size_bytes, max_bytes=100), file="megtrim.yaml", line=1
+        budget(size_bytes=size_bytes, max_bytes=100), invocation=CALL, file="megtrim.yaml", line=1
     )
 
     assert size.text == f"{size_bytes} B of 100 B, {expected}"
@@ -255,7 +284,10 @@ def test_what_is_left_is_told_to_the_byte(size_bytes: int, expected: str) -> Non
 def test_no_growth_allowed_is_told_as_nothing() -> None:
     """Zero is a limit like any other."""
     (_, grown) = budget_checks(
-        budget(growth_bytes=0, growth_max_bytes=0, baseline=""), file="megtrim.yaml", line=1
+        budget(growth_bytes=0, growth_max_bytes=0, baseline=""),
+        invocation=CALL,
+        file="megtrim.yaml",
+        line=1,
     )
 
     assert (grown.status, grown.text) == (PASS, "0 B, 0 B allowed")

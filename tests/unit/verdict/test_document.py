@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from megtrim.errors import InputError
 from megtrim.loadrun.conditions import Conditions, Policy, Reading
 from megtrim.verdict import document
-from megtrim.verdict.model import OutputResult, Verdict, parse_verdict, to_json
+from megtrim.verdict.model import OutputResult, ScenarioStatus, Verdict, parse_verdict, to_json
 from unit.verdict.examples import (
     big,
     by_committed,
@@ -37,7 +37,7 @@ def test_what_is_written_is_read_back(make: Callable[[], Verdict]) -> None:
     assert parse_verdict(text, source="verdict.json") == make()
     assert text == to_json(make())
     assert text.isascii()
-    assert text.startswith('{\n "version": 1,\n "verdict": "')
+    assert text.startswith('{\n "version": 2,\n "verdict": "')
     assert text.endswith("]\n}\n")
 
 
@@ -46,9 +46,9 @@ def test_the_keys_are_the_documented_ones() -> None:
     written = json.loads(to_json(failing()))
 
     assert list(written) == [
-        "version", "verdict", "headline", "checks", "project", "config", "engine", "toolchain",
-        "devices", "trim", "artifacts", "regions", "operators", "scenarios", "budgets", "baseline",
-        "switches", "functions", "rebuild", "neighbours", "warnings",
+        "version", "verdict", "headline", "checks", "project", "config", "invocation", "engine",
+        "toolchain", "devices", "trim", "artifacts", "regions", "operators", "scenarios",
+        "budgets", "baseline", "switches", "functions", "rebuild", "neighbours", "warnings",
     ]  # fmt: skip
     assert list(written["artifacts"][0]["sizes"][0]) == [
         "variant", "size_bytes", "share", "sections", "growth_bytes",
@@ -64,7 +64,7 @@ def test_the_keys_are_the_documented_ones() -> None:
     ]  # fmt: skip
     assert list(written["budgets"][0]) == [
         "artifact", "variant", "size_bytes", "max_bytes", "growth_bytes", "growth_max_bytes",
-        "baseline", "waiver", "status",
+        "baseline", "waiver", "lapsed", "status",
     ]  # fmt: skip
     assert list(written["trim"]) == [
         "level", "layout", "minimum_size", "optimize", "switched_off", "means", "quick",
@@ -73,7 +73,7 @@ def test_the_keys_are_the_documented_ones() -> None:
     assert list(written["regions"]) == ["held", "kept", "by_tag"]
     assert list(written["regions"]["by_tag"][0]) == ["tag", "kept", "held", "regions"]
     assert list(written["operators"]) == ["kept", "dtypes", "elemwise_modes"]
-    assert written["version"] == 1
+    assert written["version"] == 2
     assert written["verdict"] == "fail"
     assert written["devices"][0]["facts"] == {"cpu": "max", "version": "7.2.22"}
     assert written["artifacts"][0]["sizes"][0]["sections"][0] == ["text", 27_588_611]
@@ -127,7 +127,8 @@ def test_growth_may_be_less_than_nothing() -> None:
 def test_a_difference_that_is_no_number_becomes_null(difference: float | None) -> None:
     """JSON has no NaN, and a reader would stop at it."""
     output = OutputResult(name="x", size_bytes=4, equal=False, largest_difference=difference)
-    verdict = replace(passing(), scenarios=(scenario("m/s@c", outputs=(output,)),))
+    differs = scenario("m/s@c", status=ScenarioStatus.PARITY, outputs=(output,))
+    verdict = replace(passing(), scenarios=(differs,))
 
     read = parse_verdict(to_json(verdict), source="verdict.json")
 
@@ -151,8 +152,8 @@ def changed(path: str, value: object) -> str:
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        ("version", 2, "version: found 2, expected 1"),
-        ("version", True, "version: found True, expected a whole number"),
+        ("version", 1, "version: found 1, expected 2"),
+        ("version", True, "version: found True, expected 2"),
         ("verdict", "good", "verdict: found 'good', expected one of pass, fail, inconclusive"),
         ("verdict", "fail", "verdict: found fail, expected what its checks add up to: pass"),
         ("headline", 5, "headline: found 5, expected text"),
@@ -190,7 +191,9 @@ def test_a_wrong_value_is_named_with_its_path(path: str, value: object, said: st
 
     assert caught.value.message.startswith("out/verdict.json:1: ")
     assert said in caught.value.message
-    assert caught.value.hint == "make it again with: megtrim verdict"
+    assert caught.value.hint == (
+        "another version of megtrim wrote it, or it was damaged: make the verdict again"
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.kinds import CheckStatus
 from megtrim.verdict.neighbour_checks import Demand, demand_check
 from megtrim.verdict.neighbours import Asked, unmet, working
@@ -18,7 +19,7 @@ DEMAND = Demand(
     lost={},
     file="megtrim.yaml",
     line=34,
-    reproduce="megtrim verify --neighbours",
+    invocation=Invocation(config="trim/megtrim.yaml"),
 )
 
 

@@ -1,0 +1,153 @@
+"""The functions of a link that every recorder observes, so that all of them record the same.
+
+An emulator's log tells of all code that runs; a probe tells only of functions that begin after
+its own runtime did. What one of them may not see stays in every link and stands on no list. The
+others are grouped by the code that they share (aliases, entries into one another, the part that
+GCC splits off): a group runs as one, and goes or stays as one. So a list is the same for the same
+run of the same link, whoever recorded it.
+
+    megtrim observables v1
+    link 6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d
+    _ZN3mgb12tensor_stats4nextEv
+    _ZN3mgb5GraphC1Ev _ZN3mgb5GraphC2Ev
+
+One group a line, sorted. The file goes to device jobs, so each line is held to what a linker
+script may hold. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from megtrim.functions.lines import (
+    FIRST,
+    MAX_BYTES,
+    check_names,
+    dump_lines,
+    parse_lines,
+    refusal,
+)
+from megtrim.functions.names import is_linkable
+from megtrim.functions.table import COLD, FunctionTable, link_identity
+from megtrim.reading import read_bytes
+
+MAGIC = "megtrim observables v1"
+_HINT = "make the link anew: megtrim trim"
+_OURS = "megtrim_"
+_BEFORE_PROBES = frozenset(
+    {
+        # On the way to the runtime's own start, or put together of several files' pieces.
+        *("_start", "_start_c", "_start_main", "_init", "_fini", "__libc_start_main"),
+        # A loader calls a program's own ones before anything else of the program runs.
+        *("malloc", "calloc", "realloc", "reallocarray", "free", "cfree", "malloc_usable_size"),
+        *("aligned_alloc", "memalign", "posix_memalign", "valloc", "pvalloc"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observables:
+    """What can be observed of one link."""
+
+    link_sha256: str
+    """The link identity, see :func:`megtrim.functions.table.link_identity`."""
+    groups: tuple[tuple[str, ...], ...]
+    """Names of functions that share code, sorted; each name in one group."""
+
+    def names(self) -> frozenset[str]:
+        """Return all names."""
+        return frozenset(name for group in self.groups for name in group)
+
+    def ran(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return what is observed of a run of ``names``, sorted: whole groups, and nothing else."""
+        seen = {*names}
+        return tuple(
+            sorted(name for each in self.groups if not seen.isdisjoint(each) for name in each)
+        )
+
+
+def observables(program_sha256: str, table: FunctionTable, hidden: Collection[str]) -> Observables:
+    """Return what can be observed of an unfolded link.
+
+    ``program_sha256`` is that of the stripped program. ``hidden`` names functions that some
+    recorder misses: those where no probe can be, and the C library's of a static program.
+    """
+    unseen = {*hidden, *table.ifuncs, *_BEFORE_PROBES, *_unsized(table)}
+    unseen |= {each.name for each in table.at(table.entry)}
+    groups = tuple(
+        sorted(
+            group
+            for group in _sharing_code(table)
+            if unseen.isdisjoint(group)
+            and all(is_linkable(name) and not name.startswith(_OURS) for name in group)
+        )
+    )
+    identity = link_identity(program_sha256, table, map(" ".join, groups))
+    return Observables(link_sha256=identity, groups=groups)
+
+
+def _unsized(table: FunctionTable) -> frozenset[str]:
+    """Return functions of no size within another: which of them ran, no address tells."""
+    return frozenset(
+        each.name
+        for each in table.functions
+        if not each.size_bytes and any(other.size_bytes for other in table.at(each.address))
+    )
+
+
+def _sharing_code(table: FunctionTable) -> Iterable[tuple[str, ...]]:
+    """Return all names, grouped by the code that they share."""
+    above: dict[str, str] = {each.name: each.name for each in table.functions}
+
+    def first(name: str) -> str:
+        while above[name] != name:
+            above[name] = name = above[above[name]]
+        return name
+
+    end, last = 0, ""
+    for each in table.functions:
+        if each.size_bytes and each.address < end:
+            above[first(each.name)] = first(last)
+        if each.address + each.size_bytes > end:
+            end, last = each.address + each.size_bytes, each.name
+        part = COLD.fullmatch(each.name)
+        if part and part[1] in above:
+            above[first(each.name)] = first(part[1])
+    found = defaultdict(list)
+    for name in sorted(above):
+        found[first(name)].append(name)
+    return map(tuple, found.values())
+
+
+def dump_observables(found: Observables) -> str:
+    """Return the text of the file. Equal values give equal text."""
+    return dump_lines(MAGIC, found.link_sha256, map(" ".join, found.groups))
+
+
+def read_observables(path: Path) -> Observables:
+    """Read the file at ``path``. Raises InputError."""
+    expected = "a list of observable functions"
+    data = read_bytes(path, most_bytes=MAX_BYTES, expected=expected, hint=_HINT)
+    return parse_observables(data, source=str(path))
+
+
+def parse_observables(data: bytes, *, source: str) -> Observables:
+    """Read what ``dump_observables`` wrote. Raises InputError naming ``source:line`` for else."""
+    link, lines = parse_lines(data, magic=MAGIC, source=source, hint=_HINT)
+    groups = tuple(tuple(line.split(" ")) for line in lines)
+    known: set[str] = set()
+    for number, group in enumerate(groups, FIRST):
+        check_names(group, source=source, line=number, hint=_HINT)
+        if not known.isdisjoint(group) or len({*group}) < len(group):
+            raise refusal(source, number, "a name stands twice", _HINT)
+        known.update(group)
+        if list(group) != sorted(group):
+            raise refusal(source, number, "its names are not sorted", _HINT)
+    for number, (before, after) in enumerate(pairwise(groups), FIRST + 1):
+        if before >= after:
+            raise refusal(source, number, "does not come after the line before", _HINT)
+    return Observables(link_sha256=link, groups=groups)

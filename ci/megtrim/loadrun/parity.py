@@ -1,0 +1,131 @@
+"""When numbers of two builds are the same, and when plain's own numbers can prove that they are.
+
+A number of the reduced build is the same where |reduced - plain| ≤ absolute + relative * |plain|,
+which is ``numpy.isclose`` with plain as the reference. An output proves something only if no
+constant could pass for it: that rules out constants themselves, and a tolerance that is wider than
+what the output says. Pure: arrays in, values out.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FORM = "2"
+"""Of the comparison: what an older one proved, this one may not."""
+Numbers = NDArray[Any]
+"""Elements of one output in a row: whole numbers as they are, others as 64-bit floating point, or
+complex of two such."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tolerance:
+    """How far a floating-point number may be from plain's; whole numbers must be equal."""
+
+    absolute: float = 0.0
+    relative: float = 0.0
+    """Of the magnitude of plain's number, below 1."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether outputs must be equal to the last bit."""
+        return self.absolute == 0 and self.relative == 0
+
+    def covers(self, difference: float) -> bool:
+        """Tell whether a difference can lie within it, whatever plain's number was."""
+        return self.relative > 0 or difference <= self.absolute
+
+    def allowed(self, plain: Numbers) -> Numbers:
+        """Return the largest difference that each finite number of plain allows."""
+        allowed: Numbers = self.absolute + self.relative * np.abs(plain)
+        return allowed
+
+    def __str__(self) -> str:
+        share = f"{self.relative:g} * |plain|"
+        if self.relative == 0:
+            return f"{self.absolute:g}"
+        return f"{self.absolute:g} + {share}" if self.absolute else share
+
+
+EXACT = Tolerance()
+
+
+def differences(plain: Numbers, reduced: Numbers) -> Numbers:
+    """Return the absolute difference of each pair, infinite where only one side is a number.
+
+    Equal infinities and NaN on both sides differ by nothing.
+    """
+    if plain.dtype.kind in "iu":
+        # Modulo 2^64, the distance of any two whole numbers is exact.
+        apart = [
+            each.astype("u8") for each in (np.maximum(plain, reduced), np.minimum(plain, reduced))
+        ]
+        return np.asarray((apart[0] - apart[1]).astype("f8"))
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart_by = np.abs(plain - reduced)
+    same = (plain == reduced) | (np.isnan(plain) & np.isnan(reduced))
+    found = np.where(same, 0.0, apart_by)
+    return np.asarray(np.where(np.isnan(found), math.inf, found))
+
+
+def within(plain: Numbers, reduced: Numbers, tolerance: Tolerance) -> bool:
+    """Tell whether every number is the same; NaN and infinities must stand at the same places."""
+    found = differences(plain, reduced)
+    with np.errstate(invalid="ignore", over="ignore"):
+        near = np.isfinite(plain) & np.isfinite(reduced) & (found <= tolerance.allowed(plain))
+    return bool(np.all((found == 0) | near))
+
+
+def refusal(name: str, plain: Numbers, tolerance: Tolerance) -> str | None:
+    """Say why an output of the plain build proves nothing; None where it is good evidence.
+
+    At least half of the numbers must be finite, and no constant may pass for these. One single
+    number cannot vary: there, zero must not pass for it, unless all must be equal anyway.
+    """
+    if plain.size == 0:
+        return f"the output {name} is empty"
+    finite = plain[np.isfinite(plain)]
+    if 2 * finite.size < plain.size:
+        return f"the output {name} holds {plain.size - finite.size} NaN or infinite of {plain.size}"
+    if plain.size == 1:
+        return _refusal_of_one(name, finite, tolerance)
+    if bool(np.all(finite == finite[0])):
+        return f"the output {name} is constant: every number is {finite[0]:g}"
+    if plain.dtype.kind in "iu" or tolerance.is_exact:
+        return None
+    parts = (finite.real, finite.imag) if finite.dtype.kind == "c" else (finite,)
+    if any(_varies(part, tolerance.allowed(finite)) for part in parts):
+        return None
+    widest = max(float(np.ptp(part)) for part in parts)
+    return (
+        f"the output {name} varies by {widest:g}, so a constant passes for it at a tolerance of "
+        f"{tolerance} ({_advice(widest / 2, tolerance)})"
+    )
+
+
+def _varies(part: Numbers, allowed: Numbers) -> bool:
+    """Tell whether no constant lies within the tolerance of every number."""
+    with np.errstate(over="ignore"):
+        return bool(np.max(part - allowed) > np.min(part + allowed))
+
+
+def _refusal_of_one(name: str, number: Numbers, tolerance: Tolerance) -> str | None:
+    exact = number.dtype.kind in "iu" or tolerance.is_exact
+    size = float(np.abs(number[0]))
+    if exact or size > float(tolerance.allowed(number)[0]):
+        return None
+    advice = _advice(size, tolerance)
+    passes = f"0 passes for it at a tolerance of {tolerance} ({advice})"
+    return f"the output {name} is {number[0]:g}, and {passes}"
+
+
+def _advice(below: float, tolerance: Tolerance) -> str:
+    if tolerance.relative > 0:
+        return "set a smaller tolerance or relative_tolerance"
+    if below > 0:
+        return f"set a tolerance below {below:g}"
+    return "set tolerance: 0"

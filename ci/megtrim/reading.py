@@ -1,0 +1,138 @@
+"""The one door for files that people and other machines give: hostile until they are read.
+
+A path may lead to a pipe that nobody writes to, to a device without an end, or round in a circle;
+a file may be larger than the memory, stand in for another, or hold both sides of a merge. Each is
+one InputError that names the path as ``shown``, which is how the user wrote it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader
+from pathlib import Path
+
+from megtrim.errors import InputError
+
+POINTER_HINT = "fetch the file that it stands for: git lfs pull"
+MERGE_HINT = "keep what both sides need, and remove the lines of the markers"
+
+# https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md: the first line, and the size.
+_POINTER = b"version https://git-lfs.github.com/spec/"
+_MOST_POINTER_BYTES = 1024
+_OURS, _THEIRS = (re.compile(f"^[{mark}]{{7}}(?: |$)", re.MULTILINE) for mark in "<>")
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+FOLDER = "a folder"
+_KINDS = {
+    stat.S_IFDIR: FOLDER,
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+_NO_PATH = "no path"
+"""What holds a NUL byte, or half of a surrogate pair."""
+
+
+def kind_at(path: Path) -> str:
+    """Return what a path leads to, in words, if that is no plain file; empty for a plain file."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return "no such file"
+    except OSError as error:
+        return f"a path that leads nowhere ({error.strerror})"
+    except ValueError:
+        return _NO_PATH
+    return "" if stat.S_ISREG(mode) else _KINDS[stat.S_IFMT(mode)]
+
+
+@contextmanager
+def opened(
+    path: Path, *, expected: str, shown: str = "", hint: str = "", most_bytes: int | None = None
+) -> Iterator[BufferedReader]:
+    """Open a plain file to read; nothing is waited for. Raises InputError.
+
+    ``expected`` says what the file should be, such as ``a model``; ``shown`` is what messages
+    call it, else its path. What is read later can fail as well: that is an OSError, made an
+    InputError too.
+    """
+    shown = shown or str(path)
+    try:
+        _expect_file(path.stat().st_mode, shown, expected, hint)  # to open a device can do harm
+        with os.fdopen(os.open(path, _FLAGS), "rb") as stream:
+            facts = os.fstat(stream.fileno())
+            _expect_file(facts.st_mode, shown, expected, hint)  # another may have come just now
+            if most_bytes is not None and facts.st_size > most_bytes:
+                found = f"more than {most_bytes:,} bytes"
+                raise _unexpected(shown, found, expected, hint)
+            _expect_no_pointer(stream, facts.st_size, shown, expected)
+            yield stream
+    except OSError as error:
+        msg = f"{shown}: cannot be read: {error.strerror}"
+        raise InputError(msg, hint=hint) from None
+    except ValueError:
+        raise _unexpected(shown, _NO_PATH, expected, hint) from None
+
+
+def read_bytes(
+    path: Path, *, most_bytes: int, expected: str, shown: str = "", hint: str = ""
+) -> bytes:
+    """Return a plain file's bytes, ``most_bytes`` at most. Raises InputError."""
+    shown = shown or str(path)
+    with opened(path, expected=expected, shown=shown, hint=hint, most_bytes=most_bytes) as stream:
+        data = stream.read(most_bytes + 1)  # it may have grown, and files of /proc have no size
+    if len(data) > most_bytes:
+        raise _unexpected(shown, f"more than {most_bytes:,} bytes", expected, hint)
+    return data
+
+
+def read_text(
+    path: Path, *, most_bytes: int, expected: str, shown: str = "", hint: str = ""
+) -> str:
+    """Return a plain file's text, which is UTF-8. Raises InputError naming the line."""
+    shown = shown or str(path)
+    data = read_bytes(path, most_bytes=most_bytes, expected=expected, shown=shown, hint=hint)
+    return decode(data, shown=shown, hint=hint)
+
+
+def decode(data: bytes, *, shown: str, hint: str = "") -> str:
+    """Return UTF-8 bytes as text. Raises InputError naming the line."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        found = f"the byte 0x{data[error.start]:02x}, which is not UTF-8"
+        msg = f"{shown}:{line}: found {found}, expected text"
+        raise InputError(msg, hint=hint) from None
+
+
+def expect_merged(text: str, *, shown: str, hint: str = MERGE_HINT) -> None:
+    """Refuse a text in which git left both sides of a merge. Raises InputError naming the line."""
+    ours = _OURS.search(text)
+    if ours is None or _THEIRS.search(text, ours.end()) is None:
+        return
+    line = text.count("\n", 0, ours.start()) + 1
+    msg = f"{shown}:{line}: found a merge conflict that nobody resolved"
+    raise InputError(msg, hint=hint)
+
+
+def _expect_no_pointer(stream: BufferedReader, size_bytes: int, shown: str, expected: str) -> None:
+    """Refuse what Git LFS leaves where a large file is not fetched yet."""
+    if size_bytes < _MOST_POINTER_BYTES:
+        if stream.read(len(_POINTER)) == _POINTER:
+            msg = f"{shown} is a Git LFS pointer, expected {expected}"
+            raise InputError(msg, hint=POINTER_HINT)
+        stream.seek(0)
+
+
+def _expect_file(mode: int, shown: str, expected: str, hint: str) -> None:
+    if not stat.S_ISREG(mode):
+        raise _unexpected(shown, _KINDS[stat.S_IFMT(mode)], expected, hint)
+
+
+def _unexpected(shown: str, found: str, expected: str, hint: str) -> InputError:
+    return InputError(f"{shown}: found {found}, expected {expected}", hint=hint)

@@ -1,0 +1,78 @@
+"""What a scenario's result may hold beside its status: one that says two things proves nothing.
+
+Pure; part of the verdict room. Results come from other machines and from folders that anybody may
+write to. A pass is held to all that it holds, and what says that nothing is known may hold no
+failure: a trap could else be told as silence. A failure may hold what it likes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from megtrim.errors import InputError
+from megtrim.verdict.kinds import ScenarioStatus
+
+_UNKNOWN = (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputResult:
+    """One output tensor of reduced, compared with plain's."""
+
+    name: str
+    size_bytes: int
+    equal: bool
+    largest_difference: float | None
+    """None: not comparable (other size, or a value that is not a number)."""
+
+
+class Contradiction(InputError):
+    """A document says two things at once, so nobody knows which of them holds."""
+
+
+def expect_consistent(
+    subject: str,
+    status: ScenarioStatus,
+    *,
+    outputs: tuple[OutputResult, ...],
+    missing_regions: tuple[str, ...],
+    crash: str,
+    compared: bool = True,
+) -> None:
+    """Raise Contradiction for a result whose status is better than what stands beside it.
+
+    ``compared``: a pass must hold outputs, because it says that they are equal.
+    """
+    objections = list(_signs_of_failure(outputs, missing_regions, crash))
+    if status is ScenarioStatus.PASS and compared:
+        objections += _signs_of_nothing(outputs)
+    if objections and status in (ScenarioStatus.PASS, *_UNKNOWN):
+        msg = f"{subject}: its status is {status}, and {objections[0]}"
+        raise Contradiction(msg)
+
+
+def _signs_of_failure(
+    outputs: tuple[OutputResult, ...], missing_regions: tuple[str, ...], crash: str
+) -> Iterator[str]:
+    if missing_regions:
+        yield f"{len(missing_regions)} regions that it needs are missing"
+    if crash:
+        yield "its program crashed"
+    for output in outputs:
+        if not output.equal:
+            yield f"output {output.name} differs"
+
+
+def _signs_of_nothing(outputs: tuple[OutputResult, ...]) -> Iterator[str]:
+    if not outputs:
+        yield "it holds no output"
+    for name, count in sorted(Counter(output.name for output in outputs).items()):
+        if count > 1:
+            yield f"output {name} stands there {count} times"
+    for output in outputs:
+        if output.size_bytes == 0:
+            yield f"output {output.name} is empty"
+        if output.largest_difference is None:
+            yield f"output {output.name} could not be compared"

@@ -1,0 +1,99 @@
+"""What to do next where something needs a person: decided here, for every place that says it.
+
+The terminal, the comment, the reports, a probe and `explain` all show these sentences. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, assert_never
+
+from megtrim.verdict.invocation import Invocation
+from megtrim.verdict.kinds import CheckKind
+
+ScenarioKind = Literal[
+    CheckKind.TRAP,
+    CheckKind.PARITY,
+    CheckKind.ENGINE,
+    CheckKind.TRACE,
+    CheckKind.DEVICE,
+    CheckKind.COVERAGE,
+]
+"""What a scenario's check can end at."""
+
+WAIT_FOR_DEVICE = (
+    "nothing is known about the product on this device: look at the device job, or wait for it"
+)
+BRING_DEVICE_BACK = "bring a device of this class back, and run the check again"
+CHECK_CLOCK = "look at the clock of the machine that ran it, and run the device job again"
+LOOK_AT_DEVICE = "nothing is known about the product: look at the device, then try again"
+
+
+def accept(invocation: Invocation) -> str:
+    """Say how the committed keep set comes to hold what runs."""
+    return (
+        f"trace it anew and accept that with {invocation.accept()}, "
+        f"then commit {invocation.keep_set}; the trace-refresh workflow proposes the same"
+    )
+
+
+def for_scenario(kind: ScenarioKind, invocation: Invocation) -> str:
+    """Say what to do about a scenario that ended at a check of this kind."""
+    match kind:
+        case CheckKind.TRAP:
+            return _after_trap(invocation)
+        case CheckKind.PARITY:
+            return (
+                "compare the same scenario on plain and profile; "
+                "verify.tolerance allows a difference that you accept"
+            )
+        case CheckKind.ENGINE:
+            return (
+                "no region is missing, so trimming is not at fault: "
+                "look at the model, its input and the engine's message"
+            )
+        case CheckKind.TRACE if invocation.committed:
+            return f"if the change is meant, {accept(invocation)}"
+        case CheckKind.TRACE:
+            return "the run that was to be traced failed: look at its run.log, mend it, trim again"
+        case CheckKind.DEVICE:
+            return LOOK_AT_DEVICE
+        case CheckKind.COVERAGE:
+            return "bring a device of its class back, and verify it there"
+        case _:
+            assert_never(kind)
+
+
+def _after_trap(invocation: Invocation) -> str:
+    if invocation.committed:
+        return f"if it is meant to run these, {accept(invocation)}"
+    # It was traced by this very chain, so its runs differ from each other.
+    return (
+        "it was traced just now and ran otherwise here: name its CPU in classes, record its "
+        "algo_cache, or name the functions in trim.keep"
+    )
+
+
+def for_probe(invocation: Invocation) -> str:
+    """Say what to do about a run that traps and that no scenario is."""
+    add = f"if people may run it so, add it to {invocation.config} as a scenario"
+    return f"{add} and {accept(invocation)}"
+
+
+def for_keep_set(invocation: Invocation) -> str:
+    """Say what to do about a committed keep set that lacks what was traced now."""
+    return f"if the change is meant, {accept(invocation)}"
+
+
+def for_budget(*, lapsed: bool) -> str:
+    """Say what to do about a budget that is exceeded; ``lapsed``: a waiver of it ended."""
+    if lapsed:
+        return "make it smaller, raise the budget, or have the owner of the waiver renew it"
+    return "make it smaller, raise the budget, or add a waiver with a reason"
+
+
+def for_neighbours(invocation: Invocation) -> str:
+    """Say what to do about neighbours that a budget asks for and that do not work."""
+    return (
+        "make scenarios of those that you need, or name functions in trim.keep, and "
+        f"{accept(invocation)}; else ask for fewer"
+    )

@@ -1,0 +1,243 @@
+"""A team's project that is attacked: honest at first, and brought back to that each time.
+
+It always lies in one folder, since build trees hold paths: so what was built once is built again
+in seconds. The engine has two doors for attacks. It is *flaky* where a file of that name lies in
+the arena, and it can be made *bad*: then the reduced program flips a bit of each output.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from support import forked
+from support.forked import Ended
+from support.megtrim_cli import SAMPLE, Project
+
+MODELS = ("tiny-mobile", "tiny-quant")
+SCENARIO = "tiny-mobile/default@any"
+OTHER = "tiny-quant/default@any"
+ARTIFACT = "load_and_run"
+PROGRAM = f"bin/{ARTIFACT}"
+REGION = "sample_pooling<float, 1, -465134378>"
+"""One that the first scenario alone runs."""
+BOARD = {"name": "board", "kind": "local", "class": "any", "runner": True}
+OWNER = {"MEGTRIM_HOST_RUNS_PROGRAMS": "yes"}
+"""What the owner of the board allows, in its environment."""
+
+_OUTPUTS = "src/load_and_run/outputs.cpp"
+_WRITTEN = "    return out.append(tensor.as<char>(), tensor.bytes());\n"
+_PLANT = """\
+    out.append(tensor.as<char>(), tensor.bytes());
+#if SAMPLE_NO_EXCEPTIONS
+    if ({condition}) out.back() ^= 1;
+#endif
+    return out;
+"""
+
+
+@dataclass(slots=True)
+class Arena:
+    """The project, and the command line on it."""
+
+    root: Path
+    project: Project = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.project = Project(self.root / "project")
+
+    def start(self, state: str) -> None:
+        """Bring the project to a state of :data:`STATES`; it is made once."""
+        self._flaky.unlink(missing_ok=True)
+        kept = self.root / "states" / state
+        if not kept.is_dir():
+            STATES[state](self)
+            shutil.copytree(self.folder, kept, symlinks=True)
+            return
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.copytree(kept, self.folder, symlinks=True)
+
+    def kept(self, state: str) -> Path:
+        """Return a state's project as it is kept; the project itself is any state's then."""
+        kept = self.root / "states" / state
+        if not kept.is_dir():
+            self.start(state)
+        return kept
+
+    @property
+    def folder(self) -> Path:
+        """The team's."""
+        return self.project.folder
+
+    @property
+    def source(self) -> Path:
+        """The engine's source that both doors are in."""
+        return self.folder / "engine" / _OUTPUTS
+
+    @property
+    def keep(self) -> Path:
+        """The keep set that the team commits."""
+        return self.folder / "megtrim/keepset.json"
+
+    @property
+    def _flaky(self) -> Path:
+        return self.root / "flaky"
+
+    def make_flaky(self) -> None:
+        """Let the program that is built already compute something else from now on."""
+        self._flaky.touch()
+
+    def make_steady(self) -> None:
+        """Let it compute what it should again."""
+        self._flaky.unlink()
+
+    def make_bad(self) -> None:
+        """Let the reduced program compute something else from the next build on."""
+        self.source.write_text(planted("true"), encoding="utf-8")
+
+    def make_good(self) -> None:
+        """Undo that; the file may be flaky."""
+        asked = f'std::fopen("{self._flaky}", "r") != nullptr'
+        self.source.write_text(planted(asked), encoding="utf-8")
+
+    def lose(self, line: str) -> None:
+        """Remove the one line with that text from the committed keep set."""
+        lines = self.keep.read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = [each for each in lines if line not in each]
+        assert len(kept) == len(lines) - 1
+        self.keep.write_text("".join(kept), encoding="utf-8")
+
+    def configure(self, **keys: Any) -> None:
+        """Change keys of the configuration."""
+        self.project.write(self.project.read() | keys)
+
+    def run(self, *words: str, cwd: Path | None = None, **env: str) -> Ended:
+        """Run megtrim in the project's folder, or another."""
+        scratch = self.root / "printed"
+        return forked.run(words, cwd=cwd or self.folder, scratch=scratch, env=env)
+
+    def stage(self, verb: str, *more: str) -> Ended:
+        """Run a verb on the project."""
+        where = ("--config", str(self.project.config), "--out", str(self.project.out))
+        return self.run(verb, *where, *more)
+
+    def trim(self, *more: str) -> Ended:
+        """Run the whole chain."""
+        return self.stage("trim", *more)
+
+    def gate(self, folder: str = "out/final") -> int:
+        """Return the exit status of the gate."""
+        return self.run("gate", folder).rc
+
+    def result(self, task: str, *more: str) -> Path:
+        """Return the folder that megtrim itself names for a task, as things are now."""
+        done = json.loads(self.stage("report", "--json", *more).stdout)["done"]
+        return Path(done[task]["folder"])
+
+    def good_program(self) -> bytes:
+        """Return the honest reduced program."""
+        (program,) = self.kept("honest").glob(f"out/reduce/*/{PROGRAM}")
+        return program.read_bytes()
+
+    def bad_program(self) -> bytes:
+        """Return the reduced program of the bad engine."""
+        good = self.good_program()
+        made = (each.read_bytes() for each in self.kept("bad").glob(f"out/reduce/*/{PROGRAM}"))
+        (bad,) = (each for each in made if each != good)
+        return bad
+
+    def stored(self, stage: str, name: str) -> list[Path]:
+        """Return the folders in the store of a task, whatever megtrim would say of them."""
+        found = []
+        for manifest in sorted((self.project.out / stage).glob("*/manifest.json")):
+            if json.loads(manifest.read_text(encoding="utf-8"))["name"] == name:
+                found.append(manifest.parent)
+        return found
+
+    def only(self, stage: str, name: str) -> Path:
+        """Return the one folder of a task in the store."""
+        (folder,) = self.stored(stage, name)
+        return folder
+
+    def verdict(self) -> dict[str, Any]:
+        """Return the verdict that the last trim handed out."""
+        text = (self.project.out / "final/verdict.json").read_text(encoding="utf-8")
+        data: dict[str, Any] = json.loads(text)
+        return data
+
+
+def planted(condition: str) -> str:
+    """Return the engine's source with the plant."""
+    text = (SAMPLE / _OUTPUTS).read_text(encoding="utf-8")
+    assert text.count(_WRITTEN) == 1
+    return "#include <cstdio>\n" + text.replace(_WRITTEN, _PLANT.format(condition=condition))
+
+
+def _honest(arena: Arena) -> None:
+    """A trim that passes, and the keep set that it left."""
+    Project.of_sample(arena.folder, models=MODELS)
+    arena.configure(toolchain={"kind": "host"}, budgets=[{"artifact": ARTIFACT, "max": "64 MiB"}])
+    # Nobody waits for these builds but the tests.
+    build = arena.folder / "engine/CMakeLists.txt"
+    build.write_text(build.read_text(encoding="utf-8").replace('"-O2 ', '"-O0 '), encoding="utf-8")
+    arena.make_good()
+    ended = arena.trim()
+    assert (ended.rc, arena.gate()) == (0, 0), ended.stderr
+
+
+def _bad(arena: Arena) -> None:
+    """The honest one's results, and those of the bad engine after it: red by parity."""
+    arena.start("honest")
+    arena.make_bad()
+    ended = arena.trim()
+    assert (ended.rc, arena.gate()) == (1, 1), ended.stderr
+
+
+def _trapping(arena: Arena) -> None:
+    """The honest one's results, and those by a committed keep set that lacks a region."""
+    arena.start("honest")
+    arena.lose(f'"region {REGION}"')
+    ended = arena.trim("--committed")
+    assert (ended.rc, arena.gate()) == (1, 1), ended.stderr
+
+
+def _by_function(arena: Arena) -> None:
+    """The honest one, with the functions that run in its keep set."""
+    arena.start("honest")
+    arena.configure(trim={"level": "function"})
+    ended = arena.trim("--accept")
+    assert (ended.rc, arena.gate()) == (0, 0), ended.stderr
+
+
+def _proven(arena: Arena) -> None:
+    """The honest one by its committed keep set, proven on the team's board: bundle and evidence."""
+    arena.start("honest")
+    arena.configure(devices=[BOARD])
+    prove(arena)
+
+
+def prove(arena: Arena) -> None:
+    """Trim as a pull request does, pack the bundle, run the device job, keep what it left."""
+    ended = arena.trim("--committed", "--no-gate")
+    assert ended.rc == 0, ended.stderr
+    shutil.copytree(arena.project.out / "final", arena.folder / "results", dirs_exist_ok=True)
+    where = ("--config", str(arena.project.config), "--out", str(arena.project.out))
+    packed = arena.run("evidence", "pack", *where, "--committed", "--to", "bundle")
+    assert packed.rc == 0, packed.stderr
+    digest = packed.stdout.strip().rpartition("bundle-sha256=")[2]
+    words = ("evidence", "run", "bundle", "--sha256", digest, "--class", "any")
+    ended = arena.run(*words, "--to", "evidence", **OWNER)
+    assert ended.rc == 0, ended.stderr
+
+
+STATES: dict[str, Callable[[Arena], None]] = {
+    "honest": _honest,
+    "bad": _bad,
+    "trapping": _trapping,
+    "by function": _by_function,
+    "proven": _proven,
+}

@@ -1,0 +1,152 @@
+"""Attempts on budgets, and on the baseline that growth is held against."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from attacks.arena import ARTIFACT, Arena
+from megtrim.github.baseline import How
+from megtrim.size.baseline import dump_sizes
+from support.github_double import GithubDouble
+from unit.github.test_baseline import Team, archive, team
+
+__all__ = ["team"]
+
+pytestmark = [pytest.mark.chain]
+
+
+@pytest.fixture
+def github() -> Iterator[GithubDouble]:
+    """GitHub on a socket."""
+    with GithubDouble() as double:
+        yield double
+        double.check()
+
+
+def limit(arena: Arena, **keys: str) -> None:
+    """Give the program a budget."""
+    arena.configure(budgets=[{"artifact": ARTIFACT, **keys}])
+
+
+def expect_growth_unchecked(arena: Arena, artifact: str) -> None:
+    """Hold the program against a baseline of another name, at which it would be far too large."""
+    arena.start("honest")
+    limit(arena, growth="1 B", max="64 MiB")
+    baseline = arena.folder / "before.json"
+    baseline.write_text(dump_sizes({(artifact, "reduced"): 1}), encoding="utf-8")
+    arena.trim("--baseline", str(baseline))
+    (check,) = (each for each in arena.verdict()["checks"] if each["kind"] == "growth")
+
+    assert check["status"] == "skipped"
+    assert "baseline" in check["text"]
+
+
+def test_one_byte_too_many(arena: Arena) -> None:
+    """And none."""
+    arena.start("honest")
+    size = len(arena.good_program())
+    limit(arena, max=str(size))
+    assert (arena.trim().rc, arena.gate()) == (0, 0)
+    limit(arena, max=str(size - 1))
+
+    assert (arena.trim().rc, arena.gate()) == (1, 1)
+
+
+def test_a_budget_is_narrowed_later(arena: Arena) -> None:
+    """A stage that has nothing to weigh anew has something to judge anew."""
+    arena.start("honest")
+    limit(arena, max="1 KiB")
+
+    assert arena.stage("verdict").rc == 1
+    assert arena.stage("size").rc == 1
+    assert (arena.trim().rc, arena.gate()) == (1, 1)
+
+
+def test_a_budget_of_an_artifact_that_is_not_built(arena: Arena) -> None:
+    """What is never weighed is never too large."""
+    arena.start("honest")
+    arena.configure(budgets=[{"artifact": "load_and_ran", "max": "1 KiB"}])
+
+    assert arena.trim().rc == 2
+    assert arena.gate() != 0
+
+
+def test_a_baseline_of_another_target(arena: Arena) -> None:
+    """Nothing can be told by it."""
+    expect_growth_unchecked(arena, "another_program")
+
+
+def test_a_renamed_artifact(arena: Arena) -> None:
+    """Likewise."""
+    expect_growth_unchecked(arena, f"{ARTIFACT}_old")
+
+
+def expect_refused(arena: Arena, text: str) -> None:
+    """Expect that a baseline of that text is no baseline."""
+    baseline = arena.folder / "before.json"
+    baseline.write_text(text, encoding="utf-8")
+
+    assert arena.trim("--baseline", str(baseline)).rc == 2, text
+    assert arena.gate() != 0
+
+
+def test_a_baseline_with_negative_sizes(arena: Arena) -> None:
+    """Sizes are whole bytes."""
+    arena.start("honest")
+    limit(arena, growth="1 B")
+    for size in ("-1", "1e400", "true", "NaN", '"9"', "1.5", "null"):
+        sizes = f'{{"{ARTIFACT}": {{"reduced": {size}}}}}'
+        expect_refused(arena, f'{{"version": 1, "artifacts": {sizes}}}')
+
+
+def test_a_baseline_that_says_it_twice(arena: Arena) -> None:
+    """The last one would hide all growth."""
+    arena.start("honest")
+    limit(arena, growth="1 B")
+    sizes = f'{{"{ARTIFACT}": {{"reduced": 1, "reduced": 999999999}}}}'
+
+    expect_refused(arena, f'{{"version": 1, "artifacts": {sizes}}}')
+
+
+def test_a_baseline_of_a_quick_trim(arena: Arena) -> None:
+    """It starts from another build."""
+    arena.start("honest")
+    limit(arena, growth="1 B")
+
+    expect_refused(arena, dump_sizes({(ARTIFACT, "reduced"): 10**9}, quick=True))
+
+
+def test_a_baseline_of_a_fork(team: Team) -> None:
+    """Whatever its branch is called, and whatever the list of artifacts says of its run."""
+    for run in (
+        {"fork": True},
+        {"event": "pull_request"},
+        {"event": "pull_request_target"},
+        {"branch": "feature"},
+    ):
+        team.repository.artifact(team.repository.run(team.base, **run), archive())
+    claimed = team.repository.run(team.base, fork=True)
+    team.repository.artifact(claimed, archive(), head_repository_id=team.repository.id)
+    tagged = team.repository.run(team.head, branch="main")
+    team.repository.artifact(tagged, archive())
+
+    assert team.find().how is How.NONE
+
+
+def test_a_baseline_that_was_exchanged(team: Team) -> None:
+    """On its way, or where it lies."""
+    artifact = team.repository.artifact(team.repository.run(team.base), archive())
+    team.repository.artifacts[artifact]["digest"] = "sha256:" + "0" * 64
+
+    assert team.find().how is How.NONE
+
+
+def test_a_baseline_of_this_very_commit(team: Team) -> None:
+    """A run of the head stored it under the name of the base branch."""
+    team.repository.artifact(team.repository.run(team.head, branch="main"), archive())
+    found = team.find()
+
+    assert (found.how, json.dumps(list(found.sizes.values()))) == (How.NONE, "[]")

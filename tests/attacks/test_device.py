@@ -1,0 +1,191 @@
+"""Attempts by programs and machines: how a run ends, what it leaves, and where it ran.
+
+The device is this machine, and its job a real one; what it runs are scripts.
+"""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attacks.arena import PROGRAM, SCENARIO, Arena
+from attacks.documents import Documents, leaving, script
+from attacks.test_parity import dumped
+from megtrim.devices import DeviceOrder, make
+from megtrim.process import Processes
+from unit.stages.fake_device import GOOD, TRAPS, Fickle
+from unit.stages.test_device_job import Place, only
+
+pytestmark = [pytest.mark.chain]
+
+RIGHT: Mapping[str, bytes] = {"o": dumped(np.linspace(0.1, 0.9, 6, dtype="<f4"))}
+GOOD_PROGRAM = leaving(RIGHT)
+TRAP = "kill -ILL $$"
+
+
+@pytest.fixture
+def papers(arena: Arena) -> Documents:
+    """What the jobs of a good pull request left."""
+    documents = Documents(arena)
+    documents.start()
+    return documents
+
+
+def expect_red(papers: Documents, plain: bytes, reduced: bytes, *statuses: str) -> dict[str, Any]:
+    """Run both, and expect a product failure up to the gate."""
+    row = papers.play(plain, reduced)
+    assert row["status"] in statuses, row
+    papers.conclude().expect_red()
+    return row
+
+
+def test_outputs_of_an_earlier_run_are_left(papers: Documents) -> None:
+    """Each run has a folder of its own, and finds no output in it."""
+    expect_red(papers, GOOD_PROGRAM, script("exit 0"), "parity")
+
+
+def test_a_wrapper_swallows_the_trap(papers: Documents) -> None:
+    """It ends well, and left nothing."""
+    expect_red(papers, GOOD_PROGRAM, script(f"sh -c '{TRAP}'", "exit 0"), "parity", "trap")
+
+
+def test_a_trap_after_the_outputs(papers: Documents) -> None:
+    """They are right, to the last bit."""
+    expect_red(papers, GOOD_PROGRAM, leaving(RIGHT, TRAP), "trap")
+
+
+def test_a_trap_that_ends_with_0(papers: Documents) -> None:
+    """As Android's C library says it, where it cannot start its crash dumper, and as qemu does."""
+    for said in (
+        "libc : Fatal signal 4 (SIGILL), code 1 (ILL_ILLOPC), fault addr 0x5581",
+        "qemu: uncaught target signal 5 (Trace/breakpoint trap) - core dumped",
+    ):
+        expect_red(papers, GOOD_PROGRAM, leaving(RIGHT, f"echo '{said}' >&2", "exit 0"), "trap")
+        papers.start()
+
+
+def test_exit_statuses_are_exchanged(papers: Documents) -> None:
+    """The reduced program ends well where the plain one does not."""
+    expect_red(papers, leaving(RIGHT, "exit 1"), GOOD_PROGRAM, "engine-error")
+    papers.start()
+    expect_red(papers, leaving(RIGHT, TRAP), GOOD_PROGRAM, "engine-error", "trap")
+
+
+def test_a_program_is_killed(papers: Documents) -> None:
+    """Nothing is known of the product; the build's own word of it stays."""
+    for ends in ("kill -KILL $$", "kill -TERM $$", "exit 137", "exit 143"):
+        for pair in (
+            (GOOD_PROGRAM, leaving(RIGHT, ends)),
+            (leaving(RIGHT, ends), GOOD_PROGRAM),
+        ):
+            papers.start()
+            assert papers.play(*pair)["status"] == "infrastructure", ends
+            assert papers.conclude().verdict == "unverified"
+
+
+def test_a_killed_program_then_traps(papers: Documents) -> None:
+    """The first attempt says nothing; the second does, and so does the machine that has no other."""
+    mark = papers.folder / "tried"
+    once = f"test -e {mark} || {{ touch {mark}; kill -KILL $$; }}"
+    row = papers.play(GOOD_PROGRAM, script(once, TRAP))
+
+    assert row["status"] in ("trap", "infrastructure")
+    papers.conclude().expect_no_pass()
+
+
+def test_a_trap_then_a_dead_machine_then_a_pass(tmp_path: Path) -> None:
+    """What was seen stays seen."""
+    place = Place(tmp_path)
+    place.device = Fickle(retries=1, plays=[GOOD, TRAPS, "lose pixel-6\n", GOOD, GOOD])
+    bundle = place.bundle(plain=GOOD, reduced=TRAPS, profile=GOOD)
+    (result,) = only(place.run(bundle)).results
+
+    assert result.status == "trap"
+
+
+def test_a_program_that_is_too_slow(papers: Documents) -> None:
+    """It left what it should, and does not end."""
+    papers.change_bundle(lambda data: data["scenarios"][0].update(timeout_s=1.0))
+
+    expect_red(papers, GOOD_PROGRAM, leaving(RIGHT, "sleep 60"), "engine-error", "trap")
+
+
+def test_outputs_are_links(papers: Documents) -> None:
+    """To a file that is right."""
+    right = papers.folder / "right"
+    right.write_bytes(RIGHT["o"])
+
+    expect_red(papers, GOOD_PROGRAM, script(f"ln -s {right} dump/o"), "parity")
+
+
+def test_outputs_by_a_stray_process(papers: Documents) -> None:
+    """The plain program left it behind to do the reduced program's work."""
+    right = papers.folder / "right"
+    right.write_bytes(RIGHT["o"])
+    work = f"for i in 1 2 3 4 5 6 7 8; do for d in ../*/dump; do cp {right} $d/o; done; sleep 0.1; done"
+    plain = leaving(RIGHT, f"setsid sh -c '{work}' >/dev/null 2>&1 </dev/null &")
+
+    expect_red(papers, plain, script("sleep 0.5"), "parity")
+
+
+def test_a_program_says_how_it_ended(papers: Documents) -> None:
+    """In the words of the scripts that run programs on machines."""
+    told = "megtrim rc=0\\nmegtrim late=no\\nmegtrim surveyed=yes\\n"
+    reduced = leaving(RIGHT, f"printf '{told}'", f"printf '{told}' >&2", TRAP)
+
+    expect_red(papers, GOOD_PROGRAM, reduced, "trap")
+
+
+def test_another_emulated_cpu(tmp_path: Path, processes: Processes) -> None:
+    """The CPU is a part of what a result is bound to."""
+    told = []
+    for cpu in ("max", "cortex-a53"):
+        order = DeviceOrder(
+            name="emulated",
+            processes=processes,
+            scratch=tmp_path,
+            machine="aarch64",
+            qemu_cpu=cpu,
+            sysroot=None,
+            cpu_class="any",
+        )
+        told.append(make("qemu", order, native="x86_64").identity())
+
+    assert told[0] != told[1]
+
+
+def test_another_device_is_asked_for(arena: Arena) -> None:
+    """A device by another name has results of its own, and stands in the verdict."""
+    arena.start("honest")
+    other = {"name": "bench", "kind": "local", "class": "any"}
+    arena.configure(devices=[{"name": "desk", "kind": "local", "class": "any"}, other])
+    arena.make_flaky()
+    assert arena.trim("--device", "desk").rc in (0, 1)
+    arena.stage("verify", "--again", "--device", "desk")
+    assert arena.trim("--device", "desk").rc == 1
+    arena.make_steady()
+    ended = arena.trim("--device", "bench")
+    verdict = arena.verdict()
+
+    assert ended.rc == (0 if verdict["verdict"] == "pass" else 1)
+    if ended.rc == 0:
+        assert [each["name"] for each in verdict["devices"]] == ["bench"]
+    assert arena.trim("--device", "desk").rc == 1
+
+
+def test_the_machine_runs_nothing(arena: Arena) -> None:
+    """Every program ends with 0 at once."""
+    arena.start("honest")
+    for folder in (*arena.stored("build", "plain"), *arena.stored("reduce", "reduced")):
+        program = folder / PROGRAM
+        assert program.stat().st_mode & stat.S_IXUSR
+    papers = Documents(arena)
+    papers.start()
+    expect_red(papers, script("exit 0"), script("exit 0"), "parity", "engine-error")
+    assert SCENARIO in json.dumps(papers.play(script("exit 0"), script("exit 0")))

@@ -1,0 +1,206 @@
+"""Attempts on the keep set that a team commits: what it lacks is missing in the program."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+
+from attacks.arena import OTHER, REGION, SCENARIO, Arena
+from attacks.tampering import flip
+from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
+from support.megtrim_cli import SAMPLE
+
+pytestmark = [pytest.mark.chain]
+
+
+def expect_red(arena: Arena, *more: str) -> None:
+    """Expect that what was built by the committed file fails."""
+    ended = arena.trim("--committed", *more)
+
+    assert (ended.rc, arena.gate()) == (1, 1), ended.stderr
+    assert arena.verdict()["verdict"] == "fail"
+
+
+def expect_refused(arena: Arena) -> None:
+    """Expect that the committed file is refused, and no verdict of before is left."""
+    ended = arena.trim("--committed")
+
+    assert ended.rc == 2, ended.stderr
+    assert arena.gate() != 0
+
+
+def rewrite(arena: Arena, pattern: str, new: str) -> None:
+    """Change the committed file by a regular expression that it holds."""
+    text, count = re.subn(pattern, new, arena.keep.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert count
+    arena.keep.write_text(text, encoding="utf-8")
+
+
+def test_a_region_is_absent(arena: Arena) -> None:
+    """The trap names it."""
+    arena.start("trapping")
+    expect_red(arena)
+    (found,) = (each for each in arena.verdict()["scenarios"] if each["id"] == SCENARIO)
+
+    assert (found["status"], found["missing_regions"]) == ("trap", [REGION])
+
+
+def test_an_operator_is_absent(arena: Arena) -> None:
+    """It is no region, and the program cannot do without it."""
+    arena.start("honest")
+    arena.lose('"operator Pooling"')
+
+    expect_red(arena)
+
+
+def test_no_region_at_all(arena: Arena) -> None:
+    """That would keep all, or nothing."""
+    arena.start("honest")
+    rewrite(arena, r'^ "region .*\n', "")
+
+    expect_refused(arena)
+
+
+def test_an_empty_file(arena: Arena) -> None:
+    """It is somebody's, and stays as it is."""
+    arena.start("honest")
+    arena.keep.write_bytes(b"")
+    expect_refused(arena)
+
+    assert arena.trim().rc != 0
+    assert arena.keep.read_bytes() == b""
+
+
+def test_conflict_markers(arena: Arena) -> None:
+    """Between two regions, of which each side knows one."""
+    arena.start("honest")
+    line = r'^( "region sample_pooling<float.*\n)( "region sample_pooling<signed.*\n)'
+    rewrite(arena, line, "<<<<<<< HEAD\n\\1=======\n\\2>>>>>>> feature\n")
+
+    expect_refused(arena)
+
+
+def test_a_scenario_that_stands_twice(arena: Arena) -> None:
+    """Once with other threads."""
+    arena.start("honest")
+    line = rf'^( "scenario {SCENARIO}".*)("threads": )\d+(.*\n)'
+    rewrite(arena, line, "\\g<0>\\g<1>\\g<2>7\\g<3>")
+
+    expect_refused(arena)
+
+
+def test_a_model_that_nobody_traced(arena: Arena) -> None:
+    """It is in the configuration alone."""
+    arena.start("honest")
+    config = arena.project.read()
+    config["models"].append(
+        {
+            "name": "tiny-vgg",
+            "file": "engine/models/tiny-vgg.sample",
+            "scenarios": [
+                {"name": "default", "inputs": {"data": "engine/models/tiny-vgg.data.npy"}}
+            ],
+        }
+    )
+    arena.project.write(config)
+    assert (SAMPLE / "models/tiny-vgg.sample").is_file()
+
+    expect_red(arena)
+
+
+def test_a_model_that_changed(arena: Arena) -> None:
+    """By a bit of its weights, at its size and time."""
+    arena.start("honest")
+    flip(arena.folder / "engine/models/tiny-mobile.sample")
+
+    expect_red(arena)
+
+
+def test_another_generation_of_header(arena: Arena) -> None:
+    """Its regions are spelled otherwise."""
+    arena.start("honest")
+    rewrite(arena, '"generation": 20220507', '"generation": 20190219')
+
+    expect_refused(arena)
+
+
+def test_users_of_a_region_are_exchanged(arena: Arena) -> None:
+    """What one scenario ran is said to be the other's."""
+    arena.start("honest")
+    rewrite(arena, rf'^( "region .*\[)"{SCENARIO}"\]', f'\\1"{OTHER}"]')
+    ended = arena.trim("--committed")
+    assert ended.rc == 0 or arena.gate() != 0
+
+    rewrite(arena, rf'^( "region .*)"{SCENARIO}", "{OTHER}"\]', f'\\1"{OTHER}"]')
+    expect_refused(arena)
+
+
+def test_a_stale_file_behind_a_fresh_trace(arena: Arena) -> None:
+    """What was built is good; what a pull request will be built from is not."""
+    arena.start("trapping")
+    committed = arena.keep.read_bytes()
+    ended = arena.trim()
+
+    assert arena.keep.read_bytes() == committed
+    assert (ended.rc, arena.gate()) == (1, 1)
+    assert arena.stage("verdict").rc == 1
+
+
+def test_a_trace_that_shrank(arena: Arena) -> None:
+    """The model does not run any more what it ran, and no one said that it should not."""
+    arena.start("honest")
+    text = arena.keep.read_text(encoding="utf-8")
+    line = f' "region aaa_gone<7>": ["{SCENARIO}"],\n'
+    arena.keep.write_text(text.replace("{\n", "{\n" + line, 1), encoding="utf-8")
+
+    assert (arena.trim().rc, arena.gate()) == (1, 1)
+    assert arena.trim("--accept").rc == 0
+    assert arena.keep.read_text(encoding="utf-8") == text
+
+
+def test_a_function_is_absent(arena: Arena) -> None:
+    """It traps where it would have run."""
+    arena.start("by function")
+    text = arena.keep.read_text(encoding="utf-8")
+    names = re.findall(r'^ "function (\S*ooling\S*)":', text, flags=re.MULTILINE)
+    rewrite(arena, rf'^ "function (?:{"|".join(map(re.escape, names))})".*\n', "")
+
+    expect_red(arena)
+
+
+def test_functions_of_another_link(arena: Arena) -> None:
+    """Names alone do not say what is inlined in them."""
+    arena.start("by function")
+    rewrite(arena, r'"link_sha256": "[0-9a-f]*"', f'"link_sha256": "{"0" * 64}"')
+    ended = arena.trim("--committed")
+
+    assert ended.rc in (1, 2)
+    assert arena.gate() != 0
+
+
+def test_a_pipe_in_its_place(arena: Arena) -> None:
+    """Nobody writes into it."""
+    arena.start("honest")
+    arena.keep.unlink()
+    os.mkfifo(arena.keep)
+
+    expect_refused(arena)
+    assert arena.trim().rc == 2
+
+
+def test_a_link_to_another_projects_file(arena: Arena) -> None:
+    """Which has the same engine, and other models."""
+    arena.start("honest")
+    keep = read_keep_set(arena.keep)
+    records = tuple(each for each in keep.scenarios if each.id == OTHER)
+    theirs = KeepSet(generation=keep.generation, scenarios=records, operators=keep.operators)
+    other = arena.folder / "other.json"
+    other.write_text(dump_keep_set(theirs), encoding="utf-8")
+    arena.keep.unlink()
+    arena.keep.symlink_to(other)
+    ended = arena.trim("--committed")
+
+    assert ended.rc in (1, 2)
+    assert arena.gate() != 0

@@ -1,0 +1,231 @@
+"""Attempts on proofs: what was shown before stands in for what has to be shown now."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from collections.abc import Callable
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attacks.arena import BOARD, PROGRAM, SCENARIO, Arena
+from attacks.documents import Documents, trap
+from attacks.tampering import edit
+from attacks.test_store import run_older
+
+pytestmark = [pytest.mark.chain]
+
+PROOFS = "proofs.json"
+
+
+class Pull:
+    """A pull request on which everything was proven the day before; its proofs are kept."""
+
+    def __init__(self, arena: Arena) -> None:
+        self.arena = arena
+        arena.start("proven")
+        for name in ("results", "bundle", "evidence"):
+            shutil.rmtree(arena.folder / name)
+        self.papers = Documents(arena)
+        self.papers.start()
+        self.papers.conclude().expect_pass()
+        shutil.copy(self.papers.folder / "report/evidence.json", self.file)
+
+    @property
+    def file(self) -> Path:
+        """The proofs."""
+        return self.arena.folder / PROOFS
+
+    def change(self, change: Callable[[dict[str, Any]], None]) -> None:
+        """Change the one entry of the proofs."""
+        edit(self.file, lambda data: change(data["entries"][0]))
+
+    def pack(self, *more: str) -> dict[str, Any]:
+        """Pack what devices are asked now, knowing the proofs; return the bundle."""
+        bundle = self.arena.folder / "bundle"
+        shutil.rmtree(bundle, ignore_errors=True)
+        where = ("--config", str(self.arena.project.config), "--out", str(self.arena.project.out))
+        words = ("evidence", "pack", *where, "--committed", "--proofs", PROOFS, "--to", "bundle")
+        ended = self.arena.run(*words, *more)
+        if ended.rc != 0:
+            return {"scenarios": [], "proven": [], "refused": ended.stderr}
+        data: dict[str, Any] = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
+        return data
+
+    def expect_asked(self, *more: str) -> None:
+        """Expect that no device is spared the first scenario."""
+        assert SCENARIO not in [each["id"] for each in self.pack(*more)["proven"]]
+
+    def conclude(self, *more: str) -> Any:
+        """Pack and join without any word of a device."""
+        self.pack(*more)
+        for name in ("bundle", "evidence"):
+            shutil.rmtree(self.papers.folder / name)
+        shutil.copytree(self.arena.folder / "bundle", self.papers.folder / "bundle")
+        shutil.copy(self.file, self.papers.folder / PROOFS)
+        return self.papers.conclude("--proofs", PROOFS, *more, evidence=())
+
+
+@pytest.fixture
+def pull(arena: Arena) -> Pull:
+    """Nothing changed since: no device is asked."""
+    made = Pull(arena)
+    assert [each["id"] for each in made.pack()["proven"]][:1] == [SCENARIO]
+    return made
+
+
+def day(ago: int) -> str:
+    return (date.today() - timedelta(days=ago)).isoformat()
+
+
+def test_a_proof_that_is_too_old(pull: Pull) -> None:
+    pull.change(lambda entry: entry.update(day=day(15)))
+
+    pull.conclude().expect_red()
+
+
+def test_a_proof_of_the_future(pull: Pull) -> None:
+    pull.change(lambda entry: entry.update(day="2099-01-31"))
+    pull.expect_asked()
+    pull.pack("--today", "2099-01-31")
+    for name in ("bundle", "evidence"):
+        shutil.rmtree(pull.papers.folder / name)
+    shutil.copytree(pull.arena.folder / "bundle", pull.papers.folder / "bundle")
+    shutil.copy(pull.file, pull.papers.folder / PROOFS)
+
+    pull.papers.conclude("--proofs", PROOFS, evidence=()).expect_no_pass()
+
+
+def test_a_proof_of_another_program(pull: Pull) -> None:
+    pull.change(lambda entry: entry["results"][0].update(binding="b" * 64))
+
+    pull.expect_asked()
+    pull.conclude().expect_no_pass()
+
+
+def test_a_proof_of_another_tolerance(pull: Pull) -> None:
+    config = pull.arena.project.read()
+    pull.arena.project.write(config | {"verify": {"tolerance": 0.0001}})
+
+    pull.expect_asked()
+
+
+def test_a_proof_of_another_input(pull: Pull) -> None:
+    for file in pull.arena.folder.glob("engine/models/tiny-mobile.data.npy"):
+        np.save(file, np.load(file)[..., ::-1].copy())
+
+    pull.expect_asked()
+
+
+def test_a_proof_of_another_keep_set(pull: Pull) -> None:
+    digest = f'"trace_sha256": "{"0" * 64}"'
+    text = pull.arena.keep.read_text(encoding="utf-8")
+    before, _, rest = text.partition('"trace_sha256": "')
+    pull.arena.keep.write_text(before + digest + rest[65:], encoding="utf-8")
+
+    pull.expect_asked()
+
+
+def test_a_proof_of_other_threads(pull: Pull) -> None:
+    config = pull.arena.project.read()
+    config["models"][0]["scenarios"][0]["threads"] = 2
+    pull.arena.project.write(config)
+
+    pull.expect_asked()
+
+
+def test_a_proof_of_a_device_that_is_gone(pull: Pull) -> None:
+    pull.arena.configure(devices=[BOARD | {"name": "other-board"}])
+
+    pull.expect_asked()
+    pull.conclude().expect_no_pass()
+
+
+def test_a_proof_of_an_emulator(pull: Pull) -> None:
+    pull.change(lambda entry: entry["device"].update(name="emulated-any", kind="qemu"))
+
+    pull.expect_asked()
+    pull.conclude().expect_no_pass()
+
+
+def test_a_proof_of_another_emulated_cpu(pull: Pull) -> None:
+    pull.arena.configure(
+        devices=[BOARD | {"kind": "qemu"}], classes=[{"name": "any", "qemu_cpu": "cortex-a53"}]
+    )
+    pull.change(lambda entry: entry["device"].update(kind="qemu", facts={"cpu": "max"}))
+
+    pull.expect_asked()
+
+
+def test_a_proof_of_a_trace(pull: Pull) -> None:
+    def turn(entry: dict[str, Any]) -> None:
+        entry["purpose"] = "trace"
+        for row in entry["results"]:
+            row["trace"] = "c" * 64
+
+    pull.change(turn)
+
+    pull.expect_asked()
+
+
+def test_a_proof_that_contradicts_itself(pull: Pull) -> None:
+    whole = pull.file.read_text(encoding="utf-8")
+    changes: tuple[Callable[[dict[str, Any]], Any], ...] = (
+        lambda row: row["outputs"][0].update(equal=False),
+        lambda row: row.update(outputs=[]),
+        lambda row: row.update(missing_regions=["sample_input<1279368853>"]),
+        lambda row: row["outputs"][0].update(largest_difference=0.5),
+    )
+    for change in changes:
+        pull.file.write_text(whole, encoding="utf-8")
+        pull.change(lambda entry, change=change: change(entry["results"][0]))  # type: ignore[misc]
+        pull.expect_asked()
+
+
+def test_a_proof_beside_a_newer_failure(pull: Pull) -> None:
+    def add(data: dict[str, Any]) -> None:
+        entry = copy.deepcopy(data["entries"][0])
+        trap(entry["results"][0])
+        data["entries"][0]["day"] = day(2)
+        data["entries"].append(entry)
+
+    edit(pull.file, add)
+
+    pull.expect_asked()
+
+
+def test_a_proof_of_an_older_megtrim(pull: Pull) -> None:
+    """It packs, runs and joins; the newer one reads what it left."""
+    arena = pull.arena
+    arena.make_bad()
+    for name in ("bundle", "evidence", "results"):
+        shutil.rmtree(arena.folder / name, ignore_errors=True)
+    assert run_older(arena, "trim", "--committed") == 0
+    shutil.copytree(arena.project.out / "final", arena.folder / "results")
+    assert run_older(arena, "evidence pack", "--committed", "--to", "bundle") == 0
+    assert run_older(arena, "evidence run", "bundle", "--class", "any", "--to", "evidence") == 0
+    words = ("--verdict", "results", "--bundle", "bundle", "--evidence", "evidence")
+    assert run_older(arena, "evidence join", *words, "--to", "report") == 0
+    shutil.copy(arena.folder / "report/evidence.json", pull.file)
+
+    assert json.loads(pull.file.read_text(encoding="utf-8"))["entries"]
+    pull.expect_asked()
+
+
+def test_a_local_proof_of_the_future(arena: Arena) -> None:
+    """A dead disk stands for a dead device: nothing can be run today."""
+    arena.start("honest")
+    assert arena.stage("verify", "--again", "--today", "2099-01-31").rc == 0
+    runs = arena.project.out / "runs"
+    shutil.rmtree(runs, ignore_errors=True)
+    runs.write_text("no folder\n", encoding="utf-8")
+    arena.stage("verify", "--again")
+    ended = arena.trim()
+
+    assert arena.verdict()["verdict"] == "fail" or "2099" in ended.stdout + ended.stderr
+    assert (arena.only("build", "plain") / PROGRAM).is_file()

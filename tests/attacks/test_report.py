@@ -1,0 +1,154 @@
+"""Attempts on the report: the last thing that is read before a change is let in."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import junitparser
+import pytest
+
+from attacks.arena import ARTIFACT, Arena
+from attacks.tampering import edit
+
+pytestmark = [pytest.mark.chain]
+
+
+@dataclass(slots=True)
+class Report:
+    """A report's folder."""
+
+    arena: Arena
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies."""
+        return self.arena.root / "report"
+
+    @property
+    def verdict(self) -> Path:
+        """Its verdict."""
+        return self.folder / "verdict.json"
+
+    def start(self, state: str) -> None:
+        """Take the report of a state as it was left."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.copytree(self.arena.kept(state) / "out/final", self.folder)
+
+    def change(self, change: Callable[[dict[str, Any]], Any]) -> None:
+        """Change the verdict's document."""
+        edit(self.verdict, change)
+
+    def gate(self) -> int:
+        """Ask the gate."""
+        return self.arena.run("gate", "report", cwd=self.arena.root).rc
+
+
+@pytest.fixture
+def report(arena: Arena) -> Report:
+    """The red report of a trap."""
+    made = Report(arena)
+    made.start("trapping")
+    assert made.gate() == 1
+    return made
+
+
+def green(checks: list[dict[str, Any]]) -> None:
+    for check in checks:
+        if check["status"] == "fail":
+            check["status"] = "pass"
+
+
+def test_a_red_run_in_junit(arena: Arena) -> None:
+    """The publishers of such files read their totals."""
+    for state, more in (("trapping", ("--committed",)), ("bad", ()), ("honest", ())):
+        arena.start(state)
+        if state == "honest":
+            arena.configure(budgets=[{"artifact": ARTIFACT, "max": "1 KiB"}])
+        codes = [arena.stage(verb, *more).rc for verb in ("trim", "verdict", "report")]
+        suites = junitparser.JUnitXml.fromfile(str(arena.project.out / "final/junit.xml"))
+
+        assert (*codes, arena.gate()) == (1, 1, 1, 1)
+        assert suites.failures > 0
+
+
+def test_a_verdict_that_contradicts_its_checks(report: Report) -> None:
+    report.change(lambda data: data.update(verdict="pass"))
+
+    assert report.gate() == 2
+
+
+def test_a_verdict_that_contradicts_its_scenarios(report: Report) -> None:
+    def change(data: dict[str, Any]) -> None:
+        green(data["checks"])
+        data["verdict"] = "pass"
+
+    report.change(change)
+
+    assert {"trap"} <= {
+        each["status"] for each in json.loads(report.verdict.read_text())["scenarios"]
+    }
+    assert report.gate() == 2
+
+
+def test_a_verdict_that_contradicts_its_budgets(report: Report) -> None:
+    report.start("honest")
+    assert report.gate() == 0
+    report.change(lambda data: data["budgets"][0].update(status="fail"))
+
+    assert report.gate() == 2
+    report.change(lambda data: data["budgets"][0].update(status="pass", max_bytes=1))
+    assert report.gate() == 2
+
+
+def test_a_verdict_that_lacks_a_check(report: Report) -> None:
+    def change(data: dict[str, Any]) -> None:
+        data["checks"] = [each for each in data["checks"] if each["status"] == "pass"]
+        data["verdict"] = "pass"
+
+    report.change(change)
+
+    assert report.gate() == 2
+
+
+def test_a_key_that_stands_twice(report: Report) -> None:
+    text = report.verdict.read_text(encoding="utf-8").rstrip().removesuffix("}").rstrip()
+    report.verdict.write_text(text + ',\n "verdict": "pass",\n "checks": []\n}\n', "utf-8")
+
+    assert report.gate() == 2
+
+
+def test_a_report_cut_off(report: Report) -> None:
+    report.start("honest")
+    whole = report.verdict.read_text(encoding="utf-8")
+    for length in (0, 1, 40, len(whole) // 2, len(whole) - 3):
+        report.verdict.write_text(whole[:length], encoding="utf-8")
+        assert report.gate() == 2, length
+
+
+def test_a_report_that_is_empty(report: Report) -> None:
+    for file in report.folder.iterdir():
+        file.unlink()
+    assert report.gate() == 3
+    report.folder.rmdir()
+
+    assert report.gate() == 3
+
+
+def test_an_ending_beside_a_verdict(report: Report) -> None:
+    report.start("honest")
+    ending = {"version": 1, "exit": 2, "message": "no configuration", "hint": ""}
+    (report.folder / "ending.json").write_text(json.dumps(ending), encoding="utf-8")
+
+    assert report.gate() != 0
+
+
+def test_a_verdict_by_a_link(report: Report) -> None:
+    report.verdict.unlink()
+    report.verdict.symlink_to(report.arena.kept("honest") / "out/final/verdict.json")
+
+    assert report.gate() != 0

@@ -1,0 +1,126 @@
+"""Attempts with the clock: what was allowed or proven once is so no more."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import pytest
+
+from attacks.arena import ARTIFACT, Arena, planted
+from attacks.documents import Documents
+from attacks.tampering import edit, put
+
+pytestmark = [pytest.mark.chain]
+
+
+def waive(arena: Arena, expires: str, budget: str = ARTIFACT) -> None:
+    """Break the budget, and waive that up to a day."""
+    waiver = {"budget": budget, "bytes": "64 MiB", "reason": "later", "owner": "ann"}
+    arena.configure(
+        budgets=[{"artifact": ARTIFACT, "max": "1 KiB"}], waivers=[waiver | {"expires": expires}]
+    )
+
+
+def judged(arena: Arena, day: str) -> tuple[int, int, int, int]:
+    """Trim as on a day; return how trim, gate, verdict and report end."""
+    trimmed, gate = arena.trim("--today", day).rc, arena.gate()
+    verdict, report = (arena.stage(verb, "--today", day).rc for verb in ("verdict", "report"))
+    return trimmed, gate, verdict, report
+
+
+def no_room_for_runs(arena: Arena) -> None:
+    """Let the device be dead from now on."""
+    runs = arena.project.out / "runs"
+    shutil.rmtree(runs, ignore_errors=True)
+    runs.write_text("no folder\n", encoding="utf-8")
+
+
+def test_a_waiver_lapses_over_night(arena: Arena) -> None:
+    """Everything else is up to date."""
+    arena.start("honest")
+    waive(arena, "2027-01-31")
+
+    assert judged(arena, "2027-01-31") == (0, 0, 0, 0)
+    assert judged(arena, "2027-02-01") == (1, 1, 1, 1)
+
+
+def test_a_waiver_lapses_on_a_leap_day(arena: Arena) -> None:
+    """There is one in 2028."""
+    arena.start("honest")
+    waive(arena, "2028-02-29")
+
+    assert judged(arena, "2028-02-29") == (0, 0, 0, 0)
+    assert judged(arena, "2028-03-01") == (1, 1, 1, 1)
+
+
+def test_a_waiver_that_ends_on_no_day(arena: Arena) -> None:
+    """2027 has no leap day."""
+    arena.start("honest")
+    waive(arena, "2027-02-29")
+
+    assert arena.trim("--today", "2027-02-28").rc == 2
+    assert arena.gate() != 0
+
+
+def test_a_waiver_of_another_budget(arena: Arena) -> None:
+    """It waives nothing of this one."""
+    arena.start("honest")
+    waive(arena, "2028-02-29", budget=f"{ARTIFACT}/plain")
+    ended = arena.trim("--today", "2027-01-31")
+
+    assert ended.rc in (1, 2)
+    assert arena.gate() != 0
+
+
+def test_a_proof_expires_while_the_device_is_dead(arena: Arena) -> None:
+    """14 days are allowed."""
+    arena.start("honest")
+    assert arena.stage("verify", "--again", "--today", "2027-01-01").rc == 0
+    no_room_for_runs(arena)
+    assert arena.stage("verify", "--again", "--today", "2027-01-15").rc == 3
+    arena.trim("--today", "2027-01-15")
+    assert arena.verdict()["verdict"] == "unverified"
+
+    assert arena.trim("--today", "2027-01-16").rc == 1
+    assert (arena.verdict()["verdict"], arena.gate()) == ("fail", 1)
+
+
+def test_the_clock_is_set_back(arena: Arena) -> None:
+    """To a day on which the waiver counted; the store has seen a later one."""
+    arena.start("honest")
+    waive(arena, "2027-01-31")
+    assert arena.stage("verify", "--again", "--today", "2027-03-01").rc == 0
+    assert arena.trim("--today", "2027-03-01").rc == 1
+    ended = arena.trim("--today", "2027-01-15")
+    told = " ".join(arena.verdict()["warnings"])
+
+    assert ended.rc != 0 or "2027-03-01" in told
+
+
+def test_a_proof_allowed_forever(arena: Arena) -> None:
+    """It is as old as the bundle allows, and older than any configuration may."""
+    papers = Documents(arena)
+    papers.start()
+    papers.conclude()
+
+    def prove_all(bundle: dict[str, Any]) -> None:
+        keys = ("id", "class", "binding")
+        bundle["proven"] = [{key: row[key] for key in keys} for row in bundle["scenarios"]]
+        bundle |= {"scenarios": [], "max_age_s": 86_400.0 * 1_000_000}
+
+    papers.change_bundle(prove_all)
+    proofs = papers.folder / "proofs.json"
+    shutil.copy(papers.folder / "report/evidence.json", proofs)
+    edit(proofs, lambda data: data["entries"][0].update(day="2001-01-31"))
+
+    papers.conclude("--proofs", "proofs.json", evidence=()).expect_no_pass()
+
+
+def test_the_files_are_older_than_the_results(arena: Arena) -> None:
+    """The bad source has size and time of the good one."""
+    arena.start("honest")
+    size = arena.source.stat().st_size
+    put(arena.source, planted("true").encode().ljust(size, b"\n"))
+
+    assert judged(arena, "2027-01-31") == (1, 1, 1, 1)

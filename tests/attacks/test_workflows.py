@@ -1,0 +1,167 @@
+"""Attempts on the jobs around a trim; the steps that conclude are run as they stand."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from attacks.arena import Arena
+from attacks.documents import Documents, trap
+from megtrim.process import Command, Processes
+from workflows.documents import action, workflow
+
+pytestmark = [pytest.mark.chain]
+
+
+@dataclass(slots=True)
+class Runner:
+    """A runner that downloaded what the jobs before left, and concludes."""
+
+    folder: Path
+    arena: Arena
+
+    def __post_init__(self) -> None:
+        papers = Documents(self.arena)
+        papers.start()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.copytree(papers.folder, self.folder)
+        kit = self.folder / "kit/.venv/bin/megtrim"
+        kit.parent.mkdir(parents=True)
+        kit.write_text(f'#!/bin/sh\nexec {sys.executable} -m megtrim "$@"\n', encoding="utf-8")
+        kit.chmod(0o755)
+
+    def lose(self, *names: str) -> None:
+        """Let downloads bring nothing."""
+        for name in names:
+            shutil.rmtree(self.folder / name)
+
+    def conclude(self, pending: str = "") -> tuple[str, int]:
+        """Run the steps Join and Gate; return the verdict's word and how the gate ended."""
+        codes = {
+            step["name"]: self._run(step["run"], pending)
+            for _, step in action("conclude").steps()
+            if step["name"] in ("Join", "Gate")
+        }
+        path = self.folder / "report/verdict.json"
+        verdict = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        return verdict.get("verdict", ""), codes["Gate"]
+
+    def _run(self, script: str, pending: str) -> int:
+        argv = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
+        env = {"PENDING": pending}
+        command = Command(argv=argv, timeout_s=120, cwd=self.folder, env=env)
+        return Processes(os.environ).run(command).rc
+
+
+@pytest.fixture
+def runner(arena: Arena) -> Runner:
+    """All of a good pull request was downloaded."""
+    return Runner(arena.root / "runner", arena)
+
+
+def test_the_build_left_nothing(runner: Runner) -> None:
+    """It was cancelled or skipped; devices have nothing to say then."""
+    runner.lose("results", "bundle", "evidence")
+
+    assert runner.conclude() == ("", 3)
+
+
+def test_the_build_ended_early(runner: Runner) -> None:
+    """Before it had a verdict."""
+    (runner.folder / "results/verdict.json").unlink()
+    ending = {"version": 1, "exit": 2, "message": "megtrim.yaml: no such key", "hint": ""}
+    (runner.folder / "results/ending.json").write_text(json.dumps(ending), encoding="utf-8")
+
+    assert runner.conclude() == ("", 2)
+
+
+def test_the_build_passed_and_lost_its_bundle(runner: Runner) -> None:
+    """No one knows what devices were to be asked."""
+    runner.lose("bundle")
+
+    assert runner.conclude() == ("", 3)
+
+
+def test_a_device_job_failed_to_upload(runner: Runner) -> None:
+    """Whatever the wait for it said."""
+    runner.lose("evidence")
+
+    for pending in ("", "late", "no-runner", "fork"):
+        assert runner.conclude(pending)[0] == "unverified"
+
+
+def test_the_report_of_another_attempt(runner: Runner) -> None:
+    """It was green."""
+    assert runner.conclude() == ("pass", 0)
+    runner.lose("results", "bundle", "evidence")
+
+    assert runner.conclude() == ("", 3)
+
+
+def test_results_that_cannot_be_read(runner: Runner) -> None:
+    """They are no document any more."""
+    (runner.folder / "results/verdict.json").write_bytes(b"\x00" * 100)
+
+    assert runner.conclude() == ("", 2)
+
+
+def test_a_skipped_verdict(runner: Runner) -> None:
+    """A skipped job counts as passed; a skipped step as well."""
+    jobs = workflow("size-check").jobs
+    steps = [step for _, step in action("conclude").steps()]
+
+    assert jobs["verdict"]["if"] == "always()"
+    assert "continue-on-error" not in jobs["verdict"]
+    assert (steps[-1]["name"], steps[-1]["if"]) == ("Gate", "always()")
+    assert jobs["verdict"]["steps"][-1]["uses"] == "./kit/.github/actions/conclude"
+    assert "if" not in jobs["verdict"]["steps"][-1]
+
+
+def test_the_trim_step_may_fail(runner: Runner) -> None:
+    """What may, stands before the join; the gate has no such leave, nor has the job."""
+    steps = [step for _, step in action("conclude").steps()]
+    lenient = [step["name"] for step in steps if "continue-on-error" in step]
+    before = [step["name"] for step in workflow("size-check").jobs["verdict"]["steps"]]
+
+    assert {"Join", "Gate"}.isdisjoint(lenient)
+    assert before[-1] == "Conclude"
+    assert "continue-on-error" not in workflow("size-check").jobs["verdict"]["steps"][-1]
+
+
+def test_artifacts_by_name(runner: Runner) -> None:
+    """Results, proofs and bundle by the id that the build job gave on."""
+    taken = [
+        step["with"] for _, step in action("conclude").steps() if "download" in step.get("uses", "")
+    ]
+    names = [given.get("pattern", given.get("artifact-ids")) for given in taken]
+    given = workflow("size-check").jobs["verdict"]["steps"][-1]["with"]
+
+    assert names == [
+        *(f"${{{{ inputs.{name} }}}}" for name in ("results", "proofs", "bundle")),
+        "megtrim-evidence-*",
+    ]
+    for name in ("results", "proofs", "bundle"):
+        assert given[name] == f"${{{{ needs.build.outputs.{name} }}}}"
+
+
+def test_a_late_trap(runner: Runner) -> None:
+    """The verdict did not wait for it."""
+    evidence = runner.folder / "evidence"
+    evidence.rename(runner.folder / "later")
+    assert runner.conclude("late")[0] == "unverified"
+    (runner.folder / "later").rename(evidence)
+    path = evidence / "evidence.json"
+    data = json.loads(path.read_text(encoding="utf-8"))
+    trap(data["entries"][0]["results"][0])
+    path.write_text(json.dumps(data), encoding="utf-8")
+
+    assert runner.conclude() == ("fail", 1)
+    late = workflow("size-check").jobs["late"]
+    assert late["if"].startswith("always()")
+    assert late["steps"][-1]["uses"] == "./kit/.github/actions/conclude"

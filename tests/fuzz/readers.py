@@ -1,0 +1,131 @@
+"""What is fuzzed: each reader with good files of its format."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from megtrim.config.document import parse_document
+from megtrim.evidence.bundle import dump_bundle, parse_bundle
+from megtrim.evidence.ending import EarlyEnding, dump_ending, parse_ending
+from megtrim.evidence.evidence import EvidenceSet, dump_set, parse_set
+from megtrim.functions.listing import FunctionList, dump_list, parse_list
+from megtrim.functions.observables import Observables, dump_observables, parse_observables
+from megtrim.loadrun.arrays import Change, changed
+from megtrim.midout.keepset import parse_keep_set
+from megtrim.midout.trace import parse_trace
+from megtrim.models.operators import parse_operator_json
+from megtrim.models.reader import parse_model
+from megtrim.size.baseline import dump_sizes, parse_sizes
+from megtrim.verdict.model import parse_verdict, to_json
+from unit.evidence.support import bundle, evidence
+from unit.verdict.examples import failing, passing
+
+ROOT = Path(__file__).parents[2]
+_DATA = ROOT / "tests" / "data"
+_SAMPLE = ROOT / "examples" / "sample-engine"
+
+
+@dataclass(frozen=True, slots=True)
+class FileReader:
+    """A reader: it takes any bytes, and ends with a value or with an error of megtrim's."""
+
+    name: str
+    seeds: tuple[bytes, ...]
+    read: Callable[[bytes], object]
+
+
+def _npy(data: bytes) -> None:
+    for change in Change:
+        changed(data, change, source="x.npy")
+
+
+def _arrays() -> tuple[bytes, ...]:
+    streams = []
+    for element in ("<f4", "|i1", "|u1", ">i4", "<f8", "?", "<U4", "<c8", [("a", "<i4")]):
+        for shape in ((1, 3, 4, 4), (2, 3), (5,), (), (0, 2)):
+            for order, version in (("C", (1, 0)), ("F", (2, 0)), ("C", (3, 0))):
+                stream = io.BytesIO()
+                array = np.zeros(shape, element, order=order)  # type: ignore[call-overload]
+                np.lib.format.write_array(stream, array, version)
+                streams.append(stream.getvalue())
+    return tuple(streams)
+
+
+def _text(read: Callable[[str], object]) -> Callable[[bytes], object]:
+    return lambda data: read(data.decode("utf-8", errors="replace"))
+
+
+def _files(folder: Path, pattern: str, most_bytes: int = 2**20) -> tuple[bytes, ...]:
+    return tuple(path.read_bytes()[:most_bytes] for path in sorted(folder.glob(pattern)))
+
+
+READERS = (
+    FileReader("npy", _arrays(), _npy),
+    FileReader(
+        "keep set",
+        _files(_SAMPLE / "megtrim", "*.json"),
+        _text(lambda text: parse_keep_set(text, source="k")),
+    ),
+    FileReader(
+        "model",
+        (*_files(_SAMPLE / "models", "*.sample", 65_536), *_files(_DATA / "models", "*.mge")),
+        lambda data: parse_model(data, source="m"),
+    ),
+    FileReader(
+        "trace", _files(_DATA / "traces", "*.trace"), lambda data: parse_trace(data, source="t")
+    ),
+    FileReader(
+        "operator JSON",
+        _files(_DATA / "strip-info", "*.json"),
+        lambda data: parse_operator_json(data, source="o"),
+    ),
+    FileReader(
+        "megtrim.yaml",
+        _files(ROOT / "examples", "**/*.yaml"),
+        lambda data: parse_document(data, file="megtrim.yaml"),
+    ),
+    FileReader(
+        "sizes.json",
+        (dump_sizes({("a", "plain"): 3, ("a", "reduced"): 2}, source="x", quick=True).encode(),),
+        _text(lambda text: parse_sizes(text, source="s")),
+    ),
+    FileReader(
+        "list of functions",
+        (dump_list(FunctionList(link_sha256="0" * 64, names=("_ZN1aE", "b", "main"))).encode(),),
+        lambda data: parse_list(data, source="f"),
+    ),
+    FileReader(
+        "observables",
+        (
+            dump_observables(
+                Observables(link_sha256="0" * 64, groups=(("a", "b"), ("m",)))
+            ).encode(),
+        ),
+        lambda data: parse_observables(data, source="o"),
+    ),
+    FileReader(
+        "verdict.json",
+        (to_json(passing()).encode(), to_json(failing()).encode()),
+        _text(lambda text: parse_verdict(text, source="v")),
+    ),
+    FileReader(
+        "ending.json",
+        (dump_ending(EarlyEnding(exit=2, message="m", hint="h")).encode(),),
+        _text(lambda text: parse_ending(text, source="e")),
+    ),
+    FileReader(
+        "evidence.json",
+        (dump_set(EvidenceSet(entries=(evidence(),))).encode(),),
+        _text(lambda text: parse_set(text, source="e")),
+    ),
+    FileReader(
+        "bundle.json",
+        (dump_bundle(bundle()).encode(),),
+        _text(lambda text: parse_bundle(text, source="b")),
+    ),
+)

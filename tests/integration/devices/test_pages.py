@@ -1,0 +1,134 @@
+"""The commands that the pages print of phones and boards, typed as they stand."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from megtrim.phone.server import AdbServer
+from megtrim.process import Command, Processes
+from support import sshd
+from support.megtrim_cli import ARGV, ROOT, SAMPLE
+from support.pages import BLOCKS, Block, blocks_in
+from support.phones import StartPhone
+from support.places import LONGEST_S, Place, configured_folder
+
+CLASS = {"name": "armv82-dotprod", "qemu_cpu": "cortex-a76"}
+PHONE = {
+    "name": "pixel-6",
+    "kind": "adb",
+    "class": "armv82-dotprod",
+    "match": {"ro.product.model": "Pixel 6"},
+}
+OWN_NAME = "devices/test_pages.py::test_a_phone_in_another_terminal"
+
+
+def page(name: str) -> tuple[Block, ...]:
+    """Return the blocks of a page that this lane runs."""
+    found = tuple(block for block in blocks_in("devices") if block.page == f"docs/how-to/{name}")
+    assert found
+    return found
+
+
+MakeTeam = Callable[..., Place]
+
+
+@pytest.fixture
+def make_team(tmp_path: Path, shared_out: Path) -> MakeTeam:
+    """Return a maker of a team's folder with these devices."""
+
+    def make(*devices: Mapping[str, object], toolchain: str = "zig") -> Place:
+        place, project = configured_folder(tmp_path, shared_out, toolchain=toolchain)
+        named = {"devices": list(devices)} if devices else {}
+        project.write({**project.read(), "classes": [CLASS], **named})
+        place.env["MEGTRIM_STATE"] = str(tmp_path / "state")
+        return place
+
+    return make
+
+
+def type_all(team: Place, blocks: tuple[Block, ...]) -> None:
+    """Type the blocks of a page one after the other."""
+    for block in blocks:
+        told = team.type(block)
+        assert told.rc == block.status, f"{block}: {told.stdout}{told.stderr}"
+
+
+def test_with_a_phone(make_team: MakeTeam, start_phone: StartPhone) -> None:
+    """From the first look to a phone that was put aside."""
+    phone = start_phone(properties={"ro.product.model": "Pixel 6"})
+    team = make_team(PHONE)
+    team.env.update(phone.server.env)
+    program = team.folder / "benchmark"
+    program.write_text("#!/system/bin/sh\nexit 0\n", encoding="utf-8")
+    program.chmod(0o755)
+    shutil.copyfile(team.folder / "models" / "resnet50.mge", team.folder / "model.mge")
+
+    type_all(team, page("use-phones.md"))
+
+
+def test_with_a_board(make_team: MakeTeam, processes: Processes, tmp_path: Path) -> None:
+    """That answers behind a real sshd."""
+    folder = tmp_path / "board"
+    folder.mkdir()
+    with sshd.running(processes, folder) as board:
+        told = board.settings
+        address = {"host": told.host, "port": told.port}
+        keys = {"key": str(told.key), "known_hosts": str(told.known_hosts)}
+        rock = {"name": "rock-5", "kind": "ssh", "class": CLASS["name"], **address, **keys}
+        team = make_team(rock, toolchain="host")
+
+        type_all(team, page("use-a-linux-board.md"))
+
+
+def test_without_any(make_team: MakeTeam, phone_environment: dict[str, str]) -> None:
+    """A virtual phone is started for the trim, and ends with it."""
+    team = make_team()
+    team.env["XDG_RUNTIME_DIR"] = phone_environment["XDG_RUNTIME_DIR"]
+
+    type_all(team, page("rehearse-without-a-phone.md"))
+
+
+def test_a_phone_in_another_terminal(
+    make_team: MakeTeam, adb_server: AdbServer, phone_environment: dict[str, str], tmp_path: Path
+) -> None:
+    """The first terminal says the address that is used in the second."""
+    start, reach = (block for block in BLOCKS if OWN_NAME in block.what)
+    team = make_team()
+    team.env.update(adb_server.env, XDG_RUNTIME_DIR=phone_environment["XDG_RUNTIME_DIR"])
+    log = tmp_path / "terminal"
+    with team.beside(start, log=log):
+        address = said(log, r"^phone mine runs: adb connect (\S+)$")
+        told = team.type(replace(reach, script=reach.script.replace("127.0.0.1:43211", address)))
+
+    assert told.rc == 0, told.stdout + told.stderr
+    assert f"connected to {address}\naarch64\n" in told.stdout
+
+
+@pytest.mark.parametrize("words", [(), ("--device", "virtual-phone")], ids=["demo", "on a phone"])
+def test_the_demo(
+    words: tuple[str, ...], shared_out: Path, phone_environment: dict[str, str]
+) -> None:
+    """What the session ``demo`` runs passes against the committed keep set, on a phone as well."""
+    argv = (*ARGV, "trim", "--config", str(SAMPLE / "functions.yaml"), "--out", str(shared_out))
+    told = Processes(phone_environment).run(
+        Command(argv=(*argv, *words), cwd=ROOT, timeout_s=LONGEST_S)
+    )
+
+    assert told.rc == 0, told.stdout + told.stderr
+    assert "verdict: pass" in told.stdout
+
+
+def said(log: Path, pattern: str) -> str:
+    """Return what a line of the log names, once it is there."""
+    deadline = time.monotonic() + 60
+    while not (found := re.search(pattern, log.read_text("utf-8"), re.MULTILINE)):
+        assert time.monotonic() < deadline, log.read_text("utf-8")
+        time.sleep(0.05)
+    return found[1]

@@ -1,0 +1,319 @@
+"""Every command that a failure prints is pasted where its reader stands, and fails the same way.
+
+Each failure is met in a project whose configuration, results and mode are not the usual ones: what
+a command leaves out is then missed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import junitparser
+import pytest
+
+from megtrim.cli.invocation import BASELINE_FILE, REPORT_ARTIFACT
+from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
+from megtrim.process import Command, Outcome, Processes
+from support.megtrim_cli import ARGV, Project
+
+pytestmark = [pytest.mark.chain]
+
+MODEL = "tiny-mobile"
+SCENARIO = f"{MODEL}/default@any"
+
+
+class Team:
+    """A checkout with its configuration in a folder, called from the top with other results."""
+
+    def __init__(self, top: Path, out: Path) -> None:
+        self.top = top
+        self.project = Project.of_sample(top / "trim it", models=(MODEL,))
+        # Another one of the usual name, which a command without --config would take.
+        (top / "megtrim.yaml").write_text("version: 1\n", encoding="utf-8")
+        self.config = "trim it/team.yaml"
+        self.out = os.path.relpath(out, top)
+        self.change(toolchain={"kind": "host"}, budgets=[])
+
+    def change(self, **keys: Any) -> None:
+        """Write the configuration with these keys, under its own name."""
+        changed = self.project.read() | keys
+        self.project.write(changed)
+        (self.top / self.config).write_text(self.project.config.read_text("utf-8"), "utf-8")
+
+    def source(self, name: str) -> Path:
+        return self.project.folder / name
+
+    @property
+    def keep_set(self) -> Path:
+        return self.project.folder / "megtrim" / "keepset.json"
+
+    def run(self, *words: str, env: dict[str, str] | None = None) -> Outcome:
+        """Run megtrim from the top of the checkout."""
+        processes = Processes(os.environ)
+        return processes.run(
+            Command(argv=(*ARGV, *words), timeout_s=600, cwd=self.top, env=env or {})
+        )
+
+    def trim(self, *words: str, env: dict[str, str] | None = None) -> Outcome:
+        return self.run("trim", "--config", self.config, "--out", self.out, *words, env=env)
+
+    def paste(self, command: str) -> Outcome:
+        """Run a printed command as a shell would take it."""
+        program, *words = shlex.split(command)
+        assert program == "megtrim", command
+        return self.run(*words)
+
+    def checks(self) -> list[dict[str, Any]]:
+        """Return the checks of the last trim that are not fine."""
+        path = self.top / self.out / "final" / "verdict.json"
+        checks = json.loads(path.read_text(encoding="utf-8"))["checks"]
+        return [each for each in checks if each["status"] not in ("pass", "skipped")]
+
+    def printed(self, check: str) -> str:
+        """Return the command of a check; terminal, comment and JUnit file print the same."""
+        checks = {each["id"]: each for each in self.checks()}
+        assert check in checks, checks
+        found = checks[check]
+        command: str = found["reproduce"]
+        final = self.top / self.out / "final"
+        assert f"```text\n{command}\n```" in (final / "report.md").read_text(encoding="utf-8")
+        junit = junitparser.JUnitXml.fromfile(str(final / "junit.xml"))
+        texts = [str(part.text) for suite in junit for case in suite for part in case.result]
+        assert any(f"to see it again: {command}" in text for text in texts)
+        return command
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder of results: the builds of all teams are made once."""
+    return tmp_path_factory.mktemp("commands") / "results"
+
+
+@pytest.fixture
+def team(tmp_path: Path, out: Path) -> Team:
+    """A team whose trim passes."""
+    team = Team(tmp_path / "checkout", out)
+    ended = team.trim()
+    assert ended.rc == 0, ended.stderr
+    return team
+
+
+def _seen_again(team: Team, ended: Outcome, check: str, rc: int = 1) -> Outcome:
+    """Paste the command of a check; it ends as the trim did, and tells the same."""
+    assert ended.rc == rc, ended.stdout + ended.stderr
+    command = team.printed(check)
+    assert f"to see it again: {command}\n" in ended.stdout
+    again = team.paste(command)
+    assert again.rc == rc, (command, again.stdout, again.stderr)
+    return again
+
+
+def _without(path: Path, keep: Callable[[str], bool]) -> str:
+    """Write a keep set without some regions; return one of those."""
+    before = read_keep_set(path)
+    [record] = before.scenarios
+    gone = next(region for region in record.regions if keep(region.tag))
+    fields = {name: getattr(record, name) for name in type(record).__slots__}
+    left = tuple(each for each in record.regions if each != gone)
+    after = KeepSet(
+        generation=before.generation,
+        scenarios=(type(record)(**fields | {"regions": left}),),
+        operators=before.operators,
+    )
+    path.write_text(dump_keep_set(after), encoding="utf-8")
+    return str(gone)
+
+
+def _is_kernel(tag: str) -> bool:
+    return "conv" in tag or "pooling" in tag
+
+
+def test_a_trap(team: Team) -> None:
+    """The way out leads to green: accept, commit, and the committed keep set passes."""
+    gone = _without(team.keep_set, _is_kernel)
+
+    ended = team.trim("--committed")
+    again = _seen_again(team, ended, f"trap:{SCENARIO}")
+    assert f"fail: trap:{SCENARIO}: it trapped" in again.stdout
+    explained = team.run("explain", "--config", team.config, "--out", team.out, gone)
+    accept = re.search(r"megtrim trim .* --accept(?=, then commit)", ended.stdout)
+    assert accept is not None
+    assert accept[0] in explained.stdout
+    assert f"{SCENARIO} trapped without it" in explained.stdout
+
+    assert team.trim().rc == 1  # tracing it again is no way out by itself
+    assert team.paste(accept[0]).rc == 0
+    assert team.trim("--committed").rc == 0
+
+
+def test_a_stale_keep_set(team: Team) -> None:
+    """A check of the verdict, which a stage sees as well."""
+    _without(team.keep_set, _is_kernel)
+
+    again = _seen_again(team, team.trim(), "keep-set:megtrim/keepset.json")
+    assert "the committed keep set is stale" in again.stderr
+
+
+def test_a_shrunken_trace(team: Team) -> None:
+    """The stage that merges the traces refuses it again."""
+    text = team.keep_set.read_text(encoding="utf-8")
+    line = f' "region aaa_gone<7>": ["{SCENARIO}"],\n'
+    team.keep_set.write_text(text.replace("{\n", "{\n" + line, 1), encoding="utf-8")
+
+    again = _seen_again(team, team.trim(), "header:header/keepset")
+    assert "no longer runs aaa_gone<7>" in again.stderr
+
+
+def test_a_stale_trace(team: Team) -> None:
+    """Other arguments than the committed keep set was traced with."""
+    [model] = team.project.read()["models"]
+    model["scenarios"][0]["args"] = ["--cpu", "--iter", "3"]
+    team.change(models=[model])
+
+    again = _seen_again(team, team.trim("--committed"), f"trace:{SCENARIO}")
+    assert "is not what was traced: the arguments changed" in again.stdout
+
+
+def test_a_budget_that_is_exceeded(team: Team) -> None:
+    """Of this configuration, not of one with the usual name; the waiver that ended is named."""
+    waiver = {"budget": "load_and_run", "bytes": "9 MiB", "reason": "new model", "owner": "Ann"}
+    team.change(
+        budgets=[{"artifact": "load_and_run", "max": "1 KiB"}],
+        waivers=[waiver | {"expires": "2027-01-31"}],
+    )
+    soon, lapsed = ("--today", "2027-01-20"), ("--today", "2027-02-01")
+
+    warned = team.trim(*soon)
+    assert warned.rc == 0, warned.stderr
+    assert "warning: the waiver of Ann for load_and_run lapses after 2027-01-31, in 11 days" in (
+        warned.stdout
+    )
+    assert "PydanticSerialization" not in warned.stderr
+    again = _seen_again(team, team.trim(*lapsed), "size:load_and_run/reduced")
+    assert "the waiver of Ann lapsed on 2027-01-31: new model" in again.stdout
+
+
+@pytest.mark.parametrize("in_ci", [False, True])
+def test_growth(team: Team, tmp_path: Path, in_ci: bool) -> None:
+    """Against the same baseline, which a job leaves with the report."""
+    baseline = tmp_path / "before" / "sizes.json"
+    baseline.parent.mkdir()
+    sizes = json.loads((team.top / team.out / "final" / "sizes.json").read_text("utf-8"))
+    sizes["artifacts"]["load_and_run"]["reduced"] -= 4096
+    baseline.write_text(json.dumps(sizes), encoding="utf-8")
+    team.change(budgets=[{"artifact": "load_and_run", "growth": "1 KiB"}])
+    given = os.path.relpath(baseline, team.top)
+
+    env = {"GITHUB_ACTIONS": "true"} if in_ci else {}
+    ended = team.trim("--baseline", given, env=env)
+    if in_ci:
+        (team.top / REPORT_ARTIFACT).mkdir()
+        left = team.top / team.out / "final" / BASELINE_FILE
+        left.rename(team.top / REPORT_ARTIFACT / BASELINE_FILE)
+        baseline.unlink()
+        assert "--out" not in team.printed("growth:load_and_run/reduced")
+        # The reader has no results yet; here the builds are not made anew.
+        (team.top / "megtrim-out").symlink_to(team.top / team.out)
+    again = _seen_again(team, ended, "growth:load_and_run/reduced")
+    assert "fail: growth:load_and_run/reduced: +4 KiB" in again.stdout
+
+
+def test_outputs_that_differ(team: Team) -> None:
+    """A probe would compare none, and pass."""
+    _plant(team, "out.back() ^= 1;")
+
+    again = _seen_again(team, team.trim(), f"parity:{SCENARIO}")
+    assert f"fail: parity:{SCENARIO}: output" in again.stdout
+
+
+def test_a_run_that_fails_though_nothing_is_missing(team: Team) -> None:
+    """The reduced build alone ends with an error, and no region is to blame."""
+    _plant(team, "std::_Exit(7);")
+
+    again = _seen_again(team, team.trim(), f"engine:{SCENARIO}")
+    assert f"fail: engine:{SCENARIO}: it ended with 7" in again.stdout
+
+
+def _plant(team: Team, statement: str) -> None:
+    """Let the minimum-size build do this before it writes a tensor."""
+    source = team.source("engine/src/load_and_run/outputs.cpp")
+    text = source.read_text(encoding="utf-8")
+    written = "out.append(tensor.as<char>(), tensor.bytes());"
+    planted = f"{written}\n#if SAMPLE_NO_EXCEPTIONS\n{statement}\n#endif\nreturn out;"
+    assert f"return {written}" in text
+    text = text.replace(f"return {written}", planted)
+    source.write_text(f"#include <cstdlib>\n{text}", encoding="utf-8")
+
+
+def test_an_engine_that_does_not_compile(team: Team) -> None:
+    """The same error of the same file."""
+    source = team.source("engine/src/opr/pooling.cpp")
+    source.write_text(f"{source.read_text('utf-8')}\nint broken( {{\n", encoding="utf-8")
+
+    again = _seen_again(team, team.trim(), "build:build/plain")
+    assert "the engine does not compile" in again.stderr
+    assert "pooling.cpp" in again.stderr
+
+
+def test_a_run_that_cannot_be_traced(team: Team) -> None:
+    """The profile build's own words; the verification that rests on it is what is asked for."""
+    data = team.source(f"engine/models/{MODEL}.data.npy")
+    data.write_bytes(data.read_bytes()[:-8])
+
+    again = _seen_again(team, team.trim(), f"trace:{SCENARIO}")
+    assert f"profile/{SCENARIO}" in again.stderr
+
+
+def test_neighbours_that_do_not_work(team: Team) -> None:
+    """By the verb that tries them."""
+    team.change(budgets=[{"artifact": "load_and_run", "max": "9 MiB", "neighbours": "all"}])
+
+    again = _seen_again(team, team.trim(), "neighbours:load_and_run")
+    assert "fail: neighbours:load_and_run" in again.stdout
+
+
+def test_a_machine_that_is_away(team: Team, tmp_path: Path) -> None:
+    """It is no failure of the product, here and there: exit 3 of the verb, none of the verdict."""
+    for name in ("key", "hosts"):
+        (tmp_path / name).write_text("", encoding="utf-8")
+    place = {"host": "127.0.0.1", "port": 1, "sysroot": "/"}
+    files = {"key": str(tmp_path / "key"), "known_hosts": str(tmp_path / "hosts")}
+    team.change(devices=[{"name": "rock", "kind": "ssh", "class": "any", **place, **files}])
+
+    ended = team.trim("--committed")
+    command = team.printed(f"device:{SCENARIO}")
+    again = team.paste(command)
+    assert again.rc == 3
+    assert f"infrastructure: device:{SCENARIO}" in again.stdout
+    assert "127.0.0.1" in ended.stdout
+    assert "127.0.0.1" in again.stdout
+
+
+def test_a_proof_that_is_too_old(team: Team, tmp_path: Path) -> None:
+    """By the verdict, on that day: a run would only show that the machine is away."""
+    test_a_machine_that_is_away(team, tmp_path)
+    ended = team.trim("--committed", "--today", "2199-01-01")
+
+    again = _seen_again(team, ended, f"coverage:{SCENARIO}")
+    assert f"fail: coverage:{SCENARIO}: unverified, last proof" in again.stdout
+
+
+def test_functions_of_another_link(team: Team) -> None:
+    """Each change of the engine makes one; accepting is the way out."""
+    team.change(trim={"level": "function"})
+    assert team.trim("--accept").rc == 0
+    source = team.source("engine/src/base/log.cpp")
+    added = "\nextern int megtrim_one_more; int megtrim_one_more = 1;\n"
+    source.write_text(f"{source.read_text('utf-8')}{added}", encoding="utf-8")
+
+    again = _seen_again(team, team.trim(), "keep-set:megtrim/keepset.json")
+    assert "lists functions of another link" in again.stderr
+    assert team.trim("--committed").rc == 1
+    assert team.trim("--accept").rc == 0
+    assert team.trim("--committed").rc == 0

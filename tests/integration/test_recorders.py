@@ -1,0 +1,79 @@
+"""One list of functions, whoever records it: an emulator's log, or the program itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from integration.conftest import MakeProject
+from integration.links import KINDS
+from megtrim.cli.setup import Options, open_context
+from megtrim.config.scenarios import all_scenarios
+from megtrim.devices.local import Local
+from megtrim.functions import stubs
+from megtrim.functions.listing import read_list
+from megtrim.functions.observables import read_observables
+from megtrim.functions.table import read_table
+from megtrim.plan.graph import LINKED, Stage, functions_task, tasks, through
+from megtrim.recipe import Link
+from megtrim.stages import chain, linking
+from megtrim.stages.context import Context
+from support.megtrim_cli import Project
+
+MODEL = "tiny-mobile"
+TARGET = "load_and_run"
+
+
+def recorded(project: Project, *, kind: str = "") -> tuple[Context, list[Path]]:
+    """Record on the configured device, or as if it were of another ``kind``; return the lists."""
+    options = Options(config=project.config, out=project.out, engine=None, jobs=None, quiet=True)
+    context = open_context(options)
+    for device in context.devices.values() if kind else ():
+        cast("Local", device).kind = kind
+    config = context.loaded.config
+    chain.run(through(Stage.FUNCTIONS, tasks(config)), context)
+    scenarios = all_scenarios(config)
+    return context, [context.done[functions_task(e)].file("functions.txt") for e in scenarios]
+
+
+@pytest.fixture(params=KINDS)
+def project(request: pytest.FixtureRequest, make_project: MakeProject) -> Project:
+    """A team that trims its plain build by functions, and has an emulator."""
+    made = make_project(MODEL, toolchain=request.param)
+    emulator = {"name": "emulator", "kind": "qemu", "class": "any"}
+    config = made.read() | {"trim": {"level": "function", "base": "plain"}, "devices": [emulator]}
+    made.write(config)
+    return made
+
+
+def test_a_log_and_probes_give_the_same_bytes(project: Project) -> None:
+    """Under one CPU; and on this machine itself, where it runs the program.
+
+    Of a board nobody sees what it translates, so probes record there.
+    """
+    _, logged = recorded(project)
+    context, probed = recorded(project, kind="board")
+    bytes_logged = [each.read_bytes() for each in logged]
+
+    assert {*logged}.isdisjoint(probed)
+    assert [each.read_bytes() for each in probed] == bytes_logged
+    if project.read()["toolchain"] == {"kind": "host"}:
+        here = {"name": "here", "kind": "local", "class": "any"}
+        project.write(project.read() | {"devices": [here]})
+        _, native = recorded(project)
+        assert [each.read_bytes() for each in native] == bytes_logged
+    _expect_decided(context, logged)
+
+
+def _expect_decided(context: Context, lists: list[Path]) -> None:
+    """Whatever the link may leave out is observed, and whatever is listed is of that link."""
+    folder = context.done[LINKED].path
+    observables = read_observables(linking.observables(folder, TARGET))
+    table = read_table(linking.linked(folder, Link.UNFOLDED, TARGET))
+    assert {*stubs.droppable(table, (), observables)} <= observables.names()
+    for each in lists:
+        found = read_list(each)
+        assert found.link_sha256 == observables.link_sha256
+        assert found.names == observables.ran(found.names)

@@ -1,0 +1,1 @@
+"""Planted defects: does a test notice when the code is wrong in one place?"""

@@ -1,0 +1,53 @@
+"""A run of the tests leaves the checkout as it was: it looks before and after, and fails if not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from megtrim.process import Command, Processes
+
+_CHECKOUT = Path(__file__).parents[2]
+_BEFORE = pytest.StashKey[frozenset[str] | None]()
+_CACHES = (
+    *("__pycache__/", ".hypothesis/", ".import_linter_cache/"),
+    *(".mypy_cache/", ".pytest_cache/", ".ruff_cache/"),
+)
+"""What Python and the checkers keep beside what they read; ignored by git."""
+
+
+def _state() -> frozenset[str] | None:
+    """Return what git says of the checkout, or None where there is no git or no repository."""
+    if shutil.which("git") is None:
+        return None
+    argv = ("git", "--no-optional-locks", "status", "--porcelain", "--ignored")
+    told = Processes(os.environ).run(Command(argv=argv, cwd=_CHECKOUT, timeout_s=60))
+    lines = frozenset(line for line in told.stdout.splitlines() if not line.endswith(_CACHES))
+    return lines if told.ok else None
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Note what the checkout holds; the workers' are the same."""
+    if not hasattr(session.config, "workerinput"):
+        session.config.stash[_BEFORE] = _state()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail the run if tests wrote into the checkout."""
+    before = session.config.stash.get(_BEFORE, None)
+    if before is None or not (changed := sorted((_state() or before) ^ before)):
+        return
+    report = pytest.TestReport(
+        nodeid="the checkout",
+        location=("", None, "the checkout"),
+        keywords={},
+        outcome="failed",
+        longrepr="changed while the tests ran:\n" + "\n".join(changed),
+        when="teardown",
+    )
+    session.config.hook.pytest_runtest_logreport(report=report)
+    if session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,0 +1,221 @@
+"""What lies in an input's place, whatever it is: one error with its line, before any build."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from unit.cli.support import Shell
+from unit.foundation.test_reading import CONFLICT, POINTER
+
+SAMPLE = Path(__file__).parents[3] / "examples" / "sample-engine"
+MODEL, INFO = "models/tiny-vgg.sample", "models/tiny-vgg.sample.json"
+INPUT, CACHE = "models/tiny-vgg.data.npy", "models/tiny-vgg.algo.cache"
+KEEP_SET, BASELINE, CONFIG = "megtrim/keepset.json", "sizes.json", "megtrim.yaml"
+NAMED = (MODEL, INFO, INPUT, CACHE)
+"""Files that the configuration names."""
+
+Place = Callable[[Path], object]
+
+
+@pytest.fixture
+def team(shell: Shell) -> Shell:
+    """A team's repository, in its top folder."""
+    settle_in(shell.folder)
+    return shell
+
+
+def settle_in(folder: Path) -> None:
+    """Lay out a project, its engine in a folder of its own."""
+    shutil.copytree(SAMPLE, folder, dirs_exist_ok=True)
+    (folder / "engine").mkdir()
+    for name in ("CMakeLists.txt", "cmake", "src"):
+        (folder / name).rename(folder / "engine" / name)
+    config = folder / CONFIG
+    text = config.read_text(encoding="utf-8").replace("source: .", "source: engine")
+    config.write_text(text, encoding="utf-8")
+
+
+def make_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(os.path.relpath(path))  # its path is short
+
+
+def make_huge(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 2**43)
+
+
+PLACES: dict[str, Place] = {
+    "pipe": os.mkfifo,
+    "folder": Path.mkdir,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "socket": make_socket,
+    "circle": lambda path: path.symlink_to(path.name),
+    "pointer": lambda path: path.write_bytes(POINTER),
+}
+
+
+def put(team: Shell, file: str, make: Place) -> None:
+    path = team.folder / file
+    path.unlink(missing_ok=True)
+    make(path)
+
+
+def refused(team: Shell, *arguments: str) -> str:
+    """Return what is told; no path of this machine is, and nothing was built."""
+    answer = team("trim", "--out", "out", *arguments)
+
+    assert answer.status == 2, answer.err
+    assert str(team.folder) not in answer.err
+    assert not [path for path in team.folder.glob("out/*/*") if path.name != "ending.json"]
+    return answer.err
+
+
+@pytest.mark.parametrize("file", NAMED)
+@pytest.mark.parametrize("kind", PLACES)
+def test_what_the_configuration_names_is_looked_at_first(team: Shell, file: str, kind: str) -> None:
+    """With its line, and nothing is waited for."""
+    put(team, file, PLACES[kind])
+    told = refused(team)
+
+    said = {
+        "circle": r"a path that leads nowhere \(Too many levels of symbolic links\)",
+        "pointer": "is a Git LFS pointer, expected .*\n  fetch .*: git lfs pull",
+    }.get(kind, f"found .*, a {kind}, expected a file that is there")
+    assert re.match(r"megtrim: megtrim\.yaml:\d+: ", told)
+    assert re.search(said, told)
+    assert file in told
+
+
+@pytest.mark.parametrize("kind", [*PLACES, "huge"])
+@pytest.mark.parametrize("arguments", [(), ("--committed",)], ids=["traced", "committed"])
+def test_the_keep_set_is_looked_at_first(
+    team: Shell, kind: str, arguments: tuple[str, ...]
+) -> None:
+    """Also where it is only compared with what is traced now."""
+    if kind == "circle" and not arguments:
+        pytest.skip("what leads nowhere is written anew")
+    put(team, KEEP_SET, (PLACES | {"huge": make_huge})[kind])
+    told = refused(team, *arguments)
+
+    said = {
+        "circle": "there is no keep set",
+        "pointer": "is a Git LFS pointer, expected a keep set",
+        "huge": "found more than 67,108,864 bytes, expected a keep set",
+    }.get(kind, f"found a {kind}, expected a keep set")
+    assert told.startswith(f"megtrim: {KEEP_SET}")
+    assert said in told
+
+
+@pytest.mark.parametrize("kind", [*PLACES, "huge"])
+def test_a_baseline_is_looked_at_first(team: Shell, kind: str) -> None:
+    """Whoever names it; one that leads nowhere is not there, which is no mistake."""
+    if kind == "circle":
+        pytest.skip("there is no baseline then")
+    put(team, BASELINE, (PLACES | {"huge": make_huge})[kind])
+    told = refused(team, "--baseline", BASELINE)
+
+    said = {
+        "pointer": "is a Git LFS pointer, expected the sizes of a baseline",
+        "huge": "found more than 1,048,576 bytes, expected the sizes of a baseline",
+    }.get(kind, f"found a {kind}, expected the sizes of a baseline")
+    assert told.startswith(f"megtrim: {BASELINE}")
+    assert said in told
+
+
+@pytest.mark.parametrize("kind", [*PLACES, "huge"])
+def test_a_configuration_is_a_plain_file(team: Shell, kind: str) -> None:
+    """Nothing is waited for."""
+    put(team, CONFIG, (PLACES | {"huge": make_huge})[kind])
+    told = refused(team)
+
+    said = {
+        "circle": "found a path that leads nowhere (Too many levels of symbolic links)",
+        "pointer": "is a Git LFS pointer, expected a megtrim.yaml",
+        "huge": "found more than 1,048,576 bytes, expected a megtrim.yaml",
+    }.get(kind, f"found a {kind}, expected a megtrim.yaml")
+    assert told.startswith(f"megtrim: {CONFIG}")
+    assert said in told
+
+
+@pytest.mark.parametrize(
+    ("file", "arguments", "hint"),
+    [
+        (CONFIG, (), "keep what both sides need, and remove the lines of the markers"),
+        (KEEP_SET, (), "keep the lines of both sides and remove those of the markers"),
+        (KEEP_SET, ("--committed",), "`merge=union` for this file in .gitattributes"),
+        (INFO, (), "dump the model and its JSON again, together"),
+        (BASELINE, ("--baseline", BASELINE), "take one side as it is: git checkout --ours"),
+    ],
+)
+def test_a_merge_that_nobody_resolved_is_named_as_that(
+    team: Shell, file: str, arguments: tuple[str, ...], hint: str
+) -> None:
+    """With file and line, and what to do about this one."""
+    path = team.folder / file
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else ["{"]
+    path.write_text(f"{lines[0]}\n{CONFLICT}", encoding="utf-8")
+    told = refused(team, *arguments)
+
+    assert f"{file}:3: found a merge conflict that nobody resolved\n" in told
+    assert hint in told
+
+
+def test_all_pointers_are_told_at_once(team: Shell) -> None:
+    """Each in its line: what is fetched next is all of them."""
+    for file in NAMED:
+        put(team, file, PLACES["pointer"])
+    told = refused(team)
+
+    for file in NAMED:
+        assert f": {file} is a Git LFS pointer, expected " in told
+
+
+@pytest.mark.parametrize("name", [" ", "\t", "'", '"', "$HOME", ";", "\\", "\n", "%", ",", "`x`"])
+@pytest.mark.parametrize("above", [False, True])
+def test_a_folder_that_a_build_would_tear_apart_is_refused(
+    team: Shell, monkeypatch: pytest.MonkeyPatch, name: str, above: bool
+) -> None:
+    """Named by --out, or that of the project itself."""
+    odd = team.folder / f"a{name}b"
+    odd.mkdir()
+    if above:
+        settle_in(odd)
+        monkeypatch.chdir(odd)
+    answer = team("trim", "--out", "out" if above else f"a{name}b/out")
+
+    assert answer.status == 2
+    wrong = next(each for each in name if not each.isalnum())
+    assert answer.err.startswith(f"megtrim: --out: found {wrong!r} in ")
+    assert "name another folder of results" in answer.err
+    assert list(odd.glob("out/*/*")) == []
+
+
+def test_a_run_in_ci_leaves_word_of_a_merge(team: Shell) -> None:
+    """The steps after it have a JUnit file, a page with a link, and the exit status."""
+    (team.folder / KEEP_SET).write_text(CONFLICT, encoding="utf-8")
+    ended = team("trim", "--committed", "--no-gate", "--out", "out")
+    run = "https://ci.example/1"
+    told = team(
+        *("evidence", "join", "--verdict", "out/final/verdict.json", "--bundle", "none"),
+        *("--to", "report", "--run-url", run),
+    )
+    gate = team("gate", "report")
+
+    assert (ended.status, told.status, gate.status) == (2, 0, 2)
+    report = team.folder / "report"
+    for text in (
+        (team.folder / "out/final/junit.xml").read_text(encoding="utf-8"),
+        (report / "junit.xml").read_text(encoding="utf-8"),
+        (report / "comment.md").read_text(encoding="utf-8"),
+        gate.out,
+    ):
+        assert f"{KEEP_SET}:2: found a merge conflict that nobody resolved" in text
+    assert f"[This run]({run})" in (report / "comment.md").read_text(encoding="utf-8")

@@ -1,0 +1,148 @@
+"""What every recorder observes of a link: which functions, and which of them as one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.errors import InputError
+from megtrim.functions.observables import (
+    Observables,
+    dump_observables,
+    observables,
+    parse_observables,
+    read_observables,
+)
+from megtrim.functions.table import holding
+from unit.functions.made_links import CODE_AT, IFUNC, Symbol, functions, table
+
+LINK = "6e" * 32
+TEXT = f"megtrim observables v1\nlink {LINK}\n_Z3barv\n_Z3fooC1v _Z3fooC2v\nmain\n"
+FOUND = Observables(link_sha256=LINK, groups=(("_Z3barv",), ("_Z3fooC1v", "_Z3fooC2v"), ("main",)))
+
+
+def groups(*named: tuple[str, int, int], unprobeable: frozenset[str] = frozenset()) -> object:
+    """Return the groups of a link of functions: name, address and size each."""
+    return observables("a" * 64, replace(functions(*named), entry=-1), unprobeable).groups
+
+
+def test_functions_that_share_code_are_one() -> None:
+    """Aliases, an entry into another, the part that GCC splits off; not a neighbour."""
+    assert groups(
+        *(("alias", 0, 8), ("f", 0, 8), ("next", 8, 8)),
+        *(("outer", 16, 16), ("inner", 24, 4), ("last", 28, 4), ("behind", 32, 4)),
+        *(("g", 40, 4), ("g.cold", 80, 4), ("g.cold.1", 84, 4), ("g.coldest", 88, 4)),
+        ("lone.cold", 92, 4),
+    ) == (
+        *(("alias", "f"), ("behind",), ("g", "g.cold", "g.cold.1"), ("g.coldest",)),
+        *(("inner", "last", "outer"), ("lone.cold",), ("next",)),
+    )
+
+
+def test_names_that_lie_in_several_places_join_them() -> None:
+    """By its name nobody can say which of them ran."""
+    assert groups(("a", 0, 4), ("static", 0, 4), ("b", 8, 4), ("static", 8, 4)) == (
+        ("a", "b", "static"),
+    )
+
+
+def test_what_a_recorder_may_miss_is_not_observed() -> None:
+    """With all that shares its code: a probe has one place, not one for each name."""
+    found = table(
+        *(Symbol(name=name, at=0) for name in ("malloc", "own_malloc")),
+        *(Symbol(name=name, at=4) for name in ("_start", "begins")),
+        *(Symbol(name="memcpy", at=8, kind=IFUNC), Symbol(name="choose_memcpy", at=8)),
+        *(Symbol(name="memset", at=12), Symbol(name="own_memset", at=12)),
+        *(Symbol(name=name, at=16 + 4 * at) for at, name in enumerate(("f@V1", "megtrim_f", "f"))),
+        Symbol(name="entered", at=32),
+        entry=CODE_AT + 32,
+    )
+
+    assert observables("a" * 64, found, {"memset"}).groups == (("f",),)
+
+
+def test_a_function_of_no_size_is_observed_where_it_is_alone() -> None:
+    """An empty one lies wherever the linker put the next."""
+    assert groups(("empty", 0, 0), ("f", 0, 4), ("label", 2, 0), ("bare", 8, 0)) == (
+        *(("bare",), ("f",)),
+    )
+
+
+def test_a_run_is_told_in_whole_groups() -> None:
+    """Whichever name of one was seen; what is not observable is left out."""
+    assert FOUND.ran(["_Z3fooC2v", "_Exit"]) == ("_Z3fooC1v", "_Z3fooC2v")
+    assert FOUND.ran(["main", "_Z3barv"]) == ("_Z3barv", "main")
+    assert FOUND.ran(["_Exit"]) == ()
+    assert FOUND.names() == {"_Z3barv", "_Z3fooC1v", "_Z3fooC2v", "main"}
+
+
+SPANS = st.lists(
+    st.tuples(st.sampled_from("abcdefgh"), st.integers(0, 40), st.integers(0, 12)),
+    min_size=1,
+    max_size=10,
+)
+
+
+@given(SPANS, st.data())
+def test_entries_tell_the_same_as_all_addresses(
+    spans: list[tuple[str, int, int]], data: st.DataObject
+) -> None:
+    """An emulator tells each address that ran, probes tell where functions begin."""
+    found = replace(functions(*spans), entry=-1)
+    seen = observables("a" * 64, found, ())
+    entries = data.draw(st.sets(st.sampled_from([each.address for each in found.functions])))
+    # What runs from an entry on ends with some function that holds it.
+    ends = {
+        at: max(e.address + max(e.size_bytes, 1) for e in found.functions if e.address == at)
+        for at in entries
+    }
+    every = {address for at in entries for address in range(at, ends[at])}
+
+    assert seen.ran(holding(found, entries)) == seen.ran(holding(found, every))
+
+
+def test_what_is_observed_enters_the_identity() -> None:
+    """A list of before would lack functions that it did not tell of."""
+    found = functions(("f", 0, 4), ("g", 8, 4))
+    identities = {
+        observables(sha256 * 64, found, hidden).link_sha256
+        for sha256, hidden in (("a", ()), ("b", ()), ("a", ("g",)))
+    }
+
+    assert len(identities) == 3
+
+
+def test_a_file_holds_one_group_a_line(tmp_path: Path) -> None:
+    """Equal values have equal bytes."""
+    assert dump_observables(FOUND) == TEXT
+    assert parse_observables(TEXT.encode(), source="x") == FOUND
+    (tmp_path / "f").write_text(TEXT, encoding="utf-8")
+    assert read_observables(tmp_path / "f") == FOUND
+    with pytest.raises(InputError, match="none: cannot be read"):
+        read_observables(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ("observables v1", "functions v1", 1, "found 'megtrim functions v1', expected"),
+        ("main", "ma;in", 5, "found 'ma;in', expected a linkage name"),
+        ("C1v _Z3", "C1v  _Z3", 4, "found '', expected a linkage name"),
+        ("main", "_Z3fooC2v", 5, "a name stands twice"),
+        ("_Z3fooC1v _Z3fooC2v", "_Z3fooC1v _Z3fooC1v", 4, "a name stands twice"),
+        ("_Z3fooC1v _Z3fooC2v", "_Z3fooC2v _Z3fooC1v", 4, "its names are not sorted"),
+        ("main", "_A", 5, "does not come after the line before"),
+        ("main\n", "main", 5, "the last line has no end: is the file cut off?"),
+    ],
+)
+def test_what_is_no_such_file_is_refused(old: str, new: str, line: int, said: str) -> None:
+    """With file and line."""
+    with pytest.raises(InputError) as caught:
+        parse_observables(TEXT.replace(old, new, 1).encode(), source="f.txt")
+
+    assert caught.value.message.startswith(f"f.txt:{line}: {said}")
+    assert caught.value.hint == "make the link anew: megtrim trim"
