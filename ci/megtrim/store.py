@@ -1,8 +1,10 @@
 """Stage folders: ``OUT/<stage>/<key>/`` with files and, written last, ``manifest.json``.
 
-The key is the digest of the inputs, so the same inputs are never built or run twice. A folder
-without a manifest is torn (a run was cut off) and is redone. Two processes never work in one
-folder: the second waits for the first and then finds its result.
+The key is the digest of the inputs and of megtrim's own code, so the same inputs are never built
+or run twice, and two versions of megtrim never take each other's results. A folder without a
+manifest is torn (a run was cut off) and is redone, and so is one whose files are not what its
+manifest states. Two processes never work in one folder: the second waits for the first and then
+finds its result.
 """
 
 from __future__ import annotations
@@ -14,12 +16,14 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
+from megtrim import intact
 from megtrim.errors import (
     NO_ROOM,
     InfrastructureFailure,
@@ -27,13 +31,14 @@ from megtrim.errors import (
     ProductFailure,
     room_hint,
 )
+from megtrim.manifest import LAYOUT, FileFacts, Manifest, dump_manifest, parse_manifest
 from megtrim.reading import opened
 
 MANIFEST = "manifest.json"
-_LAYOUT = 1
 _LOCK_POLL_S = 0.2
 _ASIDE = ".before"
 """Ends the folder of a result that is being made anew."""
+_OTHER_DIGEST = "it does not have the sha256 that its manifest states"
 _DISK_ERRORS = frozenset(
     {*NO_ROOM, errno.EROFS, errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENOTCONN}
 )
@@ -51,19 +56,42 @@ class Folder:
     result: Mapping[str, Any]
     files: Mapping[str, str]
     """Relative path to sha256."""
+    known: Mapping[str, intact.Known] = field(default_factory=dict, compare=False, repr=False)
+    """By what the disk says, files that need not be read again to be sure of them."""
 
     def file(self, name: str) -> Path:
-        """Return the path of one of its files; one that is not there is our own bug."""
+        """Return the path of one of its files, which holds what its stage wrote.
+
+        Raises InfrastructureFailure where it does not. One that was never there is our own bug.
+        """
         if name not in self.files:
             msg = f"{self.path} holds no {name}"
             raise KeyError(msg)
-        return self.path / name
+        path, known = self.path / name, self.known.get(name)
+        unchanged = known is not None and intact.is_known(path, known)
+        if not unchanged and intact.read_known(path, self.files[name]) is None:
+            msg = f"{path} was damaged: {_OTHER_DIGEST}"
+            raise InfrastructureFailure(msg, hint="run it again: it is made again then")
+        return path
 
 
 def key_of(stage: str, name: str, inputs: Mapping[str, str]) -> str:
     """Return the digest that names a stage's folder: 20 hex digits of sha256."""
-    text = json.dumps([_LAYOUT, stage, name, sorted(inputs.items())])
+    text = json.dumps([LAYOUT, code_digest(), stage, name, sorted(inputs.items())])
     return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+@cache
+def code_digest() -> str:
+    """Return the sha256 of megtrim's own files: another version of it may find something else."""
+    root = Path(__file__).parent
+    hasher = hashlib.sha256()
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(each for each in folders if each != "__pycache__")
+        for name in sorted(names):
+            path = Path(folder, name)
+            hasher.update(f"{sha256_file(path)}  {path.relative_to(root)}\n".encode())
+    return hasher.hexdigest()
 
 
 def sha256_file(path: Path) -> str:
@@ -98,13 +126,24 @@ def cannot_write(path: Path, error: OSError) -> InfrastructureFailure:
 class Store:
     """All stage folders below one root."""
 
-    def __init__(self, root: Path, *, say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        say: Callable[[str], None] = lambda _: None,
+        warn: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self.root = root
         self._say = say
+        self._warn = warn
 
     def find(self, stage: str, key: str) -> Folder | None:
-        """Return the finished folder, or None where there is none or it is torn."""
-        return _load(self.root / stage / key)
+        """Return the finished folder, or None where there is none, or it is torn or damaged."""
+        path = self.root / stage / key
+        folder, damage = _load(path)
+        if damage:
+            self._warn(f"{path} was damaged: {damage}; it is made again")
+        return folder
 
     def previous(
         self, stage: str, name: str = "", *, fits: Callable[[Folder], bool] = lambda _: True
@@ -115,7 +154,7 @@ class Store:
         """
         newest: tuple[float, Path] | None = None
         for manifest in (self.root / stage).glob(f"*/{MANIFEST}"):
-            folder = _load(manifest.parent)
+            folder, _ = _load(manifest.parent)
             if folder is None or name not in ("", folder.name) or not fits(folder):
                 continue
             try:
@@ -123,7 +162,7 @@ class Store:
             except FileNotFoundError:
                 continue  # another process discards it just now
             newest = candidate if newest is None else max(newest, candidate)
-        return _load(newest[1]) if newest else None
+        return _load(newest[1])[0] if newest else None
 
     def ensure(
         self,
@@ -142,6 +181,7 @@ class Store:
         with self.lock(f"{stage}-{key}"):
             found = self.find(stage, key)
             if found is not None:
+                _touch(found.path / MANIFEST)
                 return found, False
             path = self.root / stage / key
             self._hide_from_git()
@@ -205,7 +245,9 @@ class Store:
 
     def _clear(self, path: Path) -> None:
         try:
-            if path.exists():
+            if path.is_symlink():
+                path.unlink()
+            elif path.exists():
                 shutil.rmtree(path)
             path.mkdir(parents=True)
         except OSError as error:
@@ -221,21 +263,16 @@ class Store:
         result: Mapping[str, Any],
     ) -> None:
         files = {
-            str(file.relative_to(path)): {"sha256": sha256_file(file), "bytes": file.stat().st_size}
+            str(file.relative_to(path)): FileFacts(
+                sha256=sha256_file(file), size_bytes=file.stat().st_size
+            )
             for file in sorted(path.rglob("*"))
             if file.is_file()
         }
-        manifest = {
-            "layout": _LAYOUT,
-            "stage": stage,
-            "name": name,
-            "key": key,
-            "inputs": dict(inputs),
-            "result": dict(result),
-            "files": files,
-        }
-        text = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-        write_atomically(path / MANIFEST, text)
+        manifest = Manifest(
+            stage=stage, name=name, key=key, inputs=inputs, result=result, files=files
+        )
+        write_atomically(path / MANIFEST, dump_manifest(manifest))
 
 
 def _produced(produce: Callable[[Path], Mapping[str, Any]], path: Path) -> Mapping[str, Any]:
@@ -262,26 +299,40 @@ def _expect_there(path: Path) -> None:
 
 
 def _is_named(path: Path, name: str) -> bool:
-    folder = _load(path)
+    folder, _ = _load(path)
     return folder is not None and folder.name == name
 
 
-def _load(path: Path) -> Folder | None:
+def _touch(manifest: Path) -> None:
+    """Make a result that is used again the newest one of its stage."""
+    with suppress(OSError):  # of a store that can only be read
+        os.utime(manifest)
+
+
+def _load(path: Path) -> tuple[Folder | None, str]:
+    """Return a finished folder, or None and what is wrong with it: empty where it is torn."""
     try:
-        data = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-        whole = data["layout"] == _LAYOUT and all(
-            (path / name).stat().st_size == facts["bytes"] for name, facts in data["files"].items()
-        )
-        if not whole:
-            return None
-        return Folder(
-            path=path,
-            stage=data["stage"],
-            name=data["name"],
-            key=data["key"],
-            inputs=data["inputs"],
-            result=data["result"],
-            files={name: facts["sha256"] for name, facts in data["files"].items()},
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None  # whatever is wrong with it, redoing the stage mends it
+        manifest = parse_manifest(intact.load_text(path / MANIFEST))
+    except (FileNotFoundError, NotADirectoryError):
+        return None, ""
+    except (OSError, ValueError, InputError):
+        return None, "its manifest is not as it was written"
+    if path.is_symlink() or path.name.removesuffix(_ASIDE) != manifest.key:
+        return None, "another result lies in its place"
+    if manifest.key != key_of(manifest.stage, manifest.name, manifest.inputs):
+        return None, ""  # of another megtrim
+    files = {name: facts.sha256 for name, facts in manifest.files.items()}
+    damage, known = intact.read_damage(path, files)
+    if damage:
+        return None, f"{damage}: {_OTHER_DIGEST}"
+    folder = Folder(
+        path=path,
+        stage=manifest.stage,
+        name=manifest.name,
+        key=manifest.key,
+        inputs=manifest.inputs,
+        result=manifest.result,
+        files=files,
+        known=known,
+    )
+    return folder, ""

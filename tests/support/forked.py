@@ -11,7 +11,6 @@ from pathlib import Path
 
 from megtrim.cli import main
 
-
 _LIMIT_S = 60
 """After which a run that hangs is ended by a signal."""
 

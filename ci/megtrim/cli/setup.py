@@ -226,7 +226,7 @@ def open_context(options: Options, *, accept: bool = False, writes: bool = True)
             cache=open_compiler_cache(processes.env, console.warn),
         ),
         devices=_devices(loaded, toolchain, (processes, place), options, console),
-        store=Store(out, say=console.say),
+        store=Store(out, say=console.say, warn=console.warn),
         console=console,
         today=options.today or date.today(),
         accept=accept,

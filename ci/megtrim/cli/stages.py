@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,10 +27,11 @@ from megtrim.plan.graph import (
 from megtrim.report import neighbours, switches, table
 from megtrim.stages import chain
 from megtrim.stages.context import Context
-from megtrim.stages.files import VERDICT_FILE
+from megtrim.stages.files import FINAL_FOLDER, VERDICT_FILE
 from megtrim.stages.nearby_told import neighbour_checks, neighbour_results
 from megtrim.stages.scenario_results import scenario_checks_of
 from megtrim.stages.weighed import budget_checks_of, switch_sizes
+from megtrim.store import Store, cannot_write
 from megtrim.verdict.model import Check, parse_verdict
 
 _HELP: dict[Stage, str] = {
@@ -114,12 +116,27 @@ def run_chain(
     wanted = through(stage, every) if scenario is None else _of_scenario(scenario, every, context)
     _refuse_idle(stage, context, wanted, accept=accept)
     if again:
+        clear_final(context.store)  # it tells of a result that is none any more
         context.store.discard(stage, scenario or "")
     ran, codes = chain.run(wanted, context)
     if ran == 0 and not context.failed:
         context.console.say("everything is up to date: nothing was built or run")
     show(_as_json(context) if as_json else _as_text(context, stage, wanted))
     return context, codes
+
+
+def clear_final(store: Store) -> None:
+    """Remove the report that a trim left."""
+    final = store.root / FINAL_FOLDER
+    if not final.exists():
+        return
+    with store.lock(FINAL_FOLDER):  # another megtrim may share the folder of results
+        try:
+            shutil.rmtree(final)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise cannot_write(final, error) from None
 
 
 def _refuse_idle(stage: Stage, context: Context, wanted: Sequence[Task], *, accept: bool) -> None:

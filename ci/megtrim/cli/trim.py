@@ -2,12 +2,11 @@
 
 ``OUT/final`` holds, under fixed names, the verdict, its report and the sizes; or, with --no-gate,
 ``ending.json`` and ``junit.xml``, which say why the chain ended before it had them. It is of this
-run alone: it does not outlive the start of the next.
+run alone: it does not outlive the start of the next, nor a stage that is made anew.
 """
 
 from __future__ import annotations
 
-import shutil
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -19,13 +18,13 @@ from megtrim.cli.final import leave_ending
 from megtrim.cli.invocation import BASELINE_FILE, invocation_of
 from megtrim.cli.out import expect_writable
 from megtrim.cli.setup import Options, neighbours_option, traces_option, trimming
-from megtrim.cli.stages import EXAMPLE, run_chain
+from megtrim.cli.stages import EXAMPLE, clear_final, run_chain
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, MegtrimError, worst
 from megtrim.evidence.ending import EarlyEnding
 from megtrim.plan.graph import REPORT, SIZE, VERDICT, Stage
 from megtrim.stages.context import Context
 from megtrim.stages.files import FINAL_FOLDER, SIZES_FILE
-from megtrim.store import Store, cannot_write, write_atomically
+from megtrim.store import Store, write_atomically
 
 
 @click.command(
@@ -46,7 +45,7 @@ def trim(as_json: bool, accept: bool, no_gate: bool, **options: Any) -> int:
     chosen = Options(**options)
     expect_writable(chosen.out)
     store = Store(chosen.results)
-    _clear(store)
+    clear_final(store)
     try:
         context, codes = run_chain(chosen, Stage.REPORT, as_json=as_json, accept=accept)
         failure = context.failed.get(VERDICT) or context.failed.get(REPORT)
@@ -63,19 +62,6 @@ def trim(as_json: bool, accept: bool, no_gate: bool, **options: Any) -> int:
         _leave_ending(failure, store)
         return worst(codes)
     return EXIT_PASS
-
-
-def _clear(store: Store) -> None:
-    final = store.root / FINAL_FOLDER
-    if not final.exists():
-        return
-    with store.lock(FINAL_FOLDER):  # another megtrim may share the folder of results
-        try:
-            shutil.rmtree(final)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise cannot_write(final, error) from None
 
 
 def _leave_report(context: Context) -> None:

@@ -114,8 +114,7 @@ def header_inputs(context: Context) -> dict[str, str]:
 def region_inputs(context: Context) -> dict[str, str]:
     """Name what enters the build by regions: what the header stage generated, among it."""
     wanted = order(context, Variant.REDUCED, header_files(context))
-    minimum = str(context.loaded.config.trim.minimum_size)
-    return inputs(context, wanted) | header_inputs(context) | {"minimum size": minimum}
+    return inputs(context, wanted) | header_inputs(context)
 
 
 def work(

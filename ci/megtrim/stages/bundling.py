@@ -263,12 +263,12 @@ def _telling(name: str, context: Context, put: Callable[[Path], str]) -> Iterato
     if LINKED not in context.done:
         return
     for label in (Link.UNFOLDED, Link.PROBED):
-        program = linking.linked(context.done[LINKED].path, label, name)
-        if program.exists():
-            yield label, put(program)
-    observed = linking.observables(context.done[LINKED].path, name)
-    if observed.exists():
-        yield OBSERVABLES, put(observed)
+        program = linking.linked(label, name)
+        if program in context.done[LINKED].files:
+            yield label, put(context.done[LINKED].file(program))
+    observed = linking.observables(name)
+    if observed in context.done[LINKED].files:
+        yield OBSERVABLES, put(context.done[LINKED].file(observed))
 
 
 def _applications(

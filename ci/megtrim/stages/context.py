@@ -114,11 +114,11 @@ def scenario_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
         "model": sha256_file(context.path(scenario.model.file)),
         "arguments": shlex.join(settings.command),
         "threads": str(settings.threads),
-        "fast run": str(settings.fast_run),
         "timeout": str(settings.timeout_s),
     }
     for name, path in sorted(settings.inputs.items()):
-        named[f"input {name}"] = sha256_file(context.path(path))
+        # A program tells by its name of what kind a file is.
+        named[f"input {name}"] = f"{sha256_file(context.path(path))} {path.suffix}".rstrip()
     if settings.algo_cache is not None:
         named["algorithm cache"] = sha256_file(context.path(settings.algo_cache))
     device = context.device(scenario).identity()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from megtrim.midout.keepset import VERSION, bindings, read_keep_set
+from megtrim.midout.keepset import bindings, read_keep_set
 from megtrim.plan.graph import (
     FUNCTIONS,
     HEADER,
@@ -51,7 +51,7 @@ def found(context: Context) -> Mapping[str, Folder]:
 
 def _header(context: Context, bound: _Bound) -> Folder | None:
     """Find the newest header of these scenarios that a build was made with."""
-    form = {"format": str(VERSION), "layout": context.loaded.config.trim.layout}
+    form = {"layout": context.loaded.config.trim.layout}
 
     def fits(header: Folder) -> bool:
         alike = _has(header, form) and _bound(header) == bound

@@ -67,8 +67,6 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
         return linking.base_inputs(context) | {
             "programs": " ".join(programs.linked_again(context)),
             "probed": str(_needs_probes(context)),
-            "flags": " ".join(sizing.unfolded_flags(context)),
-            "form": recording.FORM,
             "kept whatever ran": "\n".join(context.engine.kept),
         }
     return _keep_inputs(context)
@@ -115,7 +113,7 @@ def _link(probed: bool, context: Context, folder: Path) -> dict[str, Any]:
     building.link(context, linking.base_order(context), tuple(orders), folder)
     found = {target: _observe(target, context, folder) for target in targets}
     for target in targets if probed else ():
-        _probe(linking.linked(folder, Link.PROBED, target), found[target])
+        _probe(folder / linking.linked(Link.PROBED, target), found[target])
     return {"links": {target: each.link_sha256 for target, each in found.items()}}
 
 
@@ -124,15 +122,16 @@ def _observe(target: str, context: Context, folder: Path) -> Observables:
 
     What the engine keeps whatever ran is not: chance decides whether it runs.
     """
-    program = linking.linked(folder, Link.UNFOLDED, target)
+    program = folder / linking.linked(Link.UNFOLDED, target)
     data = read_linked(program)
     table = parse_table(data, source=str(program))
     origins = linkmap.read_map(program.with_name(f"{program.name}.map"))
     hidden = linkmap.platform_names(origins, table) | probes.unprobeable(data, table)
     hidden |= matching(context.engine.kept, table, origins)
-    stripped = sha256_file(linking.stripped(folder, Link.UNFOLDED, target))
+    stripped = sha256_file(folder / linking.stripped(Link.UNFOLDED, target))
     found = observables(stripped, table, hidden)
-    linking.observables(folder, target).write_text(dump_observables(found), encoding="utf-8")
+    told = folder / linking.observables(target)
+    told.write_text(dump_observables(found), encoding="utf-8")
     return found
 
 
@@ -152,15 +151,16 @@ def _scenario_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
             "by": given.device.name,
         }
     name = programs.name_of(scenario, context)
-    return (
-        _run_inputs(scenario, context)
-        | {"link": _link_of(scenario, context)}
-        | {
+    told = (f"/{name}", f"/{linking.observables(name).rpartition('/')[2]}")
+    return _run_inputs(scenario, context) | {
+        "link": _link_of(scenario, context),
+        "says what goes wrong": str(speaks(context)),
+        **{
             f"program {file}": sha256
             for file, sha256 in context.done[LINKED].files.items()
-            if file.startswith("links/") and file.endswith(f"/{name}")
-        }
-    )
+            if file.startswith("links/") and file.endswith(told)
+        },
+    }
 
 
 def named_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
@@ -199,11 +199,11 @@ def _record(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
     if given is not None:
         return _take(given, scenario, context, folder)
 
-    links = context.done[LINKED].path
-    observed = read_observables(linking.observables(links, name))
+    links = context.done[LINKED]
+    observed = read_observables(links.file(linking.observables(name)))
 
     def attempt(seat: Seat) -> tuple[FunctionList, float]:
-        program = linking.linked(links, recording.link_for(seat), name)
+        program = links.file(linking.linked(recording.link_for(seat), name))
         order = order_for(scenario, context, program, cache=cache_of(scenario, context))
         found, run = recording.ran(
             scenario.id,
@@ -233,7 +233,7 @@ def _take(given: Brought, scenario: Scenario, context: Context, folder: Path) ->
     if data is None or found is None:
         msg = f"{scenario.id}: {given.device.name} brought no {_LIST}"
         raise InputError(msg, hint="run the device job again")
-    observed = read_observables(linking.observables(context.done[LINKED].path, name))
+    observed = read_observables(context.done[LINKED].file(linking.observables(name)))
     if found != function_list(observed, found.names):
         msg = f"{given.functions}: holds other functions than a list of this link"
         raise InputError(msg, hint="run the device job again")
@@ -263,6 +263,7 @@ def _keep_inputs(context: Context) -> dict[str, str]:
     if context.committed:
         text = dump_keep_set(read_committed(context.loaded, context.engine))
         return named | {"committed": hashlib.sha256(text.encode()).hexdigest()}
+    named["generation"] = str(context.engine.identity().generation)
     for scenario in all_scenarios(context.loaded.config):
         files = context.done[functions_task(scenario)].files
         # Equal lists of other arguments are another keep set: it says what each is bound to.

@@ -14,7 +14,6 @@ from typing import Any
 from megtrim.config.model import ModelConfig
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.midout.keepset import (
-    VERSION,
     KeepSet,
     ScenarioRecord,
     build_keep_set,
@@ -36,7 +35,6 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name the traces, the models and their JSON, the layout, and the engine's modes."""
     config = context.loaded.config
     named = {
-        "format": str(VERSION),
         "generation": str(context.engine.identity().generation),
         "layout": config.trim.layout,
         "elementwise modes": str(context.engine.elemwise_modes()),
@@ -54,8 +52,8 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
         named[f"scenario {scenario.id}"] = binding_of(scenario, context)
         named[f"trace {scenario.id}"] = context.done[trace_task(scenario)].files[TRACE_FILE]
     for model in config.models:
-        for path in (model.file, *model.strip_info):
-            named[f"model {model.name} {path.name}"] = sha256_file(context.path(path))
+        for number, path in enumerate(model.strip_info):
+            named[f"operators {number} of {model.name}"] = sha256_file(context.path(path))
     return named
 
 

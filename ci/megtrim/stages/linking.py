@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from megtrim.midout.keepset import VERSION
 from megtrim.plan.graph import LINKED, from_plain
 from megtrim.recipe import BuildOrder, Link, Variant
 from megtrim.stages import building, programs, sizing
@@ -17,8 +15,6 @@ HELD = "functions held"
 """Likewise: how many its unfolded link has."""
 KEEP_SET = "keep set"
 """What the inputs of the link that ships call the file that lists its functions."""
-_FORM = "5"
-"""Of what that link rests on besides its inputs: how functions are left out, and what stays."""
 
 
 def base_order(context: Context) -> BuildOrder:
@@ -37,8 +33,6 @@ def base_inputs(context: Context) -> dict[str, str]:
 def shipped_inputs(context: Context) -> dict[str, str]:
     """Name what the link that ships rests on and that is known before functions are recorded."""
     return base_inputs(context) | {
-        "form": _FORM,
-        "format": str(VERSION),
         "kept whatever ran": "\n".join((*context.engine.kept, *context.loaded.config.trim.keep)),
         "flags": " ".join(sizing.relink_flags(context)),
         "without unwind tables": " ".join(
@@ -49,19 +43,19 @@ def shipped_inputs(context: Context) -> dict[str, str]:
     }
 
 
-def linked(folder: Path, label: Link, target: str) -> Path:
+def linked(label: Link, target: str) -> str:
     """Return where a link with symbols lies in a stage's folder."""
-    return folder / "links" / label / target
+    return f"links/{label}/{target}"
 
 
-def observables(folder: Path, target: str) -> Path:
+def observables(target: str) -> str:
     """Return where a stage's folder tells what can be observed of a target's unfolded link."""
-    return linked(folder, Link.UNFOLDED, f"{target}.observables")
+    return linked(Link.UNFOLDED, f"{target}.observables")
 
 
-def stripped(folder: Path, label: Link, target: str) -> Path:
+def stripped(label: Link, target: str) -> str:
     """Return where the stripped copy of a link lies in a stage's folder."""
-    return folder / "links" / label / "stripped" / target
+    return f"links/{label}/stripped/{target}"
 
 
 def identities(context: Context) -> dict[str, str]:

@@ -30,4 +30,4 @@ def named_files(name: str, context: Context) -> tuple[Path, Path] | None:
     made = context.obtain(NAMED) if by_function(context.loaded.config) else None
     if made is None or listed not in made.files:
         return None
-    return linking.linked(made.path, Link.NAMED, name), made.file(listed)
+    return made.file(linking.linked(Link.NAMED, name)), made.file(listed)

@@ -22,12 +22,13 @@ from megtrim.plan.graph import (
     Task,
     by_function,
     from_plain,
+    keep_task,
     search_task,
 )
 from megtrim.plan.neighbours import Neighbour
 from megtrim.stages import near_scenarios, programs, trap_needs
 from megtrim.stages.context import Context, scenario_inputs
-from megtrim.stages.files import CACHE_FILE
+from megtrim.stages.files import CACHE_FILE, KEEP_SET_FILE
 from megtrim.stages.naming import named
 from megtrim.stages.nearby import Attempt, Build, Seen, attempt
 from megtrim.stages.runs import RunResult
@@ -36,9 +37,6 @@ from megtrim.store import sha256_file
 from megtrim.verdict.codec import decode, encode
 from megtrim.verdict.neighbours import NeighbourResult, unmet, working
 
-_FORM = "1"
-"""Changes with what a result says, so that one of another form is made anew."""
-
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name the programs, the neighbours that are tried, what a budget asks, and all of a run."""
@@ -46,7 +44,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     budget = near_scenarios.budget_of(scenario, context)
     tried = near_scenarios.near(scenario, context)
     return _run_inputs(scenario, context) | {
-        "neighbours": " ".join(each.name for each in tried),
+        **{f"neighbour {each.name}": repr(each) for each in tried},
         "other dumps": " ".join(sha256_file(context.path(p)) for p in scenario.model.also),
         "asked": str(near_scenarios.asked_of(budget)) if budget else "",
     }
@@ -73,7 +71,11 @@ def _run_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
         named_["algorithm cache"] = context.done[search_task(scenario)].files[CACHE_FILE]
     for label, task in (("plain", PLAIN), *_levels(context)):
         named_ |= programs.digests(scenario, context, task, label)
-    return named_ | {"form": _FORM, "tolerance": repr(scenario.settings.allowed)}
+    return named_ | {
+        # What a run that trapped lacked is told by it.
+        "keep set": context.done[keep_task(context.loaded.config)].files[KEEP_SET_FILE],
+        "tolerance": repr(scenario.settings.allowed),
+    }
 
 
 def _tried(neighbour: Neighbour, scenario: Scenario, context: Context) -> NeighbourResult:

@@ -38,6 +38,7 @@ from megtrim.plan.graph import (
 )
 from megtrim.recipe import Link, LinkOrder, Variant
 from megtrim.stages import building, committed, linking, rendering, sizing
+from megtrim.stages.content import content_of
 from megtrim.stages.context import Context, binary
 from megtrim.stages.files import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.store import Folder
@@ -47,8 +48,10 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name what enters the build, each generated file among it, or what enters the link."""
     if _is_link(task, context):
         links = linking.identities(context)
+        base = context.done[base_task(context.loaded.config)]
         return linking.shipped_inputs(context) | {
             linking.KEEP_SET: context.done[FUNCTIONS].files[KEEP_SET_FILE],
+            "base": content_of(base),
             **{f"link {name}": sha256 for name, sha256 in links.items()},
         }
     return building.region_inputs(context)
@@ -132,7 +135,7 @@ def _collect(base: Folder, linked: Collection[str], folder: Path) -> dict[str, i
     (folder / "bin").mkdir()
     sizes = {}
     for name in base.result["artifacts"]:
-        shipped = linking.stripped(folder, Link.SHIPPED, name)
+        shipped = folder / linking.stripped(Link.SHIPPED, name)
         built = shipped if name in linked else binary(base, name)
         shutil.copy2(built, folder / "bin" / name)
         sizes[name] = built.stat().st_size
@@ -151,13 +154,13 @@ def _program(target: str, identity: str, keep: KeepSet, context: Context) -> _Pr
     if not ran:
         msg = f"{target}: no scenario lists functions of this link, so nothing of it would stay"
         raise InputError(msg, hint="record them", command=("trim",))
-    folder = context.done[LINKED].path
-    unfolded = linking.linked(folder, Link.UNFOLDED, target)
+    folder = context.done[LINKED]
+    unfolded = folder.file(linking.linked(Link.UNFOLDED, target))
     data = read_linked(unfolded)
     table = parse_table(data, source=str(unfolded))
-    origins = linkmap.read_map(linking.linked(folder, Link.UNFOLDED, f"{target}.map"))
+    origins = linkmap.read_map(folder.file(linking.linked(Link.UNFOLDED, f"{target}.map")))
     code = parse_code(data, table, source=target)
-    observables = read_observables(linking.observables(folder, target))
+    observables = read_observables(folder.file(linking.observables(target)))
     unseen = {each.name for each in table.functions} - observables.names()
     wanted = _wanted(context)
     always = keep_always(wanted, ran=ran, unseen=unseen, code=code, origins=origins)
@@ -206,7 +209,7 @@ def _named(program: _Program, context: Context) -> LinkOrder:
 
 def _prove(program: _Program, context: Context, folder: Path) -> None:
     proof.expect_known(program.before, program.kept, source=program.target)
-    after = read_table(linking.linked(folder, Link.SHIPPED, program.target))
+    after = read_table(folder / linking.linked(Link.SHIPPED, program.target))
     inlines = sizing.inlines_at_link(context)
     base = context.done[base_task(context.loaded.config)]
     proof.prove(

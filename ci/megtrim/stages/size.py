@@ -16,14 +16,11 @@ from megtrim.stages.context import Context, binary, binary_digest
 from megtrim.stages.files import SIZES_FILE
 from megtrim.store import Folder, sha256_file
 
-_FORM = "3"
-"""Of the result: one that was written in another form is made anew."""
-
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name every artifact, the budgets, the baseline; the day only where a waiver can end."""
     config, builds = context.loaded.config, _builds(task, context)
-    named = {"form": _FORM} | {
+    named = {
         f"{variant} {artifact}": binary_digest(build, artifact)
         for artifact in config.artifacts
         for variant, build in builds

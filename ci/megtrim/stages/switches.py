@@ -17,6 +17,7 @@ from megtrim.plan.graph import SWITCHES, Task, switch_task
 from megtrim.plan.switches import ALL_ON, Measured, measured
 from megtrim.recipe import BuildOrder, Variant
 from megtrim.stages import building
+from megtrim.stages.content import content_of
 from megtrim.stages.context import Context
 
 _PURPOSE = "switches"
@@ -25,7 +26,8 @@ _PURPOSE = "switches"
 def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name what enters a build, as for the reduced one; for the table, the builds."""
     if task.id == SWITCHES:
-        return {need: context.done[need].key for need in task.needs}
+        builds = {need: content_of(context.done[need]) for need in task.needs}
+        return builds | {"artifacts": " ".join(context.loaded.config.artifacts)}
     build = _measured(task, context)
     wanted = _order(build, context)
     why = _impossible(build, wanted, context)

@@ -6,7 +6,7 @@ the reason.
 
 from __future__ import annotations
 
-import hashlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from megtrim.plan.graph import (
 from megtrim.size.budgets import ending
 from megtrim.stages import linking
 from megtrim.stages.committed import keep_set_checks
+from megtrim.stages.content import content_of, failure_content
 from megtrim.stages.context import Context
 from megtrim.stages.files import VERDICT_FILE
 from megtrim.stages.kept import (
@@ -54,9 +55,6 @@ from megtrim.verdict.model import (
     to_json,
 )
 
-_FORM = "5"
-"""Of the document: one that an older megtrim wrote in another form is made anew."""
-
 _STAGE_CHECKS = {
     PLAIN: CheckKind.BUILD,
     PROFILE: CheckKind.BUILD,
@@ -69,25 +67,28 @@ _STAGE_CHECKS = {
 
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
-    """Name every result and every failure."""
-    config, identity = context.loaded.config, context.engine.identity()
+    """Name what every task found, or how it failed, and all that is told beside that."""
+    config, toolchain = context.loaded.config, context.toolchain
+    identity = context.engine.identity()
     named = {
-        "form": _FORM,
+        "project": context.loaded.folder.name,
+        "config file": context.loaded.path.name,
         "config": context.loaded.sha256,
         "engine": identity.digest,
         "commit": identity.commit,
         "dirty": " ".join(identity.dirty),
         "keep set": "committed" if context.committed else "quick" if context.quick else "traced",
         "invocation": dump(context.invocation),
+        **{f"toolchain {label}": value for label, value in toolchain.identity().items()},
     }
+    for name, device in context.devices.items():
+        told = {"name": device.name, "kind": device.kind, "facts": device.facts()}
+        named[f"device of {name}"] = json.dumps(told, sort_keys=True)
     for wanted in task.wants:
         if wanted in context.done:
-            named[wanted] = context.done[wanted].key
+            named[wanted] = content_of(context.done[wanted])
         elif wanted in context.failed:
-            failure = context.failed[wanted]
-            attempts = getattr(failure, "attempts", ())
-            told = "\n".join((f"{failure.exit_code} {failure}", *attempts))
-            named[wanted] = hashlib.sha256(told.encode()).hexdigest()
+            named[wanted] = failure_content(context.failed[wanted])
         else:
             named[wanted] = "not reached"
     committed = context.path(config.keep_set)
@@ -95,8 +96,9 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
         named["committed keep set"] = sha256_file(committed)
     if config.waivers:
         named["today"] = context.today.isoformat()  # people are told before one lapses
-    if any(proof is not None for proof in last_proofs(context).values()):
-        named["today"] = context.today.isoformat()  # the age of a proof enters
+    for scenario, proof in last_proofs(context).items():
+        if proof is not None:
+            named[f"last proof of {scenario}"] = repr(proof)
     return named
 
 

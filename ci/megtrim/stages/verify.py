@@ -38,9 +38,6 @@ from megtrim.stages.runs import RunResult
 from megtrim.stages.scenarios import cache_of, expect_as_traced, order_for, scenario_of
 from megtrim.store import Folder
 
-_FORM = "2"
-"""Changes with what a result says, so that one of another form is made anew."""
-
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name the two programs, the keep set, the tolerance, and all that binds the run.
@@ -48,7 +45,6 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     The profile build is none of them: it explains a bad end, it does not change one.
     """
     return named_inputs(scenario_of(task), context) | {
-        "form of the result": _FORM,
         # What is said of a trap: a committed list may lack what a scenario runs.
         "committed": str(context.committed),
     }

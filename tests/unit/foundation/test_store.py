@@ -19,9 +19,18 @@ from typing import Any
 import pytest
 from filelock import FileLock, Timeout
 
+from megtrim import intact
 from megtrim import store as stores
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
-from megtrim.store import MANIFEST, Folder, Store, key_of, sha256_file, write_atomically
+from megtrim.store import (
+    MANIFEST,
+    Folder,
+    Store,
+    code_digest,
+    key_of,
+    sha256_file,
+    write_atomically,
+)
 from unit.foundation.waiting import until
 
 INPUTS = {"model": "aa", "arguments": "--cpu"}
@@ -47,7 +56,7 @@ def test_the_key_is_a_function_of_the_inputs() -> None:
     key = key_of("build", "plain", {"a": "1", "b": "2"})
 
     assert key == key_of("build", "plain", {"b": "2", "a": "1"})
-    text = '[1, "build", "plain", [["a", "1"], ["b", "2"]]]'
+    text = json.dumps([2, code_digest(), "build", "plain", [["a", "1"], ["b", "2"]]])
     assert key == hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
@@ -127,8 +136,10 @@ def test_the_manifest_tells_everything(tmp_path: Path) -> None:
 
     text = (folder.path / MANIFEST).read_text(encoding="utf-8")
     sha = hashlib.sha256(b"result\n").hexdigest()
-    assert json.loads(text) == {
-        "layout": 1,
+    data = json.loads(text)
+    seal = data.pop("sha256")
+    assert data == {
+        "layout": 2,
         "stage": "build",
         "name": "plain",
         "key": folder.key,
@@ -138,6 +149,8 @@ def test_the_manifest_tells_everything(tmp_path: Path) -> None:
     }
     assert text.index('"arguments"') < text.index('"model"')
     assert text.endswith("}\n")
+    whole = json.dumps(data, indent=1, sort_keys=True) + "\n"
+    assert seal == hashlib.sha256(whole.encode()).hexdigest()
 
 
 def test_the_manifest_is_written_last(tmp_path: Path) -> None:
@@ -202,15 +215,190 @@ def test_a_damaged_folder_is_redone(tmp_path: Path, damage: object) -> None:
     assert again == folder
 
 
-def test_a_manifest_of_another_layout_is_not_read(tmp_path: Path) -> None:
-    """A later megtrim may mean something else by the same words."""
-    store = Store(tmp_path)
+def test_another_megtrim_does_not_take_a_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may find something else, or mean something else by the same words; nothing is damaged."""
+    said: list[str] = []
+    store = Store(tmp_path, warn=said.append)
     folder, _ = store.ensure("build", "plain", INPUTS, Producer())
-    manifest = folder.path / MANIFEST
-    data = json.loads(manifest.read_text(encoding="utf-8"))
-    manifest.write_text(json.dumps(data | {"layout": 2}), encoding="utf-8")
+    monkeypatch.setattr(stores, "code_digest", lambda: "another")
 
     assert store.find("build", folder.key) is None
+    assert store.previous("build", "plain") is None
+    again, fresh = store.ensure("build", "plain", INPUTS, Producer())
+    assert fresh
+    assert again.key != folder.key
+    assert said == []
+
+
+def test_the_code_is_known_by_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of every file that comes with the package; what Python compiles beside them is none."""
+    package = tmp_path / "megtrim"
+    (package / "size").mkdir(parents=True)
+    (package / "store.py").write_text("", encoding="utf-8")
+    (package / "size/page.j2").write_text("a", encoding="utf-8")
+    monkeypatch.setattr(stores, "__file__", str(package / "store.py"))
+
+    def digest() -> str:
+        code_digest.cache_clear()
+        return code_digest()
+
+    try:
+        first = digest()
+        (package / "__pycache__").mkdir()
+        (package / "__pycache__/store.pyc").write_bytes(b"x")
+        assert digest() == first
+        (package / "size/page.j2").write_text("b", encoding="utf-8")
+        second = digest()
+        (package / "size/page.j2").rename(package / "size/other.j2")
+        assert len({first, second, digest()}) == 3
+    finally:
+        code_digest.cache_clear()
+
+
+def settle(folder: Folder, by_s: int = 100) -> None:
+    """Let everything about a folder have happened a while ago, as the store sees it."""
+    real = time.time_ns
+    intact.time.time_ns = lambda: real() + by_s * 1_000_000_000  # type: ignore[attr-defined]
+    try:
+        assert Store(folder.path.parents[1]).find(folder.stage, folder.key) is not None
+    finally:
+        intact.time.time_ns = real  # type: ignore[attr-defined]
+
+
+def flip(path: Path) -> None:
+    """Change one bit, and restore the time of the last write."""
+    before, data = path.stat(), bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+    assert path.stat().st_size == before.st_size
+
+
+@pytest.mark.parametrize("remembered", [True, False])
+def test_a_flipped_bit_is_found_named_and_mended(tmp_path: Path, remembered: bool) -> None:
+    """Of the same size, with the time of the last write restored, remembered or not."""
+    said: list[str] = []
+    store = Store(tmp_path, warn=said.append)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer())
+    if remembered:
+        settle(folder)
+    assert (folder.path / intact.MEMORY).exists() is remembered
+    flip(folder.path / "sub/file.txt")
+
+    again, fresh = store.ensure("build", "plain", INPUTS, Producer())
+
+    assert (again, fresh) == (folder, True)
+    why = "sub/file.txt: it does not have the sha256 that its manifest states"
+    assert said == [f"{folder.path} was damaged: {why}; it is made again"]
+
+
+def test_what_is_handed_out_was_not_changed_since(tmp_path: Path) -> None:
+    """Between finding a result and using it as well; nothing is known of the product then."""
+    store = Store(tmp_path)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer())
+    settle(folder)
+    for found in (folder, store.find("build", folder.key)):
+        assert found is not None
+        before = (folder.path / "sub/file.txt").read_bytes()
+        flip(folder.path / "sub/file.txt")
+        with pytest.raises(InfrastructureFailure, match=r"sub/file\.txt was damaged: it does not"):
+            found.file("sub/file.txt")
+        (folder.path / "sub/file.txt").write_bytes(before)
+        assert found.file("sub/file.txt").read_bytes() == before
+
+
+def test_what_is_remembered_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An up-to-date run asks the disk about its files and reads none."""
+    store = Store(tmp_path)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer())
+    settle(folder)
+    read: list[Path] = []
+    monkeypatch.setattr(intact, "_digest", read.append)
+
+    found = store.find("build", folder.key)
+
+    assert found is not None
+    assert found.file("sub/file.txt") == folder.path / "sub/file.txt"
+    assert read == []
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [
+        "",
+        "{",
+        "[]",
+        '{"sub/file.txt": 3}',
+        '{"sub/file.txt": ["x", 1, 2, 3, 4]}',
+        '{"sub/file.txt": [1]}',
+        "[" * 100_000,
+        '{"../x": []}',
+    ],
+    ids=range(8),
+)
+def test_a_damaged_memory_is_of_no_account(tmp_path: Path, memory: str) -> None:
+    """All is read again."""
+    store = Store(tmp_path)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer())
+    (folder.path / intact.MEMORY).write_text(memory, encoding="utf-8")
+
+    assert store.find("build", folder.key) == folder
+    flip(folder.path / "sub/file.txt")
+    assert store.find("build", folder.key) is None
+
+
+def test_a_memory_of_other_files_is_of_no_account(tmp_path: Path) -> None:
+    """It may have come with a folder that was copied."""
+    store = Store(tmp_path)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer())
+    settle(folder)
+    copy = tmp_path / "copy"
+    shutil.copytree(tmp_path / "build", copy / "build")
+    flip(copy / "build" / folder.key / "sub/file.txt")
+
+    assert Store(copy).find("build", folder.key) is None
+
+
+def test_a_link_in_a_files_place_is_damage(tmp_path: Path) -> None:
+    """Even to the same bytes: what it leads to may change without anybody's notice."""
+    store = Store(tmp_path)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer())
+    file = folder.path / "sub/file.txt"
+    file.rename(tmp_path / "elsewhere")
+    file.symlink_to(tmp_path / "elsewhere")
+
+    assert store.find("build", folder.key) is None
+
+
+@pytest.mark.parametrize("name", [MANIFEST, "sub/file.txt", intact.MEMORY])
+def test_a_pipe_in_a_files_place_does_not_hang(tmp_path: Path, name: str) -> None:
+    """Nobody may ever write to it."""
+    store = Store(tmp_path)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer())
+    (folder.path / name).unlink(missing_ok=True)
+    os.mkfifo(folder.path / name)
+
+    assert (store.find("build", folder.key) is None) is (name != intact.MEMORY)
+    assert store.ensure("build", "plain", INPUTS, Producer())[0] == folder
+
+
+def test_what_is_used_again_is_the_newest(tmp_path: Path) -> None:
+    """What a stage found last need not be what it made last."""
+    store = Store(tmp_path)
+    first, _ = store.ensure("verdict", "verdict", {"verify": "pass"}, Producer())
+    second, _ = store.ensure("verdict", "verdict", {"verify": "fail"}, Producer())
+    for age, folder in enumerate((first, second)):
+        os.utime(folder.path / MANIFEST, (1000 + age, 1000 + age))
+    assert store.previous("verdict") == second
+
+    store.ensure("verdict", "verdict", {"verify": "pass"}, Producer())
+
+    assert store.previous("verdict") == first
 
 
 def test_previous_is_the_newest_of_that_name(tmp_path: Path) -> None:
@@ -537,3 +725,24 @@ def test_what_fails_in_a_folder_that_stays_is_told_as_it_is(tmp_path: Path) -> N
 
     with pytest.raises(ProductFailure, match="the engine does not compile"):
         Store(tmp_path).ensure("build", "plain", {}, produce)
+
+
+@pytest.mark.parametrize("link", [True, False])
+def test_another_result_in_its_place_is_damage(tmp_path: Path, link: bool) -> None:
+    """As a link or as a copy: it is whole, and of other inputs."""
+    said: list[str] = []
+    store = Store(tmp_path, warn=said.append)
+    good, _ = store.ensure("verify", "m", {"reduced": "good"}, Producer("pass"))
+    bad, _ = store.ensure("verify", "m", {"reduced": "bad"}, Producer("trap"))
+    shutil.rmtree(bad.path)
+    if link:
+        bad.path.symlink_to(good.path)
+    else:
+        shutil.copytree(good.path, bad.path)
+
+    again, fresh = store.ensure("verify", "m", {"reduced": "bad"}, Producer("trap"))
+
+    assert fresh
+    assert again == bad
+    assert said == [f"{bad.path} was damaged: another result lies in its place; it is made again"]
+    assert good.file("sub/file.txt").read_text(encoding="utf-8") == "pass"

@@ -120,7 +120,7 @@ def test_the_file_is_bound_by_its_digest(now: Context) -> None:
     assert named["scenarios"] == "m/s@any"
     assert named["generation"] == "20220507"
     assert set(named) == {
-        *("format", "generation", "layout", "elementwise modes", "committed keep set"),
+        *("generation", "layout", "elementwise modes", "committed keep set"),
         *("scenarios", "files of their own"),
     }
     commit(now, keep_set(1, 2))

@@ -10,7 +10,7 @@ import pytest
 
 from megtrim.config.load import load_config
 from megtrim.engines.sample import SampleEngine, embedded
-from megtrim.midout.keepset import VERSION, KeepSet, dump_keep_set
+from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.plan.graph import FUNCTIONS, HEADER, REDUCED, Stage, Task
 from megtrim.process import Processes
 from megtrim.recipe import Variant
@@ -23,7 +23,7 @@ from unit.stages.built import finish
 from unit.stages.support import CONFIG, context, keep_set
 
 FUNCTION = f"{CONFIG}trim: {{level: function}}\n"
-FORM = {"format": str(VERSION), "layout": "scoped"}
+FORM = {"layout": "scoped"}
 OURS = keep_set(1)
 
 
@@ -163,18 +163,18 @@ def test_the_program_by_functions_stands_beside(now: Context) -> None:
 
 
 def test_a_program_by_other_functions_does_not(now: Context) -> None:
-    """Its lists are of other runs, or it was linked in another form."""
+    """Its lists are of other runs, or it was linked with other flags."""
     trimmed(now)
     (ours,) = OURS.scenarios
     linked(now, keep=replace(OURS, scenarios=(replace(ours, model_sha256="c" * 64),)))
-    linked(now, form="0")
+    linked(now, flags="-Wl,--icf=all")
     assert by_regions(now) is not None
     assert by_functions(now) is None
 
 
-def test_another_form_of_the_header_is_not_read(now: Context) -> None:
-    """It may be of another version of megtrim."""
-    trimmed(now, format="0")
+def test_a_header_of_another_layout_is_not_read(now: Context) -> None:
+    """It is of another configuration that shares the folder."""
+    trimmed(now, layout="upstream")
 
     assert by_regions(now) is None
 

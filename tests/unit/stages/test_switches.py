@@ -19,6 +19,7 @@ from megtrim.errors import InputError, ProductFailure
 from megtrim.plan.graph import HEADER, SWITCHES, Stage, tasks, through
 from megtrim.recipe import BuildOrder, BuildRecord, EngineIdentity, Rebuilt, Toolchain, Variant
 from megtrim.stages import building, chain, switches, switching
+from megtrim.stages.content import content_of
 from megtrim.stages.context import Context
 from megtrim.stages.kept import trim_choice
 from megtrim.stages.weighed import switch_sizes
@@ -331,7 +332,8 @@ def test_a_table_rests_on_its_builds(tmp_path: Path) -> None:
     run(ready)
     task = next(each for each in tasks(ready.loaded.config) if each.id == SWITCHES)
 
+    builds = ("switches/all-on", "switches/rtti-off", "reduce/reduced")
     assert switches.inputs(task, ready) == {
-        need: ready.done[need].key
-        for need in ("switches/all-on", "switches/rtti-off", "reduce/reduced")
+        "artifacts": "load_and_run",
+        **{need: content_of(ready.done[need]) for need in builds},
     }

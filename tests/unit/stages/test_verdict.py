@@ -30,6 +30,7 @@ from megtrim.stages.scenario_results import scenario_result
 from megtrim.verdict.content import Contradiction
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.kinds import ScenarioStatus
+from unit.engines.support import TOOLCHAIN
 from unit.stages.built import built
 from unit.stages.support import context, keep_set
 
@@ -120,7 +121,9 @@ def test_attempts_are_told(tmp_path: Path) -> None:
     every = {task.id: task for task in tasks(here.loaded.config, committed=False)}
     scenario = next(iter(all_scenarios(here.loaded.config)))
     engine = SimpleNamespace(digest="d", commit="", dirty=(), generation=20220507)
-    here = replace(here, engine=cast(Any, SimpleNamespace(identity=lambda: engine)))
+    here = replace(
+        here, engine=cast(Any, SimpleNamespace(identity=lambda: engine)), toolchain=TOOLCHAIN
+    )
     keys = []
     for told in (("one: link lost", "two: it did not boot"), ("two: it did not boot",)):
         failure = InfrastructureFailure("it did not boot", attempts=told)

@@ -1,0 +1,91 @@
+"""What each task leaves, and for each file of it the tasks that rest on it.
+
+Beside them stands the verdict, which rests on whatever any task found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from unit.stages.contract_facts import (
+    ALL,
+    ENGINES,
+    HERE,
+    KEPT,
+    LINKS,
+    PLAIN,
+    REGION,
+    TRIMS,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Left:
+    """Something that a task found or left, and what rests on it."""
+
+    task: str
+    file: str
+    """Pattern of its files, or FOUND: an entry of its result."""
+    rest: str
+    where: tuple[str, ...] = ALL
+
+
+FOUND = "what was found"
+
+
+def _programs() -> Iterator[Left]:
+    users = {
+        "load_and_run": ENGINES,
+        "classify": ("m/app@any",),
+        "viewer": ("m/view@any",),
+        "libsample_engine.so": ("m/view@any",),
+    }
+    for program, scenarios in users.items():
+        verified = " ".join(f"verify/{each} neighbours/{each}" for each in scenarios)
+        traced = " ".join(f"profile/{each}" for each in scenarios)
+        recorded = " ".join(f"functions/{each}" for each in scenarios)
+        yield Left(task="build/plain", file=f"bin/{program}", rest=verified)
+        yield Left(task="reduce/reduced", file=f"bin/{program}", rest=verified)
+        yield Left(task="build/profile", file=f"bin/{program}", rest=traced)
+        yield Left(task="functions/linked", file=f"links/*/{program}", rest=recorded, where=HERE)
+        told = f"links/*/{program}.observables"
+        yield Left(task="functions/linked", file=told, rest=recorded, where=HERE)
+    for build in ("build/*", "reduce/re*"):
+        for artifact in ("load_and_run", "classify"):
+            yield Left(task=build, file=f"bin/{artifact}", rest="size/artifacts")
+
+
+LEFT: tuple[Left, ...] = (
+    *_programs(),
+    Left(task="build/plain", file="bin/load_and_run", rest="profile/*#search"),
+    Left(
+        task="build/plain", file="bin/load_and_run", rest="profile/m/tuned@any", where=("brought",)
+    ),
+    Left(
+        task="build/profile", file="bin/load_and_run", rest="profile/*#search", where=("brought",)
+    ),
+    Left(task="reduce/region", file="bin/load_and_run", rest="neighbours/*"),
+    Left(task="build/plain", file="*", rest=LINKS, where=PLAIN),
+    Left(task="reduce/region", file="*", rest=f"{LINKS} switches/table"),
+    Left(task="reduce/reduced", file="*", rest="switches/table", where=REGION),
+    Left(task="switches/*-o*", file="*", rest="switches/table"),
+    Left(task="profile/*", file="trace.txt", rest="header/keepset"),
+    Left(
+        task="profile/*",
+        file="algo.cache",
+        rest="functions/m/tuned@any verify/m/tuned@any neighbours/m/tuned@any" + KEPT,
+    ),
+    Left(
+        task="profile/*",
+        file="algo.cache",
+        rest="profile/m/tuned@any",
+        where=(*HERE, "brought functions"),
+    ),
+    Left(task="header/keepset", file="include/*", rest=TRIMS),
+    Left(task="header/keepset", file="keepset.json", rest="verify/* neighbours/*", where=REGION),
+    Left(task="header/keepset", file="keepset.json", rest="functions/keepset"),
+    Left(task="functions/keepset", file="keepset.json", rest=f"{LINKS} verify/* neighbours/*"),
+    Left(task="functions/*/*", file="functions.txt", rest="functions/keepset"),
+    Left(task="verdict/verdict", file="verdict.json", rest="report/report"),
+)

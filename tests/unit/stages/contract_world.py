@@ -1,0 +1,424 @@
+"""Whole runs for the contract of the stages: everything is done, and nothing had to be run.
+
+A world is a context in which every task has left files of a few words. What a stage names of it
+can then be asked for without a compiler or a device, and compared with what it names after one
+fact was changed.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+from typing import Any, cast
+from unittest.mock import patch
+
+import numpy as np
+import yaml
+
+from megtrim.config.load import load_config
+from megtrim.config.model import Config
+from megtrim.config.scenarios import all_scenarios
+from megtrim.engines.checkout import Checkout
+from megtrim.engines.sample import SampleEngine, embedded
+from megtrim.errors import InfrastructureFailure
+from megtrim.evidence.given import Brought
+from megtrim.midout.keepset import KeepSet, dump_keep_set
+from megtrim.midout.sources import Scopes
+from megtrim.plan.graph import Stage, Task, on_demand, tasks
+from megtrim.process import Processes
+from megtrim.recipe import BuildOrder, EngineIdentity
+from megtrim.stages import chain
+from megtrim.stages.content import MEASURED
+from megtrim.stages.context import Context
+from megtrim.store import Folder, Store, sha256_file
+from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
+from unit.engines.support import TOOLCHAIN
+from unit.stages.fake_device import FakeDevice
+from unit.stages.support import context, keep_set
+
+CONFIG = """\
+version: 1
+engine: {kind: sample, cmake: {MGE_WITH_EXAMPLE: true}}
+toolchain: {kind: host}
+trim: {measure: [rtti]}
+classes: [{name: any}, {name: big, qemu_cpu: cortex-a76}]
+devices: [{name: here, kind: local, class: any}, {name: emulated, kind: qemu, class: big}]
+applications:
+- {name: classify, source: app}
+- {name: viewer, source: app, library: shared}
+models:
+- name: m
+  file: m.mge
+  strip_info: [m.json, other/m.json]
+  also: m.v2.mge
+  scenarios:
+  - {name: s, inputs: {data: d.npy}, threads: 2, timeout: 90 s}
+  - {name: cached, algo_cache: a.cache, classes: [any]}
+  - {name: app, application: classify, args: ["{model}"], classes: [any]}
+  - {name: view, application: viewer, args: ["{model}"], classes: [any]}
+  - {name: tuned, fast_run: true, classes: [any]}
+- {name: n, file: n.mge, scenarios: [{name: s, classes: [any]}]}
+artifacts: [load_and_run, classify]
+budgets:
+- {artifact: load_and_run, max: 1 MiB, growth: 16 KiB, neighbours: [iter-1, threads-4]}
+- {artifact: classify, variant: profile, max: 2 MiB}
+waivers:
+- {budget: load_and_run, bytes: 1 KiB, reason: new model, owner: us, expires: 2027-02-01}
+baseline: sizes.json
+"""
+PROGRAMS = ("load_and_run", "classify", "viewer", "other", "libsample_engine.so")
+LINKED = ("load_and_run", "classify", "other")
+TODAY = date(2027, 1, 31)
+CLANG = replace(
+    TOOLCHAIN,
+    kind="clang-linux-arm64",
+    version="clang 14.0.6",
+    settings=(("A", "1"),),
+    fp16=True,
+    files="f",
+    image="i",
+)
+"""It can do with every means but relocations of its own."""
+UNVERIFIED = "verify/m/s@any"
+BASES: Mapping[str, Mapping[str, Any]] = {
+    "region": {"measure": ["rtti"]},
+    "function": {"level": "function", "measure": ["rtti"], "optimize": "size"},
+    "plain": {"level": "function", "base": "plain"},
+    "committed": {"measure": ["rtti"]},
+    "committed functions": {"level": "function"},
+    "quick": {"level": "function", "base": "plain"},
+    "brought": {"measure": ["rtti"]},
+    "brought functions": {"level": "function"},
+    "unverified": {"minimum_size": False},
+}
+"""The ways to trim, and what `trim` says in each."""
+ENGINES: Mapping[str, Mapping[str, Any]] = {"unverified": {"scopes": Scopes()}}
+"""Facts of the engine in some of them: this one has no headers to put regions in."""
+NEIGHBOURS: Mapping[str, Any] = {"brought": "all", "committed functions": ["other-values"]}
+"""What a budget asks in some of them; without inputs a scenario has no other values."""
+
+
+class StandIn:
+    """The sample engine, of which every fact can be another."""
+
+    def __init__(self, real: Real, **facts: Any) -> None:
+        self.real, self.facts = real, facts
+        self.kept = facts.get("kept", real.engine.kept)
+        self.kernels = facts.get("kernels", ("src/kern",))
+        self.checkout = real.engine.checkout
+
+    def identity(self) -> EngineIdentity:
+        changes = {name: self.facts[name] for name in _IDENTITY if name in self.facts}
+        return replace(self.real.identity, **changes)
+
+    def elemwise_modes(self) -> Any:
+        return self.facts.get("elemwise_modes", self.real.modes)
+
+    def scopes(self) -> Any:
+        return self.facts.get("scopes", self.real.scopes)
+
+    def dialect(self) -> Any:
+        return self.facts.get("dialect", self.real.dialect)
+
+    def library(self, *asked: Any) -> Any:
+        return replace(self.real.engine.library(*asked), **self.facts.get("library", {}))
+
+    def order(self, *asked: Any, **more: Any) -> Any:
+        return replace(self.real.order(*asked, **more), **self.facts.get("order", {}))
+
+
+class Real:
+    """The sample engine, read once."""
+
+    def __init__(self) -> None:
+        self.engine = SampleEngine(embedded(), Processes({}))
+        self.identity = self.engine.identity()
+        self.modes = self.engine.elemwise_modes()
+        self.scopes = self.engine.scopes()
+        self.dialect = self.engine.dialect()
+        self._orders: dict[str, BuildOrder] = {}
+
+    def order(self, *asked: Any, **more: Any) -> BuildOrder:
+        wanted = repr((asked, more))
+        if wanted not in self._orders:
+            self._orders[wanted] = self.engine.order(*asked, **more)
+        return self._orders[wanted]
+
+
+_IDENTITY = ("kind", "generation", "digest", "commit", "dirty")
+
+
+@dataclass(frozen=True)
+class World:
+    """A context and the tasks of its plan."""
+
+    name: str
+    context: Context
+    patches: Mapping[str, str] = field(default_factory=dict)
+    """Constants of megtrim's own that are others, by their full name."""
+    tasks: tuple[Task, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        config, now = self.context.loaded.config, self.context
+        planned = tasks(config, committed=now.committed, neighbours=now.neighbours)
+        object.__setattr__(self, "tasks", (*planned, *on_demand(config)))
+
+    def having(self, **changes: Any) -> World:
+        """Return the same world with other fields of the context, its tasks done as before."""
+        fields: dict[str, Any] = {
+            "done": self.context.done,
+            "failed": self.context.failed,
+        } | changes
+        made = World(self.name, replace(self.context, **fields))
+        ids = {task.id for task in made.tasks}
+        done = {id_: folder for id_, folder in fields["done"].items() if id_ in ids}
+        made = World(self.name, replace(made.context, done=done))
+        fill(made)
+        return made
+
+    def configured(self, path: str, value: Any) -> World:
+        """Return it with another value of a key, such as ``models.0.file``, and another file."""
+        config = _changed(self.context.loaded.config, path.split("."), value)
+        loaded = replace(self.context.loaded, config=config, sha256="another")
+        return self.having(loaded=loaded)
+
+    def edited(self, file: str) -> World:
+        """Return it with other bytes in a file that the configuration names, where it was."""
+        folder = self.context.loaded.folder
+        other = folder.parent / f"edited {file.replace('/', ' ')}" / folder.name
+        if not other.exists():
+            shutil.copytree(folder, other, ignore=shutil.ignore_patterns("out"))
+            (other / file).write_bytes(_edited((other / file).read_bytes()))
+        return self.having(loaded=replace(self.context.loaded, folder=other))
+
+    def patched(self, **patches: str) -> World:
+        """Return it as another version of megtrim would see it."""
+        return replace(self, patches=patches)
+
+    def engine(self, **facts: Any) -> World:
+        """Return it with other facts of the engine."""
+        engine = cast("StandIn", self.context.engine)
+        return self.having(engine=StandIn(engine.real, **(engine.facts | facts)))
+
+    def found(self, task: str, **facts: Any) -> World:
+        """Return it with other entries of a task's result."""
+        folder = self.context.done[task]
+        return self._with(task, replace(folder, result={**folder.result, **facts}))
+
+    def left(self, task: str, file: str) -> World:
+        """Return it with other bytes in one of the files that a task left."""
+        folder = self.context.done[task]
+        if not (folder.path / file).exists():
+            return self._with(task, replace(folder, files={**folder.files, file: "f" * 64}))
+        path = folder.path.with_name(f"another-{file.replace('/', '-')}")
+        shutil.copytree(folder.path, path, dirs_exist_ok=True)
+        files = {**folder.files, file: _wrote(path / file, "another text")}
+        return self._with(task, replace(folder, path=path, files=files))
+
+    def made_anew(self, task: str) -> World:
+        """Return it with the same found again: in a folder of another key, and as a log tells."""
+        folder = self.context.done[task]
+        result = {**folder.result, **dict.fromkeys(MEASURED, "as measured now")}
+        logs = {name: "f" * 64 for name in folder.files if name.endswith(".log")}
+        files = {**folder.files, **logs}
+        return self._with(task, replace(folder, key="another", result=result, files=files))
+
+    def _with(self, task: str, folder: Folder) -> World:
+        return self.having(done={**self.context.done, task: folder})
+
+    def labels(self) -> dict[str, dict[str, str]]:
+        """Return what each task names, by its id."""
+        with ExitStack() as patched:
+            for name, value in self.patches.items():
+                patched.enter_context(patch(name, value))
+            return {
+                task.id: chain.MODULES[task.stage].inputs(task, self.context) for task in self.tasks
+            }
+
+
+def worlds(folder: Path) -> Iterator[World]:
+    """Yield a world for each way to trim."""
+    real = Real()
+    for name, trim in BASES.items():
+        yield _world(folder / name, name, trim, real)
+
+
+def fill(world: World) -> None:
+    """Let every task that is not done have left its files."""
+    done = world.context.done
+    for task in world.tasks:
+        lacking = task.id not in done and task.id not in world.context.failed
+        if lacking:
+            done[task.id] = _folder(task, world.context.store.root / "made")
+
+
+def _world(folder: Path, name: str, trim: Mapping[str, Any], real: Real) -> World:
+    folder.mkdir(parents=True)
+    base, _ = context(folder)
+    _write(folder)
+    data = yaml.safe_load(CONFIG) | {"trim": dict(trim)}
+    if name.startswith("committed"):
+        # What is searched for cannot be repeated.
+        del data["models"][0]["scenarios"][-1]
+    if name == "unverified":
+        data["waivers"] = []  # nothing but the age of a proof rests on the day
+    if name in NEIGHBOURS:
+        data["budgets"][0]["neighbours"] = NEIGHBOURS[name]
+    (folder / "megtrim.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
+    loaded = load_config(folder / "megtrim.yaml")
+    checkout = Checkout(root=folder, files={"a.cpp": "a"}, commit="", dirty=())
+    made = replace(
+        base,
+        loaded=loaded,
+        engine=cast("Any", StandIn(real, **ENGINES.get(name, {}))),
+        toolchain=CLANG,
+        devices=cast("Any", {"any": FakeDevice("here"), "big": FakeDevice("emulated")}),
+        today=TODAY,
+        applications={each.name: checkout for each in loaded.config.applications},
+        committed=name.startswith("committed"),
+        quick=name == "quick",
+        baseline=folder / "sizes.json" if name == "quick" else None,
+        store=Store(folder / "out"),
+    )
+    made = replace(made, **_brought(name, loaded.config))
+    if name != "quick":  # which is for those who have committed nothing yet
+        _commit(made)
+    world = World(name, made)
+    fill(world)
+    return _unverified(world) if name == "unverified" else world
+
+
+def _write(folder: Path) -> None:
+    for name in ("m.mge", "n.mge", "m.v2.mge", "m.json", "other/m.json", "a.cache"):
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(f"bytes of {name}".encode())
+    _wrote(folder / "app/CMakeLists.txt", "")
+    (folder / "sizes.json").write_text("{}", encoding="utf-8")
+    np.save(folder / "d.npy", np.arange(6, dtype="<f4"))
+    shutil.copy(folder / "d.npy", folder / "d.raw")
+    shutil.copy(folder / "sizes.json", folder / "copy-of-sizes.json")
+    for name in ("m.mge", "d.npy", "a.cache", "sizes.json", "m.v2.mge", "m.json"):
+        (folder / f"another-{name}").write_bytes(_edited((folder / name).read_bytes()))
+
+
+def _commit(made: Context) -> None:
+    """Write the keep set that a team committed, and another."""
+    record = replace(keep_set(1).scenarios[0], functions=("f",), link_sha256="7" * 64)
+    for name, ids in (("megtrim/keepset.json", "s"), ("another-keepset.json", "st")):
+        records = tuple(replace(record, id=f"m/{each}@any") for each in ids)
+        keep = KeepSet(
+            generation=made.engine.identity().generation, scenarios=records, operators=None
+        )
+        path = made.path(Path(name))
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(dump_keep_set(keep), encoding="utf-8")
+
+
+def _brought(name: str, config: Config) -> dict[str, Any]:
+    if not name.startswith("brought"):
+        return {}
+    given = {
+        each.id: Brought(
+            scenario=each.id,
+            binding="b",
+            status=ScenarioStatus.PASS,
+            text="",
+            device=DeviceIdentity(name="board", kind="adb", facts={}),
+            time_s=1.0,
+            folder=Path("evidence"),
+            trace_sha256="1" * 64,
+            cache_sha256="2" * 64,
+            functions_sha256="3" * 64,
+        )
+        for each in all_scenarios(config)
+    }
+    return {"traced" if name == "brought" else "recorded": given}
+
+
+def _unverified(world: World) -> World:
+    """Let a scenario have no result but an earlier one, and a device that is gone."""
+    made = world.context
+    del made.done[UNVERIFIED]
+    made.failed[UNVERIFIED] = InfrastructureFailure("no phone", attempts=("link lost",))
+    earlier = {"status": "pass", "day": "2027-01-20"}
+    made.store.ensure(Stage.VERIFY, UNVERIFIED.partition("/")[2], {}, lambda _folder: earlier)
+    return world
+
+
+def _folder(task: Task, root: Path) -> Folder:
+    """Return what a task left, with a digest for each of its files."""
+    names = _FILES[task.stage]
+    left = names(task) if callable(names) else names
+    path = root / task.stage / task.name
+    files = {name: f"digest of {name} of {task.id}" for name in left}
+    if task.stage in (Stage.HEADER, Stage.PROFILE):  # which are read to tell what rests on them
+        files = {name: _wrote(path / name, f"text of {name}") for name in left}
+    return Folder(
+        path=path,
+        stage=task.stage,
+        name=task.name,
+        key=f"key of {task.id}",
+        inputs={},
+        result={
+            "exit code": 0,
+            "text": f"found by {task.id}",
+            "time_s": 1.5,
+            "links": {name: f"link of {name}" for name in ("load_and_run", "classify")},
+        },
+        files=files,
+    )
+
+
+def _wrote(path: Path, text: str) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return sha256_file(path)
+
+
+_BIN = tuple(f"bin/{name}" for name in PROGRAMS)
+_FILES: Mapping[Stage, Any] = {
+    Stage.BUILD: (*_BIN, "regions.txt", "build.log"),
+    Stage.PROFILE: lambda task: ("algo.cache" if "#" in task.name else "trace.txt", "run.log"),
+    Stage.HEADER: ("keepset.json", "include/bin_reduce.h", "include/midout.h"),
+    Stage.REDUCE: (*_BIN, "build.log"),
+    Stage.FUNCTIONS: lambda task: {
+        "linked": tuple(
+            f"links/{label}/{name}{end}"
+            for label, end in (("unfolded", ""), ("unfolded", ".observables"), ("probed", ""))
+            for name in LINKED
+        ),
+        "keepset": ("keepset.json",),
+    }.get(task.name, ("functions.txt",)),
+    Stage.VERIFY: ("plain.log", "reduced.log", "plain/out", "reduced/out"),
+    Stage.NEIGHBOURS: (),
+    Stage.SIZE: ("sizes.json",),
+    Stage.SWITCHES: lambda task: () if task.name == "table" else _BIN,
+    Stage.VERDICT: ("verdict.json",),
+    Stage.REPORT: ("junit.xml",),
+}
+
+
+def _edited(data: bytes) -> bytes:
+    """Return other bytes of the same kind: of a keep set another keep set."""
+    other = data.replace(b'"threads": 1', b'"threads": 3')
+    if data.startswith(b"\x93NUMPY"):
+        return data[:-1] + b"\x01"
+    return data + b" " if other == data else other
+
+
+def _changed(section: Any, path: list[str], value: Any) -> Any:
+    """Return a part of the configuration with another value at a path."""
+    name, *rest = path
+    if isinstance(section, tuple):
+        at = int(name)
+        new = _changed(section[at], rest, value) if rest else value
+        return (*section[:at], new, *section[at + 1 :])
+    if isinstance(section, dict):
+        return section | {name: value}
+    new = _changed(getattr(section, name), rest, value) if rest else value
+    return section.model_copy(update={name: new})
