@@ -129,8 +129,8 @@ def test_nothing_is_told_where_nothing_is_planted(shop: Shop) -> None:
 
 def _needed(context: Context, kept: frozenset[str]) -> list[tuple[str, ...]]:
     """Return the functions that ran and could have been left out, each under all its names."""
-    table = read_table(linked(context.done[LINKED].path, Link.UNFOLDED, TARGET))
-    observed = read_observables(observables(context.done[LINKED].path, TARGET))
+    table = read_table(context.done[LINKED].file(linked(Link.UNFOLDED, TARGET)))
+    observed = read_observables(context.done[LINKED].file(observables(TARGET)))
     possible = kept & {*stubs.droppable(table, (), observed)}
     by_address: dict[int, set[str]] = {}
     for each in table.functions:
@@ -232,7 +232,7 @@ def test_a_lost_entry_of_the_start_up_list_is_counted(
 
     def lossy(context: Context, order: Any, links: Any, folder: Path) -> None:
         link(context, order, links, folder)
-        _shortened(linked(folder, Link.SHIPPED, TARGET))
+        _shortened(folder / linked(Link.SHIPPED, TARGET))
 
     monkeypatch.setattr(building, "link", lossy)
     said = told(shop.ship(shop.traced))

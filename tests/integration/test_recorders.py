@@ -70,8 +70,8 @@ def test_a_log_and_probes_give_the_same_bytes(project: Project) -> None:
 def _expect_decided(context: Context, lists: list[Path]) -> None:
     """Whatever the link may leave out is observed, and whatever is listed is of that link."""
     folder = context.done[LINKED].path
-    observables = read_observables(linking.observables(folder, TARGET))
-    table = read_table(linking.linked(folder, Link.UNFOLDED, TARGET))
+    observables = read_observables(folder / linking.observables(TARGET))
+    table = read_table(folder / linking.linked(Link.UNFOLDED, TARGET))
     assert {*stubs.droppable(table, (), observables)} <= observables.names()
     for each in lists:
         found = read_list(each)

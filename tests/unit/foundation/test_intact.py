@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import time
+from dataclasses import astuple
 from pathlib import Path
 
 import pytest
@@ -37,10 +38,10 @@ def test_a_settled_file_is_remembered(file: Path, monkeypatch: pytest.MonkeyPatc
     damage, known = intact.read_damage(file.parent, {"file": SHA256})
 
     said = file.stat()
-    expected = [SHA256, len(TEXT), said.st_ino, said.st_mtime_ns, said.st_ctime_ns]
-    assert (damage, known) == ("", {"file": intact.Known(*expected)})
+    expected = intact.Known(SHA256, len(TEXT), said.st_ino, said.st_mtime_ns, said.st_ctime_ns)
+    assert (damage, known) == ("", {"file": expected})
     assert json.loads((file.parent / intact.MEMORY).read_text(encoding="utf-8")) == {
-        "file": expected
+        "file": list(astuple(expected))
     }
 
 
