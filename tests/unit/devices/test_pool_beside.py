@@ -44,7 +44,7 @@ class Frozen(FakeMachine):
     def alive(self) -> bool:
         self.asking += 1
         self.most = max(self.most, self.asking)
-        self.gate.wait(20)
+        self.gate.wait(600)
         time.sleep(self.late_s)
         self.asking -= 1
         return super().alive()

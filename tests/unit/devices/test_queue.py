@@ -19,6 +19,8 @@ from unit.devices.machines import NOON, Clock
 from unit.foundation.waiting import until
 
 KEYS = st.sampled_from("ABCD")
+_LONGER_THAN_ALL_S = 600.0
+"""A job that went by itself would bring what a test waits for."""
 TICKETS = st.dictionaries(st.integers(1, 99), st.lists(KEYS, max_size=4).map(tuple), max_size=6)
 
 
@@ -145,7 +147,7 @@ class Job(threading.Thread):
     def run(self) -> None:
         with self.queue.turn("job", wanting(*self.keys), self.waits.append, self.place) as turn:
             self.turn = turn
-            self.enough.wait(20)
+            self.enough.wait(_LONGER_THAN_ALL_S)
 
     def leave(self) -> None:
         """End the job."""
@@ -230,7 +232,7 @@ def test_who_stopped_looking_keeps_a_place_and_is_passed_by(
 
     def sleep(wait: Wait) -> None:
         slept.append(wait)
-        morning.wait(20)
+        morning.wait(_LONGER_THAN_ALL_S)
 
     def doze() -> None:
         with queue.turn("sleepy", wanting("A"), sleep) as turn:
