@@ -99,7 +99,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     for scenario, proof in last_proofs(context).items():
         if proof is not None:
             named[f"last proof of {scenario}"] = repr(proof)
-    named |= {"verified later": line for line in ahead(context)}
+    named["day before what was verified"] = "\n".join(ahead(context))
     return named
 
 
