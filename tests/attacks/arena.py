@@ -115,10 +115,10 @@ class Arena:
         """Change keys of the configuration."""
         self.project.write(self.project.read() | keys)
 
-    def run(self, *words: str, cwd: Path | None = None, **env: str) -> Ended:
-        """Run megtrim in the project's folder, or another."""
+    def run(self, *words: str, cwd: Path | None = None) -> Ended:
+        """Run megtrim in the project's folder, or another, as the owner of the board."""
         scratch = self.root / "printed"
-        return forked.run(words, cwd=cwd or self.folder, scratch=scratch, env=env)
+        return forked.run(words, cwd=cwd or self.folder, scratch=scratch, env=OWNER)
 
     def stage(self, verb: str, *more: str) -> Ended:
         """Run a verb on the project."""
@@ -152,11 +152,9 @@ class Arena:
 
     def stored(self, stage: str, name: str) -> list[Path]:
         """Return the folders in the store of a task, whatever megtrim would say of them."""
-        found = []
-        for manifest in sorted((self.project.out / stage).glob("*/manifest.json")):
-            if json.loads(manifest.read_text(encoding="utf-8"))["name"] == name:
-                found.append(manifest.parent)
-        return found
+        found = sorted((self.project.out / stage).glob("*/manifest.json"))
+        names = (json.loads(path.read_text(encoding="utf-8"))["name"] for path in found)
+        return [path.parent for path, each in zip(found, names, strict=True) if each == name]
 
     def only(self, stage: str, name: str) -> Path:
         """Return the one folder of a task in the store."""
@@ -230,7 +228,7 @@ def prove(arena: Arena) -> None:
     assert packed.rc == 0, packed.stderr
     digest = packed.stdout.strip().rpartition("bundle-sha256=")[2]
     words = ("evidence", "run", "bundle", "--sha256", digest, "--class", "any")
-    ended = arena.run(*words, "--to", "evidence", **OWNER)
+    ended = arena.run(*words, "--to", "evidence")
     assert ended.rc == 0, ended.stderr
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attacks.arena import OWNER, Arena
+from attacks.arena import Arena
 from attacks.tampering import edit
 
 Change = Callable[[dict[str, Any]], None]
@@ -35,6 +35,10 @@ class Concluded:
     def expect_red(self) -> None:
         """Expect that it fails."""
         assert (self.verdict, self.gate) == ("fail", 1)
+
+    def expect_refused(self) -> None:
+        """Expect that nothing is said of what contradicts itself."""
+        assert (self.verdict, self.gate) == ("", 2)
 
     def expect_no_pass(self) -> None:
         """Expect that it says anything but that all is well."""
@@ -108,7 +112,7 @@ class Documents:
         digest = hashlib.sha256(bundle).hexdigest()
         shutil.rmtree(self.folder / to, ignore_errors=True)
         words = ("evidence", "run", "bundle", "--sha256", digest, "--class", "any")
-        return self.arena.run(*words, "--to", to, cwd=self.folder, **OWNER).rc
+        return self.arena.run(*words, "--to", to, cwd=self.folder).rc
 
     def conclude(self, *more: str, evidence: tuple[str, ...] = ("evidence",)) -> Concluded:
         """Join what there is, and ask the gate."""

@@ -32,7 +32,7 @@ def swap(file: Path, old: str, new: str) -> None:
 
 
 def put_program(file: Path, program: bytes) -> None:
-    """Put another program in a file's place, as long as it was: what follows its end is not read."""
+    """Put another program into a file of equal size: what follows its end is not read."""
     put(file, program.ljust(file.stat().st_size, b"\0"))
 
 

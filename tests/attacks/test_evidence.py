@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from attacks.arena import OWNER, Arena, planted
+from attacks.arena import Arena, planted
 from attacks.documents import Documents, trap
 from attacks.tampering import edit, flip
 
@@ -178,7 +178,7 @@ def test_a_trap_without_a_runner(papers: Documents) -> None:
     papers.change_result(trap)
     papers.change_bundle(lambda data: data["devices"][0].update(runner=False))
 
-    papers.conclude().expect_red()
+    papers.conclude().expect_refused()
 
 
 def test_a_trap_by_a_device_that_has_another_name(papers: Documents) -> None:
@@ -292,5 +292,5 @@ def test_the_bundle_is_exchanged_on_the_way(papers: Documents) -> None:
     papers.change_bundle(lambda data: data.update(tolerance=1000.0))
     words = ("evidence", "run", "bundle", "--sha256", "0" * 64, "--class", "any", "--to", "new")
 
-    assert papers.arena.run(*words, cwd=papers.folder, **OWNER).rc == 2
+    assert papers.arena.run(*words, cwd=papers.folder).rc == 2
     papers.conclude(evidence=("new",)).expect_no_pass()

@@ -115,7 +115,8 @@ def test_a_model_that_changed(arena: Arena) -> None:
     arena.start("honest")
     flip(arena.folder / "engine/models/tiny-mobile.sample")
 
-    expect_red(arena)
+    assert arena.trim("--committed").rc in (1, 2)
+    assert arena.gate() != 0
 
 
 def test_another_generation_of_header(arena: Arena) -> None:

@@ -89,9 +89,8 @@ def test_a_verdict_that_contradicts_its_scenarios(report: Report) -> None:
 
     report.change(change)
 
-    assert {"trap"} <= {
-        each["status"] for each in json.loads(report.verdict.read_text())["scenarios"]
-    }
+    scenarios = json.loads(report.verdict.read_text(encoding="utf-8"))["scenarios"]
+    assert "trap" in {each["status"] for each in scenarios}
     assert report.gate() == 2
 
 

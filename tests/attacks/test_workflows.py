@@ -92,7 +92,7 @@ def test_a_device_job_failed_to_upload(runner: Runner) -> None:
     """Whatever the wait for it said."""
     runner.lose("evidence")
 
-    for pending in ("", "late", "no-runner", "fork"):
+    for pending in ("", "late"):
         assert runner.conclude(pending)[0] == "unverified"
 
 
@@ -136,9 +136,8 @@ def test_the_trim_step_may_fail(runner: Runner) -> None:
 
 def test_artifacts_by_name(runner: Runner) -> None:
     """Results, proofs and bundle by the id that the build job gave on."""
-    taken = [
-        step["with"] for _, step in action("conclude").steps() if "download" in step.get("uses", "")
-    ]
+    steps = [step for _, step in action("conclude").steps()]
+    taken = [step["with"] for step in steps if "download-artifact" in step.get("uses", "")]
     names = [given.get("pattern", given.get("artifact-ids")) for given in taken]
     given = workflow("size-check").jobs["verdict"]["steps"][-1]["with"]
 

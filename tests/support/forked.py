@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.cli import main
 
-_LIMIT_S = 60
+_LIMIT_S = 300
 """After which a run that hangs is ended by a signal."""
 
 
@@ -47,6 +48,7 @@ def _inside(
     sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8") for number in (1, 2))
     os.environ.update(env)
     signal.alarm(_LIMIT_S)
+    warnings.resetwarnings()  # to the command line's own; here they are errors
     os.chdir(cwd)
     sys.argv = ["megtrim", *arguments]
     try:

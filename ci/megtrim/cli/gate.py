@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from megtrim.cli.output import show
-from megtrim.errors import InfrastructureFailure
+from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence import bounds
 from megtrim.evidence.ending import ENDING_FILE, parse_ending
 from megtrim.stages.files import VERDICT_FILE
@@ -30,6 +30,7 @@ def gate(report: Path) -> int:
     """End as the verdict in REPORT says, or as the run that ended before one."""
     path = report / VERDICT_FILE
     if path.is_file():
+        _expect_alone(report)
         verdict = parse_verdict(bounds.read_text(path, hint=_HINT), source=str(path))
         show(f"{verdict.verdict}: {bounds.clean_line(verdict.headline)}")
         return exit_code(verdict)
@@ -41,3 +42,10 @@ def gate(report: Path) -> int:
         return ending.exit
     msg = f"{report}: {NOTHING_LEFT}"
     raise InfrastructureFailure(msg, hint="look at the build job, and run it again")
+
+
+def _expect_alone(report: Path) -> None:
+    """Refuse a verdict beside the word of a run that reached none: one of them is of before."""
+    if (report / ENDING_FILE).exists():
+        msg = f"{report}: found {VERDICT_FILE} and {ENDING_FILE}, expected one of them"
+        raise InputError(msg, hint="two runs wrote there: empty the folder, and run again")

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from megtrim.config.units import LARGEST_DURATION_S
 from megtrim.errors import InputError
 from megtrim.evidence import bounds
 from megtrim.evidence.device import BundleDevice
@@ -26,6 +27,7 @@ from megtrim.midout.keepset import GENERATIONS
 from megtrim.reading import decode
 from megtrim.recipe import Link, Variant
 from megtrim.verdict.document import LARGEST_DOCUMENT, dump, load
+from megtrim.verdict.model import DeviceIdentity
 
 VERSION = 3
 BUNDLE_FILE = "bundle.json"
@@ -209,6 +211,8 @@ class Bundle:
         bounds.require(fits, "generation", self.generation, "one of midout's header")
         if self.keep_set is not None:
             bounds.check_digest("keep_set", self.keep_set)
+        fits = 0 <= self.max_age_s <= LARGEST_DURATION_S
+        bounds.require(fits, "max_age_s", self.max_age_s, "an age that megtrim.yaml can allow")
         self._check_programs()
         bounds.check_count("devices", self.devices, bounds.MOST_ITEMS)
         ids = [each.id for each in self.scenarios] + [each.id for each in self.proven]
@@ -266,6 +270,11 @@ class Bundle:
     def runner_classes(self) -> frozenset[str]:
         """Return the CPU classes that a device on a runner stands for."""
         return frozenset(device.cpu_class for device in self.devices if device.runner)
+
+    def has_runner(self, cpu_class: str, machine: DeviceIdentity) -> bool:
+        """Tell whether a machine is a device on a runner that stands for the class."""
+        runners = (device for device in self.devices if device.runner)
+        return any(each.is_machine(cpu_class, machine) for each in runners)
 
     def of_class(self, cpu_class: str) -> tuple[BundleScenario, ...]:
         """Return what is to be run for a CPU class."""

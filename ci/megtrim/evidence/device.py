@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from megtrim.config import kinds
 from megtrim.config.device import KINDS_OF_KEY
 from megtrim.evidence import bounds
+from megtrim.verdict.model import DeviceIdentity
 
 _CPU = re.compile(r"[A-Za-z0-9][A-Za-z0-9._,=-]{0,199}")
 _MOST_PROPERTIES = 32
@@ -117,6 +118,17 @@ class BundleDevice:
         fits = _CPU.fullmatch(self.qemu_cpu) is not None
         bounds.require(fits, f"device {self.name}: qemu_cpu", self.qemu_cpu, "a CPU's name")
         self._check_settings()
+
+    def is_machine(self, cpu_class: str, machine: DeviceIdentity) -> bool:
+        """Tell whether a machine of that class is this device, or one that its entry fits.
+
+        An emulator is one as well, with the CPU that is asked for.
+        """
+        named = machine.name == self.name or machine.name.startswith(f"{self.name}.")
+        kinds = ("local", "qemu") if self.kind == "auto" else (self.kind,)
+        cpu = machine.facts.get("cpu", self.qemu_cpu) if machine.kind == "qemu" else self.qemu_cpu
+        fits = named and machine.kind in kinds and cpu == self.qemu_cpu
+        return fits and cpu_class == self.cpu_class
 
     def _check_settings(self) -> None:
         said = self.settings.said()

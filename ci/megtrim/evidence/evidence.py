@@ -92,6 +92,7 @@ class Evidence:
     results: tuple[EvidenceResult, ...]
 
     def __post_init__(self) -> None:
+        bounds.require(self.version == VERSION, "version", self.version, str(VERSION))
         bounds.check_name("class", self.cpu_class)
         bounds.check_name("device: name", self.device.name)
         bounds.check_name("device: kind", self.device.kind)

@@ -82,16 +82,22 @@ def join(verdict: Verdict, seen: Seen) -> Joined:
 
 
 def _expect_of_one_run(verdict: Verdict, bundle: Bundle) -> None:
-    """Refuse a bundle whose scenarios would have no check: what a device says of them were lost."""
+    """Refuse a bundle of another build: what a device says of it says nothing of this one.
+
+    A scenario without a check would be one whose trap is lost.
+    """
     hint = "give the verdict and the bundle of one build job"
     if bundle.purpose is not Purpose.VERIFY:
         msg = f"the bundle asks devices to {bundle.purpose}, expected one that asks to verify"
         raise InputError(msg, hint=hint)
-    known = {each.id for each in verdict.scenarios}
-    asked = [each.id for each in bundle.scenarios] + [each.id for each in bundle.proven]
-    for id_ in asked:
+    known = {each.id: each.binding for each in verdict.scenarios}
+    asked = {each.id: each.binding for each in bundle.scenarios}
+    for id_, binding in (asked | {each.id: each.binding for each in bundle.proven}).items():
         if id_ not in known:
             msg = f"the bundle asks for {id_}, which the verdict does not hold"
+            raise InputError(msg, hint=hint)
+        if known[id_] not in ("", binding):
+            msg = f"the bundle asks for {id_} with other programs or files than the verdict's"
             raise InputError(msg, hint=hint)
 
 

@@ -12,6 +12,7 @@ from datetime import date
 
 from megtrim.evidence.bundle import Purpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
+from megtrim.loadrun.parity import Tolerance
 from megtrim.verdict.model import ScenarioStatus
 
 DAY_S = 86_400
@@ -38,6 +39,11 @@ class Proof:
     def is_young(self, today: date, max_age_s: float) -> bool:
         """Tell whether it may still be used. One of the far future would never grow old: no."""
         return not self._is_ahead(today) and self.age_days(today) * DAY_S <= max_age_s
+
+    def is_within(self, tolerance: Tolerance) -> bool:
+        """Tell whether no output differed by more than is allowed."""
+        found = (each.largest_difference or 0.0 for each in self.result.outputs)
+        return all(tolerance.covers(difference) for difference in found)
 
     def dated(self, today: date) -> Proof:
         """Return it as one of today at the latest, whatever the device's clock said."""

@@ -14,7 +14,6 @@ from datetime import date
 from enum import StrEnum
 
 from megtrim.evidence.bundle import Bundle, Purpose
-from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
 from megtrim.evidence.proofs import DAY_S, Proof, as_set, newest
 from megtrim.verdict import next_step
@@ -44,6 +43,7 @@ _NO_RESULT = "the device job brought no result of it"
 _NO_PROGRAM = "there was no program to run"
 _OTHER_PROGRAM = "what the device job brought is of another build"
 _NO_PROOF = "the proof that it was left out for is not to be had"
+_OTHER_DEVICE = "it was left out for a proof by a device that is not configured"
 _OLD_PROOF = "it was left out for a proof"
 _STALE = "what {device} brought is no proof by its age"
 
@@ -90,7 +90,8 @@ class Devices:
         self._before = newest(proofs.entries)
         self._wanted = {each.id: each.binding for each in bundle.scenarios}
         self._proven = {each.id: each.binding for each in bundle.proven}
-        self._found = _by_scenario(bundle, evidence)
+        # No device worked for a fork: what calls itself a pass of one there is none.
+        self._found = _by_scenario(bundle, evidence, passes=pending is not Pending.FORK)
         self._expect_within_tolerance()
 
     def tell(self, scenario: ScenarioResult) -> Told:
@@ -175,6 +176,8 @@ class Devices:
         # The build job left it out; whether that holds is judged again here.
         if proof is None or proof.result.binding != binding:
             return self._silent(_NO_PROOF, proof, same=False)
+        if not self._bundle.has_runner(proof.evidence.cpu_class, proof.evidence.device):
+            return self._silent(_OTHER_DEVICE, proof, same=True)
         if not proof.is_young(self._today, self._bundle.max_age_s):
             return self._silent(_OLD_PROOF, proof, same=True)
         days = proof.age_days(self._today)
@@ -188,6 +191,7 @@ class Devices:
         evidence, result = found
         text = f"{evidence.device.name}: {result.text}"
         if result.status is ScenarioStatus.PASS:
+            _expect_same_outputs(scenario, evidence, result)
             text = with_note(text, result.conditions)
             return Told(status=CheckStatus.PASS, text=text, time_s=result.time_s)
         shown = replace(
@@ -213,8 +217,14 @@ class Devices:
             hint=next_step.for_scenario(_FAILED_AT[result.status], self._invocation),
             detail=detail(shown),
             time_s=result.time_s,
-            device=next((e.name for e in self._bundle.devices if _is_of(evidence, e)), ""),
+            device=self._configured(evidence),
         )
+
+    def _configured(self, evidence: Evidence) -> str:
+        """Return the name of the entry that a machine fits, or empty."""
+        cpu_class, machine = evidence.cpu_class, evidence.device
+        fitting = (each for each in self._bundle.devices if each.is_machine(cpu_class, machine))
+        return next((each.name for each in fitting), "")
 
     def _silent(self, why: str, proof: Proof | None, *, same: bool) -> Told:
         """Say that nothing is known now; ``same``: the last proof is of this very program."""
@@ -231,28 +241,34 @@ class Devices:
         return Told(status=CheckStatus.FAIL, text=text, hint=next_step.BRING_DEVICE_BACK)
 
 
-def _by_scenario(bundle: Bundle, evidence: tuple[Evidence, ...]) -> dict[str, list[Found]]:
+def _by_scenario(
+    bundle: Bundle, evidence: tuple[Evidence, ...], *, passes: bool
+) -> dict[str, list[Found]]:
     """Return what the bundle's devices on runners said; an emulated run is no device's.
 
-    A failure counts on whatever machine it was seen.
+    A failure counts on whatever machine it was seen; ``passes``: whether anything else does.
     """
-    runners = [each for each in bundle.devices if each.runner]
     found: dict[str, list[Found]] = defaultdict(list)
     for each in evidence:
         if each.purpose is not Purpose.VERIFY:
             continue
-        asked = any(_is_of(each, runner) for runner in runners)
+        asked = bundle.has_runner(each.cpu_class, each.device)
         for result in each.results:
-            if asked or _severity((each, result)) == 0:
+            if (asked and passes) or _severity((each, result)) == 0:
                 found[result.scenario].append((each, result))
     return found
 
 
-def _is_of(evidence: Evidence, runner: BundleDevice) -> bool:
-    """Tell whether a machine is that device, or one of several that its entry fits."""
-    name = evidence.device.name
-    named = name == runner.name or name.startswith(f"{runner.name}.")
-    return named and evidence.cpu_class == runner.cpu_class
+def _expect_same_outputs(
+    scenario: ScenarioResult, evidence: Evidence, result: EvidenceResult
+) -> None:
+    """Refuse a pass of other outputs than the build saw of the same programs."""
+    here, there = ({each.name for each in of.outputs} for of in (scenario, result))
+    if scenario.outputs and here != there:
+        name = min(here ^ there)
+        who = f"{evidence.device.name}: {scenario.id} passed"
+        msg = f"{who}, and output {name} came from the build's run or from the device's alone"
+        raise Contradiction(msg, hint="run the device job again")
 
 
 def _severity(found: Found) -> int:

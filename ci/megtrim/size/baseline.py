@@ -36,9 +36,9 @@ def parse_sizes(text: str, *, source: str) -> Baseline:
     """Read the file's text, which ``source`` names. Anything but its shape is an InputError."""
     expect_merged(text, shown=source, hint=_MERGE_HINT)
     try:
-        data = json.loads(text)
+        data = json.loads(text, object_pairs_hook=_each_key_once)
     except (ValueError, RecursionError):
-        msg = f"{source}:1: not JSON"
+        msg = f"{source}:1: not JSON with each key once in an object"
         raise InputError(msg, hint=_HINT) from None
     if not isinstance(data, dict) or data.get("version") != VERSION:
         msg = f"{source}:1: not version {VERSION} of a baseline"
@@ -83,3 +83,10 @@ def load_sizes(path: Path, *, shown: str) -> Baseline:
 
 def _is_line(value: object) -> bool:
     return isinstance(value, str) and len(value) <= _LONGEST_SOURCE and value.isprintable()
+
+
+def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError
+    return found

@@ -122,6 +122,7 @@ def select(context: Context, purpose: Purpose, proofs: EvidenceSet) -> Selection
     if purpose is Purpose.RECORD:
         return Selection(asked=tuple(_recorded(context)), proven=())
     runners, known = runner_classes(context), newest(proofs.entries)
+    devices = tuple(_devices(context, purpose))
     max_age_s = context.loaded.config.verify.max_age_s
     asked: list[tuple[Scenario, str]] = []
     proven: list[tuple[Scenario, str]] = []
@@ -135,6 +136,11 @@ def select(context: Context, purpose: Purpose, proofs: EvidenceSet) -> Selection
             proof is not None
             and proof.result.binding == bound_to
             and proof.is_young(context.today, max_age_s)
+            and proof.is_within(each.settings.allowed)
+            and any(
+                device.is_machine(proof.evidence.cpu_class, proof.evidence.device)
+                for device in devices
+            )
         )
         (proven if fresh else asked).append((each, bound_to))
     return Selection(asked=tuple(asked), proven=tuple(proven))

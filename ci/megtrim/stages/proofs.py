@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.evidence.proofs import DAY_S
@@ -54,6 +54,18 @@ def expired(proofs: Mapping[str, LastProof | None], *, allowed_s: float) -> froz
     return frozenset(
         id_ for id_, proof in proofs.items() if proof is not None and proof.is_expired(allowed_s)
     )
+
+
+def ahead(context: Context) -> Iterator[str]:
+    """Yield a warning where the day that all is judged by lies before what was verified already.
+
+    Where the machine is, it may be tomorrow; a clock that was set back lets lapsed waivers count.
+    """
+    tasks = (verify_task(each) for each in all_scenarios(context.loaded.config))
+    days = [str(context.done[task].result["day"]) for task in tasks if task in context.done]
+    latest = max(days, default="")
+    if latest > (context.today + timedelta(days=1)).isoformat():
+        yield f"this is the verdict of {context.today}, of what was verified on {latest}"
 
 
 def _last(context: Context, scenario: Scenario) -> LastProof | None:

@@ -75,6 +75,7 @@ def scenario_result(
         conditions=decode(Conditions | None, result["conditions"], "conditions"),
         crash=result["crash"],
         reproduce=context.invocation.verify(each.id),
+        binding=result["binding"],
     )
 
 

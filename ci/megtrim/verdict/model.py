@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from megtrim.loadrun.conditions import Conditions
-from megtrim.verdict.content import OutputResult, expect_consistent
+from megtrim.verdict.agreement import expect_budget_checks, expect_scenario_checks
+from megtrim.verdict.content import Contradiction, OutputResult, expect_consistent
 from megtrim.verdict.document import dump, load
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.kinds import (
@@ -213,6 +214,8 @@ class ScenarioResult:
     attempts: tuple[str, ...] = ()
     """One line for each machine that failed, where nothing is known in the end."""
     reproduce: str = ""
+    binding: str = ""
+    """The sha256 of all that it rests on but the device; empty where that was not reached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,6 +235,14 @@ class BudgetRow:
     lapsed: str = ""
     """The waivers that ended before this day: whose, when, why; or empty."""
     status: BudgetStatus
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether more was measured than is allowed, and no waiver was needed for it."""
+        over = self.max_bytes is not None and self.size_bytes > self.max_bytes
+        allowed = self.growth_max_bytes
+        grown = allowed is not None and (self.growth_bytes or 0) > allowed
+        return (over or grown) and not self.waiver
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,4 +313,24 @@ def to_json(verdict: Verdict) -> str:
 def parse_verdict(text: str, *, source: str) -> Verdict:
     """Read verdict.json. Anything but exactly its shape is an InputError naming ``source``."""
     hint = "another version of megtrim wrote it, or it was damaged: make the verdict again"
-    return load(Verdict, text, source=source, version=VERSION, hint=hint)
+    verdict = load(Verdict, text, source=source, version=VERSION, hint=hint)
+    try:
+        _expect_agreement(verdict)
+    except Contradiction as error:
+        msg = f"{source}:1: {error.message}"
+        raise Contradiction(msg, hint=hint) from None
+    return verdict
+
+
+def _expect_agreement(verdict: Verdict) -> None:
+    """Refuse scenarios and budgets that ended worse than their checks."""
+    by_subject: dict[str, dict[CheckKind, CheckStatus]] = {}
+    for check in verdict.checks:
+        by_subject.setdefault(check.subject, {})[check.kind] = check.status
+    for scenario in verdict.scenarios:
+        checks = by_subject.get(scenario.id, {})
+        expect_scenario_checks(scenario.id, scenario.status, checks)
+    for row in verdict.budgets:
+        subject = f"{row.artifact}/{row.variant}"
+        statuses = by_subject.get(subject, {}).values()
+        expect_budget_checks(subject, row.status, statuses, exceeded=row.is_exceeded)

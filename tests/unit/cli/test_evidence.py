@@ -658,11 +658,24 @@ def test_the_run_is_linked_from_its_environment() -> None:
 def test_the_gate_ends_as_the_verdict_says(shell: Shell, verdict: Any, status: int) -> None:
     """A sleeping phone blocks nobody; an expired proof does."""
     (shell.folder / "verdict.json").write_text(to_json(verdict), encoding="utf-8")
-    (shell.folder / "ending.json").write_text("{", encoding="utf-8")
     answer = shell("gate", ".")
 
     assert answer.status == status
     assert answer.out == f"{verdict.verdict}: {verdict.headline}\n"
+
+
+def test_a_verdict_beside_the_word_of_a_run_without_one_is_refused(shell: Shell) -> None:
+    """One of them is of an earlier run."""
+    (shell.folder / "verdict.json").write_text(to_json(passing()), encoding="utf-8")
+    text = dump_ending(EarlyEnding(exit=2, message="it broke", hint=""))
+    (shell.folder / "ending.json").write_text(text, encoding="utf-8")
+    answer = shell("gate", ".")
+
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err == (
+        "megtrim: .: found verdict.json and ending.json, expected one of them\n"
+        "  two runs wrote there: empty the folder, and run again\n"
+    )
 
 
 @pytest.mark.parametrize("status", [1, 2, 3, 70, 130])

@@ -17,6 +17,7 @@ from megtrim.evidence.bundle import Purpose
 from megtrim.evidence.evidence import EvidenceSet, dump_set
 from megtrim.plan.graph import LINKED, REDUCED
 from megtrim.stages.bundling import select
+from megtrim.verdict.model import DeviceIdentity
 from unit.evidence.support import evidence, result
 from unit.stages.built import built, linked
 from unit.stages.support import NOTHING
@@ -145,7 +146,9 @@ def test_what_is_proven_has_no_job(
     asked = select(context, Purpose.VERIFY, EvidenceSet(entries=())).asked
     proven = (result(scenario=each.id, binding=bound) for each, bound in asked)
     proofs = tmp_path / "proofs.json"
-    proofs.write_text(dump_set(EvidenceSet(entries=(evidence(*proven),))), encoding="utf-8")
+    board = DeviceIdentity(name="board", kind="local", facts={})
+    known = EvidenceSet(entries=(evidence(*proven, device=board),))
+    proofs.write_text(dump_set(known), encoding="utf-8")
     show_matrix(context, proofs=proofs, per_job=20)
 
     assert json.loads(capsys.readouterr().out) == {"device": NONE, "emulated": NONE}

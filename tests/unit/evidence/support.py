@@ -95,7 +95,7 @@ def evidence(*results: EvidenceResult, **changes: Any) -> Evidence:
     values: dict[str, Any] = {
         "purpose": Purpose.VERIFY,
         "cpu_class": "any",
-        "device": DeviceIdentity(name="pixel-6", kind="adb", facts={"model": "Pixel 6"}),
+        "device": DeviceIdentity(name="pixel-6", kind="local", facts={"model": "Pixel 6"}),
         "day": DAY,
         "results": results or (result(),),
     }

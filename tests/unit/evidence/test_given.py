@@ -46,7 +46,7 @@ def test_a_trace_is_given_with_all_that_binds_it(tmp_path: Path) -> None:
             binding=BINDING,
             status=ScenarioStatus.PASS,
             text="traced: 3 regions",
-            device=DeviceIdentity(name="pixel-6", kind="adb", facts={"model": "Pixel 6"}),
+            device=DeviceIdentity(name="pixel-6", kind="local", facts={"model": "Pixel 6"}),
             time_s=1.5,
             folder=place,
             trace_sha256=DIGEST,

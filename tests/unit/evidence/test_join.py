@@ -185,9 +185,10 @@ def test_a_joined_verdict_is_not_joined_again() -> None:
 def test_any_word_of_a_device_tells_a_joined_verdict(status: CheckStatus) -> None:
     """The build's own verdict says of a device only that it failed."""
     [*_, check] = join(passing(), seen(ran(result()))).verdict.checks
-    device_check = replace(check, kind=CheckKind.DEVICE, status=status)
+    device_check = replace(check, id="device:x", kind=CheckKind.DEVICE, status=status)
 
-    joined = replace(passing(), checks=(device_check,), verdict=decide([status]))
+    checks = (*passing().checks, device_check)
+    joined = replace(passing(), checks=checks, verdict=decide(each.status for each in checks))
 
     with pytest.raises(InputError, match="it is a joined one"):
         join(joined, seen())
@@ -248,7 +249,7 @@ def test_all_attempts_are_told() -> None:
 )
 def test_any_machine_that_an_entry_fits_is_that_device(name: str, status: CheckStatus) -> None:
     """Several phones may have the properties that it names; other machines are not it."""
-    machine = DeviceIdentity(name=name, kind="adb", facts={})
+    machine = DeviceIdentity(name=name, kind="local", facts={})
 
     assert only(seen(replace(ran(result()), device=machine))).status is status
 
@@ -420,7 +421,7 @@ def test_a_trap_is_not_outvoted() -> None:
     """Two jobs disagree: the failure counts, whatever their order; a pass counts over silence."""
     second = (device(), device(name="a-phone"))
     what = bundle(scenarios=(scenario(id=RESNET),), devices=second)
-    identity = DeviceIdentity(name="a-phone", kind="adb", facts={})
+    identity = DeviceIdentity(name="a-phone", kind="local", facts={})
     good = evidence(device=identity)
     bad, lost = ran(TRAP), ran(result(status=ScenarioStatus.INFRASTRUCTURE))
 

@@ -44,6 +44,7 @@ from megtrim.stages import functions, profile, verify
 from megtrim.stages.bundling import expect_packable, pack, purpose_of, runner_classes, select
 from megtrim.stages.context import Context
 from megtrim.store import Folder
+from megtrim.verdict.model import DeviceIdentity
 from unit.evidence.support import evidence, result
 from unit.stages.built import (
     CONFIG,
@@ -73,7 +74,8 @@ def proof(context: Context, id_: str = ANY, *, day: str = "2027-01-31", **change
     """Return the proof of a scenario as it is now."""
     bound = {each.id: text for each, text in select(context, Purpose.VERIFY, NONE).asked}
     given = {"scenario": id_, "binding": bound[id_]} | changes
-    return EvidenceSet(entries=(evidence(result(**given), day=day),))
+    board = DeviceIdentity(name="board", kind="local", facts={})
+    return EvidenceSet(entries=(evidence(result(**given), day=day, device=board),))
 
 
 @pytest.mark.parametrize("committed", [True, False])

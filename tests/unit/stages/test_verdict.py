@@ -147,6 +147,7 @@ PASSED: dict[str, Any] = {
     "conditions": None,
     "crash": "",
     "exit code": 0,
+    "binding": "b" * 64,
 }
 DIFFERS = {"name": "o", "size_bytes": 4, "equal": False, "largest_difference": 0.5}
 

@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 from megtrim.errors import InputError
 from megtrim.loadrun.conditions import Conditions, Policy, Reading
 from megtrim.verdict import document
-from megtrim.verdict.model import OutputResult, ScenarioStatus, Verdict, parse_verdict, to_json
+from megtrim.verdict.checks import scenario_checks
+from megtrim.verdict.kinds import decide
+from megtrim.verdict.model import (
+    OutputResult,
+    ScenarioResult,
+    ScenarioStatus,
+    Verdict,
+    parse_verdict,
+    to_json,
+)
 from unit.verdict.examples import (
     big,
     by_committed,
@@ -60,7 +69,7 @@ def test_the_keys_are_the_documented_ones() -> None:
     assert list(written["scenarios"][0]) == [
         "id", "model", "scenario", "class", "arguments", "device", "status", "regions", "time_s",
         "text", "outputs", "missing_regions", "log_tail", "conditions", "crash", "attempts",
-        "reproduce",
+        "reproduce", "binding",
     ]  # fmt: skip
     assert list(written["budgets"][0]) == [
         "artifact", "variant", "size_bytes", "max_bytes", "growth_bytes", "growth_max_bytes",
@@ -79,12 +88,22 @@ def test_the_keys_are_the_documented_ones() -> None:
     assert written["artifacts"][0]["sizes"][0]["sections"][0] == ["text", 27_588_611]
 
 
+def judged(only: ScenarioResult) -> Verdict:
+    """Return a verdict on one scenario, with its checks."""
+    whole = passing()
+    checks = scenario_checks(
+        only, invocation=whole.invocation, file="megtrim.yaml", line=1, expired=False
+    )
+    verdict = decide(each.status for each in checks)
+    return replace(whole, verdict=verdict, scenarios=(only,), budgets=(), checks=checks)
+
+
 def test_conditions_are_written_with_all_their_keys() -> None:
     """A cold phone's temperature is below nothing."""
     cold = Reading(cpu_c=-12.5, battery_c=-3.0, charging=False)
     policy = Policy(name="policy0", governor="schedutil", allowed_khz=1, capable_khz=2)
     conditions = Conditions(before=cold, after=Reading(policies=(policy,), cooling=("cpu",)))
-    verdict = replace(passing(), scenarios=(scenario("m/s@c", conditions=conditions),))
+    verdict = judged(scenario("m/s@c", conditions=conditions))
 
     text = to_json(verdict)
     written = json.loads(text)["scenarios"][0]["conditions"]
@@ -128,7 +147,7 @@ def test_a_difference_that_is_no_number_becomes_null(difference: float | None) -
     """JSON has no NaN, and a reader would stop at it."""
     output = OutputResult(name="x", size_bytes=4, equal=False, largest_difference=difference)
     differs = scenario("m/s@c", status=ScenarioStatus.PARITY, outputs=(output,))
-    verdict = replace(passing(), scenarios=(differs,))
+    verdict = judged(differs)
 
     read = parse_verdict(to_json(verdict), source="verdict.json")
 
@@ -209,7 +228,7 @@ def test_a_wrong_value_is_named_with_its_path(path: str, value: object, said: st
 
 
 @pytest.mark.parametrize(
-    ("path", "value"), [("growth_bytes", -5), ("max_bytes", None), ("size_bytes", 2**62)]
+    ("path", "value"), [("growth_bytes", -5), ("max_bytes", None), ("max_bytes", 2**62)]
 )
 def test_a_shrunken_binary_and_an_unlimited_one_are_fine(path: str, value: object) -> None:
     """Growth may be negative; a limit may be missing."""

@@ -1,0 +1,45 @@
+"""Whether the checks of a verdict say what the scenarios and budgets beside them say. Pure.
+
+The verdict follows from its checks alone, and reports show both: a document whose trap has no
+failed check would be green with a trap in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from megtrim.verdict.content import Contradiction
+from megtrim.verdict.kinds import BudgetStatus, CheckKind, CheckStatus, ScenarioStatus
+
+_UNKNOWN = (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED)
+
+
+def expect_scenario_checks(
+    scenario: str, status: ScenarioStatus, checks: Mapping[CheckKind, CheckStatus]
+) -> None:
+    """Raise Contradiction where the checks of a scenario ended better than the scenario."""
+    for kind in (CheckKind.TRAP, CheckKind.PARITY):
+        if kind not in checks:
+            msg = f"scenario {scenario}: it has no check of kind {kind}"
+            raise Contradiction(msg)
+        if status in _UNKNOWN and checks[kind] is CheckStatus.PASS:
+            msg = f"scenario {scenario}: its status is {status}, and its {kind} check passed"
+            raise Contradiction(msg)
+    failed = status not in (ScenarioStatus.PASS, *_UNKNOWN)
+    if failed and CheckStatus.FAIL not in checks.values():
+        msg = f"scenario {scenario}: its status is {status}, and none of its checks failed"
+        raise Contradiction(msg)
+
+
+def expect_budget_checks(
+    budget: str, status: BudgetStatus, checks: Collection[CheckStatus], *, exceeded: bool
+) -> None:
+    """Raise Contradiction where a budget is broken or has no check, and none of its checks failed.
+
+    ``exceeded``: more was measured than it allows, and nobody waived that.
+    """
+    broken = exceeded or status is BudgetStatus.FAIL
+    if not checks or (broken and CheckStatus.FAIL not in checks):
+        found = f"its status is {status}, exceeded: {str(exceeded).lower()}"
+        msg = f"budget {budget}: {found}, and none of its checks failed"
+        raise Contradiction(msg)
