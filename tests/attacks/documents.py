@@ -158,7 +158,8 @@ def _without(bundle: dict[str, Any], variant: str) -> list[list[str]]:
 
 def _only_first(bundle: dict[str, Any], tolerance: float, application: str) -> None:
     scenario = bundle["scenarios"][0]
-    bundle |= {"scenarios": [scenario], "tolerance": tolerance}
+    scenario["tolerance"] = {"absolute": tolerance, "relative": 0.0}
+    bundle["scenarios"] = [scenario]
     if application:
         scenario |= {"application": "classify", "arguments": [application]}
         own = {"name": "classify", "programs": bundle["programs"], "beside": []}

@@ -60,9 +60,8 @@ class ProgramRun:
 
 def ending_signal(run: ProgramRun) -> int | None:
     """Return the signal that ended the run, None where it was none."""
-    if run.rc == 0:
-        return None
-    said = _SAID.search(run.stderr) or _SAID.search(run.stdout)
+    # A wrapper may end with 0 all the same; what a program prints of its own is not asked then.
+    said = _SAID.search(run.stderr) or (_SAID.search(run.stdout) if run.rc else None)
     if said:
         return int(said["libc"] or said["qemu"])
     if run.rc < 0:
@@ -74,11 +73,9 @@ def ending(run: ProgramRun) -> Ending:
     """Tell how the run ended."""
     if run.timed_out:
         return Ending.TIMEOUT
-    if run.rc == 0:
-        return Ending.PASSED
     signal = ending_signal(run)
     if signal is None:
-        return Ending.FAILED
+        return Ending.PASSED if run.rc == 0 else Ending.FAILED
     if signal in _OUTSIDE_SIGNALS:
         return Ending.KILLED
     return Ending.TRAP if signal in _TRAP_SIGNALS else Ending.CRASHED

@@ -62,7 +62,7 @@ def ahead(context: Context) -> Iterator[str]:
     Where the machine is, it may be tomorrow; a clock that was set back lets lapsed waivers count.
     """
     tasks = (verify_task(each) for each in all_scenarios(context.loaded.config))
-    days = [str(context.done[task].result["day"]) for task in tasks if task in context.done]
+    days = [str(context.done[task].result.get("day", "")) for task in tasks if task in context.done]
     latest = max(days, default="")
     if latest > (context.today + timedelta(days=1)).isoformat():
         yield f"this is the verdict of {context.today}, of what was verified on {latest}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 import types
 from collections.abc import Mapping
 from enum import StrEnum
@@ -20,6 +21,8 @@ _JSON_NAMES = {"cpu_class": "class"}
 """Fields whose JSON key is a word that Python reserves."""
 
 _MAY_BE_NEGATIVE = ("growth_bytes", "saved_bytes", "saved_share", "cpu_c", "battery_c")
+_MAY_BE_HUGE = ("largest_difference",)
+"""What programs under test make: a failure that cannot be read would be no failure any more."""
 _LARGEST_NUMBER = 2**62
 _LONGEST_SHOWN = 60
 
@@ -105,8 +108,9 @@ def _decode_scalar(kind: type[Any], value: Any, path: str) -> Any:
     if kind in (str, bool):
         return value
     least = -_LARGEST_NUMBER if path.endswith(_MAY_BE_NEGATIVE) else 0
-    if not least <= value <= _LARGEST_NUMBER:
-        raise unexpected(value, f"a number from {least} to {_LARGEST_NUMBER}", path=path)
+    most = sys.float_info.max if path.endswith(_MAY_BE_HUGE) else _LARGEST_NUMBER
+    if not least <= value <= most:
+        raise unexpected(value, f"a number from {least} to {most}", path=path)
     return kind(value)
 
 

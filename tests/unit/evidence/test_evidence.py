@@ -357,3 +357,11 @@ def test_a_document_that_is_too_large_is_refused(
 
     with pytest.raises(InputError, match="found more than 99 bytes"):
         read_evidence(tmp_path)
+
+
+def test_a_failure_by_a_huge_difference_can_be_read() -> None:
+    """What a broken program computes has no bounds, and must not make its failure unreadable."""
+    output = OutputResult(name="o", size_bytes=4, equal=False, largest_difference=1.7e308)
+    failed = evidence(result(status=ScenarioStatus.PARITY, outputs=(output,)))
+
+    assert parse_set(written(failed), source="x").entries == (failed,)

@@ -605,3 +605,48 @@ def test_a_dead_device_revokes_nothing() -> None:
     lost = ran(result(status=ScenarioStatus.INFRASTRUCTURE))
 
     assert join(passing(), seen(lost, proofs=before)).proofs == before
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        DeviceIdentity(name="pixel-6", kind="qemu", facts={"cpu": "max"}),
+        DeviceIdentity(name="pixel-6", kind="adb", facts={}),
+    ],
+)
+def test_a_machine_of_another_kind_is_another_device(machine: DeviceIdentity) -> None:
+    """Its pass counts neither now nor as a proof; its failure does."""
+    now, before = ran(result(), device=machine), evidence(device=machine)
+    known = seen(bundle=bundle(scenarios=(), proven=(proven(),)), proofs=proofs(before))
+
+    assert only(seen(now)).status is CheckStatus.UNVERIFIED
+    assert only(known).status is CheckStatus.UNVERIFIED
+    assert "a proof by a device that is not configured" in only(known).text
+    assert only(seen(ran(TRAP, device=machine))).status is CheckStatus.FAIL
+
+
+def test_a_pass_counts_for_nothing_where_no_device_worked() -> None:
+    """A fork's run starts none; a failure is told all the same."""
+    assert only(seen(ran(result()), pending=Pending.FORK)).status is CheckStatus.UNVERIFIED
+    assert only(seen(ran(TRAP), pending=Pending.FORK)).status is CheckStatus.FAIL
+
+
+def _of_build(**changes: Any) -> Verdict:
+    whole = passing()
+    scenarios = (replace(e, **changes) if e.id == RESNET else e for e in whole.scenarios)
+    return replace(whole, scenarios=tuple(scenarios))
+
+
+def test_a_bundle_of_another_build_is_refused() -> None:
+    """Devices would prove what nobody is to let in."""
+    with pytest.raises(InputError, match="with other programs or files than the verdict's"):
+        join(_of_build(binding="0" * 64), seen(ran(result())))
+    join(_of_build(binding=BINDING), seen(ran(result())))
+
+
+def test_a_pass_of_other_outputs_is_refused() -> None:
+    """The programs are those of the build, which saw what they leave."""
+    known = OutputResult(name="run0-var9", size_bytes=4, equal=True, largest_difference=0.0)
+
+    with pytest.raises(Contradiction, match="came from the build's run or from the device's alone"):
+        join(_of_build(outputs=(known,)), seen(ran(result())))

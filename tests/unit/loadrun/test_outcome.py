@@ -96,10 +96,22 @@ def test_failed_by_its_own_decision(rc: int) -> None:
 
 
 def test_passed() -> None:
-    """Exit status 0 is a pass, whatever was printed."""
+    """Exit status 0 is a pass, whatever a program prints."""
     assert ending(run(0, stderr=PLAIN_LOG)) is Ending.PASSED
-    assert ending(run(0, stderr="libc: Fatal signal 5 (SIGTRAP)\n")) is Ending.PASSED
+    assert ending(run(0, stdout="libc: Fatal signal 5 (SIGTRAP)\n")) is Ending.PASSED
     assert ending_signal(run(0)) is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "libc: Fatal signal 5 (SIGTRAP), code 1 in tid 7\n",
+        "qemu: uncaught target signal 4 (Illegal instruction) - core dumped\n",
+    ],
+)
+def test_a_trap_that_something_ended_with_0(said: str) -> None:
+    """A wrapper swallowed the exit status, not the word of who saw the trap."""
+    assert ending(run(0, stderr=said)) is Ending.TRAP
 
 
 @pytest.mark.parametrize("rc", [0, 1, 133, 137])

@@ -139,3 +139,11 @@ def test_a_file_without_end_is_not_read_to_its_end(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match=r"^sizes\.json: found more than 1,048,576 bytes"):
         load_sizes(path, shown="sizes.json")
+
+
+def test_a_size_that_stands_twice_is_refused() -> None:
+    """The last one would hide what grew."""
+    text = '{"version": 1, "artifacts": {"a": {"reduced": 1, "reduced": 999}}}'
+
+    with pytest.raises(InputError, match="s:1: not JSON with each key once in an object"):
+        parse_sizes(text, source="s")

@@ -44,7 +44,7 @@ from megtrim.stages import functions, profile, verify
 from megtrim.stages.bundling import expect_packable, pack, purpose_of, runner_classes, select
 from megtrim.stages.context import Context
 from megtrim.store import Folder
-from megtrim.verdict.model import DeviceIdentity
+from megtrim.verdict.model import DeviceIdentity, OutputResult
 from unit.evidence.support import evidence, result
 from unit.stages.built import (
     CONFIG,
@@ -60,6 +60,7 @@ from unit.stages.built import (
 
 NONE = EvidenceSet(entries=())
 ANY, BIG, OTHER = "m/s@any", "m/s@big", "m/t@any"
+BOARD = DeviceIdentity(name="board", kind="local", facts={})
 
 
 def sha(text: str) -> str:
@@ -70,12 +71,19 @@ def ids(selected: Sequence[Any]) -> list[str]:
     return [each.id for each, _ in selected]
 
 
-def proof(context: Context, id_: str = ANY, *, day: str = "2027-01-31", **changes: Any) -> Any:
+def proof(
+    context: Context,
+    id_: str = ANY,
+    *,
+    day: str = "2027-01-31",
+    device: DeviceIdentity = BOARD,
+    **changes: Any,
+) -> Any:
     """Return the proof of a scenario as it is now."""
     bound = {each.id: text for each, text in select(context, Purpose.VERIFY, NONE).asked}
     given = {"scenario": id_, "binding": bound[id_]} | changes
-    board = DeviceIdentity(name="board", kind="local", facts={})
-    return EvidenceSet(entries=(evidence(result(**given), day=day, device=board),))
+    entry = evidence(result(**given), day=day, device=device)
+    return EvidenceSet(entries=(entry,))
 
 
 @pytest.mark.parametrize("committed", [True, False])
@@ -177,12 +185,22 @@ def test_a_young_proof_needs_no_device(tmp_path: Path) -> None:
         ({"day": "2027-01-17"}, True),
         ({"day": "2027-01-16"}, False),
         ({"binding": "0" * 64}, False),
+        ({"device": DeviceIdentity(name="former", kind="local", facts={})}, False),
+        ({"device": DeviceIdentity(name="board", kind="qemu", facts={})}, False),
+        (
+            {
+                "outputs": (
+                    OutputResult(name="o", size_bytes=4, equal=True, largest_difference=0.5),
+                )
+            },
+            False,
+        ),
     ],
 )
 def test_an_old_or_another_proof_is_none(
     tmp_path: Path, changes: dict[str, Any], fresh: bool
 ) -> None:
-    """Fourteen days are allowed, to the day."""
+    """Fourteen days are allowed, to the day, by a device that is configured, and exactly."""
     context = built(tmp_path)
     selected = select(context, Purpose.VERIFY, proof(context, **changes))
 

@@ -12,7 +12,8 @@ from megtrim.config.scenarios import all_scenarios
 from megtrim.plan.graph import REDUCED, verify_task
 from megtrim.stages import programs
 from megtrim.stages.context import Context
-from megtrim.stages.proofs import LastProof, expired, last_proofs
+from megtrim.stages.proofs import LastProof, ahead, expired, last_proofs
+from megtrim.store import Folder
 from unit.stages.built import built
 
 DAY_S = 86_400.0
@@ -118,3 +119,24 @@ def test_a_proof_is_told_with_its_age(proof: LastProof, told: str, old: bool) ->
 
     assert proof.told(allowed) == told
     assert expired({ID: proof, "never": None}, allowed_s=allowed) == ({ID} if old else set())
+
+
+@pytest.mark.parametrize(
+    ("day", "told"),
+    [
+        ("2027-02-01", []),
+        ("2027-02-02", ["this is the verdict of 2027-01-31, of what was verified on 2027-02-02"]),
+    ],
+)
+def test_a_day_before_what_was_verified_is_told(now: Context, day: str, told: list[str]) -> None:
+    """A clock that was set back; one of tomorrow is another time zone's."""
+    prove(now, reduced=program(now), day=day)
+    now.done[f"verify/{ID}"] = _found(now)
+
+    assert list(ahead(now)) == told
+
+
+def _found(context: Context) -> Folder:
+    folder = context.store.previous("verify", ID)
+    assert folder is not None
+    return folder
