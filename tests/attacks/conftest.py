@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,8 +14,6 @@ from attacks.arena import Arena
 @pytest.fixture(scope="session")
 def arena_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same folder for all workers."""
-    if "H_ARENA" in os.environ:
-        return Path(os.environ["H_ARENA"])
     base = tmp_path_factory.getbasetemp()
     root = (base.parent if base.name.startswith("popen-") else base) / "arena"
     root.mkdir(exist_ok=True)

@@ -29,6 +29,7 @@ from megtrim.stages import chain
 from megtrim.stages.context import Context
 from megtrim.stages.files import FINAL_FOLDER, VERDICT_FILE
 from megtrim.stages.nearby_told import neighbour_checks, neighbour_results
+from megtrim.stages.proofs import ahead
 from megtrim.stages.scenario_results import scenario_checks_of
 from megtrim.stages.weighed import budget_checks_of, switch_sizes
 from megtrim.store import Store, cannot_write
@@ -119,6 +120,8 @@ def run_chain(
         clear_final(context.store)  # it tells of a result that is none any more
         context.store.discard(stage, scenario or "")
     ran, codes = chain.run(wanted, context)
+    for line in ahead(context):
+        context.console.warn(line)
     if ran == 0 and not context.failed:
         context.console.say("everything is up to date: nothing was built or run")
     show(_as_json(context) if as_json else _as_text(context, stage, wanted))

@@ -39,7 +39,7 @@ from megtrim.stages.kept import (
 )
 from megtrim.stages.nearby_told import neighbour_checks, neighbour_results
 from megtrim.stages.programs import unweighed
-from megtrim.stages.proofs import ahead, expired, last_proofs
+from megtrim.stages.proofs import expired, last_proofs
 from megtrim.stages.scenario_results import scenario_results
 from megtrim.stages.weighed import artifact_sizes, baseline_text, budget_rows, switch_sizes
 from megtrim.store import sha256_file
@@ -99,7 +99,6 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     for scenario, proof in last_proofs(context).items():
         if proof is not None:
             named[f"last proof of {scenario}"] = repr(proof)
-    named["day before what was verified"] = "\n".join(ahead(context))
     return named
 
 
@@ -221,5 +220,4 @@ def _warnings(context: Context) -> tuple[str, ...]:
         *(header.result["warnings"] if header else ()),
         *unweighed(context),
         *ending(context.loaded.config.waivers, context.today),
-        *ahead(context),
     )
