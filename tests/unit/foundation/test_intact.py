@@ -62,8 +62,12 @@ def test_nothing_is_left_where_it_cannot_be_remembered(
 
 
 @pytest.mark.parametrize("sha256", ["0" * 64, ""])
-def test_another_digest_is_damage(file: Path, sha256: str) -> None:
+def test_another_digest_is_damage(file: Path, monkeypatch: pytest.MonkeyPatch, sha256: str) -> None:
     """Whatever is remembered."""
+    later = time.time_ns() + 60_000_000_000
+    monkeypatch.setattr(time, "time_ns", lambda: later)
+    assert intact.read_damage(file.parent, {"file": SHA256})[1]
+
     assert intact.read_damage(file.parent, {"file": sha256}) == ("file", {})
     assert intact.read_known(file, sha256) is None
 

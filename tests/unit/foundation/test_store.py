@@ -746,3 +746,13 @@ def test_another_result_in_its_place_is_damage(tmp_path: Path, link: bool) -> No
     assert again == bad
     assert said == [f"{bad.path} was damaged: another result lies in its place; it is made again"]
     assert good.file("sub/file.txt").read_text(encoding="utf-8") == "pass"
+
+
+def test_a_result_is_a_folder_of_its_own(tmp_path: Path) -> None:
+    """A link may lead to where somebody else writes, even if it is the right one now."""
+    store = Store(tmp_path / "out")
+    made, _ = store.ensure("build", "plain", INPUTS, Producer())
+    made.path.rename(tmp_path / made.key)
+    made.path.symlink_to(tmp_path / made.key)
+
+    assert store.find("build", made.key) is None
