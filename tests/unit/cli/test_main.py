@@ -204,7 +204,7 @@ def start(tmp_path: Path) -> Callable[..., Started]:
         compiler.parent.mkdir()
         for name in ("g++", "gcc"):
             program = compiler.with_name(name)
-            program.write_text(f"#!/bin/sh\nsleep 0.2\necho $$ > {tmp_path}/pid\nexec sleep 20\n")
+            program.write_text(f"#!/bin/sh\nsleep 0.2\necho $$ > {tmp_path}/pid\nexec sleep 600\n")
             program.chmod(0o755)
         package = str(Path(entry.__file__).parents[2])
         env = dict(os.environ) | {"PATH": f"{compiler.parent}:/bin", "PYTHONPATH": package}

@@ -112,7 +112,7 @@ def test_a_file_that_is_no_program_cannot_be_started(processes: Processes, tmp_p
 def test_a_late_program_is_ended(processes: Processes) -> None:
     """Interrupted first, so that it can clean up."""
     outcome = processes.run(
-        sh("trap 'echo cleaned; exit 5' INT; echo on; sleep 20 & wait", timeout_s=0.4)
+        sh("trap 'echo cleaned; exit 5' INT; echo on; sleep 600 & wait", timeout_s=0.4)
     )
 
     assert outcome.timed_out
@@ -142,7 +142,7 @@ def test_a_late_program_takes_its_children_along(
 ) -> None:
     """Also grandchildren that ignore every polite signal."""
     grandchild = tmp_path / "pid"
-    script = f"sh -c 'trap \"\" INT TERM; echo $$ > {grandchild}; sleep 20; sleep 20' & wait"
+    script = f"sh -c 'trap \"\" INT TERM; echo $$ > {grandchild}; sleep 600; sleep 600' & wait"
 
     outcome = processes.run(sh(script, timeout_s=0.5))
 
@@ -157,7 +157,7 @@ def test_a_program_that_ended_leaves_nothing_in_the_background(
     """A leftover would write into a folder that the next program uses, and hold the pipes."""
     left = tmp_path / "pid"
 
-    outcome = processes.run(sh(f"sleep 20 & echo $! > {left}; echo done"))
+    outcome = processes.run(sh(f"sleep 600 & echo $! > {left}; echo done"))
 
     assert (outcome.rc, outcome.stdout) == (0, "done\n")
     assert outcome.wall_s < 2
@@ -257,7 +257,7 @@ def test_ctrl_c_ends_the_program_and_is_told(processes: Processes, tmp_path: Pat
     hand = threading.Thread(target=press)
     hand.start()
     with pytest.raises(Interrupted, match=r"^interrupted while running sh$"):
-        processes.run(sh(f"sleep 0.2; echo $$ > {child}; sleep 20; sleep 20"))
+        processes.run(sh(f"sleep 0.2; echo $$ > {child}; sleep 600; sleep 600"))
     hand.join()
 
     assert not alive(written_pid(child))
@@ -319,7 +319,7 @@ def test_a_killed_parent_takes_its_program_along(
         "from megtrim.process import Command, Processes\n"
         f"if {mode == 'exit'}: threading.Timer(0.5, os._exit, [0]).start()\n"
         "Processes(os.environ).run(Command(\n"
-        f"    argv=('sh', '-c', 'echo $$ > {child}; exec sleep 20'), timeout_s=30))\n",
+        f"    argv=('sh', '-c', 'echo $$ > {child}; exec sleep 600'), timeout_s=30))\n",
         encoding="utf-8",
     )
     pid = os.posix_spawn(sys.executable, [sys.executable, str(parent)], dict(os.environ))
