@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FORM = "2"
-"""Of the comparison: what an older one proved, this one may not."""
 Numbers = NDArray[Any]
 """Elements of one output in a row: whole numbers as they are, others as 64-bit floating point, or
 complex of two such."""

@@ -18,7 +18,6 @@ from megtrim.config.scenarios import Scenario
 from megtrim.devices import Seat
 from megtrim.devices.attempts import deliver, unhidden
 from megtrim.evidence.bundle import binding
-from megtrim.loadrun.parity import FORM
 from megtrim.midout.keepset import read_keep_set
 from megtrim.plan.graph import (
     PLAIN,
@@ -36,7 +35,7 @@ from megtrim.stages.naming import named
 from megtrim.stages.proving import TrapSeen, Trial, prove
 from megtrim.stages.runs import RunResult
 from megtrim.stages.scenarios import cache_of, expect_as_traced, order_for, scenario_of
-from megtrim.store import Folder
+from megtrim.store import Folder, code_digest
 
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
@@ -60,7 +59,8 @@ def named_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
         **programs.digests(scenario, context, REDUCED, "reduced"),
         "keep set": _keep_set(context).files[KEEP_SET_FILE],
         "tolerance": repr(scenario.settings.allowed),
-        "form of the comparison": FORM,
+        # A proof of another version, which may have compared otherwise, proves nothing to this one.
+        "megtrim": code_digest(),
     }
 
 

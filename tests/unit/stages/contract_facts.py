@@ -328,8 +328,8 @@ VERSIONS: tuple[Fact, ...] = (
         rest="functions/*/*",
     ),
     Fact(
-        name="verify.FORM",
-        change=lambda world: world.patched(**{"megtrim.stages.verify.FORM": "0"}),
+        name="verify.code_digest",
+        change=lambda world: world.patched(**{"megtrim.stages.verify.code_digest": lambda: "0"}),
         rest="verify/*",
     ),
 )

@@ -8,7 +8,7 @@ fact was changed.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -158,7 +158,7 @@ class World:
 
     name: str
     context: Context
-    patches: Mapping[str, str] = field(default_factory=dict)
+    patches: Mapping[str, str | Callable[[], str]] = field(default_factory=dict)
     """Constants of megtrim's own that are others, by their full name."""
     tasks: tuple[Task, ...] = field(init=False)
 
@@ -195,7 +195,7 @@ class World:
             (other / file).write_bytes(_edited((other / file).read_bytes()))
         return self.having(loaded=replace(self.context.loaded, folder=other))
 
-    def patched(self, **patches: str) -> World:
+    def patched(self, **patches: str | Callable[[], str]) -> World:
         """Return it as another version of megtrim would see it."""
         return replace(self, patches=patches)
 

@@ -78,10 +78,10 @@ def within(task: Task, **tolerances: float) -> Task:
     return replace(task, scenario=replace(scenario, settings=settings))
 
 
-def test_both_tolerances_and_the_rules_bind_a_result(
+def test_both_tolerances_and_the_version_bind_a_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was proved within others, or by an older comparison, is not proved by this one."""
+    """What was proved within others, or by another version, is not proved by this one."""
     context, task = opened(tmp_path, GOOD, profile=False)
 
     def bound(asked: Task) -> str:
@@ -95,7 +95,7 @@ def test_both_tolerances_and_the_rules_bind_a_result(
     }
     assert len(bindings) == 4
     assert bound(within(task, tolerance=0.0)) == bound(task)
-    monkeypatch.setattr(verify, "FORM", "another")
+    monkeypatch.setattr(verify, "code_digest", lambda: "another")
     assert bound(task) not in bindings
 
 
