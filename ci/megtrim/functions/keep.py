@@ -17,6 +17,7 @@ from megtrim.errors import InputError
 from megtrim.functions.calls import Code
 from megtrim.functions.linkmap import Origins
 from megtrim.functions.names import identifiers, readable, without_arguments
+from megtrim.functions.observables import Observables
 from megtrim.functions.stubs import SUBSTITUTES
 from megtrim.functions.table import FunctionTable
 
@@ -95,6 +96,24 @@ def keep_always(
         seeds |= search.any_of(_UNWINDING) - {*ran}
         found = code.reached(seeds, ran=done)
     return tuple(sorted({*found} - {*ran}))
+
+
+def without_chance(
+    ran: Collection[str], *, unseen: Collection[str], code: Code, observables: Observables
+) -> tuple[str, ...]:
+    """Return the functions that ran, sorted, less what depends on values and stays in any case.
+
+    Whether such a helper runs may differ from run to run. Where something else that ran calls it,
+    :func:`keep_always` keeps it, so that a list needs not tell of it, and two lists do not differ.
+    """
+    by_values = {
+        name for group in observables.groups if any(map(BY_VALUES.search, group)) for name in group
+    }
+    others = {*ran} - by_values
+    there = code.called_by({*others, *unseen})
+    reached = {*code.reached(there & by_values, ran={*others, *SUBSTITUTES})}
+    stay = {name for group in observables.groups if not reached.isdisjoint(group) for name in group}
+    return tuple(sorted({*ran} - (stay & by_values)))
 
 
 def matching(texts: Iterable[str], table: FunctionTable, origins: Origins) -> frozenset[str]:

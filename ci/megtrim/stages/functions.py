@@ -21,7 +21,7 @@ from megtrim.errors import ACCEPT, InputError
 from megtrim.evidence.bundle import binding, deviceless
 from megtrim.evidence.given import Brought
 from megtrim.functions import linkmap, probes
-from megtrim.functions.keep import matching
+from megtrim.functions.keep import matching, without_chance
 from megtrim.functions.listing import FunctionList, dump_list, function_list, parse_list, read_list
 from megtrim.functions.observables import (
     Observables,
@@ -302,8 +302,9 @@ def _expect_fitting(keep: KeepSet, context: Context) -> None:
 
 def _merged(context: Context) -> KeepSet:
     before = _regions(context)
+    links = {name: linking.read_unfolded(name, context) for name in linking.identities(context)}
     records = [
-        _with_functions(scenario, before.get(scenario.id), context)
+        _with_functions(scenario, before.get(scenario.id), links, context)
         for scenario in all_scenarios(context.loaded.config)
     ]
     operators = None
@@ -320,8 +321,12 @@ def _regions(context: Context) -> Mapping[str, ScenarioRecord]:
 
 
 def _with_functions(
-    scenario: Scenario, record: ScenarioRecord | None, context: Context
+    scenario: Scenario,
+    record: ScenarioRecord | None,
+    links: Mapping[str, linking.UnfoldedLink],
+    context: Context,
 ) -> ScenarioRecord:
+    """Return a scenario's entry of the keep set, with the functions that it needs."""
     folder = context.done[functions_task(scenario)]
     if record is None:
         # No regions were traced: the list of functions is all that there is of it.
@@ -330,4 +335,8 @@ def _with_functions(
     if FUNCTIONS_FILE not in folder.files:
         return record
     found = read_list(folder.file(FUNCTIONS_FILE))
-    return replace(record, functions=found.names, link_sha256=found.link_sha256)
+    link = links[programs.name_of(scenario, context)]
+    needed = without_chance(
+        found.names, unseen=link.unseen, code=link.code, observables=link.observables
+    )
+    return replace(record, functions=needed, link_sha256=found.link_sha256)

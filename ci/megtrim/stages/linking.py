@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+from megtrim.functions.calls import Code, parse_code
+from megtrim.functions.observables import Observables, read_observables
+from megtrim.functions.table import FunctionTable, parse_table, read_linked
 from megtrim.plan.graph import LINKED, from_plain
 from megtrim.recipe import BuildOrder, Link, Variant
 from megtrim.stages import building, programs, sizing
@@ -56,6 +60,33 @@ def observables(target: str) -> str:
 def stripped(label: Link, target: str) -> str:
     """Return where the stripped copy of a link lies in a stage's folder."""
     return f"links/{label}/stripped/{target}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnfoldedLink:
+    """What a program's unfolded link holds, in which each function has bytes of its own."""
+
+    table: FunctionTable
+    code: Code
+    observables: Observables
+
+    @property
+    def unseen(self) -> frozenset[str]:
+        """Functions that may have run, and that some recorder does not tell of."""
+        return frozenset(each.name for each in self.table.functions) - self.observables.names()
+
+
+def read_unfolded(target: str, context: Context) -> UnfoldedLink:
+    """Read a program's unfolded link."""
+    folder = context.done[LINKED]
+    program = folder.file(linked(Link.UNFOLDED, target))
+    data = read_linked(program)
+    table = parse_table(data, source=str(program))
+    return UnfoldedLink(
+        table=table,
+        code=parse_code(data, table, source=target),
+        observables=read_observables(folder.file(observables(target))),
+    )
 
 
 def identities(context: Context) -> dict[str, str]:

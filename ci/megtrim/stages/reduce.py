@@ -14,13 +14,10 @@ from typing import Any
 
 from megtrim.errors import InputError
 from megtrim.functions import linkmap, proof, stubs
-from megtrim.functions.calls import Code, parse_code
+from megtrim.functions.calls import Code
 from megtrim.functions.keep import Wanted, keep_always
-from megtrim.functions.observables import read_observables
 from megtrim.functions.table import (
     FunctionTable,
-    parse_table,
-    read_linked,
     read_registrations,
     read_table,
 )
@@ -154,17 +151,13 @@ def _program(target: str, identity: str, keep: KeepSet, context: Context) -> _Pr
     if not ran:
         msg = f"{target}: no scenario lists functions of this link, so nothing of it would stay"
         raise InputError(msg, hint="record them", command=("trim",))
-    folder = context.done[LINKED]
-    unfolded = folder.file(linking.linked(Link.UNFOLDED, target))
-    data = read_linked(unfolded)
-    table = parse_table(data, source=str(unfolded))
-    origins = linkmap.read_map(folder.file(linking.linked(Link.UNFOLDED, f"{target}.map")))
-    code = parse_code(data, table, source=target)
-    observables = read_observables(folder.file(linking.observables(target)))
-    unseen = {each.name for each in table.functions} - observables.names()
+    unfolded = linking.read_unfolded(target, context)
+    table, code = unfolded.table, unfolded.code
+    listed = linking.linked(Link.UNFOLDED, f"{target}.map")
+    origins = linkmap.read_map(context.done[LINKED].file(listed))
     wanted = _wanted(context)
-    always = keep_always(wanted, ran=ran, unseen=unseen, code=code, origins=origins)
-    dropped = stubs.droppable(table, {*ran, *always}, observables)
+    always = keep_always(wanted, ran=ran, unseen=unfolded.unseen, code=code, origins=origins)
+    dropped = stubs.droppable(table, {*ran, *always}, unfolded.observables)
     return _Program(target=target, before=table, kept=ran, dropped=dropped, code=code)
 
 

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.errors import InputError
-from megtrim.functions.calls import parse_code
-from megtrim.functions.keep import Wanted, keep_always
+from megtrim.functions.calls import Code, parse_code
+from megtrim.functions.keep import Wanted, keep_always, without_chance
 from megtrim.functions.linkmap import Origins
+from megtrim.functions.observables import Observables
 from megtrim.functions.table import parse_table
 from unit.functions.made_links import CODE_AT, Symbol, linked
 
@@ -41,9 +42,16 @@ def kept(
     calls: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[str, ...]:
     """Return what these patterns keep of a program of ``names``, each of which calls others."""
+    wanted = tuple(Wanted(text=text, where=where) for text in patterns)
+    code = code_of(names, calls or {})
+    return keep_always(wanted, ran=ran, unseen=unseen, code=code, origins=ORIGINS)
+
+
+def code_of(names: Sequence[str], calls: Mapping[str, Sequence[str]]) -> Code:
+    """Return the code of a program of ``names``, each of which calls others."""
     content = b""
     for at, name in enumerate(names):
-        places = (names.index(to) for to in (calls or {}).get(name, ()))
+        places = (names.index(to) for to in calls.get(name, ()))
         words = (
             struct.pack("<I", 0x94000000 | ((STEP * (to - at) // 4 - place) & 0x3FFFFFF))
             for place, to in enumerate(places)
@@ -51,9 +59,7 @@ def kept(
         content += b"".join(words).ljust(STEP, b"\x1f")
     symbols = [Symbol(name=name, at=STEP * at, size=STEP) for at, name in enumerate(names)]
     data = linked(symbols, code=content)
-    code = parse_code(data, parse_table(data, source="x"), source="x")
-    wanted = tuple(Wanted(text=text, where=where) for text in patterns)
-    return keep_always(wanted, ran=ran, unseen=unseen, code=code, origins=ORIGINS)
+    return parse_code(data, parse_table(data, source="x"), source="x")
 
 
 @pytest.mark.parametrize(
@@ -193,3 +199,54 @@ def test_what_a_sort_takes_by_the_values_stays() -> None:
     assert kept(ran=("main",), names=names, calls={sort: (other,)}) == ()
     calls = {"plain": (other,)}
     assert kept(ran=("main",), unseen=("plain",), names=names, calls=calls) == (other,)
+
+
+SORT = "_ZNSt6__ndk16__sortIRNS_6__lessIiiEEPiEEvT0_S5_T_"
+SORT3 = "_ZNSt6__ndk17__sort3IRNS_6__lessIiiEEPiEEjT0_S5_S5_T_"
+GROW = "_ZNSt5dequeImSaImEE16_M_push_back_auxIJRKmEEEvDpOT_"
+
+
+def listed(
+    ran: Collection[str],
+    *,
+    calls: Mapping[str, Sequence[str]],
+    names: Sequence[str] = ("main", SORT, SORT3, GROW, "other"),
+    groups: Sequence[tuple[str, ...]] = (),
+    unseen: Collection[str] = (),
+) -> tuple[str, ...]:
+    """Return the list of a run without what chance decides."""
+    alone = tuple((name,) for name in names if name not in unseen)
+    return without_chance(
+        ran,
+        unseen=unseen,
+        code=code_of(names, calls),
+        observables=Observables(link_sha256="0" * 64, groups=tuple(groups) or alone),
+    )
+
+
+def test_lists_do_not_differ_by_what_depends_on_values() -> None:
+    """A queue that grew in one run alone: both lists are equal, and so is what stays."""
+    calls = {"main": (SORT, GROW), SORT: (SORT3,)}
+    names = ("main", SORT, SORT3, GROW, "other")
+    once, again = names, ("main", SORT, "other")
+
+    assert listed(once, calls=calls) == listed(again, calls=calls) == ("main", "other")
+    for ran in (once, again, ("main", "other")):
+        assert {*ran, *kept(ran=ran, names=names, calls=calls)} == {*names}
+
+
+def test_what_nothing_else_keeps_is_listed() -> None:
+    """No direct call of what ran leads to it: without the list it would go."""
+    assert listed(("main", GROW), calls={}) == (GROW, "main")
+    assert listed(("main", GROW), calls={"other": (GROW,)}) == (GROW, "main")
+    assert listed(("main", GROW), calls={"other": (GROW,)}, unseen=("other",)) == ("main",)
+
+
+def test_functions_that_share_code_are_listed_alike() -> None:
+    """Where one of their names depends on values, all do."""
+    groups = (("alias", GROW), ("main",))
+    names = ("main", GROW, "alias")
+    ran = (GROW, "alias", "main")
+
+    assert listed(ran, calls={"main": (GROW,)}, names=names, groups=groups) == ("main",)
+    assert listed(ran, calls={}, names=names, groups=groups) == ran
