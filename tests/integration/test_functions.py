@@ -114,7 +114,7 @@ def test_a_list_of_another_link_is_refused(trimmed: Project, tmp_path: Path) -> 
 
     assert ended.rc == 1, ended.stderr
     assert "its functions were recorded on another link (000000000000)" in ended.stderr
-    assert "megtrim trim --accept" in ended.stderr
+    assert "commit the keep set: megtrim trim --config" in ended.stderr
 
 
 def test_a_quick_look_is_set_beside_the_full_way(trimmed: Project) -> None:
