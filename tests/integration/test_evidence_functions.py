@@ -53,7 +53,7 @@ def test_a_function_trap_on_the_board_is_named(make_project: MakeProject) -> Non
     said = f"{function} keep set does not list it"
     assert builds(trimmed) == {"build/plain"}
     (scenario,) = verdict["scenarios"]
-    assert scenario["text"].startswith(f"{function} committed keep set does not list it; ")
+    assert scenario["text"].startswith(f"{function} committed keep set does not list it")
     assert ended(evidence) == ("trap", said)
     assert checks(verdict)[CHECK]["status"] == "fail"
     assert said in checks(verdict)[CHECK]["text"]

@@ -89,7 +89,9 @@ class Remote:
     def export(self, sha: str, folder: Path) -> Path:
         """Write the tree of a commit into a folder."""
         with self._archive(sha) as archive:
-            archive.extractall(folder, filter="data")
+            # Python 3.11.2, which Debian 12 has, knows no filters.
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)
+            archive.extractall(folder)
         return folder
 
     def _archive(self, sha: str) -> tarfile.TarFile:

@@ -39,11 +39,12 @@ def restore(store: Path, paths: list[str], env: Mapping[str, str]) -> int:
     matched = key if _entry(store, paths, key).exists() else _newest(store, paths, begins)
     if matched:
         with tarfile.open(_entry(store, paths, matched)) as archive:
+            archive.extraction_filter = getattr(tarfile, "tar_filter", None)  # none in 3.11.2
             for member in archive.getmembers():
                 number, _, rest = member.name.partition("/")
                 place = _place(paths[int(number)], env)
                 member.name = str(Path(place.name, rest))
-                archive.extract(member, place.parent, filter="tar")
+                archive.extract(member, place.parent)
     with Path(env["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as output:
         output.write(f"cache-primary-key={key}\ncache-matched-key={matched}\n")
         output.write(f"cache-hit={'true' if matched == key else ''}\n")
