@@ -364,10 +364,11 @@ def test_an_older_megtrim_that_compared_nothing_shares_the_store(arena: Arena) -
 
 def test_the_work_tree_holds_another_object(arena: Arena) -> None:
     """It is newer than its source, so nothing compiles it again."""
-    arena.kept("bad")
-    (other,) = arena.kept("bad").glob("out/work/*-reduced/**/outputs.cpp.o")
+    results = arena.kept("bad") / "out"
     arena.start("honest")
-    (own,) = arena.project.out.glob("work/*-reduced/**/outputs.cpp.o")
+    (other,), (own,) = (
+        out.glob("work/*-reduced/**/outputs.cpp.o") for out in (results, arena.project.out)
+    )
     own.write_bytes(other.read_bytes())
     shutil.rmtree(arena.project.out / "reduce")
     ended = arena.trim()
