@@ -163,7 +163,7 @@ class Pool:
         """Return the machine that was just taken if it can be worked on; heal it if need be."""
         standing = search.found[turn.key]
         machine, presence = standing.machine, standing.presence
-        if machine is None or self._aside_by_now(machine):
+        if machine is None or self._aside_by_now(machine) or machine.key in search.unfit:
             return None
         if presence is Presence.READY and machine.key in self._proven:
             return machine

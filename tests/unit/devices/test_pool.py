@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,12 +16,12 @@ from megtrim.devices.local import Local
 from megtrim.devices.member import Machine, NothingFits, Presence
 from megtrim.devices.pool import Busy, Pool, joined, make_pool
 from megtrim.devices.quarantine import Author
-from megtrim.devices.recovery import UNAUTHORIZED
+from megtrim.devices.recovery import UNAUTHORIZED, Beside
 from megtrim.devices.state import slug
 from megtrim.devices.status import State
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import Processes
-from unit.devices.machines import NOON, Clock, FakeMachine, order
+from unit.devices.machines import NOON, QUICK, Clock, FakeMachine, order
 from unit.foundation.waiting import until
 
 
@@ -294,6 +296,33 @@ def test_a_quarantine_that_cannot_be_noted_ends_nothing(lab: Lab) -> None:
     with pytest.raises(NothingFits), lab.pool().reserve():
         pass
     assert sum("cannot be noted" in line for line in lab.said) == 2
+
+
+def test_what_was_given_up_while_it_was_waited_for_is_not_tried_again(lab: Lab) -> None:
+    """Also where no quarantine could be noted that would say so."""
+    lab.one.answers = lab.two.answers = False
+    (lab.tmp_path / "state" / "machines").mkdir(parents=True)
+    (lab.tmp_path / "state" / "machines" / f"{slug(lab.one.key)}.lock").mkdir()
+
+    def reconnect() -> None:
+        until(lambda: any("before you" in line for line in lab.said), "the job waits for it")
+
+    class Lingering(Beside):
+        def start(self, key: str, care: Callable[[], None]) -> None:
+            def lingering() -> None:
+                care()
+                time.sleep(0.5)
+
+            super().start(key, lingering)
+
+    lab.one.reconnect = reconnect  # type: ignore[method-assign]
+    rarely = replace(QUICK, say_every_s=60.0)
+    asked = order(lab.tmp_path, patience=rarely, said=lab.said)
+    pool = make_pool(asked, kind="fake", find=lab.find)
+    pool.beside = Lingering(lab.said.append)
+    with pytest.raises(NothingFits), pool.reserve():
+        pass
+    assert sum("cannot be noted" in line for line in lab.said) == 1
 
 
 def test_a_damaged_record_costs_its_machine_alone(lab: Lab) -> None:
