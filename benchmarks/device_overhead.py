@@ -24,14 +24,14 @@ from pathlib import Path
 from faults.matrix import Plant
 from faults.programs import compile_program, model, trace_bytes, with_role
 from faults.world import pool_of
+from megtrim.build_spec import Variant
 from megtrim.devices import Device
-from megtrim.devices.patience import Patience
+from megtrim.devices.timeouts import Patience
 from megtrim.phone import root
 from megtrim.phone.launch import Wish, started
 from megtrim.phone.server import connect, private_server
+from megtrim.pipeline.running.execution import RunOrder, run_on
 from megtrim.process import Command, Processes
-from megtrim.recipe import Variant
-from megtrim.stages.runs import RunOrder, run_on
 
 PAYLOAD_BYTES = 10_000_000
 TENTHS = 10

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from megtrim.midout.header import Layout, render
 from megtrim.midout.keepset import ScenarioRecord, build_keep_set, dump_keep_set
-from megtrim.midout.sources import MACROS, Scopes
+from megtrim.midout.scoped_headers import MACROS, Scopes
 from megtrim.midout.trace import read_trace
 from megtrim.models.operators import merge, parse_operator_json
 from megtrim.process import Command, Processes

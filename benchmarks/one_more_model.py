@@ -20,16 +20,17 @@ from pathlib import Path
 
 import click
 
-from megtrim.cli.setup import Options, open_context
+from megtrim.build_spec import BuildRecord, Variant
+from megtrim.cli.session.setup import Options, open_context
 from megtrim.midout.header import Layout, render
 from megtrim.midout.keepset import KeepSet, build_keep_set, read_keep_set
-from megtrim.midout.sources import Scopes
+from megtrim.midout.scoped_headers import Scopes
 from megtrim.models.operators import OperatorNeeds
+from megtrim.pipeline.building import variants
+from megtrim.pipeline.filenames import KEEP_SET_FILE
+from megtrim.pipeline.session import Context
 from megtrim.plan.graph import HEADER
-from megtrim.recipe import BuildRecord, Variant
-from megtrim.stages import building, chain
-from megtrim.stages.context import Context
-from megtrim.stages.files import KEEP_SET_FILE
+from megtrim.stages import runner
 
 MOST_FILES, MOST_CPU = 5, 0.03
 """Targets on MegEngine, for a model of the same family; the sample engine is too small for them."""
@@ -73,7 +74,7 @@ def build(context: Context, keep: KeepSet, layout: Layout, out: Path) -> tuple[B
         elemwise_modes=context.engine.elemwise_modes(),
         scopes=context.engine.scopes() if layout is Layout.SCOPED else Scopes(),
     )
-    order = building.order(context, Variant.REDUCED, dict(files.files))
+    order = variants.order(context, Variant.REDUCED, dict(files.files))
     with tempfile.TemporaryDirectory(dir=out) as folder:
         record = context.builder.build(
             order,
@@ -88,7 +89,7 @@ def whole_keep_set(context: Context, path: Path | None) -> KeepSet:
     """Return the keep set of the file, else of the configuration's scenarios."""
     if path is not None:
         return read_keep_set(path)
-    folder = chain.obtain(HEADER, context)
+    folder = runner.obtain(HEADER, context)
     if folder is None:
         raise next(iter(context.failed.values()))
     return read_keep_set(folder.file(KEEP_SET_FILE))

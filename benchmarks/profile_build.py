@@ -16,9 +16,9 @@ from pathlib import Path
 
 import click
 
-from megtrim.cli.setup import Options, open_context
+from megtrim.cli.session.setup import Options, open_context
 from megtrim.plan.graph import PLAIN, PROFILE
-from megtrim.stages import chain
+from megtrim.stages import runner
 
 TARGET = 0.6
 SAMPLE = Path(__file__).parents[1] / "examples/sample-engine/megtrim.yaml"
@@ -42,7 +42,7 @@ def main(config: Path, engine: Path | None) -> None:
         taken = []
         for task in (PLAIN, PROFILE):
             before = cpu_s()
-            if chain.obtain(task, context) is None:
+            if runner.obtain(task, context) is None:
                 raise context.failed[task]
             taken.append(cpu_s() - before)
     plain, profile = taken

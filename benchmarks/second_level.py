@@ -27,13 +27,13 @@ from sides import Sides, forget, run
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.devices import RunDirectory, Seat
 from megtrim.errors import ProductFailure
-from megtrim.loadrun.arguments import Invocation, compose
+from megtrim.load_and_run.arguments import Invocation, compose
+from megtrim.pipeline.filenames import DROPPED_FILE
+from megtrim.pipeline.running.execution import CACHE, MODEL
+from megtrim.pipeline.running.scenario_runs import cache_of
+from megtrim.pipeline.session import Context, binary
 from megtrim.plan.graph import PLAIN, REDUCED, verify_task
-from megtrim.stages import chain
-from megtrim.stages.context import Context, binary
-from megtrim.stages.files import DROPPED_FILE
-from megtrim.stages.runs import CACHE, MODEL
-from megtrim.stages.scenarios import cache_of
+from megtrim.stages import runner
 
 SAMPLE = Path(__file__).resolve().parents[1] / "examples/sample-engine/megtrim.yaml"
 LARGEST_ANDROID, LARGEST = 0.33, 0.35
@@ -114,7 +114,7 @@ def relink_s(context: Context, artifact: str) -> float:
     other = replace(context, loaded=loaded, done=done, failed={})
     forget(other, set(done))
     start = time.perf_counter()
-    if chain.obtain(REDUCED, other) is None:
+    if runner.obtain(REDUCED, other) is None:
         raise other.failed[REDUCED]
     return time.perf_counter() - start
 
@@ -167,7 +167,7 @@ def _runner(
 def measure(sides: Sides, *, seconds: float, rounds: int) -> Figures:
     """Build all sides and take all figures."""
     quick = sides.quick()
-    if chain.obtain(PLAIN, quick) is None:
+    if runner.obtain(PLAIN, quick) is None:
         raise quick.failed[PLAIN]
     forget(quick, {PLAIN})
     start = time.perf_counter()

@@ -12,10 +12,10 @@ from typing import Any
 
 import yaml
 
-from megtrim.cli.setup import Options, open_context
+from megtrim.cli.session.setup import Options, open_context
+from megtrim.pipeline.session import Context
 from megtrim.plan.graph import Stage, tasks, through
-from megtrim.stages import chain
-from megtrim.stages.context import Context
+from megtrim.stages import runner
 
 RECIPE_KEYS = ("minimum_size", "switches", "layout")
 """Of ``trim``: what the documented recipe has as well."""
@@ -63,7 +63,7 @@ def _written(folder: Path, data: Mapping[str, Any]) -> Iterator[Path]:
 
 def run(context: Context) -> None:
     """Build a side, and run every scenario on it. Raises what failed."""
-    chain.run(through(Stage.VERIFY, tasks(context.loaded.config)), context)
+    runner.run(through(Stage.VERIFY, tasks(context.loaded.config)), context)
     for failure in context.failed.values():
         raise failure
 
@@ -71,6 +71,6 @@ def run(context: Context) -> None:
 def forget(context: Context, kept: Collection[str]) -> None:
     """Remove what a side left but the tasks in ``kept``, so that its time can be taken."""
     throwaway = replace(context, done={}, failed={})
-    for step in chain.plan(tasks(context.loaded.config), throwaway):
+    for step in runner.plan(tasks(context.loaded.config), throwaway):
         if step.folder and step.task not in kept:
             shutil.rmtree(context.store.root / step.folder)

@@ -20,12 +20,13 @@ from typing import Any
 
 import click
 
-from megtrim.cli.setup import Options, open_context
+from megtrim.cli.session.setup import Options, open_context
 from megtrim.config.model import TrimConfig
 from megtrim.config.scenarios import all_scenarios
+from megtrim.pipeline.building import size_options
+from megtrim.pipeline.session import Context
 from megtrim.plan.graph import REDUCED, Stage, tasks, through, verify_task
-from megtrim.stages import chain, sizing
-from megtrim.stages.context import Context
+from megtrim.stages import runner
 
 SAMPLE = Path(__file__).resolve().parents[1] / "examples/sample-engine/megtrim.yaml"
 RECIPE = "recipe"
@@ -77,10 +78,10 @@ def side(context: Context, name: str, kept: Path) -> Context:
 
 def measured(name: str, context: Context) -> Row:
     """Build a row and run every scenario on it."""
-    refused = [each for each in sizing.choices(context) if each.asked and each.why_not]
+    refused = [each for each in size_options.choices(context) if each.asked and each.why_not]
     if refused:
         return Row(name=name, note=refused[0].why_not)
-    chain.run(through(Stage.VERIFY, tasks(context.loaded.config)), context)
+    runner.run(through(Stage.VERIFY, tasks(context.loaded.config)), context)
     for failure in context.failed.values():
         return Row(name=name, note=failure.message.splitlines()[0])
     results = [

@@ -18,9 +18,9 @@ import click
 import yaml
 
 from megtrim.cli.main import main as command_line
-from megtrim.cli.setup import common, trimming
+from megtrim.cli.session.setup import common, trimming
+from megtrim.config.config_template import StarterModel, starter
 from megtrim.config.schema import json_schema
-from megtrim.config.starter import StarterModel, starter
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = "docs/reference"

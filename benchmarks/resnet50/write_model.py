@@ -15,10 +15,10 @@ from pathlib import Path
 import click
 import numpy as np
 
-from megtrim.cli.setup import Options, open_context
+from megtrim.cli.session.setup import Options, open_context
+from megtrim.pipeline.session import Context, binary
 from megtrim.plan.graph import PLAIN
-from megtrim.stages import chain
-from megtrim.stages.context import Context, binary
+from megtrim.stages import runner
 from megtrim.store import sha256_file
 
 HERE = Path(__file__).resolve().parent
@@ -32,7 +32,7 @@ _TIMEOUT_S = 600.0
 
 def model_bytes(context: Context) -> bytes:
     """Build the writer, run it on the first device, and return the model."""
-    plain = chain.obtain(PLAIN, context)
+    plain = runner.obtain(PLAIN, context)
     if plain is None:
         raise context.failed[PLAIN]
     device = next(iter(context.devices.values()))

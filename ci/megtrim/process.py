@@ -30,7 +30,7 @@ from types import FrameType
 from typing import IO, Literal
 
 from megtrim.errors import InfrastructureFailure, InputError, Interrupted
-from megtrim.streams import Stream
+from megtrim.process_output import Stream
 
 GRACE_S = 3.0
 """How long a program may take to obey each step of the escalation."""

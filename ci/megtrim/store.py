@@ -23,7 +23,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from megtrim import intact
+from megtrim import integrity
 from megtrim.errors import (
     NO_ROOM,
     InfrastructureFailure,
@@ -31,8 +31,8 @@ from megtrim.errors import (
     ProductFailure,
     room_hint,
 )
+from megtrim.input_files import opened
 from megtrim.manifest import LAYOUT, FileFacts, Manifest, dump_manifest, parse_manifest
-from megtrim.reading import opened
 
 MANIFEST = "manifest.json"
 _LOCK_POLL_S = 0.2
@@ -56,7 +56,7 @@ class Folder:
     result: Mapping[str, Any]
     files: Mapping[str, str]
     """Relative path to sha256."""
-    known: Mapping[str, intact.Known] = field(default_factory=dict, compare=False, repr=False)
+    known: Mapping[str, integrity.Known] = field(default_factory=dict, compare=False, repr=False)
     """By what the disk says, files that need not be read again to be sure of them."""
 
     def file(self, name: str) -> Path:
@@ -68,8 +68,8 @@ class Folder:
             msg = f"{self.path} holds no {name}"
             raise KeyError(msg)
         path, known = self.path / name, self.known.get(name)
-        unchanged = known is not None and intact.is_known(path, known)
-        if not unchanged and intact.read_known(path, self.files[name]) is None:
+        unchanged = known is not None and integrity.is_known(path, known)
+        if not unchanged and integrity.read_known(path, self.files[name]) is None:
             msg = f"{path} was damaged: {_OTHER_DIGEST}"
             raise InfrastructureFailure(msg, hint="run it again: it is made again then")
         return path
@@ -312,7 +312,7 @@ def _touch(manifest: Path) -> None:
 def _load(path: Path) -> tuple[Folder | None, str]:
     """Return a finished folder, or None and what is wrong with it: empty where it is torn."""
     try:
-        manifest = parse_manifest(intact.load_text(path / MANIFEST))
+        manifest = parse_manifest(integrity.load_text(path / MANIFEST))
     except (FileNotFoundError, NotADirectoryError):
         return None, ""
     except (OSError, ValueError, InputError):
@@ -322,7 +322,7 @@ def _load(path: Path) -> tuple[Folder | None, str]:
     if manifest.key != key_of(manifest.stage, manifest.name, manifest.inputs):
         return None, ""  # of another megtrim
     files = {name: facts.sha256 for name, facts in manifest.files.items()}
-    damage, known = intact.read_damage(path, files)
+    damage, known = integrity.read_damage(path, files)
     if damage:
         return None, f"{damage}: {_OTHER_DIGEST}"
     folder = Folder(

@@ -19,8 +19,8 @@ from attacks.documents import Documents, leaving, script
 from attacks.test_parity import dumped
 from megtrim.devices import DeviceOrder, make
 from megtrim.process import Processes
+from unit.device_jobs.test_worker import Place, only
 from unit.stages.fake_device import GOOD, TRAPS, Fickle
-from unit.stages.test_device_job import Place, only
 
 pytestmark = [pytest.mark.chain]
 

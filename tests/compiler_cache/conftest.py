@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from megtrim import toolchains
-from megtrim.engines import checkout, remote_cache
+from megtrim.build_spec import BuildOrder, ToolchainOrder, Variant
+from megtrim.engines import checkout
 from megtrim.engines.builder import Builder
-from megtrim.engines.compiler_cache import CompilerCache
+from megtrim.engines.cmake import remote_cache
+from megtrim.engines.cmake.compiler_cache import CompilerCache
 from megtrim.process import Processes
-from megtrim.recipe import BuildOrder, ToolchainOrder, Variant
 from support.storages import Redis, redis_server
 
 FILES = 3

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from faults.world import pool_of
-from megtrim.devices.patience import Patience
+from megtrim.devices.timeouts import Patience
+from megtrim.pipeline.running.execution import RunOrder, run_on
 from megtrim.process import Background, Processes
-from megtrim.stages.runs import RunOrder, run_on
 
 GOT, DONE = ".got", ".done"
 

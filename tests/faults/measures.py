@@ -18,11 +18,11 @@ from faults.programs import compile_program, write_files
 from faults.result import Measure
 from faults.world import Clock, Lane, lane
 from megtrim.devices import Seat
-from megtrim.devices.attempts import deliver
-from megtrim.devices.patience import Patience
+from megtrim.devices.retry import deliver
+from megtrim.devices.timeouts import Patience
 from megtrim.errors import InfrastructureFailure
+from megtrim.pipeline.running.execution import RunOrder, run_on
 from megtrim.process import Command, Processes
-from megtrim.stages.runs import RunOrder, run_on
 
 TESTS = Path(__file__).resolve().parents[1]
 _NOTICED_S, _FREED_S, _LOST_S = 30.0, 1.0, 30.0

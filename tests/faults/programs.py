@@ -9,11 +9,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from faults.matrix import Plant
+from megtrim.build_spec import Variant
 from megtrim.midout.keepset import KeepSet, ScenarioRecord, build_keep_set
 from megtrim.midout.region import Region
 from megtrim.midout.trace import MAGIC, parse_trace
 from megtrim.process import Command, Processes
-from megtrim.recipe import Variant
 
 SOURCE = Path(__file__).with_name("program.cpp")
 COMPILER = "aarch64-linux-gnu-g++"

@@ -19,9 +19,9 @@ from faults.programs import compile_program
 from faults.result import summary
 from faults.trial import attempt
 from faults.world import Lane, lane
-from megtrim.devices.link import LinkLost
-from megtrim.devices.remote import RemoteDirectory
-from megtrim.loadrun.outcome import ProgramRun
+from megtrim.devices.remote.run_directory import RemoteDirectory
+from megtrim.devices.remote.transport import LinkLost
+from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.process import Processes
 
 

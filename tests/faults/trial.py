@@ -12,18 +12,18 @@ from faults.judge import Seen
 from faults.matrix import SOFT, Case, Fault, Moment, Purpose, Verdict
 from faults.programs import Files, keep_set, trace_bytes, write_files
 from faults.world import Clock, Lane, happened
+from megtrim.build_spec import Variant
 from megtrim.devices import Seat
-from megtrim.devices.attempts import deliver
-from megtrim.devices.patience import Patience
+from megtrim.devices.retry import deliver
+from megtrim.devices.timeouts import Patience
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
-from megtrim.loadrun.parity import EXACT
+from megtrim.load_and_run.parity import EXACT
 from megtrim.midout.trace import TraceFailure
 from megtrim.phone.faults import UNDONE_BY
 from megtrim.phone.faults import Fault as PhoneFault
-from megtrim.recipe import Variant
-from megtrim.stages import tracing
-from megtrim.stages.proving import Trial, prove
-from megtrim.stages.runs import RunOrder, RunResult
+from megtrim.pipeline.running import tracing
+from megtrim.pipeline.running.execution import RunOrder, RunResult
+from megtrim.pipeline.running.verification import Trial, prove
 
 SHORT = replace(
     Patience().scaled(0.1), call_s=4.0, probe_s=2.0, heartbeat_s=1.0, push_base_s=6.0, poll_s=0.2

@@ -13,9 +13,9 @@ from faults.matrix import Fault
 from megtrim import devices
 from megtrim.devices import Device, DeviceOrder
 from megtrim.devices.adb import KIND, ROOT
-from megtrim.devices.patience import Patience
-from megtrim.devices.pool import joined
+from megtrim.devices.pool.pool import joined
 from megtrim.devices.settings import DeviceSettings
+from megtrim.devices.timeouts import Patience
 from megtrim.phone import root
 from megtrim.phone.launch import Phone, Wish, started
 from megtrim.phone.server import AdbServer, connect, private_server

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from megtrim.config.document import parse_document
+from megtrim.config.yaml.document import parse_document
 from megtrim.evidence.bundle import dump_bundle, parse_bundle
-from megtrim.evidence.ending import EarlyEnding, dump_ending, parse_ending
+from megtrim.evidence.early_exit import EarlyEnding, dump_ending, parse_ending
 from megtrim.evidence.evidence import EvidenceSet, dump_set, parse_set
-from megtrim.functions.listing import FunctionList, dump_list, parse_list
+from megtrim.functions.function_list import FunctionList, dump_list, parse_list
 from megtrim.functions.observables import Observables, dump_observables, parse_observables
-from megtrim.loadrun.arrays import Change, changed
+from megtrim.load_and_run.npy_mutation import Change, changed
 from megtrim.midout.keepset import parse_keep_set
 from megtrim.midout.trace import parse_trace
 from megtrim.models.operators import parse_operator_json

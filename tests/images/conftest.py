@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.images.container_processes import Inside, Seen
 from megtrim.images.docker import Docker
-from megtrim.images.inside import Inside, Seen
 from megtrim.process import Command, Outcome, Processes
 from support.docker_engine import debian_image, engine
 from support.standin_ndk import make_standin_ndk

@@ -14,9 +14,9 @@ import pytest
 
 from images.conftest import opened
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.images import holder
+from megtrim.images import container_owner
+from megtrim.images.container_processes import Inside
 from megtrim.images.docker import Docker
-from megtrim.images.inside import Inside
 from megtrim.process import Command, Outcome, Processes
 
 ROOT = Path(__file__).parents[2]
@@ -192,20 +192,20 @@ def test_nothing_is_left_of_a_megtrim_that_is_ended(
         os.kill(run.pid, number)
         _until(lambda: not run.alive())
         if number == signal.SIGKILL and script == STUBBORN:
-            holder.end_abandoned(docker)
+            container_owner.end_abandoned(docker)
         _until(lambda: ours(run.pid) == [])
 
 
 def test_what_others_hold_is_left_alone(docker: Docker, inside: Inside) -> None:
     """A container of a megtrim that lives, or of another machine, is not ours to end."""
     name = "megtrim-test-of-another-machine"
-    label = f"{holder.LABEL}=another-boot/pid:[1]/1/1"
+    label = f"{container_owner.LABEL}=another-boot/pid:[1]/1/1"
     docker.told("create", "--name", name, "--label", label, inside.image.id, "true")
     try:
         done = threading.Event()
 
         def while_running(_line: str) -> None:
-            holder.end_abandoned(docker)
+            container_owner.end_abandoned(docker)
             done.set()
 
         command = Command(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from megtrim.engines import remote_cache
-from megtrim.engines.compiler_cache import VARIABLE, CompilerCache
-from megtrim.images.inside import Inside
+from megtrim.engines.cmake import remote_cache
+from megtrim.engines.cmake.compiler_cache import VARIABLE, CompilerCache
+from megtrim.images.container_processes import Inside
 from megtrim.process import Command, Processes
 from support.storages import free_port, redis_server
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from megtrim import toolchains
+from megtrim.build_spec import BuildOrder, LinkOrder, Toolchain, ToolchainOrder, Variant
+from megtrim.elf.function_table import FunctionTable
 from megtrim.engines import checkout
 from megtrim.engines.application import ApplicationOrder
 from megtrim.engines.builder import Builder
-from megtrim.engines.compiler_cache import CompilerCache
-from megtrim.functions.table import FunctionTable
+from megtrim.engines.cmake.compiler_cache import CompilerCache
 from megtrim.process import Command, Outcome, Processes
-from megtrim.recipe import BuildOrder, LinkOrder, Toolchain, ToolchainOrder, Variant
 
 TRAPPED = {"aarch64": 128 + 5, "x86_64": 128 + 4}
 """The status of a program that a stub ends."""

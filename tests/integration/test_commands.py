@@ -17,7 +17,7 @@ from typing import Any
 import junitparser
 import pytest
 
-from megtrim.cli.invocation import BASELINE_FILE, REPORT_ARTIFACT
+from megtrim.cli.session.invocation import BASELINE_FILE, REPORT_ARTIFACT
 from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
 from megtrim.process import Command, Outcome, Processes
 from support.megtrim_cli import ARGV, Project

@@ -12,12 +12,12 @@ from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
 from megtrim import toolchains
-from megtrim.engines import emptied
-from megtrim.engines.link_call import Bench
-from megtrim.functions import internal
-from megtrim.functions.table import FunctionTable, read_table
+from megtrim.build_spec import LinkOrder, Toolchain, ToolchainOrder
+from megtrim.elf.function_table import FunctionTable, read_table
+from megtrim.engines.link import stubbed_objects
+from megtrim.engines.link.invocation import Bench
+from megtrim.functions import local_functions
 from megtrim.process import Command, Outcome, Processes
-from megtrim.recipe import LinkOrder, Toolchain, ToolchainOrder
 from unit.engines.support import bench, write
 
 SOURCES = {
@@ -128,7 +128,7 @@ class Place:
         flags = (*self.toolchain.link_flags, *flags)
         compiler = (*self.toolchain.cxx_compiler, *(flag for flag in flags if flag != "-s"))
         argv = (*compiler, "-Wl,--gc-sections", "main.cpp.o", "-Llib", "-lparts")
-        argv = emptied.copies(argv, bench=self.bench(f"made-{self.count}"), order=order)
+        argv = stubbed_objects.copies(argv, bench=self.bench(f"made-{self.count}"), order=order)
         self.run(*argv, "-o", f"program-{self.count}")
         return self.root / f"program-{self.count}"
 
@@ -221,7 +221,7 @@ def test_the_inputs_stay_as_they_are(place: Place) -> None:
     inputs = [place.root / name for name in ("main.cpp.o", "lib/libparts.a")]
     before = [each.read_bytes() for each in inputs]
     argv = ("ld", "main.cpp.o", "-Llib", "-lparts", "-lc", "main.cpp.o")
-    made = emptied.copies(argv, bench=place.bench("copied"), order=order(*NAMES))
+    made = stubbed_objects.copies(argv, bench=place.bench("copied"), order=order(*NAMES))
 
     assert made == ("ld", "main.cpp.o", "-Llib", made[3], *argv[4:])
     assert Path(made[3]).name == "libparts.a"
@@ -302,7 +302,7 @@ def test_an_object_of_very_many_sections(tmp_path: Path) -> None:
     write(tmp_path, {"many.s": text})
     processes.capture("gcc", "-c", str(tmp_path / "many.s"), "-o", str(tmp_path / "many.o"))
     data = (tmp_path / "many.o").read_bytes()
-    edits = internal.edits(data, internal.numbered(["f65999", "f7"]), source="many.o")
+    edits = local_functions.edits(data, local_functions.numbered(["f65999", "f7"]), source="many.o")
     copy = bytearray(data)
     for at, new in edits:
         copy[at : at + len(new)] = new

@@ -12,7 +12,7 @@ import pytest
 
 from integration.conftest import MakeProject
 from integration.test_evidence import CHECK, Team, checks
-from megtrim.functions.names import readable
+from megtrim.elf.symbol_names import readable
 from megtrim.process import Outcome
 from megtrim.size.baseline import load_sizes
 

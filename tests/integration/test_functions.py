@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from megtrim.build_spec import Variant
 from megtrim.midout.keepset import dump_keep_set, read_keep_set
-from megtrim.recipe import Variant
-from megtrim.stages import full_way
+from megtrim.pipeline.summary import full_trim
 from support.megtrim_cli import Project
 
 pytestmark = [pytest.mark.chain]
@@ -124,9 +124,9 @@ def test_a_quick_look_is_set_beside_the_full_way(trimmed: Project) -> None:
 
     assert ended.rc == 0, ended.stderr
     sizes = _sizes(_final(trimmed))
-    assert list(sizes) == [Variant.PLAIN, Variant.REGION, full_way.FUNCTION, Variant.REDUCED]
+    assert list(sizes) == [Variant.PLAIN, Variant.REGION, full_trim.FUNCTION, Variant.REDUCED]
     assert sizes[Variant.REGION] == full[Variant.REGION]
-    assert sizes[full_way.FUNCTION] == full[Variant.REDUCED] < sizes[Variant.REDUCED]
+    assert sizes[full_trim.FUNCTION] == full[Variant.REDUCED] < sizes[Variant.REDUCED]
 
 
 def test_a_trap_names_the_function(trimmed: Project) -> None:

@@ -19,7 +19,7 @@ import pytest
 from megtrim.midout.header import Layout, render
 from megtrim.midout.keepset import KeepSet, ScenarioRecord, build_keep_set
 from megtrim.midout.region import Region
-from megtrim.midout.sources import Scopes, rewritten, scopes
+from megtrim.midout.scoped_headers import Scopes, rewritten, scopes
 from megtrim.process import Command, Outcome, Processes
 
 SOURCES = Path(__file__).parent / "header"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.engines.megengine import MegEngine
-from megtrim.loadrun.logs import parse_log
+from megtrim.engines.megengine.engine import MegEngine
+from megtrim.load_and_run.logs import parse_log
 from megtrim.process import Command, Outcome, Processes
 from support.megtrim_cli import SAMPLE, Project
 from support.miniature import Generation, make_miniature

@@ -18,21 +18,22 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from integration.conftest import MakeProject
-from megtrim.cli.setup import Options, open_context
+from megtrim.build_spec import Link
+from megtrim.cli.session.setup import Options, open_context
 from megtrim.config.scenarios import all_scenarios
-from megtrim.functions import internal, stubs
-from megtrim.functions.keep import BY_VALUES
-from megtrim.functions.names import brief, is_internal, readable
-from megtrim.functions.objects import Object
+from megtrim.elf.function_table import read_table
+from megtrim.elf.objects import Object
+from megtrim.elf.symbol_names import brief, is_internal, readable
+from megtrim.functions import local_functions, stubs
+from megtrim.functions.keep_patterns import BY_VALUES
 from megtrim.functions.observables import read_observables
-from megtrim.functions.table import read_table
 from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
+from megtrim.pipeline.building import variants
+from megtrim.pipeline.building.links import linked, observables
+from megtrim.pipeline.filenames import DROPPED_FILE
+from megtrim.pipeline.session import Context
 from megtrim.plan.graph import LINKED, REDUCED, Stage, tasks, through, verify_task
-from megtrim.recipe import Link
-from megtrim.stages import building, chain
-from megtrim.stages.context import Context
-from megtrim.stages.files import DROPPED_FILE
-from megtrim.stages.linking import linked, observables
+from megtrim.stages import runner
 from megtrim.store import MANIFEST
 from support.megtrim_cli import Project
 
@@ -77,7 +78,7 @@ class Shop:
         )
         context = open_context(options)
         config = context.loaded.config
-        chain.run(through(Stage.VERIFY, tasks(config, committed=committed)), context)
+        runner.run(through(Stage.VERIFY, tasks(config, committed=committed)), context)
         return context
 
     def with_functions(self, names: tuple[str, ...], **other: Any) -> KeepSet:
@@ -196,7 +197,7 @@ def _left_out(data: bytes) -> Edits:
 
 def _losing(source: str) -> Callable[..., Edits]:
     """Return the editor of a link's inputs, with which one object's registrations get lost."""
-    edits: Callable[..., Edits] = internal.edits
+    edits: Callable[..., Edits] = local_functions.edits
 
     def lossy(data: bytes, *names: Any, **how: Any) -> Edits:
         found = edits(data, *names, **how)
@@ -215,7 +216,7 @@ def test_a_registration_that_the_link_lost_is_named(
     for source in REGISTERING:
         shutil.rmtree(linked, ignore_errors=True)
         with monkeypatch.context() as patch:
-            patch.setattr(internal, "edits", _losing(source))
+            patch.setattr(local_functions, "edits", _losing(source))
             said = told(shop.ship(shop.traced))
         if f"{GONE}_GLOBAL__sub_I_{source}.cpp" not in said:
             unfound.append((source, said))
@@ -242,13 +243,13 @@ def test_a_lost_entry_of_the_start_up_list_is_counted(
 ) -> None:
     """All functions are there, and one of them is no longer called: the numbers say so."""
     shutil.rmtree(shop.ship(shop.traced).done[REDUCED].path)
-    link = building.link
+    link = variants.link
 
     def lossy(context: Context, order: Any, links: Any, folder: Path) -> None:
         link(context, order, links, folder)
         _shortened(folder / linked(Link.SHIPPED, TARGET))
 
-    monkeypatch.setattr(building, "link", lossy)
+    monkeypatch.setattr(variants, "link", lossy)
     said = told(shop.ship(shop.traced))
 
     assert f"{TARGET}: " in said

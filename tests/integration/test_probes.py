@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from integration.links import KINDS, Seat, seat
-from megtrim.functions import blocks, linkmap, probes
-from megtrim.functions.listing import function_list
+from megtrim.build_spec import LinkOrder
+from megtrim.elf.function_table import FunctionTable, read_table
+from megtrim.functions import link_map, probes, qemu_log
+from megtrim.functions.function_list import function_list
 from megtrim.functions.observables import Observables, observables
-from megtrim.functions.table import FunctionTable, read_table
 from megtrim.process import Command, Outcome
-from megtrim.recipe import LinkOrder
 from unit.engines.support import write
 
 SOURCES = Path(__file__).with_name("probes")
@@ -75,9 +75,9 @@ class Twins:
 
     def logged(self, *arguments: str) -> tuple[str, ...]:
         """Run the program under an emulator, and return what its log tells."""
-        self.at.emulate(self.program, *arguments, **blocks.ENVIRONMENT)
-        log = (self.at.root / blocks.LOG_FILE).read_bytes()
-        return self._list(blocks.ran_in_log(log, read_table(self.program), source="log"))
+        self.at.emulate(self.program, *arguments, **qemu_log.ENVIRONMENT)
+        log = (self.at.root / qemu_log.LOG_FILE).read_bytes()
+        return self._list(qemu_log.ran_in_log(log, read_table(self.program), source="log"))
 
     def _list(self, names: tuple[str, ...]) -> tuple[str, ...]:
         return function_list(self.observables, names).names
@@ -116,8 +116,8 @@ def _twins(kind: str, root: Path) -> Twins:
 
 def _observed(program: Path) -> Observables:
     table = read_table(program)
-    origins = linkmap.read_map(Path(f"{program}.map"))
-    hidden = linkmap.platform_names(origins, table)
+    origins = link_map.read_map(Path(f"{program}.map"))
+    hidden = link_map.platform_names(origins, table)
     return observables("0" * 64, table, hidden | probes.unprobeable(program.read_bytes(), table))
 
 

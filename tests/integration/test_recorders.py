@@ -9,17 +9,18 @@ import pytest
 
 from integration.conftest import MakeProject
 from integration.links import KINDS
-from megtrim.cli.setup import Options, open_context
+from megtrim.build_spec import Link
+from megtrim.cli.session.setup import Options, open_context
 from megtrim.config.scenarios import all_scenarios
 from megtrim.devices.local import Local
+from megtrim.elf.function_table import read_table
 from megtrim.functions import stubs
-from megtrim.functions.listing import read_list
+from megtrim.functions.function_list import read_list
 from megtrim.functions.observables import read_observables
-from megtrim.functions.table import read_table
+from megtrim.pipeline.building import links as linking
+from megtrim.pipeline.session import Context
 from megtrim.plan.graph import LINKED, Stage, functions_task, tasks, through
-from megtrim.recipe import Link
-from megtrim.stages import chain, linking
-from megtrim.stages.context import Context
+from megtrim.stages import runner
 from support.megtrim_cli import Project
 
 MODEL = "tiny-mobile"
@@ -33,7 +34,7 @@ def recorded(project: Project, *, kind: str = "") -> tuple[Context, list[Path]]:
     for device in context.devices.values() if kind else ():
         cast("Local", device).kind = kind
     config = context.loaded.config
-    chain.run(through(Stage.FUNCTIONS, tasks(config)), context)
+    runner.run(through(Stage.FUNCTIONS, tasks(config)), context)
     scenarios = all_scenarios(config)
     return context, [context.done[functions_task(e)].file("functions.txt") for e in scenarios]
 

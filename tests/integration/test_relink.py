@@ -10,13 +10,7 @@ import pytest
 
 from integration.links import KINDS, TRAPPED, Seat, places, seat
 from megtrim import toolchains
-from megtrim.engines import checkout
-from megtrim.engines.application import ApplicationOrder
-from megtrim.errors import InputError, ProductFailure
-from megtrim.functions import blocks, stubs
-from megtrim.functions.table import read_table
-from megtrim.process import Outcome, Processes
-from megtrim.recipe import (
+from megtrim.build_spec import (
     BuildOrder,
     BuildScript,
     EngineLibrary,
@@ -25,6 +19,12 @@ from megtrim.recipe import (
     ToolchainOrder,
     Variant,
 )
+from megtrim.elf.function_table import read_table
+from megtrim.engines import checkout
+from megtrim.engines.application import ApplicationOrder
+from megtrim.errors import InputError, ProductFailure
+from megtrim.functions import qemu_log, stubs
+from megtrim.process import Outcome, Processes
 from support.standin_ndk import make_standin_ndk
 from unit.engines.support import snapshot, write
 
@@ -137,11 +137,11 @@ def test_a_link_unfolds_what_the_target_folds(tmp_path: Path) -> None:
 
 def ran(made: Seat, program: Path) -> tuple[str, ...]:
     """Return the functions that ran, by the emulator's log."""
-    assert made.run(program, **blocks.ENVIRONMENT).stdout == SAID
-    log = made.root / blocks.LOG_FILE
+    assert made.run(program, **qemu_log.ENVIRONMENT).stdout == SAID
+    log = made.root / qemu_log.LOG_FILE
     data = log.read_bytes()
     log.unlink()
-    return blocks.ran_in_log(data, read_table(program), source=str(log))
+    return qemu_log.ran_in_log(data, read_table(program), source=str(log))
 
 
 JUMPS = PARTS | {

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from integration.sample_builds import build, run
-from megtrim.loadrun.dump import parse_dump
+from megtrim.load_and_run.dump import parse_dump
 from megtrim.midout.region import Region
 from megtrim.midout.trace import parse_trace, promised_items, regions_in_binary
 from megtrim.process import Outcome

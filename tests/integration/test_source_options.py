@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.engines import source_options
+from megtrim.build_spec import SourceOptions
+from megtrim.engines.cmake import source_options
 from megtrim.process import Command, Processes
-from megtrim.recipe import SourceOptions
 from unit.engines.support import write
 
 pytestmark = pytest.mark.chain

@@ -16,7 +16,7 @@ from megtrim.process import Command, Processes
 from plants.plant import ROOT, Plant
 from plants.result import Fate, Result, encode, passes, summarize
 from plants.trial import Settings, try_plants
-from unit.foundation.waiting import until
+from support.waiting import until
 
 PLANT = Plant(
     name="sums/minus",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.config.callers import REFRESH, SIZE_CHECK, Callers, Kit, workflows
+from megtrim.config.workflow_templates import REFRESH, SIZE_CHECK, Callers, Kit, workflows
 from workflows.documents import Document, parse, workflow
 from workflows.rules import RULES, Rule
 

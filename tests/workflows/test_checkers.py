@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.config.callers import Callers, Kit, workflows
+from megtrim.config.workflow_templates import Callers, Kit, workflows
 from megtrim.process import Command, Outcome, Processes
 from workflows.documents import ROOT
 

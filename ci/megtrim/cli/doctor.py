@@ -12,13 +12,13 @@ from typing import Protocol
 import click
 
 from megtrim import toolchains
-from megtrim.cli.environment import open_processes
-from megtrim.cli.output import show
+from megtrim.build_spec import ToolchainOrder
+from megtrim.cli.echo import show
+from megtrim.cli.session.environment import open_processes
 from megtrim.devices import adb, qemu, ssh, virtual_phone
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError
 from megtrim.images.docker import Docker
 from megtrim.process import Processes
-from megtrim.recipe import ToolchainOrder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

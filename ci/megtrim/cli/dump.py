@@ -17,10 +17,10 @@ from pathlib import Path
 
 import click
 
-from megtrim.cli.environment import open_processes
-from megtrim.cli.output import show
-from megtrim.engines import dump as dumping
-from megtrim.engines.dump import Dumped, DumpOrder, Option
+from megtrim.cli.echo import show
+from megtrim.cli.session.environment import open_processes
+from megtrim.engines.megengine import dump as dumping
+from megtrim.engines.megengine.dump import Dumped, DumpOrder, Option
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.models.show import describe
 from megtrim.store import cannot_write, sha256_file, write_atomically

@@ -11,19 +11,19 @@ from typing import Any
 
 import click
 
-from megtrim.cli.environment import open_processes
-from megtrim.cli.invocation import invocation_of
-from megtrim.cli.out import DEFAULT_OUT
-from megtrim.cli.output import show
-from megtrim.cli.setup import Options, common, open_engine
+from megtrim.cli.echo import show
+from megtrim.cli.options import DEFAULT_OUT
+from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.invocation import invocation_of
+from megtrim.cli.session.setup import Options, common, open_engine
 from megtrim.config.load import LoadedConfig, load_config
+from megtrim.elf.symbol_names import readable, without_arguments
 from megtrim.errors import EXIT_PASS, InputError
-from megtrim.functions.names import readable, without_arguments
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.midout.names import NameTable
 from megtrim.midout.region import Region
+from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.plan.graph import VERDICT, Stage
-from megtrim.stages.files import VERDICT_FILE
 from megtrim.store import Store
 from megtrim.verdict import next_step
 from megtrim.verdict.invocation import Invocation

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from megtrim.cli.output import show
+from megtrim.cli.echo import show
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.evidence import bounds
-from megtrim.evidence.ending import ENDING_FILE, parse_ending
-from megtrim.stages.files import VERDICT_FILE
+from megtrim.evidence import validation
+from megtrim.evidence.early_exit import ENDING_FILE, parse_ending
+from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.verdict.join import exit_code
 from megtrim.verdict.model import parse_verdict
 
@@ -31,14 +31,14 @@ def gate(report: Path) -> int:
     path = report / VERDICT_FILE
     if path.is_file():
         _expect_alone(report)
-        verdict = parse_verdict(bounds.read_text(path, hint=_HINT), source=str(path))
-        show(f"{verdict.verdict}: {bounds.clean_line(verdict.headline)}")
+        verdict = parse_verdict(validation.read_text(path, hint=_HINT), source=str(path))
+        show(f"{verdict.verdict}: {validation.clean_line(verdict.headline)}")
         return exit_code(verdict)
     path = report / ENDING_FILE
     if path.is_file():
-        ending = parse_ending(bounds.read_text(path, hint=_HINT), source=str(path))
+        ending = parse_ending(validation.read_text(path, hint=_HINT), source=str(path))
         for line in str(ending).splitlines():
-            show(f"  {bounds.clean_line(line)}")
+            show(f"  {validation.clean_line(line)}")
         return ending.exit
     msg = f"{report}: {NOTHING_LEFT}"
     raise InfrastructureFailure(msg, hint="look at the build job, and run it again")

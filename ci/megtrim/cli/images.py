@@ -8,15 +8,15 @@ from pathlib import Path
 
 import click
 
-from megtrim.cli.environment import open_processes
-from megtrim.cli.output import show
-from megtrim.cli.setup import open_console, today_option
+from megtrim.cli.echo import show
+from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.setup import open_console, today_option
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.images import build as builds
 from megtrim.images import pins
 from megtrim.images.build import ANDROID, NAMES, ImageOrder, Ndk
 from megtrim.images.docker import Docker
-from megtrim.images.kept import pinned_ndk
+from megtrim.images.image_archive import pinned_ndk
 
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import click
 
-from megtrim.cli.environment import read_git_ceilings
-from megtrim.cli.output import show
-from megtrim.config.callers import Callers, Kit, attributes, workflows
+from megtrim.cli.echo import show
+from megtrim.cli.session.environment import read_git_ceilings
+from megtrim.config.config_template import StarterModel, starter
 from megtrim.config.load import load_config
 from megtrim.config.model import ToolchainConfig
 from megtrim.config.schema import json_schema
-from megtrim.config.starter import StarterModel, starter
+from megtrim.config.workflow_templates import Callers, Kit, attributes, workflows
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.images.reference import is_fixed
+from megtrim.input_files import read_text
 from megtrim.models.reader import read_model
-from megtrim.reading import read_text
 from megtrim.store import write_atomically
 
 _LARGEST_FILE_BYTES = 1024 * 1024

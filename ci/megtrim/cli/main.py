@@ -11,13 +11,10 @@ from pathlib import Path
 import click
 
 from megtrim.cli import (
-    devices,
     doctor,
     dump,
-    evidence,
     explain,
     gate,
-    github,
     images,
     init,
     model,
@@ -26,6 +23,9 @@ from megtrim.cli import (
     trim,
     virtual_phone,
 )
+from megtrim.cli.devices import group as devices
+from megtrim.cli.evidence import group as evidence
+from megtrim.cli.github import group as github
 from megtrim.errors import EXIT_BUG, InputError, Interrupted, MegtrimError
 
 _CRASH_FILE = Path("megtrim-crash.md")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from megtrim.cli.output import show
+from megtrim.cli.echo import show
 from megtrim.errors import EXIT_PASS
 from megtrim.models.reader import read_model
 from megtrim.models.show import describe

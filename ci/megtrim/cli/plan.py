@@ -9,16 +9,16 @@ from typing import Any
 
 import click
 
-from megtrim.cli.known import proofs_option
-from megtrim.cli.matrix import show_matrix
-from megtrim.cli.output import show
-from megtrim.cli.setup import Options, describe, open_context, traces_option, trimming
+from megtrim.cli.echo import show
+from megtrim.cli.evidence.previous_proofs import proofs_option
+from megtrim.cli.github.matrix import show_matrix
+from megtrim.cli.session.setup import Options, describe, open_context, traces_option, trimming
 from megtrim.errors import EXIT_PASS
-from megtrim.evidence.bounds import MOST_RESULTS
+from megtrim.evidence.validation import MOST_RESULTS
 from megtrim.plan.graph import Stage, tasks, through
 from megtrim.plan.matrix import PER_JOB
-from megtrim.plan.why import State, Step
-from megtrim.stages import chain
+from megtrim.plan.staleness import State, Step
+from megtrim.stages import runner
 
 
 @click.command(
@@ -54,7 +54,7 @@ def plan(
     context = open_context(Options(**options), writes=False)
     describe(context)
     every = tasks(context.loaded.config, committed=context.committed)
-    steps = chain.plan(through(Stage.REPORT, every), context)
+    steps = runner.plan(through(Stage.REPORT, every), context)
     if github_matrix:
         return show_matrix(context, proofs=proofs, per_job=per_job)
     if as_json:

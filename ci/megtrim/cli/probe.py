@@ -7,24 +7,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from megtrim.cli.output import show
-from megtrim.cli.setup import Options, describe, open_context
+from megtrim.cli.echo import show
+from megtrim.cli.session.setup import Options, describe, open_context
 from megtrim.config.scenarios import all_scenarios
-from megtrim.devices.attempts import deliver
+from megtrim.devices.retry import deliver
 from megtrim.errors import EXIT_PASS, InputError, ProductFailure, worst
-from megtrim.loadrun.application import INPUT, MODEL, OUTPUTS, THREADS, names_in
-from megtrim.loadrun.arguments import check_arguments
-from megtrim.loadrun.outcome import Ending, ProgramRun, ending
+from megtrim.load_and_run.application import INPUT, MODEL, OUTPUTS, THREADS, names_in
+from megtrim.load_and_run.arguments import check_arguments
+from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.models.operators import strip_version
 from megtrim.models.reader import read_model
+from megtrim.pipeline.building import programs
+from megtrim.pipeline.filenames import KEEP_SET_FILE
+from megtrim.pipeline.running.execution import RunOrder, RunResult, run_on
+from megtrim.pipeline.running.symbolizing_link import named_program
+from megtrim.pipeline.running.trap_diagnosis import Diagnosis, diagnose, why_not_kept
+from megtrim.pipeline.session import Context, binary
 from megtrim.plan.graph import PROFILE, REDUCED, Stage, keep_task, tasks, through
-from megtrim.stages import chain, programs
-from megtrim.stages.context import Context, binary
-from megtrim.stages.diagnosis import Diagnosis, diagnose, why_not_kept
-from megtrim.stages.files import KEEP_SET_FILE
-from megtrim.stages.naming import named_program
-from megtrim.stages.runs import RunOrder, RunResult, run_on
+from megtrim.stages import runner
 from megtrim.verdict import next_step
 from megtrim.verdict.invocation import Invocation
 
@@ -66,7 +67,7 @@ def execute(options: Options, wanted: Request, *, as_json: bool) -> int:
     order = _order(wanted, context)
     describe(context)
     every = tasks(context.loaded.config, committed=context.committed)
-    _, codes = chain.run(through(Stage.REDUCE, every), context)
+    _, codes = runner.run(through(Stage.REDUCE, every), context)
     if REDUCED not in context.done:
         return worst(codes)
     program = wanted.application or context.loaded.config.engine.target
@@ -85,7 +86,7 @@ def _run(order: RunOrder, context: Context) -> RunResult:
 
 
 def _explained(reduced: ProgramRun, program: str, order: RunOrder, context: Context) -> Diagnosis:
-    able = chain.able(context)
+    able = runner.able(context)
     keep = read_keep_set(context.done[keep_task(context.loaded.config)].file(KEEP_SET_FILE))
 
     def profile() -> Path | None:

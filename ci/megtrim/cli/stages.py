@@ -10,10 +10,16 @@ from typing import Any
 import click
 
 from megtrim.cli import probe
-from megtrim.cli.output import show
-from megtrim.cli.setup import Options, describe, neighbours_option, open_context, trimming
+from megtrim.cli.echo import show
+from megtrim.cli.session.setup import Options, describe, neighbours_option, open_context, trimming
 from megtrim.config.scenarios import all_scenarios
 from megtrim.errors import ACCEPT, InputError, worst
+from megtrim.pipeline.filenames import FINAL_FOLDER, VERDICT_FILE
+from megtrim.pipeline.session import Context
+from megtrim.pipeline.summary.last_proof import ahead
+from megtrim.pipeline.summary.neighbours import neighbour_checks, neighbour_results
+from megtrim.pipeline.summary.scenario_results import scenario_checks_of
+from megtrim.pipeline.summary.sizes import budget_checks_of, switch_sizes
 from megtrim.plan.graph import (
     VERDICT,
     Stage,
@@ -25,13 +31,7 @@ from megtrim.plan.graph import (
     verify_task,
 )
 from megtrim.report import neighbours, switches, table
-from megtrim.stages import chain
-from megtrim.stages.context import Context
-from megtrim.stages.files import FINAL_FOLDER, VERDICT_FILE
-from megtrim.stages.nearby_told import neighbour_checks, neighbour_results
-from megtrim.stages.proofs import ahead
-from megtrim.stages.scenario_results import scenario_checks_of
-from megtrim.stages.weighed import budget_checks_of, switch_sizes
+from megtrim.stages import runner
 from megtrim.store import Store, cannot_write
 from megtrim.verdict.model import Check, parse_verdict
 
@@ -119,7 +119,7 @@ def run_chain(
     if again:
         clear_final(context.store)  # it tells of a result that is none any more
         context.store.discard(stage, scenario or "")
-    ran, codes = chain.run(wanted, context)
+    ran, codes = runner.run(wanted, context)
     for line in ahead(context):
         context.console.warn(line)
     if ran == 0 and not context.failed:

@@ -13,17 +13,17 @@ from typing import Any
 
 import click
 
-from megtrim.cli.environment import open_processes
-from megtrim.cli.final import leave_ending
-from megtrim.cli.invocation import BASELINE_FILE, invocation_of
-from megtrim.cli.out import expect_writable
-from megtrim.cli.setup import Options, neighbours_option, traces_option, trimming
+from megtrim.cli.evidence.join import leave_ending
+from megtrim.cli.options import expect_writable
+from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.invocation import BASELINE_FILE, invocation_of
+from megtrim.cli.session.setup import Options, neighbours_option, traces_option, trimming
 from megtrim.cli.stages import EXAMPLE, clear_final, run_chain
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, MegtrimError, worst
-from megtrim.evidence.ending import EarlyEnding
+from megtrim.evidence.early_exit import EarlyEnding
+from megtrim.pipeline.filenames import FINAL_FOLDER, SIZES_FILE
+from megtrim.pipeline.session import Context
 from megtrim.plan.graph import REPORT, SIZE, VERDICT, Stage
-from megtrim.stages.context import Context
-from megtrim.stages.files import FINAL_FOLDER, SIZES_FILE
 from megtrim.store import Store, write_atomically
 
 

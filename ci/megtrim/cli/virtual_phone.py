@@ -13,8 +13,8 @@ from typing import Any
 
 import click
 
-from megtrim.cli.environment import open_processes
-from megtrim.cli.output import show
+from megtrim.cli.echo import show
+from megtrim.cli.session.environment import open_processes
 from megtrim.errors import EXIT_PASS, MegtrimError
 from megtrim.phone import launch
 from megtrim.phone import root as roots

@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from megtrim.config.kinds import FilePath, Name
-from megtrim.config.section import Section
-from megtrim.recipe import Linkage
+from megtrim.build_spec import Linkage
+from megtrim.config.base import Section
+from megtrim.config.value_types import FilePath, Name
 
 
 class Application(Section):

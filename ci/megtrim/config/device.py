@@ -1,7 +1,7 @@
 """What megtrim.yaml says of a device, as frozen values; which key fits which kind.
 
-Pure. A key that another kind has is refused by :mod:`megtrim.config.device_keys`, which knows the
-lines. The docstrings of the keys are what an editor shows.
+Pure. A key that another kind has is refused by :mod:`megtrim.config.checks.devices`, which knows
+the lines. The docstrings of the keys are what an editor shows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field, StrictBool, StrictInt
 
-from megtrim.config.kinds import (
+from megtrim.config.base import Section
+from megtrim.config.value_types import (
     CpuList,
     FilePath,
     Governor,
@@ -24,7 +25,6 @@ from megtrim.config.kinds import (
     TimeoutS,
     UserName,
 )
-from megtrim.config.section import Section
 
 Kind = Literal["auto", "local", "qemu", "adb", "ssh", "virtual-phone"]
 KINDS: tuple[str, ...] = get_args(Kind)

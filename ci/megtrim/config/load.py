@@ -13,26 +13,21 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from megtrim.config.application_keys import application_problems
-from megtrim.config.device_keys import device_problems
-from megtrim.config.document import (
-    LARGEST_FILE_BYTES,
-    Document,
-    nearest_line,
-    parse_document,
-)
-from megtrim.config.files import load_file_problems
-from megtrim.config.level_keys import COMPILED, level_problems
-from megtrim.config.means import means_problems
+from megtrim.config.checks.applications import application_problems
+from megtrim.config.checks.devices import device_problems
+from megtrim.config.checks.files import load_file_problems
+from megtrim.config.checks.levels import COMPILED, level_problems
+from megtrim.config.checks.neighbours import neighbour_problems
+from megtrim.config.checks.references import reference_problems
+from megtrim.config.checks.toolchain import toolchain_problems
 from megtrim.config.model import Config
-from megtrim.config.neighbour_keys import neighbour_problems
-from megtrim.config.problems import ConfigError, KeyPath, Problem
-from megtrim.config.references import reference_problems
+from megtrim.config.pydantic_messages import problems_of
 from megtrim.config.scenarios import runners_alone, without_device
+from megtrim.config.size_flags import means_problems
 from megtrim.config.switches import switch_problems
-from megtrim.config.toolchain_keys import toolchain_problems
-from megtrim.config.wording import problems_of
-from megtrim.reading import kind_at, read_bytes
+from megtrim.config.yaml.document import LARGEST_FILE_BYTES, Document, nearest_line, parse_document
+from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem
+from megtrim.input_files import kind_at, read_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool, StrictInt, model_validator
 
+from megtrim.build_spec import Relocations, Switch, Variant
 from megtrim.config.application import Application
+from megtrim.config.base import Section
 from megtrim.config.device import DeviceConfig
-from megtrim.config.kinds import (
+from megtrim.config.neighbours import AskedNeighbours
+from megtrim.config.size_flags import MeansConfig
+from megtrim.config.value_types import (
     AbsoluteTolerance,
     Argument,
     Day,
@@ -32,11 +36,7 @@ from megtrim.config.kinds import (
     Text,
     TimeoutS,
 )
-from megtrim.config.means import MeansConfig
-from megtrim.config.neighbours import AskedNeighbours
-from megtrim.config.section import Section
-from megtrim.loadrun.parity import Tolerance
-from megtrim.recipe import Relocations, Switch, Variant
+from megtrim.load_and_run.parity import Tolerance
 
 DAY_S = 86_400.0
 DEFAULT_TARGET = "load_and_run"

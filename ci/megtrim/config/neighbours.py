@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
-from megtrim.config.kinds import NAME_PATTERN, expected
+from megtrim.config.value_types import NAME_PATTERN, expected
 
 ALL = "all"
 """Every neighbour that the plain build can run."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from megtrim.config.document import Document
+from megtrim.build_spec import MINIMUM_SIZE, Switch
 from megtrim.config.model import TrimConfig
-from megtrim.config.problems import Problem
-from megtrim.config.sections import Section, items
-from megtrim.recipe import MINIMUM_SIZE, Switch
+from megtrim.config.yaml.document import Document
+from megtrim.config.yaml.problems import Problem
+from megtrim.config.yaml.sections import Section, items
 
 OPTIONS: Mapping[Switch, str] = {
     Switch.RTTI: "MGE_ENABLE_RTTI",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from megtrim.devices import adb, local, pool, qemu, ssh, virtual_phone
+from megtrim.devices import adb, local, qemu, ssh, virtual_phone
 from megtrim.devices.device import Device, DeviceOrder, RunDirectory, Seat
+from megtrim.devices.pool import pool
 
 __all__ = ["KINDS", "Device", "DeviceOrder", "RunDirectory", "Seat", "make"]
 

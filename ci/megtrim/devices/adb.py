@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from megtrim.devices.adb_link import AdbLink
-from megtrim.devices.adb_server import Adb, find_adb
-from megtrim.devices.conditions import FACTS_SCRIPT, parse_facts
-from megtrim.devices.link import call, lost, new_nonce
-from megtrim.devices.member import Presence
-from megtrim.devices.patience import Patience
-from megtrim.devices.remote import RemoteDirectory, open_directory, wipe
+from megtrim.devices.pool.machine import Presence
+from megtrim.devices.remote.adb_server import Adb, find_adb
+from megtrim.devices.remote.adb_transport import AdbLink
+from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory, wipe
+from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
+from megtrim.devices.remote.transport import call, lost, new_nonce
 from megtrim.devices.settings import PowerPort
+from megtrim.devices.timeouts import Patience
 from megtrim.errors import InfrastructureFailure, MegtrimError
-from megtrim.evidence.bounds import clean_line
+from megtrim.evidence.validation import clean_line
 from megtrim.process import Command, Processes
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from megtrim.devices.patience import Patience
 from megtrim.devices.settings import DeviceSettings
+from megtrim.devices.timeouts import Patience
 from megtrim.errors import ProductFailure
-from megtrim.loadrun.outcome import ProgramRun
+from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.process import Processes
 
 LARGEST_FETCHED_BYTES = 256 * 1024 * 1024

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.devices import crash
 from megtrim.devices.device import LARGEST_FETCHED_BYTES, told_names, too_large
+from megtrim.devices.remote import crash_reports
 from megtrim.errors import InfrastructureFailure
-from megtrim.loadrun.outcome import ProgramRun
+from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.process import Command, Processes, is_there
 
 
@@ -128,7 +128,7 @@ class Folder:
             wall_s=outcome.wall_s,
             timed_out=outcome.timed_out,
         )
-        return replace(run, crash=crash.local_evidence(run, launcher=self._launcher))
+        return replace(run, crash=crash_reports.local_evidence(run, launcher=self._launcher))
 
     def get(self, name: str) -> bytes | None:
         path = self._own(name)

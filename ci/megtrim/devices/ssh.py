@@ -7,11 +7,11 @@ from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING
 
-from megtrim.devices import conditions
-from megtrim.devices.link import ALIVE_SCRIPT, LinkLost, call, new_nonce
-from megtrim.devices.member import Presence
-from megtrim.devices.remote import open_directory
-from megtrim.devices.ssh_link import PROGRAM, SshLink
+from megtrim.devices.pool.machine import Presence
+from megtrim.devices.remote import telemetry
+from megtrim.devices.remote.run_directory import open_directory
+from megtrim.devices.remote.ssh_transport import PROGRAM, SshLink
+from megtrim.devices.remote.transport import ALIVE_SCRIPT, LinkLost, call, new_nonce
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import Command
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ROOT = ".cache/megtrim-device"
 """Below the home folder, which is where a session begins."""
 
-_FACTS = f"# megtrim:probe\n{conditions.FACTS_SCRIPT}"
+_FACTS = f"# megtrim:probe\n{telemetry.FACTS_SCRIPT}"
 _REBOOT = '# megtrim:probe\nif [ "$(id -u)" = 0 ]; then reboot; else sudo -n reboot; fi\n'
 
 
@@ -65,7 +65,7 @@ class Board:
 
     def facts(self) -> dict[str, str]:
         said = call(self._link, _FACTS, timeout_s=self._order.patience.call_s)
-        return {"host": self._order.settings.host, **conditions.parse_facts(said)}
+        return {"host": self._order.settings.host, **telemetry.parse_facts(said)}
 
     def open(self) -> AbstractContextManager[RunDirectory]:
         order = self._order

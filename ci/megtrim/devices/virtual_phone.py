@@ -15,7 +15,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from megtrim.devices import adb, qemu
-from megtrim.devices.adb_server import find_adb
+from megtrim.devices.remote.adb_server import find_adb
 from megtrim.errors import InputError, MegtrimError
 from megtrim.phone import launch, root
 from megtrim.phone.launch import Wish

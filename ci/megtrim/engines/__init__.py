@@ -10,13 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from megtrim.engines import megengine, sample
-from megtrim.engines.checkout import Checkout
-from megtrim.engines.tree_options import TreeOptions
-from megtrim.loadrun.dialects import Dialect
-from megtrim.midout.sources import Scopes
-from megtrim.process import Processes
-from megtrim.recipe import (
+from megtrim.build_spec import (
     BuildOrder,
     EngineIdentity,
     EngineLibrary,
@@ -24,6 +18,13 @@ from megtrim.recipe import (
     Toolchain,
     Variant,
 )
+from megtrim.engines import sample
+from megtrim.engines.checkout import Checkout
+from megtrim.engines.cmake.options import TreeOptions
+from megtrim.engines.megengine import engine
+from megtrim.load_and_run.dialects import Dialect
+from megtrim.midout.scoped_headers import Scopes
+from megtrim.process import Processes
 
 
 class Engine(Protocol):
@@ -75,6 +76,6 @@ class Engine(Protocol):
 
 
 KINDS: Mapping[str, Callable[[Path, Processes], Engine]] = {
-    "megengine": megengine.MegEngine,
+    "megengine": engine.MegEngine,
     "sample": sample.SampleEngine,
 }

@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from megtrim.engines import cmake, shadow, toolchain_file
+from megtrim.build_spec import EngineLibrary, Linkage, Toolchain
+from megtrim.engines import source_copy
 from megtrim.engines.checkout import Checkout, digest_of
-from megtrim.engines.cmake import Job, WorkTree
+from megtrim.engines.cmake import driver, toolchain_file
+from megtrim.engines.cmake.driver import Job, WorkTree
 from megtrim.errors import InputError, ProductFailure
 from megtrim.process import Processes
-from megtrim.recipe import EngineLibrary, Linkage, Toolchain
 
 FULL_LTO = ("-flto=full",)
 ANDROID_RPATH = "-Wl,-rpath,$ORIGIN"
@@ -78,10 +79,10 @@ def build(order: ApplicationOrder, engine: WorkTree, shop: Workshop) -> Path:
     Raises ProductFailure where it does not compile, or makes no program of its name.
     """
     tree = tree_of(order, engine)
-    shadow.sync(order.checkout, tree.source, {})
+    source_copy.sync(order.checkout, tree.source, {})
     link_flags = (*shop.link_flags, *_android_rpath(order.library, shop.toolchain))
     told = toolchain_file.render(shop.toolchain, quoted_include=False, link_flags=link_flags)
-    shadow.write_if_changed(tree.toolchain_file, told)
+    source_copy.write_if_changed(tree.toolchain_file, told)
     options = (
         ("CMAKE_TOOLCHAIN_FILE", str(tree.toolchain_file)),
         ("CMAKE_BUILD_TYPE", "Release"),
@@ -92,7 +93,7 @@ def build(order: ApplicationOrder, engine: WorkTree, shop: Workshop) -> Path:
     # A link line may name the library where Ninja takes it for a flag and sees no change of it.
     linked = digest_of(_library(order, engine)) or ""
     settings = (*options, ("toolchain file", told), ("engine library", linked))
-    cmake.start_anew(tree, shop.toolchain, settings)
+    driver.start_anew(tree, shop.toolchain, settings)
     job = Job(
         source=tree.source,
         build=tree.build,
@@ -103,7 +104,7 @@ def build(order: ApplicationOrder, engine: WorkTree, shop: Workshop) -> Path:
         env=shop.env,
         what=f"the application {order.name}",
     )
-    cmake.run(job, shop.processes, shop.progress)
+    driver.run(job, shop.processes, shop.progress)
     made = find(tree.build, order.name)
     if made is None:
         msg = f"the build of application {order.name} left no file of that name"

@@ -8,29 +8,25 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.engines import (
-    android_script,
-    application,
-    cmake,
-    freshness,
-    generated,
-    host_tools,
-    proof,
-    rebuilt,
-    relink,
-    shadow,
-    source_options,
-    toolchain_file,
-)
+from megtrim.build_spec import BuildOrder, BuildRecord, BuildScript, LinkOrder, Rebuilt, Toolchain
+from megtrim.engines import application, generated_files, header_check, host_tools, source_copy
 from megtrim.engines.application import ApplicationOrder, Workshop
 from megtrim.engines.checkout import Checkout
-from megtrim.engines.cmake import Job, WorkTree
-from megtrim.engines.compiler_cache import CompilerCache
-from megtrim.engines.link_call import Bench
+from megtrim.engines.cmake import (
+    driver,
+    rebuild_forecast,
+    source_options,
+    toolchain_file,
+    up_to_date,
+)
+from megtrim.engines.cmake.compiler_cache import CompilerCache
+from megtrim.engines.cmake.driver import Job, WorkTree
+from megtrim.engines.link import relink
+from megtrim.engines.link.invocation import Bench
+from megtrim.engines.megengine import android_script
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.midout.header import CONTRACT
 from megtrim.process import Processes
-from megtrim.recipe import BuildOrder, BuildRecord, BuildScript, LinkOrder, Rebuilt, Toolchain
 
 Progress = Callable[[int, int, str], None]
 
@@ -84,10 +80,10 @@ class Builder:
         None where nothing tells, so maybe all: it was never built there, or with other options.
         """
         tree = _tree(order, work)
-        if not cmake.is_configured(tree, self._toolchain, self._settings(order, tree)):
+        if not driver.is_configured(tree, self._toolchain, self._settings(order, tree)):
             return None
-        changed = generated.pending(order, tree, self._checkout)
-        return rebuilt.predicted(tree, changed, self._processes)
+        changed = generated_files.pending(order, tree, self._checkout)
+        return rebuild_forecast.predicted(tree, changed, self._processes)
 
     def link(
         self,
@@ -155,13 +151,13 @@ class Builder:
         """Whether nothing is to be built: a changed list of functions is a matter of seconds."""
         trees = {application.tree_of(each, tree).build: (each.name,) for each in applications}
         built = {tree.build: order.targets, **trees}
-        return freshness.holds(tree, self._token(order, applications), built, self._processes)
+        return up_to_date.holds(tree, self._token(order, applications), built, self._processes)
 
     def _token(self, order: BuildOrder, applications: tuple[ApplicationOrder, ...]) -> str:
         told = (f"{each.name} {each.lto} {each.library}" for each in applications)
         sources = (each.checkout.digest for each in applications)
         digests = (self._checkout.digest, str(self._launcher()), *told, *sources)
-        return freshness.token(order, self._toolchain, digests)
+        return up_to_date.token(order, self._toolchain, digests)
 
     def _make(
         self,
@@ -170,19 +166,19 @@ class Builder:
         folder: Path,
         applications: tuple[ApplicationOrder, ...],
         progress: Progress,
-    ) -> tuple[proof.Proof, Rebuilt, Mapping[str, Path]]:
+    ) -> tuple[header_check.Proof, Rebuilt, Mapping[str, Path]]:
         """Build everything; return what the records tell, and the applications' programs."""
-        freshness.forget(tree)
+        up_to_date.forget(tree)
         predicted = self.predict(order, work=tree.root)
-        generated.write(order, tree, self._checkout)
-        shadow.write_if_changed(tree.toolchain_file, self._told(order))
+        generated_files.write(order, tree, self._checkout)
+        source_copy.write_if_changed(tree.toolchain_file, self._told(order))
         if order.source_options is not None:
             text = source_options.render(order.source_options)
-            shadow.write_if_changed(tree.root / source_options.FILE, text)
+            source_copy.write_if_changed(tree.root / source_options.FILE, text)
         log = folder / "build.log"
         shop = self._shop(order, tree, log, progress)
-        cmake.start_anew(tree, self._toolchain, self._settings(order, tree))
-        before, spent_s = rebuilt.made(tree), self._processes.spent_cpu_s()
+        driver.start_anew(tree, self._toolchain, self._settings(order, tree))
+        before, spent_s = rebuild_forecast.made(tree), self._processes.spent_cpu_s()
         job = Job(
             source=tree.source,
             build=tree.build,
@@ -195,17 +191,17 @@ class Builder:
         with _undisturbed(tree):
             if order.script is None:
                 host_tools.build(tree, shop)
-                cmake.run(job, self._processes, progress)
+                driver.run(job, self._processes, progress)
             else:
                 self._run_script(order.script, job, progress)
             rebuilds = Rebuilt(
                 predicted=predicted,
-                compiled=rebuilt.compiled(tree, before),
+                compiled=rebuild_forecast.compiled(tree, before),
                 cpu_s=_since(spent_s, self._processes.spent_cpu_s()),
             )
             found = self._prove(order, tree)
             programs = {each.name: application.build(each, tree, shop) for each in applications}
-        freshness.note(tree, self._token(order, applications))
+        up_to_date.note(tree, self._token(order, applications))
         return found, rebuilds, programs
 
     def _run_script(self, script: BuildScript, job: Job, progress: Progress) -> None:
@@ -213,7 +209,7 @@ class Builder:
         # The script makes flatc with this machine's compiler, from sources of older CMake days.
         host = {"CXX": self._toolchain.host_cxx[0]} if self._toolchain.host_cxx else {}
         env = {**job.env, **host, **told, "CMAKE_POLICY_VERSION_MINIMUM": "3.5"}
-        cmake.run_script(script, replace(job, env=env), self._processes, progress)
+        driver.run_script(script, replace(job, env=env), self._processes, progress)
 
     def _told(self, order: BuildOrder) -> str:
         return toolchain_file.render(
@@ -252,18 +248,18 @@ class Builder:
             "CCACHE_COMPILERCHECK": "content",
         }
 
-    def _prove(self, order: BuildOrder, tree: WorkTree) -> proof.Proof:
+    def _prove(self, order: BuildOrder, tree: WorkTree) -> header_check.Proof:
         """Check that the generated header was compiled in; nothing to prove without one."""
         if order.forced_header is None:
-            return proof.Proof(units=0, with_header=0, with_regions=0)
-        found = proof.prove(
-            rebuilt.commands(tree),
-            rebuilt.dependencies(tree, self._processes),
+            return header_check.Proof(units=0, with_header=0, with_regions=0)
+        found = header_check.prove(
+            rebuild_forecast.commands(tree),
+            rebuild_forecast.dependencies(tree, self._processes),
             header=tree.source / order.forced_header,
             midout=tree.include / CONTRACT if CONTRACT in dict(order.include) else None,
             build=tree.build,
         )
-        generated.expect(order, tree)
+        generated_files.expect(order, tree)
         return found
 
     def _collect(
@@ -314,7 +310,7 @@ def _undisturbed(tree: WorkTree) -> Iterator[None]:
     try:
         yield
     except (InputError, ProductFailure, OSError):
-        if shadow.is_whole(tree.source) and cmake.is_started(tree):
+        if source_copy.is_whole(tree.source) and driver.is_started(tree):
             raise
         msg = f"{tree.root} was removed or unmounted while it was built in"
         hint = "leave the folder of results alone while megtrim works, and run it again"

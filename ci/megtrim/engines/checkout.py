@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from megtrim.build_spec import EngineIdentity
 from megtrim.errors import InputError
 from megtrim.process import Command, Processes
-from megtrim.recipe import EngineIdentity
 
 _GIT_TIMEOUT_S = 120.0
 _SUBMODULE_MODE = "160000"

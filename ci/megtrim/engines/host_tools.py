@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 
-from megtrim.engines import cmake
 from megtrim.engines.application import Workshop
-from megtrim.engines.cmake import Job, WorkTree
+from megtrim.engines.cmake import driver
+from megtrim.engines.cmake.driver import Job, WorkTree
 
 _FLATBUFFERS = "third_party/flatbuffers"
 _FLATC = "build_dir/host_flatc/install/bin/flatc"
@@ -34,7 +34,7 @@ def build(tree: WorkTree, shop: Workshop) -> None:
         jobs=shop.jobs,
         env=shop.env,
     )
-    cmake.run(job, shop.processes, lambda done, total, _: shop.progress(done, total, "flatc"))
+    driver.run(job, shop.processes, lambda done, total, _: shop.progress(done, total, "flatc"))
     target = tree.source / _FLATC
     if target.exists() and target.read_bytes() == (build / "flatc").read_bytes():
         return

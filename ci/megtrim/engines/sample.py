@@ -10,15 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.engines import checkout as checkouts
-from megtrim.engines.source_texts import SourceTexts
-from megtrim.engines.tree_options import TreeOptions
-from megtrim.errors import InputError
-from megtrim.loadrun import dialects
-from megtrim.loadrun.dialects import Dialect
-from megtrim.midout.sources import Scopes
-from megtrim.process import Processes
-from megtrim.recipe import (
+from megtrim.build_spec import (
     BuildOrder,
     EngineIdentity,
     EngineLibrary,
@@ -26,6 +18,14 @@ from megtrim.recipe import (
     Toolchain,
     Variant,
 )
+from megtrim.engines import checkout as checkouts
+from megtrim.engines.cmake.options import TreeOptions
+from megtrim.engines.scoped_sources import SourceTexts
+from megtrim.errors import InputError
+from megtrim.load_and_run import dialects
+from megtrim.load_and_run.dialects import Dialect
+from megtrim.midout.scoped_headers import Scopes
+from megtrim.process import Processes
 
 KIND = "sample"
 FORCED_HEADER = "src/bin_reduce_cmake.h"

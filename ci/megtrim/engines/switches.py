@@ -10,12 +10,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
+from megtrim.build_spec import MINIMUM_SIZE, BuildOrder, Switch, Toolchain
 from megtrim.config.switches import OPTIONS
 from megtrim.engines.checkout import Checkout
-from megtrim.engines.cmake_text import calls
-from megtrim.engines.tree_options import TreeOptions
+from megtrim.engines.cmake.options import TreeOptions
+from megtrim.engines.cmake.parser import calls
 from megtrim.errors import InputError
-from megtrim.recipe import MINIMUM_SIZE, BuildOrder, Switch, Toolchain
 
 _KEEPS_RTTI = "x86_64"
 _LARGEST_BYTES = 2**20

@@ -16,16 +16,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from megtrim.build_spec import Link, Variant
 from megtrim.config.units import LARGEST_DURATION_S
 from megtrim.errors import InputError
-from megtrim.evidence import bounds
+from megtrim.evidence import validation
 from megtrim.evidence.device import BundleDevice
-from megtrim.loadrun import application as command
-from megtrim.loadrun.arguments import check_reserved
-from megtrim.loadrun.parity import Tolerance
+from megtrim.input_files import decode
+from megtrim.load_and_run import application as command
+from megtrim.load_and_run.arguments import check_reserved
+from megtrim.load_and_run.parity import Tolerance
 from megtrim.midout.keepset import GENERATIONS
-from megtrim.reading import decode
-from megtrim.recipe import Link, Variant
 from megtrim.verdict.document import LARGEST_DOCUMENT, dump, load
 from megtrim.verdict.model import DeviceIdentity
 
@@ -68,12 +68,12 @@ class BundleInput:
     """Of the file's name, as ``.npy``: the program reads the format from it."""
 
     def __post_init__(self) -> None:
-        bounds.check_line("input", self.name)
+        validation.check_line("input", self.name)
         fits = bool(self.name) and not any(each.isspace() or each in ":;" for each in self.name)
-        bounds.require(fits, "input", self.name, "a name without ':', ';' and spaces")
-        bounds.check_digest(f"input {self.name}: file", self.file)
+        validation.require(fits, "input", self.name, "a name without ':', ';' and spaces")
+        validation.check_digest(f"input {self.name}: file", self.file)
         fits = _SUFFIX.fullmatch(self.suffix) is not None
-        bounds.require(fits, f"input {self.name}: suffix", self.suffix, "one such as .npy")
+        validation.require(fits, f"input {self.name}: suffix", self.suffix, "one such as .npy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,28 +100,30 @@ class BundleScenario:
     """Identity of the link whose functions are recorded, None where none are."""
 
     def __post_init__(self) -> None:
-        bounds.check_name("scenario: class", self.cpu_class)
-        bounds.check_scenario("scenario", self.id, cpu_class=self.cpu_class)
-        bounds.check_digest(f"{self.id}: model", self.model)
-        bounds.check_count(f"{self.id}: arguments", self.arguments, bounds.MOST_ITEMS)
+        validation.check_name("scenario: class", self.cpu_class)
+        validation.check_scenario("scenario", self.id, cpu_class=self.cpu_class)
+        validation.check_digest(f"{self.id}: model", self.model)
+        validation.check_count(f"{self.id}: arguments", self.arguments, validation.MOST_ITEMS)
         for argument in self.arguments:
-            bounds.check_line(f"{self.id}: arguments", argument)
-        bounds.check_count(f"{self.id}: inputs", self.inputs, bounds.MOST_ITEMS)
-        bounds.check_unique(f"{self.id}: inputs", [each.name for each in self.inputs])
+            validation.check_line(f"{self.id}: arguments", argument)
+        validation.check_count(f"{self.id}: inputs", self.inputs, validation.MOST_ITEMS)
+        validation.check_unique(f"{self.id}: inputs", [each.name for each in self.inputs])
         fits = 1 <= self.threads <= _MOST_THREADS
-        bounds.require(fits, f"{self.id}: threads", self.threads, f"1 to {_MOST_THREADS}")
+        validation.require(fits, f"{self.id}: threads", self.threads, f"1 to {_MOST_THREADS}")
         fits = 0 < self.timeout_s <= _LONGEST_RUN_S
-        bounds.require(fits, f"{self.id}: timeout_s", self.timeout_s, "up to a day of seconds")
+        validation.require(fits, f"{self.id}: timeout_s", self.timeout_s, "up to a day of seconds")
         allowed = self.tolerance
         fits = allowed.absolute <= _LARGEST_TOLERANCE and allowed.relative < 1
-        bounds.require(fits, f"{self.id}: tolerance", str(allowed), "one that a difference exceeds")
+        validation.require(
+            fits, f"{self.id}: tolerance", str(allowed), "one that a difference exceeds"
+        )
         if self.cache is not None:
-            bounds.check_digest(f"{self.id}: cache", self.cache)
+            validation.check_digest(f"{self.id}: cache", self.cache)
             expected = "none, since a cache is recorded"
-            bounds.require(not self.search, f"{self.id}: search", self.search, expected)
-        bounds.check_digest(f"{self.id}: binding", self.binding)
+            validation.require(not self.search, f"{self.id}: search", self.search, expected)
+        validation.check_digest(f"{self.id}: binding", self.binding)
         if self.link is not None:
-            bounds.check_digest(f"{self.id}: link", self.link)
+            validation.check_digest(f"{self.id}: link", self.link)
         self._check_command()
 
     def _check_command(self) -> None:
@@ -130,11 +132,11 @@ class BundleScenario:
             # A flag that reads further flags from a file, say, must not get by here either.
             check_reserved(self.arguments, source=source)
             return
-        bounds.check_name(f"{self.id}: application", self.application)
+        validation.check_name(f"{self.id}: application", self.application)
         given = {f"{command.INPUT}{each.name}" for each in self.inputs}
         named = command.names_in(self.arguments)
         wanted = {name for name in named if name.startswith(command.INPUT)}
-        bounds.require(wanted <= given, f"{self.id}: arguments", sorted(wanted), "its inputs")
+        validation.require(wanted <= given, f"{self.id}: arguments", sorted(wanted), "its inputs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,14 +150,16 @@ class BundleApplication:
     """Variant, name and sha256 of the files that must lie beside it."""
 
     def __post_init__(self) -> None:
-        bounds.check_name("application", self.name)
+        validation.check_name("application", self.name)
         _check_variants(f"application {self.name}", self.programs)
-        bounds.check_count(f"application {self.name}: beside", self.beside, bounds.MOST_ITEMS)
+        validation.check_count(
+            f"application {self.name}: beside", self.beside, validation.MOST_ITEMS
+        )
         for variant, name, digest in self.beside:
-            bounds.check_name(f"application {self.name}: beside", name)
+            validation.check_name(f"application {self.name}: beside", name)
             fits = name != self.name and variant in dict(self.programs)
-            bounds.require(fits, f"application {self.name}: beside", name, "a file of its own")
-            bounds.check_digest(f"application {self.name}: {name}", digest)
+            validation.require(fits, f"application {self.name}: beside", name, "a file of its own")
+            validation.check_digest(f"application {self.name}: {name}", digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,9 +171,9 @@ class ProvenScenario:
     binding: str
 
     def __post_init__(self) -> None:
-        bounds.check_name("proven scenario: class", self.cpu_class)
-        bounds.check_scenario("proven scenario", self.id, cpu_class=self.cpu_class)
-        bounds.check_digest(f"{self.id}: binding", self.binding)
+        validation.check_name("proven scenario: class", self.cpu_class)
+        validation.check_scenario("proven scenario", self.id, cpu_class=self.cpu_class)
+        validation.check_digest(f"{self.id}: binding", self.binding)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,47 +206,47 @@ class Bundle:
     """Where functions are recorded: what the programs say when something goes wrong is kept."""
 
     def __post_init__(self) -> None:
-        bounds.check_name("target", self.target)
-        bounds.check_name("machine", self.machine)
-        bounds.check_line("sysroot", self.sysroot)
+        validation.check_name("target", self.target)
+        validation.check_name("machine", self.machine)
+        validation.check_line("sysroot", self.sysroot)
         fits = not self.sysroot or self.sysroot.startswith("/")
-        bounds.require(fits, "sysroot", self.sysroot, "an absolute path, or nothing")
+        validation.require(fits, "sysroot", self.sysroot, "an absolute path, or nothing")
         fits = self.generation in GENERATIONS
-        bounds.require(fits, "generation", self.generation, "one of midout's header")
+        validation.require(fits, "generation", self.generation, "one of midout's header")
         if self.keep_set is not None:
-            bounds.check_digest("keep_set", self.keep_set)
+            validation.check_digest("keep_set", self.keep_set)
         fits = 0 <= self.max_age_s <= LARGEST_DURATION_S
-        bounds.require(fits, "max_age_s", self.max_age_s, "an age that megtrim.yaml can allow")
+        validation.require(fits, "max_age_s", self.max_age_s, "an age that megtrim.yaml can allow")
         self._check_programs()
-        bounds.check_count("devices", self.devices, bounds.MOST_ITEMS)
+        validation.check_count("devices", self.devices, validation.MOST_ITEMS)
         ids = [each.id for each in self.scenarios] + [each.id for each in self.proven]
-        bounds.check_count("scenarios", ids, bounds.MOST_ITEMS)
-        bounds.check_unique("devices", [device.name for device in self.devices])
-        bounds.check_unique("scenarios", ids)
+        validation.check_count("scenarios", ids, validation.MOST_ITEMS)
+        validation.check_unique("devices", [device.name for device in self.devices])
+        validation.check_unique("scenarios", ids)
 
     def _check_programs(self) -> None:
         _check_variants("programs", self.programs)
-        bounds.check_unique("applications", [each.name for each in self.applications])
+        validation.check_unique("applications", [each.name for each in self.applications])
         for scenario in self.scenarios:
             names = sorted(self._programs(scenario.application))
             needed = _NEEDED[self.purpose]
             where = f"application {scenario.application}" if scenario.application else "programs"
-            bounds.require(needed <= set(names), where, names, " and ".join(sorted(needed)))
+            validation.require(needed <= set(names), where, names, " and ".join(sorted(needed)))
             fits = self.purpose is not Purpose.RECORD or scenario.link is not None
-            bounds.require(fits, f"{scenario.id}: link", None, "one, because it is recorded")
+            validation.require(fits, f"{scenario.id}: link", None, "one, because it is recorded")
         if self.purpose is Purpose.VERIFY:
             self._check_verification()
 
     def _check_verification(self) -> None:
         if self.scenarios:
             fits = self.keep_set is not None
-            bounds.require(fits, "keep_set", None, "one, because devices are to verify")
+            validation.require(fits, "keep_set", None, "one, because devices are to verify")
         # What a device says of any other class would be heard by nobody.
         known = self.runner_classes()
         classes = [(each.id, each.cpu_class) for each in self.scenarios]
         for id_, cpu_class in (*classes, *((each.id, each.cpu_class) for each in self.proven)):
             expected = "a device on a runner that stands for its class"
-            bounds.require(cpu_class in known, f"{id_}: devices", "none", expected)
+            validation.require(cpu_class in known, f"{id_}: devices", "none", expected)
 
     def program(self, variant: Variant | Link, application: str = "") -> str | None:
         """Return the sha256 of a variant's program, None where it is not in the bundle."""
@@ -283,13 +287,13 @@ class Bundle:
 
 def _check_variants(where: str, programs: tuple[tuple[str, str], ...]) -> None:
     names = [variant for variant, _ in programs]
-    bounds.check_unique(where, names)
+    validation.check_unique(where, names)
     known = (*Variant, Link.UNFOLDED, Link.PROBED, Link.NAMED, DROPPED, OBSERVABLES)
     for variant, digest in programs:
-        bounds.require(variant in known, where, variant, f"one of {', '.join(known)}")
-        bounds.check_digest(f"{where}: {variant}", digest)
+        validation.require(variant in known, where, variant, f"one of {', '.join(known)}")
+        validation.check_digest(f"{where}: {variant}", digest)
     fits = (Link.NAMED in names) is (DROPPED in names)
-    bounds.require(fits, where, names, f"{Link.NAMED} and {DROPPED}, or neither")
+    validation.require(fits, where, names, f"{Link.NAMED} and {DROPPED}, or neither")
 
 
 _NEEDED: Mapping[Purpose, set[str]] = {
@@ -326,7 +330,7 @@ def parse_bundle(text: str, *, source: str) -> Bundle:
 def read_bundle(folder: Path, *, sha256: str | None = None) -> Bundle:
     """Read a bundle's folder; ``sha256`` is that of bundle.json where it is known."""
     path = folder / BUNDLE_FILE
-    data = bounds.read_bytes(path, most=LARGEST_DOCUMENT, hint=_HINT)
+    data = validation.read_bytes(path, most=LARGEST_DOCUMENT, hint=_HINT)
     found = hashlib.sha256(data).hexdigest()
     if sha256 is not None and found != sha256:
         msg = f"{path}: its sha256 is {found}, expected {sha256[:80]}"

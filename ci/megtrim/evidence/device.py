@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from megtrim.config import kinds
+from megtrim.config import value_types
 from megtrim.config.device import KINDS_OF_KEY
-from megtrim.evidence import bounds
+from megtrim.evidence import validation
 from megtrim.verdict.model import DeviceIdentity
 
 _CPU = re.compile(r"[A-Za-z0-9][A-Za-z0-9._,=-]{0,199}")
@@ -20,11 +20,11 @@ _LONGEST_SHORT = 200
 _MOST_PORTS = 64
 _LONGEST_WAIT_S = 86_400.0
 _PATTERNS = {
-    "serial": (kinds.SERIAL_PATTERN, kinds.SERIAL_EXPECTED),
-    "host": (kinds.HOST_PATTERN, kinds.HOST_EXPECTED),
-    "user": (kinds.USER_PATTERN, kinds.USER_EXPECTED),
-    "governor": (kinds.GOVERNOR_PATTERN, kinds.GOVERNOR_EXPECTED),
-    "cpus": (kinds.CPUS_PATTERN, kinds.CPUS_EXPECTED),
+    "serial": (value_types.SERIAL_PATTERN, value_types.SERIAL_EXPECTED),
+    "host": (value_types.HOST_PATTERN, value_types.HOST_EXPECTED),
+    "user": (value_types.USER_PATTERN, value_types.USER_EXPECTED),
+    "governor": (value_types.GOVERNOR_PATTERN, value_types.GOVERNOR_EXPECTED),
+    "cpus": (value_types.CPUS_PATTERN, value_types.CPUS_EXPECTED),
 }
 _PATHS = ("key", "known_hosts", "sysroot")
 
@@ -37,9 +37,9 @@ class BundlePower:
     port: int
 
     def __post_init__(self) -> None:
-        _check_short("power: hub", self.hub, kinds.HUB_PATTERN, kinds.HUB_EXPECTED)
+        _check_short("power: hub", self.hub, value_types.HUB_PATTERN, value_types.HUB_EXPECTED)
         fits = 1 <= self.port <= _MOST_PORTS
-        bounds.require(fits, "power: port", self.port, f"1 to {_MOST_PORTS}")
+        validation.require(fits, "power: port", self.port, f"1 to {_MOST_PORTS}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +50,11 @@ class BundleCoolDown:
     within_s: float
 
     def __post_init__(self) -> None:
-        bounds.require(10 <= self.below_c <= 120, "cool_down: below_c", self.below_c, "10 to 120")
+        validation.require(
+            10 <= self.below_c <= 120, "cool_down: below_c", self.below_c, "10 to 120"
+        )
         fits = 0 < self.within_s <= _LONGEST_WAIT_S
-        bounds.require(fits, "cool_down: within_s", self.within_s, "up to a day of seconds")
+        validation.require(fits, "cool_down: within_s", self.within_s, "up to a day of seconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,14 +85,16 @@ class BundleSettings:
                 _check_short(name, value, pattern, expected)
         for name in _PATHS:
             _check_path(name, getattr(self, name))
-        bounds.require(1 <= self.port <= 65535, "port", self.port, "1 to 65535")
-        bounds.check_count("match", self.match, _MOST_PROPERTIES)
-        bounds.check_unique("match", [label for label, _ in self.match])
+        validation.require(1 <= self.port <= 65535, "port", self.port, "1 to 65535")
+        validation.check_count("match", self.match, _MOST_PROPERTIES)
+        validation.check_unique("match", [label for label, _ in self.match])
         for label, value in self.match:
-            _check_short("match", label, kinds.PROPERTY_PATTERN, kinds.PROPERTY_EXPECTED)
-            bounds.check_line(f"match: {label}", value)
+            _check_short(
+                "match", label, value_types.PROPERTY_PATTERN, value_types.PROPERTY_EXPECTED
+            )
+            validation.check_line(f"match: {label}", value)
             fits = 0 < len(value) <= _LONGEST_SHORT
-            bounds.require(fits, f"match: {label}", value, kinds.VALUE_EXPECTED)
+            validation.require(fits, f"match: {label}", value, value_types.VALUE_EXPECTED)
 
     def said(self) -> tuple[str, ...]:
         """Return the keys of the configuration that something is said by."""
@@ -112,11 +116,11 @@ class BundleDevice:
     settings: BundleSettings = field(default_factory=BundleSettings)
 
     def __post_init__(self) -> None:
-        bounds.check_name("device", self.name)
-        bounds.check_name(f"device {self.name}: kind", self.kind)
-        bounds.check_name(f"device {self.name}: class", self.cpu_class)
+        validation.check_name("device", self.name)
+        validation.check_name(f"device {self.name}: kind", self.kind)
+        validation.check_name(f"device {self.name}: class", self.cpu_class)
         fits = _CPU.fullmatch(self.qemu_cpu) is not None
-        bounds.require(fits, f"device {self.name}: qemu_cpu", self.qemu_cpu, "a CPU's name")
+        validation.require(fits, f"device {self.name}: qemu_cpu", self.qemu_cpu, "a CPU's name")
         self._check_settings()
 
     def is_machine(self, cpu_class: str, machine: DeviceIdentity) -> bool:
@@ -134,21 +138,21 @@ class BundleDevice:
         said = self.settings.said()
         for key in said:
             fits = self.kind in KINDS_OF_KEY[key]
-            bounds.require(fits, f"device {self.name}: {key}", self.kind, "a kind that has it")
+            validation.require(fits, f"device {self.name}: {key}", self.kind, "a kind that has it")
         if self.kind == "adb":
             named = [key for key in ("serial", "match") if key in said]
-            bounds.require(len(named) == 1, f"device {self.name}", named, "serial or match")
+            validation.require(len(named) == 1, f"device {self.name}", named, "serial or match")
         if self.kind == "ssh":
-            bounds.require("host" in said, f"device {self.name}", "no host", "one")
+            validation.require("host" in said, f"device {self.name}", "no host", "one")
 
 
 def _check_short(where: str, value: str, pattern: str, expected: str) -> None:
     # Not only to its end: a newline there would pass for it.
     fits = len(value) <= _LONGEST_SHORT and re.fullmatch(pattern.strip("^$"), value) is not None
-    bounds.require(fits, where, value, expected)
+    validation.require(fits, where, value, expected)
 
 
 def _check_path(where: str, value: str) -> None:
-    bounds.check_line(where, value)
+    validation.check_line(where, value)
     fits = not value or (value.startswith(("/", "~/")) and ".." not in value.split("/"))
-    bounds.require(fits, where, value, "a path of the runner: /... or ~/...")
+    validation.require(fits, where, value, "a path of the runner: /... or ~/...")

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.errors import InputError
-from megtrim.evidence import bounds
+from megtrim.evidence import validation
 from megtrim.evidence.bundle import Purpose
-from megtrim.loadrun.conditions import Conditions
+from megtrim.load_and_run.telemetry import Conditions
 from megtrim.midout.region import Region
 from megtrim.verdict.content import Contradiction, expect_consistent
 from megtrim.verdict.document import dump, load
@@ -61,22 +61,24 @@ class EvidenceResult:
 
     def __post_init__(self) -> None:
         where = self.scenario[:60]
-        bounds.check_digest(f"{where}: binding", self.binding)
-        bounds.check_line(f"{where}: text", self.text)
-        bounds.check_count(f"{where}: outputs", self.outputs, bounds.MOST_ITEMS)
+        validation.check_digest(f"{where}: binding", self.binding)
+        validation.check_line(f"{where}: text", self.text)
+        validation.check_count(f"{where}: outputs", self.outputs, validation.MOST_ITEMS)
         for output in self.outputs:
-            bounds.check_line(f"{where}: outputs", output.name)
-        bounds.check_count(f"{where}: missing_regions", self.missing_regions, bounds.MOST_ITEMS)
+            validation.check_line(f"{where}: outputs", output.name)
+        validation.check_count(
+            f"{where}: missing_regions", self.missing_regions, validation.MOST_ITEMS
+        )
         for name in self.missing_regions:
             _check_region(f"{where}: missing_regions", name)
-        bounds.check_log(f"{where}: log_tail", self.log_tail)
-        bounds.check_log(f"{where}: crash", self.crash)
-        bounds.check_count(f"{where}: attempts", self.attempts, bounds.MOST_ITEMS)
+        validation.check_log(f"{where}: log_tail", self.log_tail)
+        validation.check_log(f"{where}: crash", self.crash)
+        validation.check_count(f"{where}: attempts", self.attempts, validation.MOST_ITEMS)
         for attempt in self.attempts:
-            bounds.check_line(f"{where}: attempts", attempt)
+            validation.check_line(f"{where}: attempts", attempt)
         for label in ("trace", "cache", "functions"):
             if (digest := getattr(self, label)) is not None:
-                bounds.check_digest(f"{where}: {label}", digest)
+                validation.check_digest(f"{where}: {label}", digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,19 +94,19 @@ class Evidence:
     results: tuple[EvidenceResult, ...]
 
     def __post_init__(self) -> None:
-        bounds.require(self.version == VERSION, "version", self.version, str(VERSION))
-        bounds.check_name("class", self.cpu_class)
-        bounds.check_name("device: name", self.device.name)
-        bounds.check_name("device: kind", self.device.kind)
-        bounds.check_count("device: facts", tuple(self.device.facts), MOST_FACTS)
+        validation.require(self.version == VERSION, "version", self.version, str(VERSION))
+        validation.check_name("class", self.cpu_class)
+        validation.check_name("device: name", self.device.name)
+        validation.check_name("device: kind", self.device.kind)
+        validation.check_count("device: facts", tuple(self.device.facts), MOST_FACTS)
         for label, value in self.device.facts.items():
-            bounds.check_line("device: facts", label)
-            bounds.check_line(f"device: facts: {label}", value)
-        bounds.check_day("day", self.day)
-        bounds.check_count("results", self.results, bounds.MOST_RESULTS)
-        bounds.check_unique("results", [result.scenario for result in self.results])
+            validation.check_line("device: facts", label)
+            validation.check_line(f"device: facts: {label}", value)
+        validation.check_day("day", self.day)
+        validation.check_count("results", self.results, validation.MOST_RESULTS)
+        validation.check_unique("results", [result.scenario for result in self.results])
         for result in self.results:
-            bounds.check_scenario("results", result.scenario, cpu_class=self.cpu_class)
+            validation.check_scenario("results", result.scenario, cpu_class=self.cpu_class)
             expect_consistent(
                 result.scenario,
                 result.status,
@@ -122,9 +124,9 @@ class Evidence:
             raise Contradiction(msg)
         match self.purpose:
             case Purpose.TRACE:
-                bounds.check_digest(f"{result.scenario}: trace", result.trace or "")
+                validation.check_digest(f"{result.scenario}: trace", result.trace or "")
             case Purpose.RECORD:
-                bounds.check_digest(f"{result.scenario}: functions", result.functions or "")
+                validation.check_digest(f"{result.scenario}: functions", result.functions or "")
             case Purpose.VERIFY:
                 return
 
@@ -137,7 +139,7 @@ class EvidenceSet:
     entries: tuple[Evidence, ...]
 
     def __post_init__(self) -> None:
-        bounds.check_count("entries", self.entries, bounds.MOST_ITEMS)
+        validation.check_count("entries", self.entries, validation.MOST_ITEMS)
 
 
 def _check_region(where: str, name: str) -> None:
@@ -146,7 +148,7 @@ def _check_region(where: str, name: str) -> None:
     except InputError:
         canonical = ""
     if canonical != name:
-        raise bounds.wrong(where, name, "a region in its canonical spelling")
+        raise validation.wrong(where, name, "a region in its canonical spelling")
 
 
 def dump_set(entries: EvidenceSet) -> str:
@@ -164,7 +166,7 @@ def parse_set(
 def load_proofs(path: Path) -> EvidenceSet:
     """Read evidence.json of a report, which holds verifications that passed and nothing else."""
     hint = "remove the option: devices then prove everything anew"
-    found = parse_set(bounds.read_text(path, hint=hint), source=str(path))
+    found = parse_set(validation.read_text(path, hint=hint), source=str(path))
     for evidence in found.entries:
         for result in evidence.results:
             if evidence.purpose is not Purpose.VERIFY or result.status is not ScenarioStatus.PASS:
@@ -177,13 +179,13 @@ def load_proofs(path: Path) -> EvidenceSet:
 def read_evidence(folder: Path) -> tuple[Evidence, ...]:
     """Read the evidence of a device job's folder; its files are looked at when they are used."""
     path = folder / EVIDENCE_FILE
-    text = bounds.read_text(path, hint=_HINT)
+    text = validation.read_text(path, hint=_HINT)
     return parse_set(text, source=str(path), hint=_HINT).entries
 
 
 def load_file(folder: Path, digest: str, *, most: int) -> bytes:
     """Return a file of a folder of evidence, held to its digest and size."""
-    return bounds.read_named(folder, digest, most=most, hint=_HINT)
+    return validation.read_named(folder, digest, most=most, hint=_HINT)
 
 
 def read_folders(folders: Sequence[Path]) -> tuple[Path, ...]:

@@ -1,6 +1,6 @@
 """Joins a build's verdict with what devices brought back: one check for each scenario of theirs.
 
-Pure: values in, values out. What a device tells of one scenario is :mod:`megtrim.evidence.told`.
+Pure: values in, values out. What a device tells of one scenario is :mod:`megtrim.evidence.checks`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from datetime import date
 
 from megtrim.errors import InputError
 from megtrim.evidence.bundle import Bundle, Purpose
+from megtrim.evidence.checks import Devices, Pending, Told
 from megtrim.evidence.evidence import Evidence, EvidenceSet
-from megtrim.evidence.told import Devices, Pending, Told
-from megtrim.verdict.kinds import CheckKind, CheckStatus, decide
 from megtrim.verdict.model import Check, DeviceIdentity, ScenarioResult, Verdict
+from megtrim.verdict.statuses import CheckKind, CheckStatus, decide
 
 _FAILED_COUNT = re.compile(r"^[0-9]+ checks? failed, ")
 

@@ -12,7 +12,7 @@ from datetime import date
 
 from megtrim.evidence.bundle import Purpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
-from megtrim.loadrun.parity import Tolerance
+from megtrim.load_and_run.parity import Tolerance
 from megtrim.verdict.model import ScenarioStatus
 
 DAY_S = 86_400

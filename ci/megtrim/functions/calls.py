@@ -12,9 +12,9 @@ import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from megtrim.elf.function_table import Function, FunctionTable
+from megtrim.elf.segments import EXECUTABLE, LOADED, segments
 from megtrim.errors import InputError
-from megtrim.functions.files import EXECUTABLE, LOADED, segments
-from megtrim.functions.table import Function, FunctionTable
 
 _BRANCH_MASK, _BRANCH = 0x7C000000, 0x14000000
 """aarch64: ``b`` and ``bl``, which differ in the highest bit; 26 bits say how far."""

@@ -23,7 +23,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from megtrim.functions.lines import (
+from megtrim.elf.function_table import COLD, FunctionTable, link_identity
+from megtrim.elf.symbol_names import is_linkable
+from megtrim.functions.link_files import (
     FIRST,
     MAX_BYTES,
     check_names,
@@ -31,9 +33,7 @@ from megtrim.functions.lines import (
     parse_lines,
     refusal,
 )
-from megtrim.functions.names import is_linkable
-from megtrim.functions.table import COLD, FunctionTable, link_identity
-from megtrim.reading import read_bytes
+from megtrim.input_files import read_bytes
 
 MAGIC = "megtrim observables v1"
 _HINT = "make the link anew: megtrim trim"
@@ -54,7 +54,7 @@ class Observables:
     """What can be observed of one link."""
 
     link_sha256: str
-    """The link identity, see :func:`megtrim.functions.table.link_identity`."""
+    """The link identity, see :func:`megtrim.elf.function_table.link_identity`."""
     groups: tuple[tuple[str, ...], ...]
     """Names of functions that share code, sorted; each name in one group."""
 

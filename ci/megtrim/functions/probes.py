@@ -15,9 +15,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib.resources import files as package_files
 
+from megtrim.elf.function_table import FunctionTable, holding
+from megtrim.elf.segments import EXECUTABLE, LOADED, Segment, segments
 from megtrim.errors import InputError, ProductFailure
-from megtrim.functions.files import EXECUTABLE, LOADED, Segment, segments
-from megtrim.functions.table import FunctionTable, holding
 
 RECORD_FILE = "functions.bin"
 ENVIRONMENT = {"MEGTRIM_FUNCTIONS": RECORD_FILE}

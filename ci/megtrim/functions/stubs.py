@@ -12,10 +12,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from importlib.resources import files as package_files
 
+from megtrim.elf.function_table import FunctionTable
+from megtrim.elf.symbol_names import is_internal, is_linkable
 from megtrim.errors import InputError
-from megtrim.functions.names import is_internal, is_linkable
 from megtrim.functions.observables import Observables
-from megtrim.functions.table import FunctionTable
 
 STUB = "megtrim_stub"
 _MAIN = "main"

@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from megtrim.errors import InfrastructureFailure
-from megtrim.wire import Answer
+from megtrim.http import Answer
 
 SECONDARY_PAUSE_S = 60.0
 """What GitHub asks for where a secondary limit names no time."""

@@ -25,7 +25,7 @@ from megtrim.github.answers import (
     parsed,
     pause_s,
 )
-from megtrim.wire import Answer, Broken, Limits, Request, Wire, split
+from megtrim.http import Answer, Broken, Limits, Request, Wire, split
 
 __all__ = ["Api", "Forbidden", "Limits", "NotFound", "Refused"]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.github.answers import one_line
-from megtrim.reading import read_bytes
+from megtrim.input_files import read_bytes
 
 LARGEST_EVENT_BYTES = 32 * 1024 * 1024
 """GitHub's own payloads end at 25 MB."""

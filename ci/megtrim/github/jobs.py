@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from megtrim.errors import InfrastructureFailure
-from megtrim.evidence.told import Pending
+from megtrim.evidence.checks import Pending
 from megtrim.github.api import Api
 from megtrim.github.event import Event
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.images import context
+from megtrim.images import build_context
 from megtrim.images.docker import Docker, Image, expect_daemon, expect_reference
 from megtrim.process import Command, Outcome
 
@@ -72,12 +72,12 @@ def build(order: ImageOrder, docker: Docker, progress: Progress) -> Image:
     arguments = {"BASE": order.base}
     folder = order.ndk.folder if order.ndk else None
     if folder is not None:
-        context.expect_ndk(folder)
+        build_context.expect_ndk(folder)
     if order.ndk and order.ndk.url:
         arguments |= {"NDK_URL": order.ndk.url, "NDK_SHA256": order.ndk.sha256}
     pairs = [f"{name}={value}" for name, value in sorted(arguments.items())]
     with (
-        context.streamed(recipes() / order.name, folder) as archive,
+        build_context.streamed(recipes() / order.name, folder) as archive,
         tempfile.TemporaryDirectory(prefix="megtrim-image-") as scratch,
     ):
         command = Command(

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.http import Request, split
 from megtrim.images import registry
-from megtrim.reading import read_text
+from megtrim.input_files import read_text
 from megtrim.store import write_atomically
-from megtrim.wire import Request, split
 
 FILE = "pins.json"
 BASE = "base"

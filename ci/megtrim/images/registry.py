@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.wire import Answer, Broken, Limits, Request, Wire
+from megtrim.http import Answer, Broken, Limits, Request, Wire
 
 DEFAULT_REGISTRY = "docker.io"
 _API_OF_DEFAULT = "registry-1.docker.io"

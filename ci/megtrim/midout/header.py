@@ -4,7 +4,7 @@
 ``scoped``: the force-included file holds macros only, and a ``midout.h`` that takes the place
 of the engine's brings in a tag's regions where that tag is declared. Preprocessed text, and
 with it the key of a compiler cache, then changes only in files that declare a changed tag. Facts
-that :mod:`megtrim.midout.sources` found room for stand in files of their own, so that nobody
+that :mod:`megtrim.midout.scoped_headers` found room for stand in files of their own, so that nobody
 else even looks.
 """
 
@@ -20,7 +20,7 @@ from megtrim.errors import InputError
 from megtrim.midout.grammar import is_identifier
 from megtrim.midout.keepset import KeepSet
 from megtrim.midout.region import Region
-from megtrim.midout.sources import (
+from megtrim.midout.scoped_headers import (
     ELEMWISE_MODES,
     GENERATION,
     GRAPH_HASHES,

@@ -28,9 +28,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
+from megtrim.elf.symbol_names import is_linkable
 from megtrim.errors import ACCEPT, InputError
-from megtrim.functions.names import is_linkable
-from megtrim.midout.lines import MAX_TEXT, Entries, Reader, dump_entries
+from megtrim.input_files import read_text
+from megtrim.midout.json_lines import MAX_TEXT, Entries, Reader, dump_entries
 from megtrim.midout.operator_lines import (
     OPERATOR_KINDS,
     dump_operators,
@@ -40,7 +41,6 @@ from megtrim.midout.operator_lines import (
 from megtrim.midout.region import Region, order
 from megtrim.midout.trace import TraceFailure, TraceProblem
 from megtrim.models.operators import OperatorNeeds
-from megtrim.reading import read_text
 
 GENERATIONS = (20190219, 20220507)
 """Versions of the header that engines know: up to 1.6, and from 1.7."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from megtrim.midout.grammar import is_identifier
-from megtrim.midout.lines import Entries, Reader
+from megtrim.midout.json_lines import Entries, Reader
 from megtrim.models.operators import MAX_HASH, Needed, OperatorNeeds
 
 OPERATOR_KINDS = ("operator", "dtype", "elemwise_mode", "hash")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from megtrim.functions.names import brief
+from megtrim.elf.symbol_names import brief
 from megtrim.midout.keepset import KeepSet, ScenarioRecord
 from megtrim.midout.region import order
 from megtrim.models.operators import OperatorNeeds

@@ -19,10 +19,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from megtrim.errors import InputError, ProductFailure
+from megtrim.input_files import read_bytes
 from megtrim.midout.demangle import PREFIX, demangle, problem
 from megtrim.midout.grammar import MAX_NAME, GrammarError, parse_demangled
 from megtrim.midout.region import Region, order
-from megtrim.reading import read_bytes
 
 MAGIC = "midout_trace v1"
 MAX_TRACE_BYTES = 64 * 1024 * 1024

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from megtrim.errors import InputError
-from megtrim.reading import expect_merged
+from megtrim.input_files import expect_merged
 
 KNOWN_DTYPES: tuple[str, ...] = (
     *("BFloat16", "Bool", "Byte", "Complex64", "Float16", "Float32"),

@@ -6,9 +6,9 @@ import io
 from typing import IO, TYPE_CHECKING
 
 from megtrim.errors import InputError
+from megtrim.input_files import opened, read_bytes
 from megtrim.models import sample
 from megtrim.models.mge import is_mge, least_bytes, parse_mge
-from megtrim.reading import opened, read_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from megtrim.build_spec import Variant
 from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.switches import switched_off
 from megtrim.plan.neighbours import tried
 from megtrim.plan.switches import Measured, measured
-from megtrim.recipe import Variant
 
 
 class Stage(StrEnum):

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from megtrim.config.kinds import NAME_PATTERN
+from megtrim.config.value_types import NAME_PATTERN
 from megtrim.errors import InputError
 
 MOST_JOBS = 256

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.loadrun import application
-from megtrim.loadrun.arguments import Flag, flags
-from megtrim.loadrun.arrays import Change
-from megtrim.loadrun.dialects import Dialect
-from megtrim.loadrun.respelled import changed, is_on, spelled, without
+from megtrim.load_and_run import application
+from megtrim.load_and_run.argument_mutation import changed, is_on, spelled, without
+from megtrim.load_and_run.arguments import Flag, flags
+from megtrim.load_and_run.dialects import Dialect
+from megtrim.load_and_run.npy_mutation import Change
 
 
 class Kind(StrEnum):

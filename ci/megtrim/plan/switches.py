@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from megtrim.build_spec import MINIMUM_SIZE, Switch
 from megtrim.config.model import Config
-from megtrim.recipe import MINIMUM_SIZE, Switch
 
 ALL_ON = "all-on"
 ALL_OFF = "all-off"

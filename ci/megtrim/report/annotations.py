@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from megtrim.report.formatting import grouped, to_look_at
 from megtrim.report.text import command, one_line, path_in_project
-from megtrim.report.words import grouped, to_look_at
-from megtrim.verdict.kinds import CheckKind, CheckStatus
 from megtrim.verdict.model import Check, Verdict
+from megtrim.verdict.statuses import CheckKind, CheckStatus
 
 MOST_OF_A_LEVEL = 10
 """Of a step; two levels of ten are below the 50 of a job."""

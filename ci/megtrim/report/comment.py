@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from megtrim.report import folded, neighbours, sizes, switches
+from megtrim.report import comment_details, neighbours, sizes, switches
+from megtrim.report.formatting import MEANINGS, grouped, to_look_at
 from megtrim.report.markup import block, bounded_table, code, fold, prose
-from megtrim.report.signs import CHECK_SIGNS, VERDICT_SIGNS
+from megtrim.report.status_icons import CHECK_SIGNS, VERDICT_SIGNS
 from megtrim.report.text import command, one_line
-from megtrim.report.words import MEANINGS, grouped, to_look_at
-from megtrim.verdict.kinds import CheckKind, CheckStatus, VerdictKind
 from megtrim.verdict.model import Check, ScenarioResult, Verdict
+from megtrim.verdict.statuses import CheckKind, CheckStatus, VerdictKind
 
 T = TypeVar("T")
 
@@ -105,13 +105,13 @@ def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
     if verdict.warnings:
         yield "warnings", _list("Warnings", verdict.warnings, prose)
     if verdict.scenarios:
-        yield "scenarios", folded.scenarios(verdict)
+        yield "scenarios", comment_details.scenarios(verdict)
     if measured and verdict.neighbours:
         yield "neighbours", neighbours.markdown(verdict.neighbours)
     if measured and verdict.switches:
         yield "switches", switches.markdown(verdict.switches)
-    yield "what was kept", folded.kept(verdict)
-    yield "engine, toolchain and devices", folded.identity(verdict)
+    yield "what was kept", comment_details.kept(verdict)
+    yield "engine, toolchain and devices", comment_details.identity(verdict)
 
 
 def _opening(verdict: Verdict) -> str:

@@ -17,9 +17,8 @@ from markupsafe import Markup
 
 from megtrim.config.units import format_bytes
 from megtrim.report import neighbours, switches
-from megtrim.report.pictures import growth_bar, region_map, size_bar, size_picture
-from megtrim.report.text import clean
-from megtrim.report.words import (
+from megtrim.report.charts import growth_bar, region_map, size_bar, size_picture
+from megtrim.report.formatting import (
     MEANINGS,
     SCENARIO_STATUSES,
     compiled,
@@ -29,9 +28,10 @@ from megtrim.report.words import (
     seconds,
     to_look_at,
 )
-from megtrim.verdict.kinds import ScenarioStatus
+from megtrim.report.text import clean
 from megtrim.verdict.model import TagUse, Verdict
 from megtrim.verdict.neighbours import counted
+from megtrim.verdict.statuses import ScenarioStatus
 
 _TEXT_LIMIT = 20_000
 _MOST_MISSING = 200

@@ -19,11 +19,11 @@ from typing import assert_never
 from junit_xml import TestCase, TestSuite, to_xml_report_string
 
 from megtrim.errors import ProductFailure
-from megtrim.evidence.ending import EarlyEnding
+from megtrim.evidence.early_exit import EarlyEnding
+from megtrim.report.formatting import grouped, to_look_at
 from megtrim.report.text import clean, command, one_line, path_in_project
-from megtrim.report.words import grouped, to_look_at
-from megtrim.verdict.kinds import CheckKind, CheckStatus
 from megtrim.verdict.model import Check, Verdict
+from megtrim.verdict.statuses import CheckKind, CheckStatus
 
 LIMIT = 16 * 1024 * 1024
 """Bytes of the document. Details of the mildest checks go first, then these checks themselves."""

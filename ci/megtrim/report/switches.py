@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from megtrim.config.units import format_bytes
+from megtrim.report.formatting import grouped
 from megtrim.report.markup import bounded_table, code, fold, prose
 from megtrim.report.table import aligned
 from megtrim.report.text import one_line
-from megtrim.report.words import grouped
 from megtrim.verdict.model import SwitchSize
 
 NOT_SHOWN = "-"

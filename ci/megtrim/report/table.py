@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from megtrim.config.units import format_bytes
-from megtrim.report.text import command, one_line
-from megtrim.report.words import (
+from megtrim.report.formatting import (
     TO_LOOK_AT,
     functions_of,
     grouped,
@@ -18,6 +17,7 @@ from megtrim.report.words import (
     regions_of,
     to_look_at,
 )
+from megtrim.report.text import command, one_line
 from megtrim.verdict.model import ArtifactSizes, Check, Verdict
 
 _HINT_LIMIT = 2_000

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 
 from megtrim.errors import InputError
-from megtrim.reading import expect_merged, read_text
+from megtrim.input_files import expect_merged, read_text
 from megtrim.size.budgets import Baseline, Sizes
 
 VERSION = 1

@@ -5,28 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from megtrim.build_spec import Variant
 from megtrim.errors import ProductFailure
 from megtrim.midout.region import Region
 from megtrim.midout.trace import regions_in_binary
+from megtrim.pipeline.building import programs, variants
+from megtrim.pipeline.filenames import REGIONS_FILE
+from megtrim.pipeline.session import Context
 from megtrim.plan.graph import Task, by_function
-from megtrim.recipe import Variant
-from megtrim.stages import building, programs
-from megtrim.stages.context import Context
-from megtrim.stages.files import REGIONS_FILE
 
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name what enters the build."""
-    return building.inputs(context, building.order(context, Variant(task.name), {}))
+    return variants.inputs(context, variants.order(context, Variant(task.name), {}))
 
 
 def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     """Build the variant; of the profile variant, list the regions that it holds."""
-    wanted = building.order(context, Variant(task.name), {})
-    result = building.work(context, wanted, folder)
+    wanted = variants.order(context, Variant(task.name), {})
+    result = variants.work(context, wanted, folder)
     if wanted.variant is Variant.PLAIN and by_function(context.loaded.config):
         # All builds are linked alike: said now, it spares the others.
-        building.expect_linkable(context, wanted, folder)
+        variants.expect_linkable(context, wanted, folder)
     if wanted.variant is Variant.PROFILE:
         result["regions held"] = _list_regions(context, folder)
     return result

@@ -13,23 +13,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from megtrim.build_spec import Link, LinkOrder, Switch
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.switches import switched_off
 from megtrim.devices import Seat
-from megtrim.devices.attempts import deliver
+from megtrim.devices.retry import deliver
+from megtrim.elf.function_table import parse_table, read_linked
 from megtrim.errors import ACCEPT, InputError
 from megtrim.evidence.bundle import binding, deviceless
-from megtrim.evidence.given import Brought
-from megtrim.functions import linkmap, probes
-from megtrim.functions.keep import matching, without_chance
-from megtrim.functions.listing import FunctionList, dump_list, function_list, parse_list, read_list
+from megtrim.evidence.imported import Brought
+from megtrim.functions import link_map, probes
+from megtrim.functions.function_list import (
+    FunctionList,
+    dump_list,
+    function_list,
+    parse_list,
+    read_list,
+)
+from megtrim.functions.keep_patterns import matching, without_chance
 from megtrim.functions.observables import (
     Observables,
     dump_observables,
     observables,
     read_observables,
 )
-from megtrim.functions.table import parse_table, read_linked
 from megtrim.midout.keepset import (
     KeepSet,
     ScenarioRecord,
@@ -38,6 +45,13 @@ from megtrim.midout.keepset import (
     read_keep_set,
 )
 from megtrim.midout.trace import Trace
+from megtrim.pipeline.building import links as linking
+from megtrim.pipeline.building import programs, size_options, variants
+from megtrim.pipeline.committed_keepset import read_committed
+from megtrim.pipeline.filenames import CACHE_FILE, FUNCTIONS_FILE, KEEP_SET_FILE
+from megtrim.pipeline.running import function_coverage, imported_evidence
+from megtrim.pipeline.running.scenario_runs import binding_of, cache_of, order_for, record_of, unfit
+from megtrim.pipeline.session import Context, scenario_inputs
 from megtrim.plan.graph import (
     HEADER,
     LINKED,
@@ -47,12 +61,6 @@ from megtrim.plan.graph import (
     search_task,
     task_name,
 )
-from megtrim.recipe import Link, LinkOrder, Switch
-from megtrim.stages import brought, building, linking, programs, recording, sizing
-from megtrim.stages.committed import read_committed
-from megtrim.stages.context import Context, scenario_inputs
-from megtrim.stages.files import CACHE_FILE, FUNCTIONS_FILE, KEEP_SET_FILE
-from megtrim.stages.scenarios import binding_of, cache_of, order_for, record_of, unfit
 from megtrim.store import sha256_file
 
 _LINKED = task_name(LINKED)
@@ -88,12 +96,12 @@ def _needs_probes(context: Context) -> bool:
     here = (device.kind for device in context.devices.values())
     there = (device.kind for device in context.loaded.config.devices if device.runner)
     asked = here if context.quick else (*here, *there)
-    return any(kind != recording.EMULATED for kind in asked)
+    return any(kind != function_coverage.EMULATED for kind in asked)
 
 
 def _link(probed: bool, context: Context, folder: Path) -> dict[str, Any]:
     targets = programs.linked_again(context)
-    flags = sizing.unfolded_flags(context)
+    flags = size_options.unfolded_flags(context)
     orders = [
         LinkOrder(target=target, label=Link.UNFOLDED, unfolded=True, flags=flags, map=True)
         for target in targets
@@ -110,7 +118,7 @@ def _link(probed: bool, context: Context, folder: Path) -> dict[str, Any]:
             )
             for target in targets
         ]
-    building.link(context, linking.base_order(context), tuple(orders), folder)
+    variants.link(context, linking.base_order(context), tuple(orders), folder)
     found = {target: _observe(target, context, folder) for target in targets}
     for target in targets if probed else ():
         _probe(folder / linking.linked(Link.PROBED, target), found[target])
@@ -125,8 +133,8 @@ def _observe(target: str, context: Context, folder: Path) -> Observables:
     program = folder / linking.linked(Link.UNFOLDED, target)
     data = read_linked(program)
     table = parse_table(data, source=str(program))
-    origins = linkmap.read_map(program.with_name(f"{program.name}.map"))
-    hidden = linkmap.platform_names(origins, table) | probes.unprobeable(data, table)
+    origins = link_map.read_map(program.with_name(f"{program.name}.map"))
+    hidden = link_map.platform_names(origins, table) | probes.unprobeable(data, table)
     hidden |= matching(context.engine.kept, table, origins)
     stripped = sha256_file(folder / linking.stripped(Link.UNFOLDED, target))
     found = observables(stripped, table, hidden)
@@ -174,7 +182,7 @@ def _link_of(scenario: Scenario, context: Context) -> str:
 
 
 def _run_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
-    named = scenario_inputs(scenario, context) | {"form": recording.FORM}
+    named = scenario_inputs(scenario, context) | {"form": function_coverage.FORM}
     if scenario.searches:
         named["algorithm cache"] = context.done[search_task(scenario)].files[CACHE_FILE]
     return named
@@ -187,7 +195,7 @@ def _brought(scenario: Scenario, context: Context) -> Brought | None:
     """
     if programs.name_of(scenario, context) not in linking.identities(context):
         return None
-    return brought.of(scenario, context.recorded, _LIST)
+    return imported_evidence.of(scenario, context.recorded, _LIST)
 
 
 def _record(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]:
@@ -203,9 +211,9 @@ def _record(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
     observed = read_observables(links.file(linking.observables(name)))
 
     def attempt(seat: Seat) -> tuple[FunctionList, float]:
-        program = links.file(linking.linked(recording.link_for(seat), name))
+        program = links.file(linking.linked(function_coverage.link_for(seat), name))
         order = order_for(scenario, context, program, cache=cache_of(scenario, context))
-        found, run = recording.ran(
+        found, run = function_coverage.ran(
             scenario.id,
             order,
             seat,
@@ -229,7 +237,7 @@ def _take(given: Brought, scenario: Scenario, context: Context, folder: Path) ->
     if found is not None and found.link_sha256 != wanted:
         hint = "give the lists that the device jobs of this build made"
         raise InputError(_of_another_link(scenario, found.link_sha256, wanted), hint=hint)
-    brought.expect_fitting(given, binding(named_inputs(scenario, context)), _LIST)
+    imported_evidence.expect_fitting(given, binding(named_inputs(scenario, context)), _LIST)
     if data is None or found is None:
         msg = f"{scenario.id}: {given.device.name} brought no {_LIST}"
         raise InputError(msg, hint="run the device job again")

@@ -22,12 +22,12 @@ from megtrim.midout.keepset import (
 from megtrim.midout.trace import read_trace
 from megtrim.models.needs import load_needs
 from megtrim.models.operators import OperatorInfo, OperatorNeeds, merge
+from megtrim.pipeline.building import generated_headers
+from megtrim.pipeline.committed_keepset import read_committed
+from megtrim.pipeline.filenames import KEEP_SET_FILE, TRACE_FILE
+from megtrim.pipeline.running.scenario_runs import binding_of, record_of
+from megtrim.pipeline.session import Context
 from megtrim.plan.graph import Task, trace_task
-from megtrim.stages import rendering
-from megtrim.stages.committed import read_committed
-from megtrim.stages.context import Context
-from megtrim.stages.files import KEEP_SET_FILE, TRACE_FILE
-from megtrim.stages.scenarios import binding_of, record_of
 from megtrim.store import sha256_file
 
 
@@ -38,7 +38,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
         "generation": str(context.engine.identity().generation),
         "layout": config.trim.layout,
         "elementwise modes": str(context.engine.elemwise_modes()),
-        "files of their own": str(rendering.scopes(context)),
+        "files of their own": str(generated_headers.scopes(context)),
     }
     if context.committed:
         text = dump_keep_set(read_committed(context.loaded, context.engine))
@@ -61,7 +61,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     """Merge, and write the keep set and the header."""
     keep, warnings = _committed(context) if context.committed else _traced(context)
     (folder / KEEP_SET_FILE).write_text(dump_keep_set(keep), encoding="utf-8")
-    for name, content in rendering.files(keep, context).items():
+    for name, content in generated_headers.files(keep, context).items():
         path = folder / "include" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")

@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.config.scenarios import Scenario
-from megtrim.devices.attempts import deliver
+from megtrim.devices.retry import deliver
+from megtrim.pipeline.building import programs
+from megtrim.pipeline.filenames import CACHE_FILE, KEEP_SET_FILE
+from megtrim.pipeline.running import neighbour_plan, trap_needs
+from megtrim.pipeline.running.execution import RunResult
+from megtrim.pipeline.running.neighbour_runs import Attempt, Build, Seen, attempt
+from megtrim.pipeline.running.scenario_runs import scenario_of
+from megtrim.pipeline.running.symbolizing_link import named
+from megtrim.pipeline.session import Context, scenario_inputs
 from megtrim.plan.graph import (
     PLAIN,
     REDUCED,
@@ -26,13 +34,6 @@ from megtrim.plan.graph import (
     search_task,
 )
 from megtrim.plan.neighbours import Neighbour
-from megtrim.stages import near_scenarios, programs, trap_needs
-from megtrim.stages.context import Context, scenario_inputs
-from megtrim.stages.files import CACHE_FILE, KEEP_SET_FILE
-from megtrim.stages.naming import named
-from megtrim.stages.nearby import Attempt, Build, Seen, attempt
-from megtrim.stages.runs import RunResult
-from megtrim.stages.scenarios import scenario_of
 from megtrim.store import sha256_file
 from megtrim.verdict.codec import decode, encode
 from megtrim.verdict.neighbours import NeighbourResult, unmet, working
@@ -41,22 +42,22 @@ from megtrim.verdict.neighbours import NeighbourResult, unmet, working
 def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name the programs, the neighbours that are tried, what a budget asks, and all of a run."""
     scenario = scenario_of(task)
-    budget = near_scenarios.budget_of(scenario, context)
-    tried = near_scenarios.near(scenario, context)
+    budget = neighbour_plan.budget_of(scenario, context)
+    tried = neighbour_plan.near(scenario, context)
     return _run_inputs(scenario, context) | {
         **{f"neighbour {each.name}": repr(each) for each in tried},
         "other dumps": " ".join(sha256_file(context.path(p)) for p in scenario.model.also),
-        "asked": str(near_scenarios.asked_of(budget)) if budget else "",
+        "asked": str(neighbour_plan.asked_of(budget)) if budget else "",
     }
 
 
 def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     """Try every neighbour; a budget that is not kept makes the exit status."""
     scenario = scenario_of(task)
-    rows = tuple(_tried(each, scenario, context) for each in near_scenarios.near(scenario, context))
+    rows = tuple(_tried(each, scenario, context) for each in neighbour_plan.near(scenario, context))
     context.console.say(f"  {scenario.id}: {working(rows)}")
-    budget = near_scenarios.budget_of(scenario, context)
-    short = unmet(near_scenarios.asked_of(budget), rows) if budget else ""
+    budget = neighbour_plan.budget_of(scenario, context)
+    short = unmet(neighbour_plan.asked_of(budget), rows) if budget else ""
     return {
         "scenario": scenario.id,
         "neighbours": encode(rows),
@@ -115,9 +116,9 @@ def _line(row: NeighbourResult) -> str:
 def _run(neighbour: Neighbour, scenario: Scenario, context: Context, folder: Path) -> Seen:
     plain = programs.program(scenario, context, context.done[PLAIN])
     wanted = Attempt(
-        order=near_scenarios.order_of(neighbour, scenario, context, plain, folder / "inputs"),
+        order=neighbour_plan.order_of(neighbour, scenario, context, plain, folder / "inputs"),
         builds=tuple(_builds(scenario, context)),
-        complains=near_scenarios.complains(neighbour),
+        complains=neighbour_plan.complains(neighbour),
         searches=neighbour.searches,
         tolerance=scenario.settings.allowed,
     )

@@ -14,18 +14,19 @@ from typing import Any
 
 from megtrim.config.scenarios import Scenario
 from megtrim.devices import Seat
-from megtrim.devices.attempts import deliver
+from megtrim.devices.retry import deliver
 from megtrim.errors import InputError
 from megtrim.evidence.bundle import binding, deviceless
-from megtrim.evidence.given import Brought
-from megtrim.loadrun.outcome import ProgramRun
+from megtrim.evidence.imported import Brought
+from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.midout.trace import parse_trace
+from megtrim.pipeline.building import programs
+from megtrim.pipeline.filenames import CACHE_FILE, TRACE_FILE
+from megtrim.pipeline.running import imported_evidence, tracing
+from megtrim.pipeline.running.execution import RunResult
+from megtrim.pipeline.running.scenario_runs import cache_of, order_for, scenario_of
+from megtrim.pipeline.session import Context, scenario_inputs
 from megtrim.plan.graph import PLAIN, PROFILE, SEARCH_SUFFIX, Task, search_task
-from megtrim.stages import brought, programs, tracing
-from megtrim.stages.context import Context, scenario_inputs
-from megtrim.stages.files import CACHE_FILE, TRACE_FILE
-from megtrim.stages.runs import RunResult
-from megtrim.stages.scenarios import cache_of, order_for, scenario_of
 
 _TRACE = "trace"
 
@@ -34,7 +35,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name the program and all that binds the run, or the trace that was taken elsewhere."""
     scenario = scenario_of(task)
     is_search = task.name.endswith(SEARCH_SUFFIX)
-    given = brought.of(scenario, context.traced, _TRACE)
+    given = imported_evidence.of(scenario, context.traced, _TRACE)
     if given is not None:
         named = named_inputs(scenario, context)
         digest = given.cache_sha256 if is_search else given.trace_sha256
@@ -59,9 +60,9 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     """Search or trace, or take what a device job brought."""
     scenario = scenario_of(task)
     is_search = task.name.endswith(SEARCH_SUFFIX)
-    given = brought.of(scenario, context.traced, _TRACE)
+    given = imported_evidence.of(scenario, context.traced, _TRACE)
     if given is not None:
-        brought.expect_fitting(given, binding(named_inputs(scenario, context)), _TRACE)
+        imported_evidence.expect_fitting(given, binding(named_inputs(scenario, context)), _TRACE)
         take = _take_cache if is_search else _take_trace
         return take(given, folder)
     return (_search if is_search else _trace)(scenario, context, folder)
@@ -71,7 +72,7 @@ def _take_cache(given: Brought, folder: Path) -> dict[str, Any]:
     cache = given.load_cache()
     if not cache:
         msg = f"{given.scenario}: the device job brought no algorithm cache"
-        raise InputError(msg, hint=brought.ANOTHER)
+        raise InputError(msg, hint=imported_evidence.ANOTHER)
     (folder / CACHE_FILE).write_bytes(cache)
     return {"time_s": given.time_s}
 

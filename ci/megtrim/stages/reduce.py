@@ -12,16 +12,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from megtrim.build_spec import Link, LinkOrder, Variant
+from megtrim.elf.function_table import FunctionTable, read_registrations, read_table
 from megtrim.errors import InputError
-from megtrim.functions import linkmap, proof, stubs
+from megtrim.functions import link_map, link_proof, stubs
 from megtrim.functions.calls import Code
-from megtrim.functions.keep import Wanted, keep_always
-from megtrim.functions.table import (
-    FunctionTable,
-    read_registrations,
-    read_table,
-)
+from megtrim.functions.keep_patterns import Wanted, keep_always
 from megtrim.midout.keepset import KeepSet, read_keep_set
+from megtrim.pipeline import committed_keepset
+from megtrim.pipeline.building import generated_headers, size_options, variants
+from megtrim.pipeline.building import links as linking
+from megtrim.pipeline.filenames import DROPPED_FILE, KEEP_SET_FILE
+from megtrim.pipeline.result_content import content_of
+from megtrim.pipeline.session import Context, binary
 from megtrim.plan import rebuilds
 from megtrim.plan.graph import (
     FUNCTIONS,
@@ -33,11 +36,6 @@ from megtrim.plan.graph import (
     base_task,
     by_function,
 )
-from megtrim.recipe import Link, LinkOrder, Variant
-from megtrim.stages import building, committed, linking, rendering, sizing
-from megtrim.stages.content import content_of
-from megtrim.stages.context import Context, binary
-from megtrim.stages.files import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.store import Folder
 
 
@@ -51,7 +49,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
             "base": content_of(base),
             **{f"link {name}": sha256 for name, sha256 in links.items()},
         }
-    return building.region_inputs(context)
+    return variants.region_inputs(context)
 
 
 def forecast(task: Task, context: Context) -> str:
@@ -59,13 +57,13 @@ def forecast(task: Task, context: Context) -> str:
     if _is_link(task, context):
         return rebuilds.told(())
     if HEADER in context.done:
-        header = building.header_files(context)
+        header = variants.header_files(context)
     elif context.committed:
-        keep = committed.read_committed(context.loaded, context.engine)
-        header = rendering.files(keep, context)
+        keep = committed_keepset.read_committed(context.loaded, context.engine)
+        header = generated_headers.files(keep, context)
     else:
         return ""
-    return building.forecast(context, building.order(context, Variant.REDUCED, header))
+    return variants.forecast(context, variants.order(context, Variant.REDUCED, header))
 
 
 def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
@@ -74,8 +72,8 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
         return _name(context, folder)
     if _is_link(task, context):
         return _link(context, folder)
-    wanted = building.order(context, Variant.REDUCED, building.header_files(context))
-    return building.work(context, wanted, folder)
+    wanted = variants.order(context, Variant.REDUCED, variants.header_files(context))
+    return variants.work(context, wanted, folder)
 
 
 def _is_link(task: Task, context: Context) -> bool:
@@ -99,7 +97,7 @@ def _link(context: Context, folder: Path) -> dict[str, Any]:
     """Link without what never ran, prove it, and take what is linked as it is from the base."""
     programs = _programs(context)
     orders = tuple(_shipped(each, context) for each in programs)
-    building.link(context, linking.base_order(context), orders, folder)
+    variants.link(context, linking.base_order(context), orders, folder)
     for program in programs:
         _prove(program, context, folder)
         _list(program, folder)
@@ -116,7 +114,7 @@ def _name(context: Context, folder: Path) -> dict[str, Any]:
     """Link the same so that a function that is not kept says its number."""
     programs = _programs(context)
     orders = tuple(_named(each, context) for each in programs)
-    building.link(context, linking.base_order(context), orders, folder)
+    variants.link(context, linking.base_order(context), orders, folder)
     for program in programs:
         _list(program, folder)
     return {}
@@ -154,7 +152,7 @@ def _program(target: str, identity: str, keep: KeepSet, context: Context) -> _Pr
     unfolded = linking.read_unfolded(target, context)
     table, code = unfolded.table, unfolded.code
     listed = linking.linked(Link.UNFOLDED, f"{target}.map")
-    origins = linkmap.read_map(context.done[LINKED].file(listed))
+    origins = link_map.read_map(context.done[LINKED].file(listed))
     wanted = _wanted(context)
     always = keep_always(wanted, ran=ran, unseen=unfolded.unseen, code=code, origins=origins)
     dropped = stubs.droppable(table, {*ran, *always}, unfolded.observables)
@@ -179,11 +177,11 @@ def _shipped(program: _Program, context: Context) -> LinkOrder:
     return LinkOrder(
         target=program.target,
         label=Link.SHIPPED,
-        flags=sizing.relink_flags(context),
+        flags=size_options.relink_flags(context),
         sources=stubs.SOURCES,
         script=stubs.script(program.dropped),
         emptied=program.dropped,
-        unwind_tables=sizing.keeps_unwind_tables(program.target, context),
+        unwind_tables=size_options.keeps_unwind_tables(program.target, context),
     )
 
 
@@ -192,7 +190,7 @@ def _named(program: _Program, context: Context) -> LinkOrder:
         _shipped(program, context),
         label=Link.NAMED,
         unfolded=True,
-        flags=(*sizing.relink_flags(context), *sizing.unfolded_flags(context)),
+        flags=(*size_options.relink_flags(context), *size_options.unfolded_flags(context)),
         sources=stubs.named_sources(len(program.dropped)),
         script=stubs.named_script(program.dropped),
         named=True,
@@ -201,11 +199,11 @@ def _named(program: _Program, context: Context) -> LinkOrder:
 
 
 def _prove(program: _Program, context: Context, folder: Path) -> None:
-    proof.expect_known(program.before, program.kept, source=program.target)
+    link_proof.expect_known(program.before, program.kept, source=program.target)
     after = read_table(folder / linking.linked(Link.SHIPPED, program.target))
-    inlines = sizing.inlines_at_link(context)
+    inlines = size_options.inlines_at_link(context)
     base = context.done[base_task(context.loaded.config)]
-    proof.prove(
+    link_proof.prove(
         program.before,
         after,
         # What is inlined while it is linked has no name any more.

@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from megtrim.pipeline.filenames import VERDICT_FILE
+from megtrim.pipeline.session import Context
 from megtrim.plan.graph import VERDICT, Task
 from megtrim.report import comment, html, junit
-from megtrim.stages.context import Context
-from megtrim.stages.files import VERDICT_FILE
 from megtrim.verdict.model import parse_verdict
 
 _WRITERS = (

@@ -6,14 +6,14 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+from megtrim.build_spec import Variant
+from megtrim.elf.sections import read_elf
+from megtrim.pipeline.filenames import SIZES_FILE
+from megtrim.pipeline.session import Context, binary, binary_digest
+from megtrim.pipeline.summary import full_trim
 from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, REGION, Task
-from megtrim.recipe import Variant
 from megtrim.size.baseline import dump_sizes, expect_alike, load_sizes
 from megtrim.size.budgets import Baseline, check
-from megtrim.size.elf import read_elf
-from megtrim.stages import full_way
-from megtrim.stages.context import Context, binary, binary_digest
-from megtrim.stages.files import SIZES_FILE
 from megtrim.store import Folder, sha256_file
 
 
@@ -82,7 +82,7 @@ def _builds(task: Task, context: Context) -> list[tuple[str, Folder]]:
     *others, reduced = (
         (str(variant), context.done[build]) for variant, build in every if build in task.needs
     )
-    beside = full_way.found(context) if context.quick else {}
+    beside = full_trim.found(context) if context.quick else {}
     return [*others, *beside.items(), reduced]
 
 

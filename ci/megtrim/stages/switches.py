@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from megtrim.build_spec import BuildOrder, Variant
 from megtrim.engines import switches
 from megtrim.errors import ProductFailure
+from megtrim.pipeline.building import variants
+from megtrim.pipeline.result_content import content_of
+from megtrim.pipeline.session import Context
 from megtrim.plan.graph import SWITCHES, Task, switch_task
 from megtrim.plan.switches import ALL_ON, Measured, measured
-from megtrim.recipe import BuildOrder, Variant
-from megtrim.stages import building
-from megtrim.stages.content import content_of
-from megtrim.stages.context import Context
 
 _PURPOSE = "switches"
 
@@ -33,7 +33,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     why = _impossible(build, wanted, context)
     if why:
         return {"cannot be built": why}
-    return building.inputs(context, wanted) | building.header_inputs(context)
+    return variants.inputs(context, wanted) | variants.header_inputs(context)
 
 
 def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     if why:
         return {"artifacts": {}, "note": why}
     try:
-        return building.work(context, wanted, folder, purpose=_PURPOSE) | {"note": ""}
+        return variants.work(context, wanted, folder, purpose=_PURPOSE) | {"note": ""}
     except ProductFailure as failure:
         context.console.warn(f"{task.id}: {failure}")
         return {"artifacts": {}, "note": f"not built: {failure.message.splitlines()[0]}"}
@@ -57,8 +57,8 @@ def _measured(task: Task, context: Context) -> Measured:
 
 
 def _order(build: Measured, context: Context) -> BuildOrder:
-    header = building.header_files(context)
-    return building.order(context, Variant.REDUCED, header, off=build.off)
+    header = variants.header_files(context)
+    return variants.order(context, Variant.REDUCED, header, off=build.off)
 
 
 def _impossible(build: Measured, order: BuildOrder, context: Context) -> str:

@@ -13,6 +13,23 @@ from typing import Any
 
 from megtrim.config.scenarios import all_scenarios
 from megtrim.errors import InfrastructureFailure
+from megtrim.pipeline.building import links
+from megtrim.pipeline.building.programs import unweighed
+from megtrim.pipeline.committed_keepset import keep_set_checks
+from megtrim.pipeline.filenames import VERDICT_FILE
+from megtrim.pipeline.result_content import content_of, failure_content
+from megtrim.pipeline.session import Context
+from megtrim.pipeline.summary.keepset_usage import (
+    functions_use,
+    operators_use,
+    rebuild,
+    regions_use,
+    trim_choice,
+)
+from megtrim.pipeline.summary.last_proof import expired, last_proofs
+from megtrim.pipeline.summary.neighbours import neighbour_checks, neighbour_results
+from megtrim.pipeline.summary.scenario_results import scenario_results
+from megtrim.pipeline.summary.sizes import artifact_sizes, baseline_text, budget_rows, switch_sizes
 from megtrim.plan.graph import (
     FUNCTIONS,
     HEADER,
@@ -25,23 +42,6 @@ from megtrim.plan.graph import (
     verify_task,
 )
 from megtrim.size.budgets import ending
-from megtrim.stages import linking
-from megtrim.stages.committed import keep_set_checks
-from megtrim.stages.content import content_of, failure_content
-from megtrim.stages.context import Context
-from megtrim.stages.files import VERDICT_FILE
-from megtrim.stages.kept import (
-    functions_use,
-    operators_use,
-    rebuild,
-    regions_use,
-    trim_choice,
-)
-from megtrim.stages.nearby_told import neighbour_checks, neighbour_results
-from megtrim.stages.programs import unweighed
-from megtrim.stages.proofs import expired, last_proofs
-from megtrim.stages.scenario_results import scenario_results
-from megtrim.stages.weighed import artifact_sizes, baseline_text, budget_rows, switch_sizes
 from megtrim.store import sha256_file
 from megtrim.verdict.document import dump
 from megtrim.verdict.join import Facts, exit_code, join
@@ -201,8 +201,8 @@ def _seen(task: str, context: Context) -> str:
         return f"{len(result['links'])} programs linked unfolded"
     if task == FUNCTIONS:
         return f"{result['functions']} functions ran"
-    if linking.DROPPED in result:
-        dropped, held = (sum(result[each].values()) for each in (linking.DROPPED, linking.HELD))
+    if links.DROPPED in result:
+        dropped, held = (sum(result[each].values()) for each in (links.DROPPED, links.HELD))
         stay = f"{held - dropped} stay: what ran, and what must stay whatever ran"
         return f"linked without {dropped} of {held} functions; {stay}"
     if task in (REGION, REDUCED):

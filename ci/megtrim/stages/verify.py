@@ -16,9 +16,21 @@ from typing import Any
 
 from megtrim.config.scenarios import Scenario
 from megtrim.devices import Seat
-from megtrim.devices.attempts import deliver, unhidden
+from megtrim.devices.retry import deliver, unhidden
 from megtrim.evidence.bundle import binding
 from megtrim.midout.keepset import read_keep_set
+from megtrim.pipeline.building import programs
+from megtrim.pipeline.filenames import CACHE_FILE, KEEP_SET_FILE
+from megtrim.pipeline.running.execution import RunResult
+from megtrim.pipeline.running.scenario_runs import (
+    cache_of,
+    expect_as_traced,
+    order_for,
+    scenario_of,
+)
+from megtrim.pipeline.running.symbolizing_link import named
+from megtrim.pipeline.running.verification import TrapSeen, Trial, prove
+from megtrim.pipeline.session import Context, scenario_inputs
 from megtrim.plan.graph import (
     PLAIN,
     PROFILE,
@@ -28,13 +40,6 @@ from megtrim.plan.graph import (
     keep_task,
     search_task,
 )
-from megtrim.stages import programs
-from megtrim.stages.context import Context, scenario_inputs
-from megtrim.stages.files import CACHE_FILE, KEEP_SET_FILE
-from megtrim.stages.naming import named
-from megtrim.stages.proving import TrapSeen, Trial, prove
-from megtrim.stages.runs import RunResult
-from megtrim.stages.scenarios import cache_of, expect_as_traced, order_for, scenario_of
 from megtrim.store import Folder, code_digest
 
 

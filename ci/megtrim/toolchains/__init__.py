@@ -1,6 +1,6 @@
 """Finding a compiler where programs run: one file per kind, one line each in ``KINDS``.
 
-A kind's ``find`` returns a :class:`~megtrim.recipe.Toolchain` or raises an
+A kind's ``find`` returns a :class:`~megtrim.build_spec.Toolchain` or raises an
 :class:`~megtrim.errors.InputError` that says how to get what is missing.
 """
 
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from megtrim.build_spec import Toolchain, ToolchainOrder
 from megtrim.errors import InputError
 from megtrim.process import Processes
-from megtrim.recipe import Toolchain, ToolchainOrder
 from megtrim.toolchains import clang_linux_arm64, host, ndk, zig
 
 Find = Callable[[ToolchainOrder, Processes], Toolchain]

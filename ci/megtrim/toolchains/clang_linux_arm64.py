@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from megtrim.build_spec import Relocations, Toolchain, ToolchainOrder
 from megtrim.errors import InputError
 from megtrim.process import Processes
-from megtrim.recipe import Relocations, Toolchain, ToolchainOrder
 from megtrim.toolchains import tools
 
 _TARGET = "aarch64-linux-gnu"

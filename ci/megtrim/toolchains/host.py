@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import platform
 
+from megtrim.build_spec import Toolchain, ToolchainOrder
 from megtrim.errors import InputError
 from megtrim.process import Processes
-from megtrim.recipe import Toolchain, ToolchainOrder
 from megtrim.toolchains import tools
 
 _PAIRS = (("g++", "gcc"), ("clang++", "clang"), ("c++", "cc"))

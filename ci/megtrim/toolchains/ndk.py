@@ -12,9 +12,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from megtrim.errors import InputError
-from megtrim.process import Processes
-from megtrim.recipe import (
+from megtrim.build_spec import (
     LOADED_FROM,
     LOWEST_API,
     PACKED,
@@ -22,6 +20,8 @@ from megtrim.recipe import (
     Toolchain,
     ToolchainOrder,
 )
+from megtrim.errors import InputError
+from megtrim.process import Processes
 from megtrim.toolchains import tools
 
 VARIABLE = "ANDROID_NDK_ROOT"

@@ -9,9 +9,9 @@ import importlib.util
 import platform
 from pathlib import Path
 
+from megtrim.build_spec import Toolchain, ToolchainOrder
 from megtrim.errors import InputError
 from megtrim.process import Processes
-from megtrim.recipe import Toolchain, ToolchainOrder
 
 _MACHINES = {"x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 

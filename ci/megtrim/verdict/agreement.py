@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from megtrim.verdict.content import Contradiction
-from megtrim.verdict.kinds import BudgetStatus, CheckKind, CheckStatus, ScenarioStatus
+from megtrim.verdict.statuses import BudgetStatus, CheckKind, CheckStatus, ScenarioStatus
 
 _UNKNOWN = (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED)
 

@@ -10,16 +10,16 @@ from dataclasses import replace
 from typing import Literal, assert_never
 
 from megtrim.config.units import format_bytes, format_growth
-from megtrim.loadrun.conditions import Conditions
+from megtrim.load_and_run.telemetry import Conditions
 from megtrim.verdict import next_step
 from megtrim.verdict.invocation import Invocation
-from megtrim.verdict.kinds import BudgetStatus, CheckKind, CheckStatus, ScenarioStatus
 from megtrim.verdict.model import (
     BudgetRow,
     Check,
     ScenarioResult,
 )
 from megtrim.verdict.next_step import ScenarioKind
+from megtrim.verdict.statuses import BudgetStatus, CheckKind, CheckStatus, ScenarioStatus
 
 _NO_TRAP = "ran to its end, no trap"
 _NOT_REACHED = "not reached, see {kind}"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from megtrim.errors import InputError
-from megtrim.verdict.kinds import ScenarioStatus
+from megtrim.verdict.statuses import ScenarioStatus
 
 _UNKNOWN = (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED)
 

@@ -1,7 +1,7 @@
 """Joins what the stages saw into one verdict, with a reason for each check.
 
 Pure: facts in, verdict out; nothing is measured or run here. The rule of what checks add up to is
-:func:`megtrim.verdict.kinds.decide`; the exit status follows from the verdict alone.
+:func:`megtrim.verdict.statuses.decide`; the exit status follows from the verdict alone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from megtrim.config.units import format_bytes
 from megtrim.errors import EXIT_PASS, ProductFailure
 from megtrim.verdict.checks import budget_checks, scenario_checks
 from megtrim.verdict.invocation import Invocation
-from megtrim.verdict.kinds import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, decide
 from megtrim.verdict.model import (
     ArtifactSizes,
     BudgetRow,
@@ -31,6 +30,7 @@ from megtrim.verdict.model import (
     TrimChoice,
     Verdict,
 )
+from megtrim.verdict.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, decide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from megtrim.loadrun.conditions import Conditions
+from megtrim.load_and_run.telemetry import Conditions
 from megtrim.verdict.agreement import expect_budget_checks, expect_scenario_checks
 from megtrim.verdict.content import Contradiction, OutputResult, expect_consistent
 from megtrim.verdict.document import dump, load
 from megtrim.verdict.invocation import Invocation
-from megtrim.verdict.kinds import (
+from megtrim.verdict.neighbours import NeighbourLevel, NeighbourResult, Outcome
+from megtrim.verdict.statuses import (
     BudgetStatus,
     CheckKind,
     CheckStatus,
@@ -24,8 +25,7 @@ from megtrim.verdict.kinds import (
     VerdictKind,
     decide,
 )
-from megtrim.verdict.neighbours import NeighbourLevel, NeighbourResult, Outcome
-from megtrim.verdict.trimmed import FunctionsUse, Rebuild, SwitchSize, TrimChoice
+from megtrim.verdict.trim_summary import FunctionsUse, Rebuild, SwitchSize, TrimChoice
 
 __all__ = [
     "ArtifactSizes",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from megtrim.verdict import next_step
 from megtrim.verdict.invocation import Invocation
-from megtrim.verdict.kinds import CheckKind, CheckStatus
 from megtrim.verdict.model import Check
 from megtrim.verdict.neighbours import Asked, NeighbourResult, unmet, working
+from megtrim.verdict.statuses import CheckKind, CheckStatus
 
 _MOST_LINES = 400
 

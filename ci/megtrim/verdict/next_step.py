@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Literal, assert_never
 
 from megtrim.verdict.invocation import Invocation
-from megtrim.verdict.kinds import CheckKind
+from megtrim.verdict.statuses import CheckKind
 
 ScenarioKind = Literal[
     CheckKind.TRAP,

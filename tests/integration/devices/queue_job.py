@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from megtrim.devices.device import utc_now
-from megtrim.devices.queue import Queue, Wait
+from megtrim.devices.pool.queue import Queue, Wait
 
 
 def note(notes: Path, *words: object) -> None:

@@ -13,11 +13,11 @@ import pytest
 
 import megtrim
 from megtrim.devices import adb
-from megtrim.devices.adb_server import find_adb
 from megtrim.devices.device import DeviceOrder
-from megtrim.devices.link import LinkLost, NoSpace
-from megtrim.devices.patience import Patience
+from megtrim.devices.remote.adb_server import find_adb
+from megtrim.devices.remote.transport import LinkLost, NoSpace
 from megtrim.devices.settings import DeviceSettings
+from megtrim.devices.timeouts import Patience
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import Command, Processes
 from support.phones import ConnectedPhone, StartPhone

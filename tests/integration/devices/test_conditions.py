@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.devices import tuning
 from megtrim.devices.adb import ROOT
-from megtrim.devices.adb_link import AdbLink
-from megtrim.devices.adb_server import find_adb
-from megtrim.devices.conditions import FACTS_SCRIPT, parse_facts
-from megtrim.devices.link import call
-from megtrim.devices.patience import Patience
-from megtrim.devices.remote import open_directory
+from megtrim.devices.remote import tuning
+from megtrim.devices.remote.adb_server import find_adb
+from megtrim.devices.remote.adb_transport import AdbLink
+from megtrim.devices.remote.run_directory import open_directory
+from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
+from megtrim.devices.remote.transport import call
 from megtrim.devices.settings import CoolDown, DeviceSettings
-from megtrim.loadrun.outcome import ProgramRun
+from megtrim.devices.timeouts import Patience
+from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.process import Processes
 from support.phones import ConnectedPhone, StartPhone
 

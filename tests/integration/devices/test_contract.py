@@ -18,7 +18,7 @@ import pytest
 from integration.devices.rigs import KINDS, Maker, Programs, Rig, build
 from megtrim.devices import RunDirectory
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError
-from megtrim.loadrun.outcome import Ending, ProgramRun, ending
+from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending
 from megtrim.process import Processes
 
 LONG_S = 60.0

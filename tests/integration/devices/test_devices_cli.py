@@ -19,9 +19,9 @@ import pytest
 
 from megtrim import devices
 from megtrim.devices import Device, DeviceOrder
-from megtrim.devices.patience import Patience
-from megtrim.devices.pool import joined
+from megtrim.devices.pool.pool import joined
 from megtrim.devices.settings import DeviceSettings
+from megtrim.devices.timeouts import Patience
 from megtrim.process import Background, Command, Outcome, Processes
 from support.phones import ConnectedPhone, StartPhone
 
@@ -224,7 +224,7 @@ def test_a_holder_that_is_killed_frees_the_phone(desk: Desk, phone: ConnectedPho
 def desk_holder(desk: Desk) -> int | None:
     """Read who holds the phone as quickly as it can be done: without a new process."""
     from megtrim.devices.device import utc_now
-    from megtrim.devices.queue import Queue
+    from megtrim.devices.pool.queue import Queue
 
     key = json.loads(next((desk.folder / "state/queue/machines").iterdir()).read_text())["key"]
     holder = Queue(desk.folder / "state", utc_now).holder(key)

@@ -10,9 +10,9 @@ import pytest
 from integration.devices.rigs import SYSROOT
 from megtrim import devices
 from megtrim.devices import DeviceOrder
-from megtrim.functions import linkmap, probes
+from megtrim.elf.function_table import FunctionTable, read_table
+from megtrim.functions import link_map, probes
 from megtrim.functions.observables import observables
-from megtrim.functions.table import FunctionTable, read_table
 from megtrim.process import Processes
 
 PROGRAM = """\
@@ -45,7 +45,7 @@ def twin(tmp_path: Path) -> tuple[Path, FunctionTable]:
         *(*probes.FLAGS, f"-Wl,-Map={made}.map", "-o", str(made)),
     )
     table = read_table(made)
-    platform = linkmap.platform_names(linkmap.read_map(Path(f"{made}.map")), table)
+    platform = link_map.platform_names(link_map.read_map(Path(f"{made}.map")), table)
     observed = observables("0" * 64, table, platform).names()
     made.write_bytes(probes.patch(made.read_bytes(), table, observed))
     return made, table

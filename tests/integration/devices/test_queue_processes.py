@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.devices.device import utc_now
-from megtrim.devices.queue import Queue
+from megtrim.devices.pool.queue import Queue
 from megtrim.process import Background, Command, Processes
 
 JOB = Path(__file__).with_name("queue_job.py")

@@ -16,10 +16,10 @@ import pytest
 
 from megtrim import devices
 from megtrim.devices import DeviceOrder, ssh
-from megtrim.devices.link import LinkLost
-from megtrim.devices.member import NothingFits, Presence
-from megtrim.devices.patience import Patience
+from megtrim.devices.pool.machine import NothingFits, Presence
+from megtrim.devices.remote.transport import LinkLost
 from megtrim.devices.ssh import Board
+from megtrim.devices.timeouts import Patience
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import Processes
 from support import sshd

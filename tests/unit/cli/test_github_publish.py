@@ -13,7 +13,7 @@ import pytest
 from werkzeug import Request, Response
 
 from megtrim.errors import InputError
-from megtrim.evidence.ending import EarlyEnding, dump_ending
+from megtrim.evidence.early_exit import EarlyEnding, dump_ending
 from megtrim.process import Command, Processes
 from megtrim.report.comment import Links, render
 from megtrim.verdict.model import Verdict, to_json

@@ -24,8 +24,8 @@ from megtrim.errors import (
     MegtrimError,
     ProductFailure,
 )
+from support.waiting import alive, until, written_pid
 from unit.cli.support import Shell
-from unit.foundation.waiting import alive, until, written_pid
 
 
 def commands(group: click.Group, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

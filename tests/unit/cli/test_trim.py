@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
+from megtrim.pipeline.session import Context
 from megtrim.plan.graph import REPORT, SIZE, VERDICT
-from megtrim.stages.context import Context
 from megtrim.store import Store
 from unit.cli.support import Answer, Shell
 from unit.stages.support import context

@@ -16,9 +16,9 @@ from megtrim.config.load import load_config
 from megtrim.engines.sample import SampleEngine, embedded
 from megtrim.errors import InputError
 from megtrim.midout.keepset import dump_keep_set
+from megtrim.pipeline.running.trap_diagnosis import Diagnosis
+from megtrim.pipeline.session import Context
 from megtrim.process import Processes
-from megtrim.stages.context import Context
-from megtrim.stages.diagnosis import Diagnosis
 from megtrim.store import Store
 from megtrim.verdict import next_step
 from megtrim.verdict.invocation import Invocation

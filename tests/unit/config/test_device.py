@@ -16,7 +16,7 @@ from megtrim.config.device import (
     DeviceConfig,
     PowerConfig,
 )
-from megtrim.config.problems import ConfigError
+from megtrim.config.yaml.problems import ConfigError
 from unit.config.support import ENGINE, MODEL, load
 
 CLASSES = "classes: [{name: any, qemu_cpu: max}]\n"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from megtrim.build_spec import Variant
 from megtrim.config.model import Budget, Config
 from megtrim.errors import InputError
-from megtrim.loadrun.parity import Tolerance
-from megtrim.recipe import Variant
+from megtrim.load_and_run.parity import Tolerance
 from unit.config.support import ENGINE, MODEL, SMALL, load
 
 

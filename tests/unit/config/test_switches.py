@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.config.problems import ConfigError
+from megtrim.build_spec import Switch
 from megtrim.config.switches import switched_off
-from megtrim.recipe import Switch
+from megtrim.config.yaml.problems import ConfigError
 from unit.config.support import MODEL, load
 
 RTTI, LOGGING, EXCEPTIONS, FLATBUFFERS = Switch

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from megtrim.devices.link import LinkLost, ended, frame, new_nonce
+from megtrim.devices.remote.transport import LinkLost, ended, frame, new_nonce
 from megtrim.process import Command, Outcome, Processes
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from megtrim.devices.device import DeviceOrder
 from megtrim.devices.local import Folder, Local
-from megtrim.devices.member import Presence
-from megtrim.devices.patience import Patience
+from megtrim.devices.pool.machine import Presence
 from megtrim.devices.settings import PowerPort
+from megtrim.devices.timeouts import Patience
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import Processes
 

@@ -7,8 +7,8 @@ import time
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from megtrim.devices.patience import Patience
-from megtrim.devices.remote import RemoteDirectory, open_directory
+from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory
+from megtrim.devices.timeouts import Patience
 from unit.devices.folder_link import FolderLink
 
 PATIENCE = Patience().scaled(0.5)

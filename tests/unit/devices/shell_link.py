@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from megtrim.devices.link import LinkLost
+from megtrim.devices.remote.transport import LinkLost
 from megtrim.process import Command, Outcome, Processes
 
 _PLACES = re.compile(r"(?<![\w}/])/(sys|proc|data|etc)/")

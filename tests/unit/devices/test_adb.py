@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from megtrim.devices import adb
-from megtrim.devices.adb_link import AdbLink
-from megtrim.devices.adb_server import find_adb
 from megtrim.devices.device import DeviceOrder
-from megtrim.devices.link import LinkLost, NoSpace
-from megtrim.devices.member import Presence
+from megtrim.devices.pool.machine import Presence
+from megtrim.devices.remote.adb_server import find_adb
+from megtrim.devices.remote.adb_transport import AdbLink
+from megtrim.devices.remote.transport import LinkLost, NoSpace
 from megtrim.devices.settings import DeviceSettings, PowerPort
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import Processes

@@ -8,9 +8,9 @@ import pytest
 
 from megtrim.devices.local import Local
 from megtrim.errors import InfrastructureFailure, Interrupted
-from megtrim.loadrun.outcome import ProgramRun
+from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.process import Processes
-from unit.foundation.waiting import alive, until
+from support.waiting import alive, until
 
 
 @pytest.fixture

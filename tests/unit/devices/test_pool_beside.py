@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.devices.attempts import deliver
 from megtrim.devices.device import Seat
-from megtrim.devices.member import Machine, NothingFits, Presence
-from megtrim.devices.pool import Pool, make_pool
-from megtrim.devices.quarantine import Author
-from megtrim.devices.queue import Queue
-from megtrim.devices.recovery import Beside, answers
-from megtrim.devices.status import State
+from megtrim.devices.pool.machine import Machine, NothingFits, Presence
+from megtrim.devices.pool.pool import Pool, make_pool
+from megtrim.devices.pool.quarantine import Author
+from megtrim.devices.pool.queue import Queue
+from megtrim.devices.pool.recovery import Beside, answers
+from megtrim.devices.pool.status import State
+from megtrim.devices.retry import deliver
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import Command, Processes
+from support.waiting import until
 from unit.devices.machines import QUICK, Clock, FakeMachine, order
-from unit.foundation.waiting import until
 
 IMPATIENT = replace(QUICK, call_s=1.0)
 
@@ -282,7 +282,7 @@ def test_a_machine_put_aside_during_the_wait_is_not_used(lab: Lab) -> None:
 ENDING = """
 import os, sys, threading
 from pathlib import Path
-from megtrim.devices.pool import make_pool
+from megtrim.devices.pool.pool import make_pool
 from unit.devices.machines import FakeMachine, order
 
 class Frozen(FakeMachine):

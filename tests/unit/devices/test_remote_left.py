@@ -12,10 +12,10 @@ import pytest
 
 from megtrim.devices.device import LARGEST_FETCHED_BYTES
 from megtrim.devices.local import Local
-from megtrim.devices.patience import Patience
-from megtrim.devices.remote import open_directory
+from megtrim.devices.remote.run_directory import open_directory
+from megtrim.devices.timeouts import Patience
 from megtrim.errors import InfrastructureFailure, ProductFailure
-from megtrim.loadrun.outcome import ProgramRun
+from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.process import Processes
 from unit.devices.folder_link import FolderLink
 

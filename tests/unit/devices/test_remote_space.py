@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.devices.link import NoSpace
-from megtrim.devices.remote import wipe
+from megtrim.devices.remote.run_directory import wipe
+from megtrim.devices.remote.transport import NoSpace
 from unit.devices.folder_link import FolderLink
 from unit.devices.remote_rig import PATIENCE, left, opened
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from megtrim.devices import DeviceOrder, ssh
+from megtrim.devices.remote.ssh_transport import SshLink, address, advice, options
 from megtrim.devices.settings import DeviceSettings, PowerPort
-from megtrim.devices.ssh_link import SshLink, address, advice, options
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import Command, Outcome, Processes
 

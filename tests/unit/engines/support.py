@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from megtrim.engines.link_call import Bench
+from megtrim.build_spec import Toolchain
+from megtrim.engines.link.invocation import Bench
 from megtrim.process import Command, Processes
-from megtrim.recipe import Toolchain
 
 TOOLCHAIN = Toolchain(
     kind="host",

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.engines import application, cmake
+from megtrim.build_spec import EngineLibrary, Linkage, Toolchain
+from megtrim.engines import application
 from megtrim.engines.application import ApplicationOrder, Workshop, entries, expect_possible
 from megtrim.engines.checkout import Checkout
-from megtrim.engines.cmake import Job, WorkTree
-from megtrim.engines.mge_library import library
+from megtrim.engines.cmake import driver
+from megtrim.engines.cmake.driver import Job, WorkTree
+from megtrim.engines.megengine.libraries import library
 from megtrim.errors import InputError, ProductFailure
 from megtrim.process import Processes
-from megtrim.recipe import EngineLibrary, Linkage, Toolchain
 from unit.engines.support import TOOLCHAIN
 
 NOTHING = Checkout(root=Path("/app"), files={}, commit="", dirty=())
@@ -181,7 +182,7 @@ def test_another_library_starts_the_build_anew(
         job.build.mkdir(exist_ok=True)
         (job.build / "classify").write_bytes(b"program")
 
-    monkeypatch.setattr(cmake, "run", run)
+    monkeypatch.setattr(driver, "run", run)
     shop = workshop(tmp_path, TOOLCHAIN)
     for content in (b"one", b"one", b"two"):
         (tree.build / "lite/libengine.a").write_bytes(content)
@@ -212,7 +213,7 @@ def test_on_android_the_way_to_the_shared_object_is_a_flag(
         job.build.mkdir()
         (job.build / "classify").write_bytes(b"program")
 
-    monkeypatch.setattr(cmake, "run", run)
+    monkeypatch.setattr(driver, "run", run)
     toolchain = replace(TOOLCHAIN, includes=includes)
     application.build(order(linkage=linkage), tree, workshop(tmp_path, toolchain))
 

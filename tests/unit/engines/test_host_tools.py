@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.engines import cmake, host_tools
+from megtrim.engines import host_tools
 from megtrim.engines.application import Workshop
-from megtrim.engines.cmake import Job, WorkTree
+from megtrim.engines.cmake import driver
+from megtrim.engines.cmake.driver import Job, WorkTree
 from megtrim.process import Processes
 from unit.engines.support import TOOLCHAIN
 
@@ -28,7 +29,7 @@ def test_flatc_takes_the_place_of_a_link(tmp_path: Path, monkeypatch: pytest.Mon
         job.build.mkdir()
         (job.build / "flatc").write_text("flatc", encoding="utf-8")
 
-    monkeypatch.setattr(cmake, "run", build)
+    monkeypatch.setattr(driver, "run", build)
     shop = Workshop(
         toolchain=TOOLCHAIN,
         processes=Processes({}),

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.build_spec import BuildOrder, Variant
 from megtrim.engines import KINDS
-from megtrim.engines.megengine import MegEngine
+from megtrim.engines.megengine.engine import MegEngine
 from megtrim.engines.sample import SampleEngine, embedded
 from megtrim.errors import InputError
 from megtrim.process import Processes
-from megtrim.recipe import BuildOrder, Variant
 from unit.engines.megengine_trees import NEWEST as MEGENGINE
 from unit.engines.support import TOOLCHAIN, repository, write
 

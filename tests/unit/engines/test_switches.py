@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.build_spec import BuildOrder, Switch, Variant
 from megtrim.engines import switches
 from megtrim.engines.checkout import take
 from megtrim.errors import InputError
 from megtrim.process import Processes
-from megtrim.recipe import BuildOrder, Switch, Variant
 from unit.engines.support import TOOLCHAIN, write
 
 RTTI, LOGGING, EXCEPTIONS, FLATBUFFERS = Switch

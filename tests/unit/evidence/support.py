@@ -16,7 +16,7 @@ from megtrim.evidence.bundle import (
 )
 from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet, dump_set
-from megtrim.loadrun.parity import EXACT
+from megtrim.load_and_run.parity import EXACT
 from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
 
 SCENARIO = "resnet18-s/default@any"

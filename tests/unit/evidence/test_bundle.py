@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from megtrim.build_spec import Link, Variant
 from megtrim.errors import InputError
 from megtrim.evidence.bundle import (
     BundleApplication,
@@ -20,7 +21,6 @@ from megtrim.evidence.bundle import (
     read_bundle,
 )
 from megtrim.evidence.device import BundleDevice
-from megtrim.recipe import Link, Variant
 from unit.evidence.support import (
     HOSTILE_DIGESTS,
     HOSTILE_NAMES,

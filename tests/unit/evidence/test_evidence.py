@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from megtrim.errors import InputError
-from megtrim.evidence import bounds
+from megtrim.evidence import validation
 from megtrim.evidence.bundle import Purpose
 from megtrim.evidence.evidence import (
     Evidence,
@@ -22,7 +22,7 @@ from megtrim.evidence.evidence import (
     read_evidence,
     read_folders,
 )
-from megtrim.loadrun.conditions import Conditions, Reading
+from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.verdict.content import Contradiction
 from megtrim.verdict.model import OutputResult, ScenarioStatus
 from unit.evidence.support import (
@@ -181,15 +181,17 @@ def test_what_a_program_said_is_cleaned_before_it_is_evidence() -> None:
     """So that what a device job writes can always be read again."""
     text = "::error::\x1b[31mred\nsecond\rthird\x00" + "x" * 70_000
 
-    assert bounds.clean_line(text)[:38] == "::error::\ufffd[31mred second third\ufffdxxxxxxx"
-    assert len(bounds.clean_line(text)) == bounds.LONGEST_LINE
+    assert validation.clean_line(text)[:38] == "::error::\ufffd[31mred second third\ufffdxxxxxxx"
+    assert len(validation.clean_line(text)) == validation.LONGEST_LINE
     # A runner takes a command of this kind from the middle of a line, too.
-    assert bounds.clean_line("pass ##[add-mask]a") == "pass # #[add-mask]a"
-    log = bounds.clean_log("a\x1bb\n\tc\r\n")
+    assert validation.clean_line("pass ##[add-mask]a") == "pass # #[add-mask]a"
+    log = validation.clean_log("a\x1bb\n\tc\r\n")
     assert log == "a\ufffdb\n\tc\ufffd\n"
-    assert len(bounds.clean_log(text)) == bounds.LONGEST_LOG
+    assert len(validation.clean_log(text)) == validation.LONGEST_LOG
     result(
-        text=bounds.clean_line(text), log_tail=bounds.clean_log(text), crash=bounds.clean_log(text)
+        text=validation.clean_line(text),
+        log_tail=validation.clean_log(text),
+        crash=validation.clean_log(text),
     )
 
 
@@ -353,7 +355,7 @@ def test_a_document_that_is_too_large_is_refused(
     """Before all of it is read."""
     path: Any = tmp_path / "evidence.json"
     path.write_bytes(b" " * 100)
-    monkeypatch.setattr(bounds, "LARGEST_DOCUMENT", 99)
+    monkeypatch.setattr(validation, "LARGEST_DOCUMENT", 99)
 
     with pytest.raises(InputError, match="found more than 99 bytes"):
         read_evidence(tmp_path)

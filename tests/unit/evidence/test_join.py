@@ -11,16 +11,15 @@ import pytest
 
 from megtrim.errors import InputError
 from megtrim.evidence.bundle import Bundle, Purpose
+from megtrim.evidence.checks import Pending
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
 from megtrim.evidence.join import Seen, join
-from megtrim.evidence.told import Pending
-from megtrim.loadrun.conditions import Conditions, Reading
-from megtrim.loadrun.parity import Tolerance
+from megtrim.load_and_run.parity import Tolerance
+from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.report import junit
 from megtrim.verdict import next_step
 from megtrim.verdict.content import Contradiction
 from megtrim.verdict.join import join as join_facts
-from megtrim.verdict.kinds import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, decide
 from megtrim.verdict.model import (
     Check,
     DeviceIdentity,
@@ -29,6 +28,7 @@ from megtrim.verdict.model import (
     parse_verdict,
     to_json,
 )
+from megtrim.verdict.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, decide
 from unit.evidence.support import (
     BINDING,
     DAY,

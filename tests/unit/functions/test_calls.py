@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from megtrim.elf.function_table import parse_table
 from megtrim.errors import InputError
 from megtrim.functions.calls import Code, parse_code
-from megtrim.functions.table import parse_table
 from unit.functions.made_links import X86_64, Symbol, linked
 
 STEP = 16

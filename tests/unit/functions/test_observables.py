@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from megtrim.elf.function_table import holding
 from megtrim.errors import InputError
 from megtrim.functions.observables import (
     Observables,
@@ -17,7 +18,6 @@ from megtrim.functions.observables import (
     parse_observables,
     read_observables,
 )
-from megtrim.functions.table import holding
 from unit.functions.made_links import CODE_AT, IFUNC, Symbol, functions, table
 
 LINK = "6e" * 32

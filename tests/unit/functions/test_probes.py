@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from megtrim.elf.function_table import Function, FunctionTable
 from megtrim.errors import InputError, MegtrimError, ProductFailure
 from megtrim.functions import probes
-from megtrim.functions.table import Function, FunctionTable
 
 MAGIC = b"megtrim: the table of probes, 1\0"
 ((_, RUNTIME),) = probes.SOURCES

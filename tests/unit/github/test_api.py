@@ -14,8 +14,8 @@ from werkzeug import Request, Response
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.github.api import Api, Forbidden, NotFound, Refused
-from megtrim.wire import Broken, Wire
-from megtrim.wire import Request as WireRequest
+from megtrim.http import Broken, Wire
+from megtrim.http import Request as WireRequest
 from unit.github.support import (
     NOW_S,
     QUICK,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.evidence.told import Pending
+from megtrim.evidence.checks import Pending
 from megtrim.github.event import Event
 from megtrim.github.jobs import Patience, Waited, wait
 from support.github_double import GithubDouble

@@ -12,10 +12,10 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError
+from megtrim.http import Answer
 from megtrim.images import pins, registry
 from megtrim.images.pins import Pin
 from megtrim.images.registry import parse_reference
-from megtrim.wire import Answer
 
 DAY = date(2026, 3, 31)
 MANIFEST = json.dumps({"schemaVersion": 2, "manifests": []}).encode()

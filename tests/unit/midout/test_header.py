@@ -10,7 +10,7 @@ from megtrim.errors import InputError
 from megtrim.midout.header import Layout, render
 from megtrim.midout.keepset import KeepSet, build_keep_set
 from megtrim.midout.region import Region
-from megtrim.midout.sources import ELEMWISE_MODES, GRAPH_HASHES, MACROS, OPERATORS, Scopes
+from megtrim.midout.scoped_headers import ELEMWISE_MODES, GRAPH_HASHES, MACROS, OPERATORS, Scopes
 from megtrim.models.operators import OperatorNeeds
 from support.enabled import Enabled, enabled
 from unit.midout.test_keepset import scenario

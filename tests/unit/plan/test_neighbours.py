@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.loadrun.arguments import flags
-from megtrim.loadrun.arrays import Change
-from megtrim.loadrun.dialects import LITE, SDK, Dialect
+from megtrim.load_and_run.arguments import flags
+from megtrim.load_and_run.dialects import LITE, SDK, Dialect
+from megtrim.load_and_run.npy_mutation import Change
 from megtrim.plan.neighbours import Kind, Neighbour, neighbours, tried
 from unit.plan.support import config, model
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from megtrim.report.comment import Links, render
 from megtrim.verdict.join import Facts, join
-from megtrim.verdict.kinds import BudgetStatus, CheckKind, CheckStatus
 from megtrim.verdict.model import ArtifactSizes, Check, DeviceIdentity, RegionsUse, Verdict
+from megtrim.verdict.statuses import BudgetStatus, CheckKind, CheckStatus
 from unit.verdict.examples import (
     HOSTILE,
     MOBILENET,

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from megtrim.report import comment
 from megtrim.report.comment import Links, render
 from megtrim.verdict.join import join
-from megtrim.verdict.kinds import BudgetStatus, CheckKind, CheckStatus, decide
 from megtrim.verdict.model import (
     Check,
     OperatorsUse,
@@ -21,6 +20,7 @@ from megtrim.verdict.model import (
     ScenarioResult,
     Verdict,
 )
+from megtrim.verdict.statuses import BudgetStatus, CheckKind, CheckStatus, decide
 from unit.report.golden import (
     BASELINE,
     COMMENTS,

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from megtrim.loadrun.conditions import Conditions, Reading
+from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.report import html
 from megtrim.verdict.join import join
 from megtrim.verdict.model import OperatorsUse, RegionsUse, Verdict

@@ -8,7 +8,7 @@ from megtrim.report import html
 from megtrim.report.comment import render
 from megtrim.verdict.join import join
 from megtrim.verdict.model import TrimChoice, parse_verdict, to_json
-from megtrim.verdict.trimmed import MeansChoice
+from megtrim.verdict.trim_summary import MeansChoice
 from unit.verdict.examples import HOSTILE, facts
 
 MEANS = (

@@ -7,8 +7,8 @@ from dataclasses import replace
 from megtrim.report import table
 from megtrim.verdict import next_step
 from megtrim.verdict.join import join
-from megtrim.verdict.kinds import CheckKind
 from megtrim.verdict.model import RegionsUse
+from megtrim.verdict.statuses import CheckKind
 from unit.verdict.examples import by_committed, compared, facts, failing, hostile, passing
 
 

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from megtrim.config.load import load_config
 from megtrim.devices import Device
+from megtrim.pipeline.session import Context
 from megtrim.plan.graph import HEADER, LINKED, PLAIN, PROFILE, REDUCED
-from megtrim.stages.context import Context
 from megtrim.store import Folder
 from unit.stages.fake_device import GOOD, FakeDevice
 from unit.stages.fake_device import PROFILE as TRACES

@@ -12,9 +12,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from megtrim.build_spec import Linkage, Relocations, SourceOptions, Switch, Variant
 from megtrim.errors import InfrastructureFailure
-from megtrim.loadrun import dialects
-from megtrim.recipe import Linkage, Relocations, SourceOptions, Switch, Variant
+from megtrim.load_and_run import dialects
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.model import DeviceIdentity
 from unit.stages.contract_world import BASES, UNVERIFIED, World
@@ -324,7 +324,9 @@ EDITED: tuple[Fact, ...] = (
 VERSIONS: tuple[Fact, ...] = (
     Fact(
         name="recording.FORM",
-        change=lambda world: world.patched(**{"megtrim.stages.recording.FORM": "0"}),
+        change=lambda world: world.patched(
+            **{"megtrim.pipeline.running.function_coverage.FORM": "0"}
+        ),
         rest="functions/*/*",
     ),
     Fact(

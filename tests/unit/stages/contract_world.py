@@ -19,21 +19,21 @@ from unittest.mock import patch
 import numpy as np
 import yaml
 
+from megtrim.build_spec import BuildOrder, EngineIdentity
 from megtrim.config.load import load_config
 from megtrim.config.model import Config
 from megtrim.config.scenarios import all_scenarios
 from megtrim.engines.checkout import Checkout
 from megtrim.engines.sample import SampleEngine, embedded
 from megtrim.errors import InfrastructureFailure
-from megtrim.evidence.given import Brought
+from megtrim.evidence.imported import Brought
 from megtrim.midout.keepset import KeepSet, dump_keep_set
-from megtrim.midout.sources import Scopes
+from megtrim.midout.scoped_headers import Scopes
+from megtrim.pipeline.result_content import MEASURED
+from megtrim.pipeline.session import Context
 from megtrim.plan.graph import Stage, Task, on_demand, tasks
 from megtrim.process import Processes
-from megtrim.recipe import BuildOrder, EngineIdentity
-from megtrim.stages import chain
-from megtrim.stages.content import MEASURED
-from megtrim.stages.context import Context
+from megtrim.stages import runner
 from megtrim.store import Folder, Store, sha256_file
 from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 from unit.engines.support import TOOLCHAIN
@@ -236,7 +236,8 @@ class World:
             for name, value in self.patches.items():
                 patched.enter_context(patch(name, value))
             return {
-                task.id: chain.MODULES[task.stage].inputs(task, self.context) for task in self.tasks
+                task.id: runner.MODULES[task.stage].inputs(task, self.context)
+                for task in self.tasks
             }
 
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure
-from megtrim.functions import blocks, probes
-from megtrim.loadrun.conditions import Conditions, Reading
-from megtrim.loadrun.outcome import ProgramRun
+from megtrim.functions import probes, qemu_log
+from megtrim.load_and_run.exit_status import ProgramRun
+from megtrim.load_and_run.telemetry import Conditions, Reading
 from unit.stages.support import floats, trace
 
 
@@ -142,8 +142,8 @@ class FakeDirectory:
     def _recorded(self, value: str, env: Mapping[str, str]) -> None:
         if probes.ENVIRONMENT.items() <= env.items():
             self.left[probes.RECORD_FILE] = value.encode()
-        if blocks.ENVIRONMENT.items() <= env.items():
-            self.left[blocks.LOG_FILE] = f"{value} logged".encode()
+        if qemu_log.ENVIRONMENT.items() <= env.items():
+            self.left[qemu_log.LOG_FILE] = f"{value} logged".encode()
 
     def get(self, name: str) -> bytes | None:
         return self.left.get(name)

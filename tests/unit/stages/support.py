@@ -11,11 +11,11 @@ from typing import Any, cast
 
 from megtrim.config.load import load_config
 from megtrim.console import Console
-from megtrim.loadrun.outcome import ProgramRun
+from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.midout.keepset import KeepSet, ScenarioRecord
 from megtrim.midout.region import Region
-from megtrim.stages.context import Context
-from megtrim.stages.runs import RunResult
+from megtrim.pipeline.running.execution import RunResult
+from megtrim.pipeline.session import Context
 from megtrim.store import Store
 
 CONFIG = """\

@@ -13,25 +13,28 @@ from typing import Any, cast
 
 import pytest
 
+from megtrim.build_spec import EngineLibrary, Linkage, Toolchain, Variant
 from megtrim.config.load import load_config
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.console import Console
+from megtrim.device_jobs import worker
+from megtrim.device_jobs.pack import pack
 from megtrim.devices import Device
 from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError
 from megtrim.evidence.bundle import Bundle, BundleApplication, Purpose, read_bundle
 from megtrim.evidence.evidence import EvidenceSet
-from megtrim.loadrun.parity import EXACT
+from megtrim.load_and_run.parity import EXACT
 from megtrim.midout.keepset import dump_keep_set
 from megtrim.midout.trace import Trace
+from megtrim.pipeline.building import programs
+from megtrim.pipeline.running import verification
+from megtrim.pipeline.running.execution import RunOrder, run_on
+from megtrim.pipeline.running.scenario_runs import order_for, record_of
+from megtrim.pipeline.running.verification import Trial, prove
+from megtrim.pipeline.session import Context
 from megtrim.plan.graph import HEADER, LINKED, PLAIN, PROFILE, REDUCED
-from megtrim.recipe import EngineLibrary, Linkage, Toolchain, Variant
-from megtrim.stages import device_job, profile, programs, proving, verify
-from megtrim.stages.bundling import pack
-from megtrim.stages.context import Context
-from megtrim.stages.proving import Trial, prove
-from megtrim.stages.runs import RunOrder, run_on
-from megtrim.stages.scenarios import order_for, record_of
+from megtrim.stages import profile, verify
 from megtrim.verdict.model import ScenarioStatus
 from unit.evidence.support import device
 from unit.stages.built import finish
@@ -215,7 +218,7 @@ def test_what_a_toolchain_cannot_make_is_refused(
 
 def compared(plain: dict[str, bytes], reduced: dict[str, bytes]) -> dict[str, Any]:
     seen = evidence(outputs=plain), evidence(outputs=reduced)
-    return proving.compared(*seen, EXACT, application=True)
+    return verification.compared(*seen, EXACT, application=True)
 
 
 def test_equal_words_are_a_proof() -> None:
@@ -306,7 +309,7 @@ def test_a_device_job_runs_applications(tmp_path: Path, purpose: Purpose) -> Non
     bundle = packed(made, purpose, tmp_path / "bundle")
     seat = FakeDevice()
     (tmp_path / "work").mkdir()
-    job = device_job.DeviceJob(
+    job = worker.DeviceJob(
         bundle=bundle,
         folder=tmp_path / "bundle",
         work=tmp_path / "work",
@@ -315,7 +318,7 @@ def test_a_device_job_runs_applications(tmp_path: Path, purpose: Purpose) -> Non
         today=date(2027, 1, 31),
     )
 
-    found = device_job.run(job, lambda: seat, Console(io.StringIO()))
+    found = worker.run(job, lambda: seat, Console(io.StringIO()))
 
     (entry,) = found.evidence.entries
     assert [each.status for each in entry.results] == [ScenarioStatus.PASS] * 2

@@ -13,7 +13,7 @@ from megtrim.errors import InputError
 from megtrim.midout.keepset import KeepSet
 from megtrim.midout.region import Region
 from megtrim.midout.trace import Trace, TraceFailure, TraceProblem
-from megtrim.stages.scenarios import expect_as_traced, record_of
+from megtrim.pipeline.running.scenario_runs import expect_as_traced, record_of
 from unit.stages.support import context
 
 TRACE = Trace(regions=(Region("kern", (1,)),), sha256="b" * 64)

@@ -10,9 +10,9 @@ import pytest
 
 from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.midout.trace import TraceFailure
+from megtrim.pipeline.session import Context
 from megtrim.plan.graph import FUNCTIONS, Stage, Task
 from megtrim.stages import functions
-from megtrim.stages.context import Context
 from unit.stages.built import LINK, linked
 from unit.stages.support import keep_set
 

@@ -17,10 +17,10 @@ from functools import cached_property
 import pytest
 from pydantic import BaseModel
 
+from megtrim.build_spec import Toolchain
 from megtrim.config.model import Config
-from megtrim.recipe import Toolchain
-from megtrim.stages import chain
-from megtrim.stages.context import Context
+from megtrim.pipeline.session import Context
+from megtrim.stages import runner
 from unit.stages.contract_facts import (
     AROUND,
     CONFIG,
@@ -192,7 +192,7 @@ def test_every_stage_is_in_it(contract: Contract) -> None:
         if contract.labels[name][task.id]
     }
 
-    assert named == set(chain.MODULES)
+    assert named == set(runner.MODULES)
 
 
 def test_every_key_of_the_configuration_is_in_it() -> None:

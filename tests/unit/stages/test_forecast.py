@@ -8,13 +8,13 @@ from typing import Any, cast
 
 import pytest
 
+from megtrim.build_spec import BuildOrder
 from megtrim.engines.sample import SampleEngine, embedded
 from megtrim.midout.keepset import dump_keep_set
+from megtrim.pipeline.session import Context
 from megtrim.plan.graph import HEADER, PLAIN, REDUCED, Stage, Task
 from megtrim.process import Processes
-from megtrim.recipe import BuildOrder
-from megtrim.stages import chain, reduce
-from megtrim.stages.context import Context
+from megtrim.stages import reduce, runner
 from unit.engines.support import TOOLCHAIN
 from unit.stages.built import finish
 from unit.stages.support import context, keep_set
@@ -101,6 +101,6 @@ def test_functions_alone_compile_nothing(now: Context, builder: Foreteller) -> N
 )
 def test_a_plan_adds_it_to_the_reason(now: Context, task: Task, why: str) -> None:
     """For the reduced build only."""
-    (step,) = chain.plan([task], replace(now, committed=True))
+    (step,) = runner.plan([task], replace(now, committed=True))
 
     assert step.why == why

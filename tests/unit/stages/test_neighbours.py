@@ -15,13 +15,14 @@ import pytest
 from megtrim.config.scenarios import all_scenarios
 from megtrim.devices import Device
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.loadrun.dialects import LITE
+from megtrim.load_and_run.dialects import LITE
 from megtrim.midout.keepset import dump_keep_set
+from megtrim.pipeline.running import neighbour_plan
+from megtrim.pipeline.session import Context
+from megtrim.pipeline.summary.neighbours import neighbour_checks, neighbour_results
 from megtrim.plan.graph import PLAIN, REDUCED, Stage, Task
-from megtrim.stages import near_scenarios, neighbours
-from megtrim.stages.context import Context
-from megtrim.stages.nearby_told import neighbour_checks, neighbour_results
-from megtrim.verdict.kinds import CheckStatus
+from megtrim.stages import neighbours
+from megtrim.verdict.statuses import CheckStatus
 from unit.stages.built import built
 from unit.stages.fake_device import GOOD, TRAPS, Fickle
 from unit.stages.support import keep_set
@@ -147,7 +148,7 @@ def test_a_name_that_no_scenario_has_is_refused_by_line(tmp_path: Path) -> None:
     """Before anything is built, with the nearest that there is."""
     context, _, _ = opened(tmp_path, "[iter-1, thread-4]")
     with pytest.raises(InputError) as caught:
-        near_scenarios.expect_known(context)
+        neighbour_plan.expect_known(context)
 
     assert caught.value.message == (
         f"{tmp_path}/megtrim.yaml:7: budgets[0].neighbours: no scenario has a neighbour 'thread-4'"

@@ -13,11 +13,12 @@ import pytest
 from megtrim.config.scenarios import all_scenarios
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.evidence.bundle import binding
-from megtrim.evidence.given import Brought
-from megtrim.functions.listing import FunctionList, dump_list
+from megtrim.evidence.imported import Brought
+from megtrim.functions.function_list import FunctionList, dump_list
+from megtrim.pipeline.building import links
+from megtrim.pipeline.session import Context
 from megtrim.plan.graph import Stage, Task
-from megtrim.stages import functions, linking
-from megtrim.stages.context import Context
+from megtrim.stages import functions
 from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 from unit.stages.built import CONFIG, LINK, built, linked
 
@@ -162,7 +163,7 @@ def test_a_twin_is_linked_for_whom_no_emulator_tells_it(
     probed: str,
 ) -> None:
     """Also for a device that hangs elsewhere; not where functions are not to be recorded."""
-    monkeypatch.setattr(linking, "base_inputs", lambda _context: {})
+    monkeypatch.setattr(links, "base_inputs", lambda _context: {})
     emulated = cast("Any", SimpleNamespace(kind="qemu"))
     config = CONFIG.replace("{name: any}", "{name: any, qemu_cpu: max}")
     config = config.replace("local, class: any, runner", f"{runner}, class: any, runner")

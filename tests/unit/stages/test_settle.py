@@ -9,8 +9,8 @@ import pytest
 
 from megtrim.errors import InputError, ProductFailure
 from megtrim.midout.keepset import KeepSet, dump_keep_set
-from megtrim.stages.committed import settle
-from megtrim.stages.context import Context
+from megtrim.pipeline.committed_keepset import settle
+from megtrim.pipeline.session import Context
 from megtrim.store import Folder
 from unit.stages.support import context, keep_set
 

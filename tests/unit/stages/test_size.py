@@ -13,11 +13,12 @@ import pytest
 
 from megtrim.config.load import load_config
 from megtrim.errors import InputError
+from megtrim.pipeline.session import Context
+from megtrim.pipeline.summary import full_trim
+from megtrim.pipeline.summary.sizes import artifact_sizes, baseline_text
 from megtrim.plan.graph import SIZE, Task, tasks
 from megtrim.size.baseline import dump_sizes
-from megtrim.stages import full_way, size
-from megtrim.stages.context import Context
-from megtrim.stages.weighed import artifact_sizes, baseline_text
+from megtrim.stages import size
 from unit.size.support import PROGBITS, A, X, elf
 from unit.stages.support import CONFIG, context
 
@@ -165,7 +166,7 @@ def test_a_quick_look_is_set_beside_the_full_way(
     now, task, _ = opened(tmp_path)
     quick = replace(now, committed=False, quick=True)
     beside = now.done["build/plain"]
-    monkeypatch.setattr(full_way, "found", lambda _: {"region": beside, "function": beside})
+    monkeypatch.setattr(full_trim, "found", lambda _: {"region": beside, "function": beside})
 
     assert [row["variant"] for row in weigh(now, task)["artifacts"]] == ["plain", "reduced"]
     rows = weigh(quick, task)["artifacts"]

@@ -13,16 +13,17 @@ from typing import Any, cast
 
 import pytest
 
+from megtrim.build_spec import BuildOrder, BuildRecord, EngineIdentity, Rebuilt, Toolchain, Variant
 from megtrim.config.load import load_config
 from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError, ProductFailure
+from megtrim.pipeline.building import switch_checks, variants
+from megtrim.pipeline.result_content import content_of
+from megtrim.pipeline.session import Context
+from megtrim.pipeline.summary.keepset_usage import trim_choice
+from megtrim.pipeline.summary.sizes import switch_sizes
 from megtrim.plan.graph import HEADER, SWITCHES, Stage, tasks, through
-from megtrim.recipe import BuildOrder, BuildRecord, EngineIdentity, Rebuilt, Toolchain, Variant
-from megtrim.stages import building, chain, switches, switching
-from megtrim.stages.content import content_of
-from megtrim.stages.context import Context
-from megtrim.stages.kept import trim_choice
-from megtrim.stages.weighed import switch_sizes
+from megtrim.stages import runner, switches
 from unit.engines.support import TOOLCHAIN
 from unit.stages.support import context
 
@@ -138,7 +139,7 @@ def run(ready: Context) -> list[tuple[str, int | None, int | None, str]]:
         for task in through(Stage.SWITCHES, tasks(config))
         if task.stage in (Stage.REDUCE, Stage.SWITCHES)
     ]
-    chain.run(wanted, ready)
+    runner.run(wanted, ready)
     return [(row.build, row.size_bytes, row.saved_bytes, row.note) for row in switch_sizes(ready)]
 
 
@@ -238,7 +239,7 @@ def test_the_switches_are_in_the_reduced_build_alone(tmp_path: Path) -> None:
 
     def options(variant: Variant) -> dict[str, str]:
         header = {} if variant is Variant.PLAIN else {"midout.h": "regions"}
-        return dict(building.order(ready, variant, header).options)
+        return dict(variants.order(ready, variant, header).options)
 
     assert options(Variant.REDUCED) == options(Variant.PLAIN) | {
         "MGE_ENABLE_RTTI": "OFF",
@@ -281,7 +282,7 @@ def test_what_cannot_be_had_is_refused(tmp_path: Path, trim: str, kind: str, tol
     ready = made(tmp_path, trim, kind=kind)
 
     with pytest.raises(InputError) as caught:
-        switching.expect_switchable(ready)
+        switch_checks.expect_switchable(ready)
 
     assert caught.value.message == f"{tmp_path}/{told}".format(engine=tmp_path / "engine")
 
@@ -302,7 +303,7 @@ def test_a_model_in_flatbuffers_keeps_them(
     Engine(tmp_path / "engine", options=(*OPTIONS, "MGB_WITH_FLATBUFFERS"))
 
     with pytest.raises(InputError) as caught:
-        switching.expect_switchable(ready)
+        switch_checks.expect_switchable(ready)
 
     assert caught.value.message == (
         f"{tmp_path}/megtrim.yaml:5: {where}: the model m (m.mge) is FlatBuffers"
@@ -317,13 +318,13 @@ def test_a_model_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
     warned: list[str] = []
     spoken = replace(ready, console=cast(Any, SimpleNamespace(warn=warned.append)))
 
-    switching.expect_switchable(spoken)
+    switch_checks.expect_switchable(spoken)
 
     assert len(warned) == 1
     assert "m.mge is in a format that megtrim cannot read" in warned[0]
     on = made(tmp_path / "on", "{switches: {flatbuffers: true}}", model="resnet18-s.mge")
     Engine(tmp_path / "on/engine", options=(*OPTIONS, "MGB_WITH_FLATBUFFERS"))
-    switching.expect_switchable(on)
+    switch_checks.expect_switchable(on)
 
 
 def test_a_table_rests_on_its_builds(tmp_path: Path) -> None:

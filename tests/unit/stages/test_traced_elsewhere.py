@@ -13,10 +13,10 @@ import pytest
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.evidence.bundle import binding
-from megtrim.evidence.given import Brought
+from megtrim.evidence.imported import Brought
+from megtrim.pipeline.session import Context
 from megtrim.plan.graph import Stage, Task
 from megtrim.stages import profile
-from megtrim.stages.context import Context
 from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 from unit.stages.built import CONFIG, built
 from unit.stages.support import trace

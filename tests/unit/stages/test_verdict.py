@@ -13,6 +13,10 @@ from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.errors import InfrastructureFailure, MegtrimError, ProductFailure
 from megtrim.midout.keepset import dump_keep_set
 from megtrim.midout.trace import TraceFailure, TraceProblem
+from megtrim.pipeline.session import Context
+from megtrim.pipeline.summary import keepset_usage
+from megtrim.pipeline.summary.last_proof import LastProof
+from megtrim.pipeline.summary.scenario_results import scenario_result
 from megtrim.plan.graph import (
     FUNCTIONS,
     HEADER,
@@ -23,13 +27,10 @@ from megtrim.plan.graph import (
     trace_task,
     verify_task,
 )
-from megtrim.stages import kept, verdict
-from megtrim.stages.context import Context
-from megtrim.stages.proofs import LastProof
-from megtrim.stages.scenario_results import scenario_result
+from megtrim.stages import verdict
 from megtrim.verdict.content import Contradiction
 from megtrim.verdict.invocation import Invocation
-from megtrim.verdict.kinds import ScenarioStatus
+from megtrim.verdict.statuses import ScenarioStatus
 from unit.engines.support import TOOLCHAIN
 from unit.stages.built import built
 from unit.stages.support import context, keep_set
@@ -189,14 +190,14 @@ def test_a_proof_does_not_excuse_the_product(now: Context) -> None:
 
 def test_regions_of_a_scenario_come_from_its_trace_or_the_committed_file(now: Context) -> None:
     """Whichever of them was used."""
-    assert kept.traced_regions(now) == {}
+    assert keepset_usage.traced_regions(now) == {}
     done(now, HEADER, {"keepset.json": dump_keep_set(keep_set(1, 2, 3))})
-    assert kept.traced_regions(now) == {"m/s@any": 3}
+    assert keepset_usage.traced_regions(now) == {"m/s@any": 3}
 
     traced = replace(now, committed=False)
-    assert kept.traced_regions(traced) == {}
+    assert keepset_usage.traced_regions(traced) == {}
     done(now, trace_task(only(now)), {}, regions=5)
-    assert kept.traced_regions(traced) == {"m/s@any": 5}
+    assert keepset_usage.traced_regions(traced) == {"m/s@any": 5}
 
 
 class Texts:
@@ -219,7 +220,7 @@ def test_a_profile_build_that_a_trap_made_is_not_counted(
     done(here, PROFILE, {"regions.txt": "kern<1>\nkern<2>\nkern<3>\nother<1>\n"})
     every = {task.id: task for task in tasks(here.loaded.config, committed=committed)}
 
-    use = kept.regions_use(every[VERDICT], here)
+    use = keepset_usage.regions_use(every[VERDICT], here)
 
     assert (use.held, use.kept) == (held, 2)
     assert [(each.tag, each.kept, each.held) for each in use.by_tag] == of_tags
@@ -249,4 +250,7 @@ def test_what_ran_and_what_stays_are_two_numbers(now: Context) -> None:
     assert verdict._seen(REDUCED, now) == (
         "linked without 1334 of 1964 functions; 630 stay: what ran, and what must stay whatever ran"
     )
-    assert [(each.kept, each.held) for each in kept.functions_use(now)] == [(600, 1_900), (30, 64)]
+    assert [(each.kept, each.held) for each in keepset_usage.functions_use(now)] == [
+        (600, 1_900),
+        (30, 64),
+    ]

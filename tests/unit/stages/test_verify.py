@@ -15,11 +15,11 @@ from megtrim.evidence.bundle import binding
 from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.midout.region import Region
 from megtrim.midout.trace import Trace
+from megtrim.pipeline.running.scenario_runs import record_of, scenario_of
+from megtrim.pipeline.running.verification import Trial, prove
+from megtrim.pipeline.session import Context
 from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, Stage, Task
 from megtrim.stages import verify
-from megtrim.stages.context import Context
-from megtrim.stages.proving import Trial, prove
-from megtrim.stages.scenarios import record_of, scenario_of
 from megtrim.store import Folder
 from unit.stages.built import PROGRAMS, built
 from unit.stages.fake_device import GOOD, TRAPS, FakeDevice, Fickle

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.build_spec import Relocations, ToolchainOrder
 from megtrim.errors import InputError
 from megtrim.process import Processes
-from megtrim.recipe import Relocations, ToolchainOrder
 from megtrim.toolchains import ndk
 
 ORDER = ToolchainOrder(kind="ndk")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from megtrim import toolchains
+from megtrim.build_spec import Relocations, Toolchain, ToolchainOrder
 from megtrim.errors import InputError
 from megtrim.process import Processes
-from megtrim.recipe import Relocations, Toolchain, ToolchainOrder
 from megtrim.toolchains import clang_linux_arm64, host, tools, zig
 
 ORDER = ToolchainOrder(kind="auto")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from megtrim.loadrun.conditions import Conditions, Policy, Reading
+from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.join import Facts, join
 from megtrim.verdict.model import (

@@ -6,7 +6,7 @@ import pytest
 
 from megtrim.verdict.agreement import expect_budget_checks, expect_scenario_checks
 from megtrim.verdict.content import Contradiction
-from megtrim.verdict.kinds import BudgetStatus, CheckKind, CheckStatus, ScenarioStatus
+from megtrim.verdict.statuses import BudgetStatus, CheckKind, CheckStatus, ScenarioStatus
 
 PASS, FAIL, SKIPPED = CheckStatus.PASS, CheckStatus.FAIL, CheckStatus.SKIPPED
 BOTH = {CheckKind.TRAP: PASS, CheckKind.PARITY: PASS}

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from megtrim.loadrun.conditions import Conditions, Reading
+from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.verdict import next_step
 from megtrim.verdict.checks import budget_checks, scenario_checks
 from megtrim.verdict.invocation import Invocation
-from megtrim.verdict.kinds import BudgetStatus, CheckKind, CheckStatus, ScenarioStatus
 from megtrim.verdict.model import BudgetRow, Check, OutputResult, ScenarioResult
+from megtrim.verdict.statuses import BudgetStatus, CheckKind, CheckStatus, ScenarioStatus
 from unit.verdict.examples import RESNET, budget, scenario, trapped
 
 CALL = Invocation(config="trim/megtrim.yaml", out="../results", committed=True)

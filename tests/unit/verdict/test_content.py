@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from megtrim.verdict.content import Contradiction, OutputResult, expect_consistent
-from megtrim.verdict.kinds import ScenarioStatus
+from megtrim.verdict.statuses import ScenarioStatus
 
 GOOD = OutputResult(name="o", size_bytes=4, equal=True, largest_difference=0.0)
 BAD = OutputResult(name="o", size_bytes=4, equal=False, largest_difference=0.5)

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.errors import InputError
-from megtrim.loadrun.conditions import Conditions, Policy, Reading
+from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
 from megtrim.verdict import document
 from megtrim.verdict.checks import scenario_checks
-from megtrim.verdict.kinds import decide
 from megtrim.verdict.model import (
     OutputResult,
     ScenarioResult,
@@ -24,6 +23,7 @@ from megtrim.verdict.model import (
     parse_verdict,
     to_json,
 )
+from megtrim.verdict.statuses import decide
 from unit.verdict.examples import (
     big,
     by_committed,

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from megtrim.verdict.join import exit_code, join
-from megtrim.verdict.kinds import CheckStatus, VerdictKind
 from megtrim.verdict.model import RegionsUse
+from megtrim.verdict.statuses import CheckStatus, VerdictKind
 from unit.verdict.examples import (
     MOBILENET,
     RESNET,

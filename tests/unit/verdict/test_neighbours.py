@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from megtrim.verdict.invocation import Invocation
-from megtrim.verdict.kinds import CheckStatus
 from megtrim.verdict.neighbour_checks import Demand, demand_check
 from megtrim.verdict.neighbours import Asked, unmet, working
+from megtrim.verdict.statuses import CheckStatus
 from unit.verdict.examples import MOBILENET, NEIGHBOURS, RESNET
 
 DEMAND = Demand(

@@ -8,8 +8,8 @@ import pytest
 
 from megtrim.verdict import next_step
 from megtrim.verdict.invocation import Invocation
-from megtrim.verdict.kinds import CheckKind
 from megtrim.verdict.next_step import ScenarioKind
+from megtrim.verdict.statuses import CheckKind
 
 COMMITTED = Invocation(config="trim/a.yaml", committed=True, keep_set="trim/megtrim/keepset.json")
 TRACED = Invocation(config="trim/a.yaml")

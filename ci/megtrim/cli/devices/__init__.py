@@ -1,0 +1,1 @@
+"""``megtrim devices``: list, check, clean, quarantine and use machines."""

@@ -1,0 +1,182 @@
+"""``megtrim devices check`` and ``heal``: does a device work, and can it be made to?"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from megtrim.cli.devices.inventory import Inventory, Listed, sought
+from megtrim.cli.echo import show
+from megtrim.devices import Seat
+from megtrim.devices.pool.host_state import Room, put_aside
+from megtrim.devices.pool.machine import Presence
+from megtrim.devices.pool.pool import Busy
+from megtrim.devices.pool.quarantine import Author
+from megtrim.devices.pool.recovery import UNAUTHORIZED, trouble
+from megtrim.devices.pool.status import State
+from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError
+
+_SHELLS = {"adb": "/system/bin/sh", "virtual-phone": "/system/bin/sh"}
+_STATUS = 7
+_TIMEOUT_S = 30.0
+_EMULATED = "qemu"
+
+
+@dataclass(slots=True, kw_only=True)
+class Report:
+    """What came of the care for one device."""
+
+    name: str
+    kind: str
+    passed: bool = False
+    skipped: bool = False
+    steps: list[str] = field(default_factory=list)
+    """What it did, or was done to it, in order; where it failed the last one says how."""
+    restored: str = ""
+    """Why it had been in quarantine, where this lifted it."""
+    facts: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Tell it in one line."""
+        word = "skipped" if self.skipped else "ok" if self.passed else "failed"
+        restored = f"; restored from quarantine ({self.restored})" if self.restored else ""
+        return f"{word}  {self.name}: {'; '.join(self.steps)}{restored}"
+
+
+def check(chosen: Sequence[Listed], stock: Inventory, *, wait: bool, as_json: bool) -> int:
+    """Try each device and print what came of it."""
+    return _print([_checked(each, stock.room, wait=wait) for each in chosen], as_json=as_json)
+
+
+def heal(chosen: Sequence[Listed], stock: Inventory, *, every: bool, as_json: bool) -> int:
+    """Bring back each device that is not free, or every one, and print what came of it."""
+    machines = [each for each in chosen if each.pool is not None]
+    if every and not machines:
+        names = ", ".join(each.standing.name for each in chosen)
+        msg = f"{names}: found no phone and no board, expected one to bring back"
+        raise InputError(msg, hint="`megtrim devices list` shows what there is")
+    fine = (State.FREE, State.HELD)
+    wanted = [each for each in machines if every or each.standing.state not in fine]
+    return _print([_healed(each, stock.room) for each in wanted], as_json=as_json)
+
+
+def _print(reports: Sequence[Report], *, as_json: bool) -> int:
+    if as_json:
+        rows = [asdict(each) | {"text": each.text} for each in reports]
+        show(json.dumps({"devices": rows}, indent=1, ensure_ascii=False))
+    else:
+        for each in reports:
+            show(each.text)
+            for label, value in sorted(each.facts.items()):
+                show(f"    {label}: {value}")
+        if not reports:
+            show("nothing to do: every device is free or at work")
+    failed = any(not each.passed and not each.skipped for each in reports)
+    return InfrastructureFailure.exit_code if failed else EXIT_PASS
+
+
+def _checked(listed: Listed, room: Room, *, wait: bool) -> Report:
+    report = Report(name=listed.standing.name, kind=listed.standing.kind)
+    room.say(f"  check {report.name}")
+    try:
+        with _seat(listed, room, wait=wait) as seat:
+            _try_out(seat, report)
+            _restore(listed, room, report)
+    except Busy as busy:
+        report.skipped = True
+        report.steps.append(busy.message)
+    except (InfrastructureFailure, InputError) as failure:
+        report.steps.append(failure.message)
+    return report
+
+
+def _healed(listed: Listed, room: Room) -> Report:
+    report = Report(name=listed.standing.name, kind=listed.standing.kind)
+    pool = listed.pool
+    if pool is None:
+        return report
+    try:
+        with pool.hold(listed.standing) as machine:
+            healing = pool.care(machine, "")
+            report.steps += healing.steps
+            if not healing.healthy:
+                report.steps.append(healing.verdict)
+                return report
+            _try_out(machine, report)
+            _restore(listed, room, report)
+    except (InfrastructureFailure, InputError) as failure:
+        report.steps.append(failure.message)
+    return report
+
+
+@contextmanager
+def _seat(listed: Listed, room: Room, *, wait: bool) -> Iterator[Seat]:
+    """Hold the device; one that is out of reach is not waited for."""
+    standing = listed.standing
+    if listed.device is None:
+        raise InfrastructureFailure(standing.detail)
+    if listed.pool is None:
+        with listed.device.reserve() as seat:
+            yield seat
+        return
+    if standing.machine is not None and standing.presence is Presence.UNAUTHORIZED:
+        reason = trouble(standing.machine) or UNAUTHORIZED
+        put_aside(room, standing.machine, reason)
+        raise InfrastructureFailure(reason)
+    if standing.presence is not Presence.READY:
+        if wanted := sought(listed):
+            room.say(f"  {wanted}")
+        said = f": {standing.detail}" if standing.detail else ""
+        msg = f"it is {standing.presence}{said}"
+        raise InfrastructureFailure(msg)
+    with listed.pool.hold(standing, wait=wait) as machine:
+        if not machine.alive():
+            why = trouble(machine) or "`megtrim devices heal` tries to mend that"
+            msg = f"it is attached and does not answer: {why}"
+            raise InfrastructureFailure(msg)
+        yield machine
+
+
+def _try_out(seat: Seat, report: Report) -> None:
+    report.facts = seat.facts()
+    report.steps.append("answers")
+    with tempfile.TemporaryDirectory() as folder, seat.open() as directory:
+        token = secrets.token_hex(32)
+        data = Path(folder) / "data"
+        data.write_text(token, encoding="utf-8")
+        directory.put(data, data.name)
+        if directory.get(data.name) != token.encode():
+            msg = "a file came back changed"
+            raise InfrastructureFailure(msg)
+        report.steps.append("keeps a file")
+        if seat.kind != _EMULATED:  # it runs programs of another architecture, and no scripts
+            script = Path(folder) / "program"
+            shell = _SHELLS.get(seat.kind, "/bin/sh")
+            script.write_text(f"#!{shell}\necho {token}\nexit {_STATUS}\n", encoding="utf-8")
+            directory.put(script, script.name)
+            run = directory.run((script.name,), timeout_s=_TIMEOUT_S)
+            if (run.rc, run.stdout.strip()) != (_STATUS, token):
+                msg = f"a program that ends with {_STATUS} ended with {run.rc}: {run.stderr[-200:]}"
+                raise InfrastructureFailure(msg)
+            report.steps.append("runs a program and tells its exact exit status")
+    report.passed = True
+
+
+def _restore(listed: Listed, room: Room, report: Report) -> None:
+    if listed.pool is None:
+        return
+    key = listed.standing.key
+    lifted = room.records.restore(key, Author.MACHINE)
+    if lifted is not None:
+        report.restored = lifted.reason
+    elif (still := room.records.read(key).quarantine) is not None:
+        report.steps.append(
+            f"stays in quarantine, where a person put it because {still.reason}: "
+            f"`megtrim devices restore {report.name}` lifts that"
+        )

@@ -1,0 +1,85 @@
+"""``megtrim devices clean``: nothing of former jobs is left on phones, as a host wants it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import click
+
+from megtrim.cli.devices.inventory import Listed
+from megtrim.cli.devices.options import Asked, asking
+from megtrim.cli.echo import show
+from megtrim.devices.pool.host_state import Room, put_aside
+from megtrim.devices.pool.machine import Cleanable, Presence
+from megtrim.devices.pool.pool import Busy
+from megtrim.devices.pool.recovery import UNAUTHORIZED, trouble
+from megtrim.devices.pool.status import State
+from megtrim.errors import EXIT_PASS, InfrastructureFailure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cleaned:
+    name: str
+    state: str
+    """cleaned, held, or failed."""
+    text: str
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim devices clean --attached
+  megtrim devices clean pixel-6
+"""
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--attached", is_flag=True, help="Every phone that adb shows, configured or not.")
+@asking
+def clean(asked: Asked, names: tuple[str, ...], attached: bool, as_json: bool) -> int:
+    """End stray programs on phones, and remove all files that megtrim ever brought.
+
+    Phones that a job holds are passed by. One that cannot be cleaned is put in quarantine. Exits
+    3 where no phone was cleaned and none is held.
+    """
+    stock = asked.stock(configured=not attached)
+    chosen = asked.chosen(stock, names) if names or asked.narrowed else stock.listed
+    # Emulators and this machine keep nothing between jobs.
+    phones = [each for each in chosen if each.pool is not None]
+    rows = [_cleaned(each, stock.room) for each in phones]
+    _tell(rows, stock.note, as_json=as_json)
+    served = any(row.state in ("cleaned", "held") for row in rows)
+    return EXIT_PASS if served else InfrastructureFailure.exit_code
+
+
+def _tell(rows: Sequence[_Cleaned], note: str, *, as_json: bool) -> None:
+    if as_json:
+        document = {"devices": [asdict(row) for row in rows], "note": note}
+        show(json.dumps(document, indent=1, ensure_ascii=False))
+        return
+    none = f"no phones: {note}" if note else "no phones"
+    show("\n".join(f"{row.state}  {row.name}: {row.text}" for row in rows) or none)
+
+
+def _cleaned(listed: Listed, room: Room) -> _Cleaned:
+    standing, pool = listed.standing, listed.pool
+    name = standing.name
+    if pool is None or standing.machine is None or standing.presence is Presence.ABSENT:
+        return _Cleaned(name=name, state="failed", text=standing.text(room.now()))
+    if standing.state is State.UNAUTHORIZED:
+        reason = trouble(standing.machine) or UNAUTHORIZED
+        put_aside(room, standing.machine, reason)
+        return _Cleaned(name=name, state="failed", text=reason)
+    try:
+        with pool.hold(standing, wait=False) as machine:
+            if not isinstance(machine, Cleanable):
+                return _Cleaned(name=name, state="failed", text=f"a {machine.kind} has no clean-up")
+            try:
+                machine.clean()
+            except InfrastructureFailure as failure:
+                put_aside(room, machine, f"it cannot be cleaned: {failure.message}")
+                return _Cleaned(name=name, state="failed", text=failure.message)
+    except Busy as busy:
+        return _Cleaned(name=name, state="held", text=busy.message)
+    return _Cleaned(name=name, state="cleaned", text="no programs and no files of ours are left")

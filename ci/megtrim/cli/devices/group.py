@@ -1,0 +1,209 @@
+"""``megtrim devices``: what there is, how it stands, and looking after it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from megtrim.cli.devices import check as devices_check
+from megtrim.cli.devices import run as devices_run
+from megtrim.cli.devices.clean import clean
+from megtrim.cli.devices.inventory import Inventory, Listed, facts, sought
+from megtrim.cli.devices.options import Asked, asking
+from megtrim.cli.devices.quarantine import quarantine, restore
+from megtrim.cli.echo import show
+from megtrim.cli.session.setup import open_console
+from megtrim.devices.pool.status import age
+from megtrim.errors import EXIT_PASS, InputError
+
+_NAMES = click.argument("names", nargs=-1, metavar="[NAME]...")
+
+
+@click.group()
+def devices() -> None:
+    """List devices, check them, run programs on them, and look after them."""
+
+
+@devices.command(
+    "list",
+    epilog="""\b
+Examples:
+  megtrim devices list
+  megtrim devices list --facts --class armv82-dotprod
+  megtrim devices list --match "ro.product.model=Pixel 6" --json
+""",
+)
+@_NAMES
+@click.option("--facts", "with_facts", is_flag=True, help="Ask each machine about itself, too.")
+@asking
+def list_devices(asked: Asked, names: tuple[str, ...], with_facts: bool, as_json: bool) -> int:
+    """Print every device, how it stands, and why.
+
+    Devices are those of the configuration and all phones that adb shows. Without --facts no
+    device is touched: `free` says that nobody holds it, and `megtrim devices check` whether it
+    works.
+    """
+    stock = asked.stock()
+    listed = stock.listed
+    if names or asked.narrowed:
+        listed = asked.chosen(stock, names)
+    told = {id(each): facts(each) for each in listed} if with_facts else {}
+    if as_json:
+        rows = [_row(each, stock) | {"facts": told.get(id(each), {})} for each in listed]
+        show(json.dumps({"devices": rows, "note": stock.note}, indent=1, ensure_ascii=False))
+        return EXIT_PASS
+    show("\n".join(_table(listed, stock, told)) or "no devices")
+    if stock.note:
+        open_console(quiet=asked.quiet).say(f"phones outside the configuration: {stock.note}")
+    return EXIT_PASS
+
+
+def _row(listed: Listed, stock: Inventory) -> dict[str, Any]:
+    standing, now = listed.standing, stock.room.now()
+    put, holder = standing.quarantine, standing.holder
+    return {
+        "name": standing.name,
+        "entry": standing.entry,
+        "kind": standing.kind,
+        "class": listed.entry.cpu_class,
+        "key": standing.key,
+        "configured": listed.entry.configured,
+        "state": str(standing.state),
+        "text": standing.text(now),
+        "attached": str(standing.presence),
+        "waiting": standing.waiting,
+        "holder": holder and {"pid": holder.pid, "since": holder.since.isoformat()},
+        "quarantine": put
+        and {
+            "reason": put.reason,
+            "since": put.since.isoformat(),
+            "by": str(put.by),
+            "age": age(now - put.since),
+        },
+    }
+
+
+def _table(
+    listed: Sequence[Listed], stock: Inventory, told: dict[int, dict[str, str]]
+) -> list[str]:
+    now = stock.room.now()
+    cells = [
+        (each.standing.name, each.standing.kind, each.entry.cpu_class or "-") for each in listed
+    ]
+    widths = [max((len(row[i]) for row in cells), default=0) for i in range(3)]
+    lines = []
+    for each, row in zip(listed, cells, strict=True):
+        padded = "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
+        lines.append(f"{padded}  {each.standing.text(now)}")
+        if not stock.note and (wanted := sought(each)):
+            lines.append(f"    {wanted}")
+        lines += [
+            f"    {label}: {value}" for label, value in sorted(told.get(id(each), {}).items())
+        ]
+    return lines
+
+
+@devices.command(
+    epilog="""\b
+Examples:
+  megtrim devices check
+  megtrim devices check pixel-6 --json
+"""
+)
+@_NAMES
+@click.option("--no-wait", is_flag=True, help="Pass by devices that a job holds.")
+@asking
+def check(asked: Asked, names: tuple[str, ...], no_wait: bool, as_json: bool) -> int:
+    """Try whether devices answer, keep files, and run programs with their exact exit status.
+
+    A device that passes is restored if megtrim itself had put it in quarantine; what a person
+    put there, a person restores. Exits 3 where a device fails.
+    """
+    stock = asked.stock()
+    return devices_check.check(asked.chosen(stock, names), stock, wait=not no_wait, as_json=as_json)
+
+
+@devices.command(
+    epilog="""\b
+Examples:
+  megtrim devices heal pixel-6
+  megtrim devices heal --class armv82-dotprod
+"""
+)
+@_NAMES
+@asking
+def heal(asked: Asked, names: tuple[str, ...], as_json: bool) -> int:
+    """Bring devices back: reconnect, wait, switch power, reboot; then check them.
+
+    Power is switched where `power` is configured. A device is rebooted once, and at most three
+    times a day. Without names: all that are not free. Exits 3 where a device stays away.
+    """
+    stock = asked.stock()
+    chosen = asked.chosen(stock, names)
+    return devices_check.heal(chosen, stock, every=bool(names), as_json=as_json)
+
+
+@devices.command(
+    cls=devices_run.WithProgram,
+    options_metavar="[OPTIONS]",
+    epilog="""\b
+Examples:
+  megtrim devices run pixel-6 -- ./benchmark --threads 4
+  megtrim devices run --class armv82-dotprod --repeat 5 --put model.mge -- load_and_run model.mge
+""",
+)
+@click.argument("names", nargs=-1, metavar="[NAME]... -- PROGRAM [ARG]...")
+@click.option(
+    "--put",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="A file to bring along, beside the program, under its own name.",
+)
+@click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable for the program.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0.1),
+    default=600.0,
+    show_default=True,
+    help="Longest that one run may take.",
+)
+@click.option("--repeat", type=click.IntRange(1, 10_000), default=1, help="Run it so many times.")
+@asking
+@click.pass_context
+def run(
+    context: click.Context, /, asked: Asked, names: tuple[str, ...], as_json: bool, **given: Any
+) -> int:
+    """Bring a local program to a device, run it there, and pass on what it prints.
+
+    Of the devices that fit, the first that is free runs it. Exits 1 where the program fails (its
+    exit status or signal is told), 3 where the device does. With --repeat each sample is told
+    with the conditions it was taken under, and the median of those that are valid; those of
+    phones and boards come from their own clock, in steps of 0.01 s.
+    """
+    request = devices_run.Request(
+        argv=context.meta[devices_run.PROGRAM],
+        put=given["put"],
+        env=devices_run.variables(given["env"]),
+        timeout_s=given["timeout_s"],
+        repeat=given["repeat"],
+    )
+    stock = asked.stock()
+    console = open_console(quiet=asked.quiet)
+    chosen = asked.chosen(stock, names)
+    if not names and not asked.narrowed and len({each.entry.name for each in chosen}) > 1:
+        known = ", ".join(sorted({each.standing.name for each in chosen}))
+        msg = "found no device's name, expected one where there are several devices"
+        raise InputError(msg, hint=f"one of {known}; or --class, or --match")
+    return devices_run.run(chosen, request, console, as_json=as_json)
+
+
+devices.add_command(clean)
+devices.add_command(quarantine)
+devices.add_command(restore)

@@ -1,0 +1,260 @@
+"""Which devices there are: those of the configuration, and phones that are only attached."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from megtrim import devices, toolchains
+from megtrim.build_spec import ToolchainOrder
+from megtrim.cli.session.device_specs import Around, device_orders
+from megtrim.cli.session.setup import toolchain_order
+from megtrim.config.load import load_config
+from megtrim.console import Console
+from megtrim.devices import Device, DeviceOrder, adb, qemu
+from megtrim.devices.device import utc_now
+from megtrim.devices.pool.host_state import Room, open_room
+from megtrim.devices.pool.machine import Presence
+from megtrim.devices.pool.pool import Pool
+from megtrim.devices.pool.status import Standing, State
+from megtrim.devices.remote.adb_server import find_adb
+from megtrim.devices.settings import DeviceSettings
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.process import Processes
+
+_ARM64 = "aarch64"
+_NOT_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
+_EMULATED_OR_HERE = ("auto", "qemu")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """Something that programs can be run on."""
+
+    name: str
+    kind: str
+    cpu_class: str
+    """Empty for a phone that is in no configuration."""
+    order: DeviceOrder
+    configured: bool
+
+    def device(self) -> Device:
+        """Make it. Raises InputError where this machine lacks what its kind needs."""
+        return devices.make(self.kind, self.order, native=platform.machine())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """One machine of an entry, or an entry that has none."""
+
+    entry: Entry
+    device: Device | None
+    """None where it cannot be made here."""
+    standing: Standing
+
+    @property
+    def pool(self) -> Pool | None:
+        """Whose machine it is, None for what is no machine of a pool."""
+        return self.device if isinstance(self.device, Pool) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inventory:
+    """Everything that can be found."""
+
+    listed: tuple[Listed, ...]
+    note: str
+    """Why nobody could look for phones that are in no configuration; or empty."""
+    room: Room
+
+    processes: Processes
+
+
+def take_stock(
+    config: Path | None,
+    scratch: Path,
+    processes: Processes,
+    console: Console,
+    now: Callable[[], datetime] = utc_now,
+) -> Inventory:
+    """Look for everything; ``config`` is None where there is no configuration."""
+    around = Around(
+        processes=processes, scratch=scratch, machine=_ARM64, sysroot=None, say=console.say
+    )
+    entries = [] if config is None else _configured(config, around, console)
+    entries = [replace(each, order=replace(each.order, now=now)) for each in entries]
+    listed = [each for entry in entries for each in _machines(entry)]
+    serials, note = _attached(processes)
+    known = {each.standing.key for each in listed}
+    loose = [_loose(serial, around, now) for serial in serials if f"adb:{serial}" not in known]
+    listed += [each for entry in loose for each in _machines(entry)]
+    room = open_room(replace(_bare_order(around), now=now))
+    return Inventory(listed=tuple(listed), note=note, room=room, processes=processes)
+
+
+def _configured(config: Path, around: Around, console: Console) -> list[Entry]:
+    loaded = load_config(config)
+    for warning in loaded.warnings:
+        console.warn(warning)
+    entries = loaded.config.devices
+    if any(each.kind in _EMULATED_OR_HERE for each in entries):
+        around = _with_toolchain(around, toolchain_order(loaded))
+    return [
+        Entry(name=each.name, kind=each.kind, cpu_class=each.class_, order=order, configured=True)
+        for each, order in device_orders(loaded, around, entries)
+    ]
+
+
+def _with_toolchain(around: Around, wanted: ToolchainOrder) -> Around:
+    """Learn from the toolchain what its programs need; a listing needs no compiler, though."""
+    emulated = qemu.program(around.processes) is not None
+    try:
+        found = toolchains.find(wanted, around.processes, emulated=emulated)
+    except (InputError, InfrastructureFailure):
+        here = wanted.kind == "host"
+        return replace(around, machine=platform.machine() if here else _ARM64)
+    return replace(around, machine=found.machine, sysroot=found.sysroot)
+
+
+def _attached(processes: Processes) -> tuple[list[str], str]:
+    """Return the serials that adb shows, or why it cannot be asked. No phone is touched."""
+    try:
+        return sorted(find_adb(processes).states()), ""
+    except (InputError, InfrastructureFailure) as failure:
+        return [], failure.message
+
+
+def _loose(serial: str, around: Around, now: Callable[[], datetime]) -> Entry:
+    name = _NOT_IN_NAME.sub("-", serial)
+    settings = DeviceSettings(serial=serial)
+    order = replace(_bare_order(around), name=name, settings=settings, now=now)
+    return Entry(name=name, kind=adb.KIND, cpu_class="", order=order, configured=False)
+
+
+def _bare_order(around: Around) -> DeviceOrder:
+    return DeviceOrder(
+        name="",
+        processes=around.processes,
+        scratch=around.scratch,
+        machine=around.machine,
+        qemu_cpu="max",
+        sysroot=around.sysroot,
+        say=around.say,
+    )
+
+
+def _machines(entry: Entry) -> Iterator[Listed]:
+    nothing = Standing(
+        entry=entry.name,
+        name=entry.name,
+        kind=entry.kind,
+        key="",
+        machine=None,
+        presence=Presence.READY,
+    )
+    try:
+        device = entry.device()
+        if isinstance(device, Pool):
+            for standing in device.look():
+                yield Listed(entry=entry, device=device, standing=standing)
+            return
+        yield Listed(entry=entry, device=device, standing=replace(nothing, kind=device.kind))
+    except InputError as error:
+        absent = replace(nothing, presence=Presence.ABSENT, detail=error.message)
+        yield Listed(entry=entry, device=None, standing=absent)
+
+
+def choose(
+    inventory: Inventory, names: Sequence[str], match: Sequence[str], cpu_class: str | None
+) -> tuple[Listed, ...]:
+    """Return what fits all that was asked. Raises InputError where nothing does.
+
+    A name is an entry's (all its machines), a machine's, or a serial.
+    """
+    pairs = [_pair(text) for text in match]
+    android = _Android(inventory.processes)
+    for name in names:
+        if not any(_is_called(each, name) for each in inventory.listed):
+            known = sorted({each.standing.name for each in inventory.listed})
+            msg = f"there is no device {name[:60]!r}"
+            raise InputError(msg, hint=f"there are: {', '.join(known) or 'none'}")
+    found = tuple(
+        each
+        for each in inventory.listed
+        if (not names or any(_is_called(each, name) for name in names))
+        and (cpu_class is None or each.entry.cpu_class == cpu_class)
+        and _fits(each, pairs, android)
+    )
+    if not found:
+        asked = (*match, *((f"class {cpu_class}",) if cpu_class else ()))
+        msg = f"no device fits {', '.join(asked) or 'what was asked'}"
+        raise InputError(msg, hint="`megtrim devices list --facts` shows what can be matched")
+    return found
+
+
+def _is_called(listed: Listed, name: str) -> bool:
+    standing = listed.standing
+    return name in (standing.entry, standing.name, standing.key.partition(":")[2] or standing.name)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        msg = f"--match: found {text[:60]!r}, expected KEY=VALUE"
+        raise InputError(msg, hint='for example --match "ro.product.model=Pixel 6"')
+    return key, value
+
+
+def _fits(listed: Listed, pairs: Sequence[tuple[str, str]], android: _Android) -> bool:
+    standing, entry = listed.standing, listed.entry
+    serial = standing.key.partition(":")[2]
+    known = {"name": standing.name, "kind": entry.kind, "class": entry.cpu_class}
+    known |= {"serial": serial} if serial else {}
+    if any(key not in known for key, _ in pairs):
+        known = facts(listed) | android(standing.key) | known
+    return all(known.get(key) == value for key, value in pairs)
+
+
+class _Android:
+    """The properties of phones: fetched once, and only where somebody wants to know."""
+
+    def __init__(self, processes: Processes) -> None:
+        self._processes = processes
+        self._phones: dict[str, dict[str, str]] | None = None
+
+    def __call__(self, key: str) -> dict[str, str]:
+        if self._phones is None:
+            self._phones = {}
+            with suppress(InputError, InfrastructureFailure):
+                phones = adb.attached(self._processes)
+                self._phones = {f"adb:{each.serial}": each.properties for each in phones}
+        return self._phones.get(key, {})
+
+
+def sought(listed: Listed) -> str:
+    """Say by what a phone that is not found was looked for; empty for all others."""
+    standing, settings = listed.standing, listed.entry.order.settings
+    if standing.presence is not Presence.ABSENT or standing.detail:
+        return ""
+    wanted = [f"serial {settings.serial}"] if settings.serial else []
+    wanted += [f"{name}: {value}" for name, value in settings.match]
+    if not wanted:
+        return ""
+    return f"adb shows no phone with {', '.join(wanted)}; `adb devices -l` shows what it sees"
+
+
+def facts(listed: Listed) -> dict[str, str]:
+    """Return what a machine says of itself, in one call; nothing where it is out of reach."""
+    machine = listed.standing.machine
+    if machine is None:
+        return {} if listed.device is None else listed.device.facts()
+    if listed.standing.state not in (State.FREE, State.HELD, State.QUARANTINED):
+        return {}
+    with suppress(InfrastructureFailure):
+        return machine.facts()
+    return {}

@@ -1,0 +1,185 @@
+"""``megtrim evidence run``: a bundle on a device of this machine, in a folder of its own."""
+
+from __future__ import annotations
+
+import platform
+import tempfile
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from megtrim import devices
+from megtrim.cli.echo import show
+from megtrim.cli.session.device_specs import NEAR, POOLED, Around, bundle_orders, make
+from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.setup import open_console
+from megtrim.console import Console
+from megtrim.device_jobs.worker import DeviceJob, JobResult, run
+from megtrim.devices import Device
+from megtrim.errors import EXIT_PASS, InputError
+from megtrim.evidence import validation
+from megtrim.evidence.bundle import Bundle, read_bundle
+from megtrim.evidence.device import BundleDevice
+from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
+from megtrim.plan.matrix import Shard
+from megtrim.process import Processes
+from megtrim.store import cannot_write, write_atomically
+
+HOST_VARIABLE = "MEGTRIM_HOST_RUNS_PROGRAMS"
+BOARDS_VARIABLE = "MEGTRIM_BOARDS"
+"""Hosts that a job may log in to, separated by spaces: a bundle comes from a pull request."""
+
+_RUNS_HERE = (*NEAR, "virtual-phone")
+"""Kinds whose programs are processes of this machine, walled off or not."""
+_PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR")
+"""All of the environment that programs under test see: a job's has tokens in it."""
+_FOR_THE_WAY = (
+    *("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "SSH_AUTH_SOCK", "ANDROID_ADB_SERVER_PORT"),
+    *("MEGTRIM_ADB", "MEGTRIM_STATE"),
+)
+"""What the way to another machine needs beside that; the programs run there, without it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What the command line asks for."""
+
+    bundle: Path
+    sha256: str
+    cpu_class: str
+    shard: Shard
+    to: Path
+    emulated: bool
+    today: date
+
+
+def execute(order: Order, *, quiet: bool) -> int:
+    """Run the job and write its evidence."""
+    console = open_console(quiet=quiet)
+    processes = open_processes()
+    bundle = read_bundle(order.bundle, sha256=order.sha256)
+    standing = _standing(bundle, order)
+    asked = standing[0]
+    allowed = order.emulated or processes.env.get(HOST_VARIABLE) == "yes"
+    if asked.kind in _RUNS_HERE and not allowed:
+        msg = f"device {asked.name} is of kind {asked.kind}: the bundle's programs would run here"
+        hint = f"if this machine may run them, set {HOST_VARIABLE}=yes in the runner's environment"
+        raise InputError(msg, hint=hint)
+    _expect_known_boards(standing, processes)
+    scenarios = order.shard.of(sorted(bundle.of_class(order.cpu_class), key=lambda each: each.id))
+    if len(scenarios) > validation.MOST_RESULTS:
+        msg = f"--shard {order.shard}: found {len(scenarios)} scenarios in this part"
+        raise InputError(msg, hint=f"make more parts: a job runs at most {validation.MOST_RESULTS}")
+    _prepare(order.to)
+    _describe(console, bundle, standing, len(scenarios))
+    # Beside the evidence: a folder for temporary files may refuse to run programs.
+    with tempfile.TemporaryDirectory(dir=order.to, prefix=".work-") as work:
+        job = DeviceJob(
+            bundle=bundle,
+            folder=order.bundle.absolute(),
+            work=Path(work).absolute(),
+            scenarios=scenarios,
+            asked=asked,
+            today=order.today,
+        )
+
+        def open_device() -> Device:
+            return _open(job, standing, processes, console)
+
+        result = run(job, open_device, console)
+    _write(result, order.to)
+    if result.lost:
+        count = f"{result.lost} of {len(scenarios)} scenarios"
+        console.warn(f"the device failed: nothing is known of {count}")
+    show(f"evidence: {order.to / EVIDENCE_FILE}")
+    return EXIT_PASS
+
+
+def _standing(bundle: Bundle, order: Order) -> tuple[BundleDevice, ...]:
+    """Return the devices that stand for the class here, of one kind: the first one's."""
+    of_class = [each for each in bundle.devices if each.cpu_class == order.cpu_class]
+    if order.emulated:
+        if not of_class:
+            msg = f"--class: the bundle knows no class {order.cpu_class[:60]!r}"
+            raise InputError(msg, hint=_known(bundle))
+        emulated = BundleDevice(
+            name=f"emulated-{order.cpu_class}",
+            kind="auto",
+            cpu_class=order.cpu_class,
+            qemu_cpu=of_class[0].qemu_cpu,
+            runner=False,
+        )
+        return (emulated,)
+    on_runners = [each for each in of_class if each.runner]
+    if not on_runners:
+        msg = f"--class: no device of class {order.cpu_class[:60]!r} hangs on a runner"
+        raise InputError(msg, hint=f"{_known(bundle)}; --emulated runs on this machine")
+    first = on_runners[0]
+    if first.kind not in POOLED:
+        return (first,)
+    return tuple(each for each in on_runners if each.kind == first.kind)
+
+
+def _expect_known_boards(standing: tuple[BundleDevice, ...], processes: Processes) -> None:
+    """Refuse boards that the runner's owner did not name: his keys may open other doors, too."""
+    known = processes.env.get(BOARDS_VARIABLE, "").split()
+    for each in standing:
+        if each.kind == "ssh" and each.settings.host not in known:
+            msg = f"device {each.name}: this runner may not log in to {each.settings.host}"
+            hint = f"its owner names the boards in {BOARDS_VARIABLE} of the runner's environment"
+            raise InputError(msg, hint=hint)
+
+
+def _known(bundle: Bundle) -> str:
+    names = sorted({each.cpu_class for each in bundle.devices})
+    return f"its classes: {', '.join(names) or 'none'}"
+
+
+def _open(
+    job: DeviceJob, standing: tuple[BundleDevice, ...], processes: Processes, console: Console
+) -> Device:
+    bundle, kind = job.bundle, job.asked.kind
+    if kind not in (*NEAR, *devices.KINDS):
+        msg = f"device {job.asked.name}: this megtrim knows no kind {kind!r}"
+        raise InputError(msg, hint="is the kit on the runner that of the build job?")
+    passed_on = _PASSED_ON if kind in NEAR else (*_PASSED_ON, *_FOR_THE_WAY)
+    around = Around(
+        processes=Processes(
+            {name: value for name, value in processes.env.items() if name in passed_on}
+        ),
+        scratch=job.work / "runs",
+        machine=bundle.machine,
+        sysroot=Path(bundle.sysroot) if bundle.sysroot else None,
+        say=console.say,
+    )
+    return make(kind, bundle_orders(around, standing), native=platform.machine())
+
+
+def _prepare(to: Path) -> None:
+    try:
+        if to.is_symlink() or (to.exists() and (not to.is_dir() or any(to.iterdir()))):
+            msg = f"--to {to}: found something there, expected a new or an empty folder"
+            raise InputError(msg)
+        to.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(to, error) from None
+
+
+def _write(result: JobResult, to: Path) -> None:
+    """Write the files, then the evidence that names them."""
+    try:
+        for digest, data in sorted(result.files.items()):
+            path = to / validation.FILES / digest
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(data)
+    except OSError as error:
+        raise cannot_write(to, error) from None
+    write_atomically(to / EVIDENCE_FILE, dump_set(result.evidence))
+
+
+def _describe(
+    console: Console, bundle: Bundle, standing: tuple[BundleDevice, ...], count: int
+) -> None:
+    for each in standing:
+        console.say(f"device     {each.name} ({each.kind}) for class {each.cpu_class}")
+    console.say(f"bundle     to {bundle.purpose}, {count} of {len(bundle.scenarios)} scenarios")

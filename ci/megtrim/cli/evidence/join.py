@@ -1,0 +1,205 @@
+"""``megtrim evidence join``: the final report of a run, from what its jobs left.
+
+Where the build ended before a verdict, the report says that. Evidence that cannot be used is a
+warning of the verdict: its scenarios stay unverified, and the rest is told.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from megtrim.cli.echo import show
+from megtrim.cli.evidence.previous_proofs import read_proofs
+from megtrim.cli.gate import NOTHING_LEFT
+from megtrim.cli.session.invocation import BASELINE_FILE
+from megtrim.cli.session.job_summary import COMMENT_FILE, read_page
+from megtrim.cli.session.setup import open_console
+from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
+from megtrim.evidence import validation
+from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, read_bundle
+from megtrim.evidence.checks import Pending
+from megtrim.evidence.early_exit import ENDING_FILE, EarlyEnding, dump_ending, parse_ending
+from megtrim.evidence.evidence import (
+    EVIDENCE_FILE,
+    Evidence,
+    dump_set,
+    read_evidence,
+    read_folders,
+)
+from megtrim.evidence.join import Joined, Seen, join
+from megtrim.pipeline.filenames import SIZES_FILE, VERDICT_FILE
+from megtrim.report import comment, html, junit
+from megtrim.report.comment import Links
+from megtrim.store import cannot_write, write_atomically
+from megtrim.verdict.content import Contradiction
+from megtrim.verdict.model import Verdict, VerdictKind, parse_verdict, to_json
+
+_REPORT_FILE = "report.md"
+_JUNIT_FILE = "junit.xml"
+_PAGE_FILE = "index.html"
+_ALL = (
+    *(VERDICT_FILE, ENDING_FILE, EVIDENCE_FILE, SIZES_FILE, BASELINE_FILE),
+    *(COMMENT_FILE, _REPORT_FILE, _JUNIT_FILE, _PAGE_FILE),
+)
+_HINT = "download the results of the build job again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What the command line asks for."""
+
+    verdict: Path
+    bundle: Path | None
+    folders: tuple[Path, ...]
+    proofs: Path | None
+    pending: Pending | None
+    to: Path
+    today: date
+
+
+def links(env: Mapping[str, str], run_url: str, artifact: str) -> Links:
+    """Return where the rest of a report is: as told, else this run of GitHub Actions."""
+    parts = [env.get(name, "") for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY")]
+    number = env.get("GITHUB_RUN_ID", "")
+    known = all((*parts, number))
+    return Links(
+        run=run_url or ("/".join((*parts, "actions/runs", number)) if known else ""),
+        artifact=artifact,
+    )
+
+
+def execute(order: Order, where: Links) -> int:
+    """Write the report; the exit status says whether that could be done.
+
+    What keeps it from being written is left in its place, for the gate and the comment.
+    """
+    path = order.verdict / VERDICT_FILE if order.verdict.is_dir() else order.verdict
+    _expect_apart(order, path.parent)
+    _clear(order.to)
+    try:
+        if path.is_file():
+            _join(order, path, where)
+        else:
+            _write_ending(order.to, _ended(path.parent / ENDING_FILE), where)
+    except MegtrimError as error:
+        ending = EarlyEnding(exit=error.exit_code, message=error.message, hint=error.hint)
+        _write_ending(order.to, ending, where)
+        raise
+    return EXIT_PASS
+
+
+def _expect_apart(order: Order, results: Path) -> None:
+    """Refuse a report in the folder of what it is made from: it is cleared first."""
+    given = [results, *order.folders, *([order.proofs.parent] if order.proofs else [])]
+    if order.to.resolve() in [each.resolve() for each in given]:
+        msg = f"--to {order.to}: found what the report is to be made from, expected another folder"
+        raise InputError(msg, hint="name a new folder with --to")
+
+
+def _join(order: Order, path: Path, where: Links) -> None:
+    verdict = parse_verdict(validation.read_text(path, hint=_HINT), source=str(path))
+    evidence, problems = _read_all(order.folders)
+    joined = join(
+        verdict,
+        Seen(
+            bundle=_bundle(order.bundle, verdict),
+            evidence=evidence,
+            proofs=read_proofs(order.proofs, open_console(quiet=False)),
+            pending=order.pending,
+            today=order.today,
+            problems=problems,
+        ),
+    )
+    _write(joined, order.to, path.parent, where)
+    show(f"{joined.verdict.verdict}: {validation.clean_line(joined.verdict.headline)}")
+
+
+def _bundle(folder: Path | None, verdict: Verdict) -> Bundle | None:
+    """Return the bundle; without it nobody knows which devices had to be asked.
+
+    A build that failed says enough; one that passed must not pass for a lost bundle.
+    """
+    if folder is None:
+        return None
+    if (folder / BUNDLE_FILE).exists():
+        return read_bundle(folder)
+    if verdict.verdict is VerdictKind.FAIL:
+        return None
+    msg = f"the build job left no bundle in {folder}, so no device could be asked"
+    raise InfrastructureFailure(msg, hint="run the build job again")
+
+
+def _read_all(folders: Sequence[Path]) -> tuple[tuple[Evidence, ...], tuple[str, ...]]:
+    """Return the evidence that can be used, and a line for each that cannot."""
+    found: list[Evidence] = []
+    problems = []
+    for folder in read_folders(folders):
+        try:
+            found += read_evidence(folder)
+        except Contradiction:
+            raise  # it may hold a failure, which silence would hide
+        except InputError as error:
+            problems.append(validation.clean_line(f"evidence that cannot be used: {error.message}"))
+    return tuple(found), tuple(problems)
+
+
+def _clear(to: Path) -> None:
+    """Remove an earlier report: half of it must not look like this one's."""
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+        for name in _ALL:
+            (to / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise cannot_write(to, error) from None
+
+
+def _write(joined: Joined, to: Path, results: Path, where: Links) -> None:
+    """Write all forms of the report, the verdict last: where it lies, all lies."""
+    text = comment.render(joined.verdict, links=where)
+    write_atomically(to / COMMENT_FILE, text)
+    write_atomically(to / _REPORT_FILE, text)
+    write_atomically(to / _JUNIT_FILE, junit.render(joined.verdict))
+    write_atomically(to / _PAGE_FILE, html.render(joined.verdict))
+    write_atomically(to / EVIDENCE_FILE, dump_set(joined.proofs))
+    for name in (SIZES_FILE, BASELINE_FILE):
+        _copy(results / name, to / name)
+    write_atomically(to / VERDICT_FILE, to_json(joined.verdict))
+
+
+def _copy(source: Path, target: Path) -> None:
+    if not source.is_file() or source.is_symlink():
+        return
+    try:
+        shutil.copyfile(source, target)
+    except OSError as error:
+        raise cannot_write(target, error) from None
+
+
+def _ended(left: Path) -> EarlyEnding:
+    """Return why a build has no verdict, as far as it left word."""
+    if left.is_file():
+        return parse_ending(validation.read_text(left, hint=_HINT), source=str(left))
+    return EarlyEnding(
+        exit=InfrastructureFailure.exit_code,
+        message=NOTHING_LEFT,
+        hint="look at the build job, and run it again",
+    )
+
+
+def leave_ending(ending: EarlyEnding, to: Path) -> None:
+    """Write what the gate and CI read of a run without a verdict."""
+    write_atomically(to / _JUNIT_FILE, junit.render_ending(ending))
+    write_atomically(to / ENDING_FILE, dump_ending(ending))
+
+
+def _write_ending(to: Path, ending: EarlyEnding, where: Links) -> None:
+    """Write the report of a run without a verdict."""
+    leave_ending(ending, to)
+    text = read_page(to, config="", links=where).text
+    write_atomically(to / COMMENT_FILE, text)
+    write_atomically(to / _REPORT_FILE, text)
+    show(validation.clean_line(f"no verdict: {ending.message}"))

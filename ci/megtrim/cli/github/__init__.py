@@ -1,0 +1,1 @@
+"""``megtrim github``: commands for jobs of GitHub Actions."""

@@ -1,0 +1,163 @@
+"""``megtrim github baseline``: the sizes and proofs that a change is held against.
+
+Both verbs leave ``OUT/baseline``: sizes.json, evidence.json, and wanted.json, the commit whose
+sizes would be the right ones. A baseline that cannot be had never blocks a change.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from megtrim.cli.echo import show
+from megtrim.cli.github.client import open_api, open_event
+from megtrim.cli.options import out_option
+from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.setup import Options, common, describe, open_console, open_context
+from megtrim.errors import EXIT_PASS, InfrastructureFailure, Interrupted, MegtrimError
+from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
+from megtrim.github.answers import one_line
+from megtrim.github.baseline import Base, Found, How, find
+from megtrim.github.runner import write_output
+from megtrim.input_files import read_text
+from megtrim.pipeline.filenames import SIZES_FILE
+from megtrim.plan.graph import SIZE, Stage, tasks, through
+from megtrim.size.baseline import dump_sizes, load_sizes
+from megtrim.size.budgets import Sizes
+from megtrim.stages import runner
+from megtrim.store import cannot_write, write_atomically
+from megtrim.verdict.document import LARGEST_DOCUMENT, dump, load
+
+FOLDER = "baseline"
+WANTED_FILE = "wanted.json"
+_LONGEST_REASON = 160
+
+
+@click.group(
+    epilog="""\b
+Examples:
+  megtrim github baseline find --out megtrim-out
+  megtrim github baseline rebuild --config base/megtrim.yaml --out megtrim-out
+"""
+)
+def baseline() -> None:
+    """Find, or make, what a change is held against."""
+
+
+@baseline.command(
+    "find",
+    epilog="""\b
+Example:
+  megtrim github baseline find --out megtrim-out --artifact megtrim-baseline
+
+\b
+Outputs of the step:
+  how      merge-base, last-known or none
+  rebuild  the commit to build, where its own sizes are not stored; else empty
+
+From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
+which needs `permissions: actions: read, contents: read`.
+""",
+)
+@out_option("Where results go.")
+@click.option(
+    "--artifact", default="megtrim-baseline", show_default=True, help="What runs store it as."
+)
+@click.option(
+    "--quick/--committed", help="Sizes of quick trims count, or those by the committed keep set."
+)
+def find_baseline(out: Path, artifact: str, quick: bool) -> int:
+    """Download what the merge base's run stored, else the newest that is known.
+
+    Only runs of this repository on the base branch count: what a fork's run stored is not used.
+    """
+    console = open_console(quiet=False)
+    env = open_processes().env
+    event = open_event(env)
+    api = open_api(env, event)
+    found = find(api, event, artifact=artifact, now_s=time.time(), quick=quick)
+    for warning in found.warnings:
+        console.warn(one_line(warning, most=1000))
+    _leave(found, out / FOLDER, quick=quick)
+    write_output(env, "how", found.how)
+    write_output(env, "rebuild", found.rebuild)
+    show(f"baseline: {found.source}")
+    return EXIT_PASS
+
+
+@baseline.command(
+    "rebuild",
+    epilog="""\b
+Example:
+  megtrim github baseline rebuild --config base/megtrim.yaml --out megtrim-out
+
+\b
+Output of the step:
+  how      rebuilt; or what it was before, where the build failed: last-known or none
+""",
+)
+@common
+def rebuild_baseline(**options: Any) -> int:
+    """Build the merge base's plain and reduced variant and take their sizes.
+
+    CONFIG lies in a checkout of the commit that `find` named. It is trimmed as `find` was told to
+    look: by its committed keep set, or quickly. Where the build fails, what `find` left stays, and
+    says why.
+    """
+    chosen = Options(**options)
+    folder = chosen.out / FOLDER
+    base = _wanted(folder / WANTED_FILE)
+    known = load_sizes(folder / SIZES_FILE, shown=SIZES_FILE)
+    try:
+        how_built = replace(chosen, committed=not known.quick, quick=known.quick)
+        sizes, source = _built(how_built), f"{base}, {base.what}, rebuilt"
+        how = How.REBUILT
+    except Interrupted:
+        raise
+    except MegtrimError as error:
+        open_console(quiet=False).warn(f"{base} cannot be rebuilt: {one_line(str(error))}")
+        reason = one_line(error.message, most=_LONGEST_REASON)
+        sizes, source = known.sizes, f"{known.source}; {base.what} cannot be rebuilt ({reason})"
+        how = How.LAST_KNOWN if sizes else How.NONE
+    text = dump_sizes(sizes, source=one_line(source, most=490), quick=known.quick)
+    write_atomically(folder / SIZES_FILE, text)
+    write_output(open_processes().env, "how", how)
+    show(f"baseline: {source}")
+    return EXIT_PASS
+
+
+def _leave(found: Found, folder: Path, *, quick: bool) -> None:
+    text = dump_sizes(found.sizes, source=found.source, quick=quick)
+    write_atomically(folder / SIZES_FILE, text)
+    write_atomically(folder / EVIDENCE_FILE, dump_set(found.evidence))
+    wanted = folder / WANTED_FILE
+    if found.base is not None:
+        write_atomically(wanted, dump(found.base))
+        return
+    try:
+        wanted.unlink(missing_ok=True)
+    except OSError as error:
+        raise cannot_write(wanted, error) from None
+
+
+def _wanted(path: Path) -> Base:
+    hint = "run `megtrim github baseline find` first, with the same --out"
+    most, expected = LARGEST_DOCUMENT, "the commit of a baseline"
+    text = read_text(path, most_bytes=most, expected=expected, hint=hint)
+    return load(Base, text, source=str(path), version=1, hint=hint)
+
+
+def _built(options: Options) -> Sizes:
+    """Return the sizes of the configuration's variants."""
+    context = open_context(options)
+    describe(context)
+    every = tasks(context.loaded.config, committed=context.committed)
+    runner.run(through(Stage.SIZE, every), context)
+    folder = context.done.get(SIZE)
+    if folder is None:
+        raise next(iter(context.failed.values()), InfrastructureFailure("nothing was weighed"))
+    return load_sizes(folder.file(SIZES_FILE), shown=SIZES_FILE).sizes

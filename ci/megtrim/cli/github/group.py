@@ -1,0 +1,204 @@
+"""``megtrim github``: what a job of GitHub Actions does around a trim.
+
+``publish`` tells people; it never changes a verdict: what cannot be told is a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from megtrim.cli.echo import show
+from megtrim.cli.github import image, jobs, logs
+from megtrim.cli.github.client import open_api, open_event
+from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.job_summary import Page, read_page
+from megtrim.cli.session.setup import open_console
+from megtrim.console import Console
+from megtrim.errors import EXIT_PASS, MegtrimError, worst
+from megtrim.github import runner
+from megtrim.github.answers import one_line
+from megtrim.github.api import Api, Forbidden
+from megtrim.github.comment import DEFAULT_AUTHOR, key_of, upsert
+from megtrim.github.event import Event, PullRequest, pull_request_of
+from megtrim.report.comment import Links
+from megtrim.report.markup import block
+
+T = TypeVar("T")
+
+_FORK = (
+    "no comment: the token of a pull request from a fork may not write one; "
+    "the job summary has the same text"
+)
+
+
+class _Told:
+    """What could not be told to people, for the log, the job summary and the exit status."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._lines: list[str] = []
+        self._codes: list[int] = []
+
+    def attempt(self, action: Callable[[], T]) -> T | None:
+        """Return what an action gives, None where it failed: that is a warning then."""
+        try:
+            return action()
+        except MegtrimError as error:
+            self.problem(error)
+            return None
+
+    def problem(self, error: MegtrimError) -> None:
+        """Tell a failure. A token that may not write is never more than a warning."""
+        if not isinstance(error, Forbidden):
+            self._codes.append(error.exit_code)
+        self.note(str(error), warn=True)
+
+    def note(self, text: str, *, warn: bool = False) -> None:
+        """Tell in the log now, and in the job summary at the end."""
+        # A runner takes commands from every line of a log, and parts of these are foreign.
+        safe = "\n  ".join(one_line(line, most=1000) for line in text.splitlines())
+        self._lines.append(safe)
+        (self._console.warn if warn else self._console.say)(safe)
+
+    def page(self) -> str:
+        """Return all of it as Markdown, nothing where nothing was told."""
+        return block("\n".join(self._lines), limit=10_000) if self._lines else ""
+
+    def exit_code(self) -> int:
+        """Return how this ends where all must be told."""
+        return worst(self._codes)
+
+
+@click.group(
+    epilog="""\b
+Examples:
+  megtrim github publish megtrim-out/final
+  megtrim github baseline find --out megtrim-out
+"""
+)
+def github() -> None:
+    """What a job of GitHub Actions does around a trim."""
+
+
+for command in (*jobs.COMMANDS, image.image, logs.logs):
+    github.add_command(command)
+
+
+def _number(_context: click.Context, _option: click.Parameter, value: str) -> int | None:
+    """Read a number that a workflow leaves empty where it has none."""
+    if not value.strip():
+        return None
+    number = int(value) if value.isascii() and value.isdigit() and len(value) < 16 else 0
+    if number < 1:
+        msg = f"found {value[:40]!r}, expected the number of a pull request"
+        raise click.BadParameter(msg)
+    return number
+
+
+@github.command(
+    epilog="""\b
+Examples:
+  megtrim github publish megtrim-out/final
+  megtrim github publish report --config trim/megtrim.yaml --artifact megtrim-report
+  megtrim github publish report --pull-request 17 --strict
+"""
+)
+@click.argument("report", type=click.Path(path_type=Path))
+@click.option(
+    "--config",
+    "-c",
+    default="megtrim.yaml",
+    show_default=True,
+    help="The configuration, from the root of the repository: each has a comment of its own.",
+)
+@click.option(
+    "--pull-request",
+    default="",
+    metavar="N",
+    callback=_number,
+    help="Comment there, where the event names none and N is at this run's commit.",
+)
+@click.option("--artifact", default="", help="Artifact of this run that holds the whole report.")
+@click.option(
+    "--author",
+    default=DEFAULT_AUTHOR,
+    show_default=True,
+    help="Who the token writes as: comments of others are left alone.",
+)
+@click.option("--strict", is_flag=True, help="End with 3 (or 2) where something was not told.")
+def publish(
+    report: Path, config: str, pull_request: int | None, artifact: str, author: str, strict: bool
+) -> int:
+    """Tell people what REPORT says: job summary, annotations, comment.
+
+    REPORT is a folder with verdict.json, or with the ending.json of a run that had no verdict.
+    Publishing changes no verdict: what fails is a warning. The event and the summary come from
+    the runner's own variables, the token from GITHUB_TOKEN: to comment, its job needs
+    `permissions: pull-requests: write`.
+    """
+    env = open_processes().env
+    told = _Told(open_console(quiet=False))
+    event = told.attempt(lambda: open_event(env))
+    run, repository = ("", "") if event is None else (event.run_url, event.repository)
+    links = Links(run=run, artifact=artifact)
+    page = read_page(report, config=config, links=links, repository=repository)
+    for problem in page.problems:
+        told.problem(problem)
+    # First, and without the network: whatever fails below, the text is there.
+    told.attempt(lambda: runner.add_summary(env, page.text))
+    _annotate(page)
+    if event is not None:
+        comment = _Comment(key=key_of(config), text=page.text, author=author)
+        told.attempt(lambda: _comment(env, event, pull_request, comment, told))
+    if told.page():
+        told.attempt(lambda: runner.add_summary(env, told.page()))
+    return told.exit_code() if strict else EXIT_PASS
+
+
+def _annotate(page: Page) -> None:
+    for each in page.annotations:
+        show(
+            runner.annotation(
+                each.level, each.message, title=each.title, file=each.file, line=each.line
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Comment:
+    key: str
+    text: str
+    author: str
+
+
+def _comment(
+    env: Mapping[str, str], event: Event, given: int | None, comment: _Comment, told: _Told
+) -> None:
+    number = event.pull_request.number if event.pull_request else given
+    if number is None:
+        return
+    if event.pull_request is not None and event.pull_request.fork:
+        told.note(_FORK)
+        return
+    api = open_api(env, event)
+    now = _pull_request(api, event.repository, number)
+    if now.fork:
+        told.note(_FORK)
+    elif now.head_sha != event.head_sha:
+        # A run that was overtaken still ends, and must not write over the newer one's text.
+        told.note(
+            f"no comment: pull request {number} is at {now.head_sha[:12]}, "
+            f"this run is of {event.head_sha[:12]}"
+        )
+    else:
+        outcome = upsert(api, event.repository, number, comment.key, comment.text, comment.author)
+        show(f"comment on pull request {number}: {outcome}")
+
+
+def _pull_request(api: Api, repository: str, number: int) -> PullRequest:
+    return pull_request_of(api.get(f"/repos/{repository}/pulls/{number}"))

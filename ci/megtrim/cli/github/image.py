@@ -1,0 +1,104 @@
+"""``megtrim github image``: the toolchain's image, on the machine of a job before it is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from megtrim.cli.echo import show
+from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.setup import open_console
+from megtrim.config.load import load_config
+from megtrim.errors import EXIT_PASS, InputError
+from megtrim.github.answers import one_line
+from megtrim.github.runner import write_output
+from megtrim.images import build as builds
+from megtrim.images import image_archive
+from megtrim.images.docker import Docker
+from megtrim.images.reference import expect_fixed, is_fixed
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim github image --config megtrim.yaml --image "$IMAGE" --recipe "$RECIPE" --kept image
+  megtrim github image --recipe android-arm64 --kept image
+
+\b
+Outputs of the step:
+  image  what MEGTRIM_IMAGE is to be; empty: as the configuration says
+  made   true where a recipe's image was built now, and is worth keeping
+"""
+)
+@click.option(
+    "--config", "-c", type=click.Path(path_type=Path), default=Path("megtrim.yaml"),
+    show_default=True, help="The configuration.",
+)  # fmt: skip
+@click.option("--image", default="", metavar="NAME@sha256:DIGEST", help="In place of its image.")
+@click.option("--recipe", default="", metavar="NAME", help="Build this recipe of the kit instead.")
+@click.option(
+    "--kept",
+    "folder",
+    type=click.Path(path_type=Path),
+    default=Path("image"),
+    show_default=True,
+    help="Folder that holds a recipe's image between jobs.",
+)
+def image(config: Path, image: str, recipe: str, folder: Path) -> int:
+    """Bring the image that holds the toolchain: by digest from a registry, or by a recipe.
+
+    Without an image, in the options as in the configuration, nothing is done.
+    """
+    if image and recipe:
+        msg = "an image and a recipe: found both, expected one of them"
+        raise InputError(msg)
+    processes = open_processes()
+    env = processes.env
+    docker = Docker(processes)
+    if recipe:
+        made, reference = _of_recipe(recipe, folder, docker)
+        write_output(env, "image", reference)
+        write_output(env, "made", "true" if made else "false")
+        return EXIT_PASS
+    if image:
+        expect_fixed(image, source="the input image")
+    write_output(env, "image", image)
+    write_output(env, "made", "false")
+    reference = image or _configured(config)
+    if not reference:
+        show("no image is brought")
+        return EXIT_PASS
+    found = docker.find(reference) or docker.pull(reference)
+    show(f"image {found.reference}, ID {found.id}")
+    return EXIT_PASS
+
+
+def _configured(config: Path) -> str:
+    """Return the image that a configuration names; what is wrong with that, the trim says.
+
+    It says so where people look: in the report.
+    """
+    warn = open_console(quiet=False).warn
+    try:
+        reference = load_config(config).config.toolchain.image or ""
+    except InputError as error:
+        warn(one_line(str(error), most=1000))
+        return ""
+    if reference and not is_fixed(reference):
+        warn(f"toolchain.image is no digest: {one_line(reference)}")
+        return ""
+    return reference
+
+
+def _of_recipe(recipe: str, folder: Path, docker: Docker) -> tuple[bool, str]:
+    """Return whether the folder holds an image that was built now, and the image's ID."""
+    order = image_archive.pinned_order(recipe)
+    found = image_archive.loaded(docker, folder, order.tag)
+    if found is not None:
+        show(f"image {order.tag}, ID {found.id}: as an earlier job built it")
+        return False, found.id
+    console = open_console(quiet=False)
+    made = builds.build(order, docker, console.progress(f"building {recipe}"))
+    show(f"image {order.tag}, ID {made.id}: built now")
+    return image_archive.saved(docker, folder, order.tag, console.warn), made.id

@@ -1,0 +1,285 @@
+"""``megtrim github wait`` and ``propose``, and :data:`COMMANDS`: all verbs about GitHub's data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from megtrim.cli.echo import show
+from megtrim.cli.github.baseline import baseline
+from megtrim.cli.github.client import open_api, open_event
+from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.setup import open_console
+from megtrim.console import Console
+from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, Interrupted, MegtrimError
+from megtrim.evidence.checks import Pending
+from megtrim.github.answers import one_line
+from megtrim.github.event import Event
+from megtrim.github.jobs import Patience, Waited
+from megtrim.github.jobs import wait as wait_for_jobs
+from megtrim.github.proposal import Change, Outcome, Proposed, Proposer
+from megtrim.github.runner import write_output
+from megtrim.input_files import read_text
+from megtrim.midout.keepset import KeepSet, dump_keep_set, parse_keep_set, read_keep_set
+from megtrim.pipeline.filenames import VERDICT_FILE
+from megtrim.report.keepset_diff import Proposal, body
+from megtrim.report.markup import code
+from megtrim.verdict.document import LARGEST_DOCUMENT
+from megtrim.verdict.model import Verdict, parse_verdict
+
+_BY_ITSELF = "They start by themselves: this pull request was opened with a token of its own."
+_BY_DISPATCH = (
+    "GitHub starts none for a pull request that a job's own token opened, so the refresh starts "
+    "{workflow} on this branch itself. Where it did not, start that workflow by hand on this "
+    "branch with this pull request's number, or close and reopen this pull request."
+)
+_BY_HAND = (
+    "GitHub starts none for a pull request that a job's own token opened: close and reopen this "
+    "pull request to start them."
+)
+
+
+def _count(_context: click.Context, _option: click.Parameter, value: str) -> int:
+    """Read a number that a workflow leaves empty where the job before has failed."""
+    if not value.strip():
+        return 0
+    if not (value.isascii() and value.isdigit() and len(value) < 6):
+        msg = f"found {value[:40]!r}, expected how many jobs there are"
+        raise click.BadParameter(msg)
+    return int(value)
+
+
+@click.command(
+    epilog="""\b
+Example:
+  megtrim github wait --jobs 3 --pickup 10 --run 60
+
+\b
+Output of the step:
+  pending  empty (all ended), no-runner (nobody took some), or late (some still run)
+
+From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
+which needs `permissions: actions: read`.
+"""
+)
+@click.option(
+    "--jobs", callback=_count, required=True, metavar="N", help="How many device jobs there are."
+)
+@click.option(
+    "--pickup",
+    type=click.FloatRange(0, 1440),
+    default=10,
+    show_default=True,
+    metavar="MINUTES",
+    help="How long a job may wait for a runner.",
+)
+@click.option(
+    "--run",
+    "run_minutes",
+    type=click.FloatRange(0, 1440),
+    default=60,
+    show_default=True,
+    metavar="MINUTES",
+    help="How long all of it may take.",
+)
+@click.option(
+    "--name-prefix", default="device", show_default=True, help="First word of the jobs' names."
+)
+def wait(jobs: int, pickup: float, run_minutes: float, name_prefix: str) -> int:
+    """Wait for the device jobs of this run; a missing phone holds nobody for long.
+
+    Never fails: what GitHub does not say is late.
+    """
+    console = open_console(quiet=False)
+    env = open_processes().env
+    patience = Patience(jobs=jobs, pickup_s=60 * pickup, run_s=60 * run_minutes, prefix=name_prefix)
+    ended = _wait(env, patience, console)
+    if ended.failure is not None:
+        console.warn(one_line(str(ended.failure), most=1000))
+    write_output(env, "pending", ended.pending or "")
+    show(f"device jobs: {ended.text}" + (f" ({ended.pending})" if ended.pending else ""))
+    return EXIT_PASS
+
+
+def _wait(env: Mapping[str, str], patience: Patience, console: Console) -> Waited:
+    try:
+        event = open_event(env)
+        api = open_api(env, event)
+        return wait_for_jobs(
+            api, event, patience, pause=time.sleep, clock=time.monotonic, say=console.say
+        )
+    except Interrupted:
+        raise
+    except MegtrimError as error:
+        failure = InfrastructureFailure(error.message, hint=error.hint)
+        return Waited(pending=Pending.LATE, text="GitHub cannot be asked", failure=failure)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim github propose --project project --keep-set project/megtrim/keepset.json \\
+      --report megtrim-out/final --workflow megtrim.yml
+  megtrim github propose --keep-set megtrim/keepset.json --report report --token-starts-checks
+
+\b
+Outputs of the step:
+  outcome       unchanged, opened, updated or current
+  pull-request  its number, or empty
+
+From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
+which needs `permissions: contents: write, pull-requests: write`, and `actions: write` to start
+checks.
+"""
+)
+@click.option(
+    "--keep-set", type=click.Path(path_type=Path), required=True, help="The new keep set."
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder with the verdict.json of a trim with it.",
+)
+@click.option(
+    "--project",
+    type=click.Path(path_type=Path),
+    default=Path(),
+    show_default=True,
+    help="The checkout that the keep set lies in.",
+)
+@click.option(
+    "--branch",
+    default="megtrim/keepset",
+    show_default=True,
+    help="The branch to propose it on; for another base than the default branch, -BASE is added.",
+)
+@click.option("--base", default="", help="The branch to propose it to; else this run's.")
+@click.option("--workflow", default="", metavar="FILE.yml", help="The size check to start on it.")
+@click.option(
+    "--token-starts-checks",
+    is_flag=True,
+    help="GITHUB_TOKEN is not the job's own: pull requests that it opens start checks.",
+)
+def propose(
+    keep_set: Path,
+    report: Path,
+    project: Path,
+    branch: str,
+    base: str,
+    workflow: str,
+    token_starts_checks: bool,
+) -> int:
+    """Open or update a pull request with a new keep set, where it is not the committed one.
+
+    Doing it again changes nothing. A pull request that is no longer needed stays open.
+    """
+    console = open_console(quiet=False)
+    env = open_processes().env
+    event = open_event(env)
+    proposer = Proposer(open_api(env, event), event.repository)
+    path = _inside(keep_set, project)
+    keep, verdict = read_keep_set(keep_set), _verdict(report)
+    base = base or _base(event)
+    if event.default_branch not in ("", base):
+        branch = f"{branch}-{base}"  # each base has a proposal of its own
+    if branch == base:
+        msg = f"branch {branch} cannot be proposed to itself"
+        raise InputError(msg, hint="name another branch with --branch")
+    base_commit = proposer.head(base)
+    if base_commit is None:
+        msg = f"there is no branch {one_line(base)!r}"
+        raise InputError(msg, hint="name the branch to propose to with --base")
+    committed = _committed(proposer.committed(path, base_commit), console)
+    proposed = Proposed(outcome=Outcome.UNCHANGED)
+    if committed != keep:
+        change = Change(
+            path=path,
+            text=dump_keep_set(keep),
+            base=base,
+            branch=branch,
+            title=f"Refresh {path}",
+        )
+        text = body(
+            Proposal(
+                path=path,
+                branch=branch,
+                previous=committed,
+                current=keep,
+                verdict=verdict,
+                starts=_starts(workflow, token_starts_checks=token_starts_checks),
+            )
+        )
+        proposed = proposer.propose(change, base_commit, text)
+    if proposed.number and workflow and not token_starts_checks:
+        _start(proposer, proposed, workflow, branch, console)
+    write_output(env, "outcome", proposed.outcome)
+    write_output(env, "pull-request", str(proposed.number or ""))
+    show(_told(proposed, path, base))
+    return EXIT_PASS
+
+
+def _told(proposed: Proposed, path: str, base: str) -> str:
+    if proposed.outcome is Outcome.UNCHANGED:
+        return f"{path} is what {one_line(base)} has: nothing to propose"
+    return f"pull request {proposed.number}: {proposed.outcome}"
+
+
+def _base(event: Event) -> str:
+    """Return the branch that this run is of."""
+    if event.pull_request is None and event.ref.startswith("refs/heads/"):
+        return event.ref.removeprefix("refs/heads/")
+    return event.default_branch
+
+
+def _inside(keep_set: Path, project: Path) -> str:
+    """Return the path of the keep set from the root of the repository."""
+    try:
+        return keep_set.resolve().relative_to(project.resolve()).as_posix()
+    except ValueError:
+        msg = f"{keep_set} does not lie in {project}"
+        raise InputError(msg, hint="name the checkout that it lies in with --project") from None
+
+
+def _verdict(report: Path) -> Verdict:
+    path = report / VERDICT_FILE
+    hint = "name the folder that a trim left with --report"
+    text = read_text(path, most_bytes=LARGEST_DOCUMENT, expected="a verdict", hint=hint)
+    return parse_verdict(text, source=str(path))
+
+
+def _committed(text: str | None, console: Console) -> KeepSet | None:
+    """Return the committed keep set; one that cannot be read is as good as none."""
+    if text is None:
+        return None
+    try:
+        return parse_keep_set(text, source="the committed keep set")
+    except InputError as error:
+        console.warn(one_line(str(error), most=1000))
+        return None
+
+
+def _starts(workflow: str, *, token_starts_checks: bool) -> str:
+    if token_starts_checks:
+        return _BY_ITSELF
+    return _BY_DISPATCH.format(workflow=code(workflow)) if workflow else _BY_HAND
+
+
+def _start(
+    proposer: Proposer, proposed: Proposed, workflow: str, branch: str, console: Console
+) -> None:
+    """Start the checks; a pull request without them is still worth having."""
+    try:
+        started = proposer.start_checks(proposed, workflow, branch)
+    except InfrastructureFailure as failure:
+        said = one_line(str(failure), most=1000)
+        console.warn(f"{one_line(workflow)} was not started on {branch}: {said}")
+        return
+    now = "started" if started else "had been started before"
+    console.say(f"{one_line(workflow)} {now} on {branch} for pull request {proposed.number}")
+
+
+COMMANDS: tuple[click.Command, ...] = (baseline, wait, propose)

@@ -1,0 +1,66 @@
+"""``megtrim github logs``: the logs of builds that failed, bounded and without passwords."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from megtrim.cli.echo import show
+from megtrim.cli.options import out_option
+from megtrim.cli.session.environment import read_cache_variables
+from megtrim.errors import EXIT_PASS
+from megtrim.store import MANIFEST, write_atomically
+
+LARGEST_BYTES = 512 * 1024
+"""Of one log; its end is kept, where the failure is."""
+MOST_LOGS = 8
+_LOG = "build.log"
+_CUT = "... the beginning was left out: {} bytes\n"
+_BEFORE_BYTES = 8 * 1024
+"""Read in front of the end that is kept: a cut would leave half a password, which none finds."""
+_OPENS = re.compile(r"(?<=://)[^/\s]{1,2000}@")
+_TOKEN = re.compile(r"(?<=\|)(bearer-token|header)=[^|\s]{1,2000}")
+"""The step that copies is not told the password itself: it is known by where it stands."""
+
+
+@click.command(
+    epilog="""\b
+Example:
+  megtrim github logs --out megtrim-out --to logs
+"""
+)
+@out_option("The folder of results.")
+@click.option("--to", type=click.Path(path_type=Path), required=True, help="Folder for the copies.")
+def logs(out: Path, to: Path) -> int:
+    """Copy the end of each failed build's log, for an artifact of the run.
+
+    What opens the compiler cache is not in them.
+    """
+    secrets = [value for value in read_cache_variables().values() if "@" in value or "|" in value]
+    failed = [
+        path
+        for path in sorted(out.glob(f"*/*/{_LOG}"))
+        if path.is_file() and not path.is_symlink() and not (path.parent / MANIFEST).exists()
+    ]
+    newest = sorted(failed, key=lambda path: path.stat().st_mtime)[-MOST_LOGS:]
+    for path in newest:
+        name = "-".join(path.parent.relative_to(out).parts)
+        write_atomically(to / f"{name}.log", _bounded(path, secrets))
+        show(f"kept {to / name}.log")
+    return EXIT_PASS
+
+
+def _bounded(path: Path, secrets: list[str]) -> str:
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        stream.seek(max(0, size - LARGEST_BYTES - _BEFORE_BYTES))
+        data = stream.read(LARGEST_BYTES + _BEFORE_BYTES)
+    text = data.decode("utf-8", "replace")
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    text = _TOKEN.sub(r"\1=***", _OPENS.sub("***@", text))
+    if size <= LARGEST_BYTES:
+        return text
+    return _CUT.format(size - LARGEST_BYTES) + text[-LARGEST_BYTES:]

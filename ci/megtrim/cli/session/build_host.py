@@ -1,0 +1,79 @@
+"""Where the programs of a trim run: on this machine, or in the image that is configured.
+
+What runs on this machine anyway (compilers, programs under qemu) runs in the image; what talks
+to a phone or a board stays outside.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.build_spec import Toolchain
+from megtrim.images import cache, container_owner
+from megtrim.images.container_processes import Inside, Seen
+from megtrim.images.docker import Docker
+from megtrim.process import Processes
+from megtrim.store import cannot_write
+
+_OF_THE_IMAGE = frozenset(
+    ("bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "run", "sbin", "sys", "usr")
+)
+"""Folders of the root that compilers are made of: this machine's must not take their place."""
+
+
+def open_place(
+    reference: str | None, processes: Processes, *, results: Path, readable: Iterable[Path]
+) -> Processes:
+    """Return what runs programs in the image of that name; without one, on this machine.
+
+    They write to ``results`` and to the compiler's cache, and may read ``readable``; what of that
+    lies in a system folder is the image's own, or the image would not be what it is named.
+    """
+    if not reference:
+        return processes
+    docker = Docker(processes)
+    docker.version()
+    image = docker.image(reference)
+    container_owner.end_abandoned(docker)
+    kept = cache.folder(processes.env, otherwise=results / "ccache")
+    seen = Seen(
+        writable=(results, kept),
+        readable=tuple(sorted(each for each in {*readable} if each.is_dir() and not _hides(each))),
+        env={cache.VARIABLE: str(kept)},
+    )
+    return Inside(docker, image, seen)
+
+
+def _hides(path: Path) -> bool:
+    """Tell whether a mount there would hide what the image has; links are this machine's."""
+    parts = Path(os.path.normpath(path)).parts
+    return len(parts) < 2 or parts[1] in _OF_THE_IMAGE
+
+
+def placed(toolchain: Toolchain, place: Processes) -> Toolchain:
+    """Return the toolchain with the image that it lies in."""
+    if not isinstance(place, Inside):
+        return toolchain
+    return replace(toolchain, image=place.image.identity)
+
+
+def sysroot_here(toolchain: Toolchain, place: Processes, results: Path) -> Path | None:
+    """Return the sysroot where this machine can read it, for devices that lack its libraries."""
+    if toolchain.sysroot is None or not isinstance(place, Inside):
+        return toolchain.sysroot
+    folder = results / "sysroots" / place.image.id.removeprefix("sha256:")[:20]
+    if folder.is_dir():
+        return folder
+    half = folder.with_name(f"{folder.name}.half")
+    try:
+        shutil.rmtree(half, ignore_errors=True)
+        half.mkdir(parents=True)
+        place.bring_out(toolchain.sysroot, half)
+        half.rename(folder)
+    except OSError as error:
+        raise cannot_write(folder, error) from None
+    return folder

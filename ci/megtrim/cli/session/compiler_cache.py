@@ -1,0 +1,57 @@
+"""From the environment to the compiler cache of a run: which storage, and whether it is written.
+
+What names the storage are variables of whoever owns the runner or the repository's settings,
+never a file of the project: a pull request could change that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from megtrim.cli.session.environment import (
+    CACHE_INPUT,
+    CACHE_OWN,
+    CACHE_SECRET,
+    read_cache_variables,
+)
+from megtrim.engines.cmake import remote_cache
+from megtrim.engines.cmake.compiler_cache import PASSED_ON, CompilerCache
+from megtrim.errors import InputError
+from megtrim.github.event import read_event
+
+_NAMES = {
+    CACHE_SECRET: "the secret cache-remote",
+    CACHE_INPUT: "the input cache-remote",
+    **{name: name for name in CACHE_OWN},
+}
+"""What each variable is called where it is set, the first that is set wins."""
+
+
+def open_compiler_cache(env: Mapping[str, str], warn: Callable[[str], None]) -> CompilerCache:
+    """Return the cache that this run's variables ask for; ``env`` holds the others.
+
+    Raises InputError for a URL that ccache could not use, and for a password in an input.
+    """
+    told = read_cache_variables()
+    name = next((each for each in _NAMES if each in told), "")
+    storages = remote_cache.parse(told.get(name, ""), source=_NAMES.get(name, ""))
+    if name == CACHE_INPUT and any(each.secret for each in storages):
+        msg = f"{_NAMES[name]}: found a password, which a runner prints into every log"
+        hint = "change that password, and give the URL as the secret cache-remote"
+        raise InputError(msg, hint=hint)
+    passed = {each: env[each] for each in PASSED_ON if env.get(each)}
+    return CompilerCache(storages, writes=_may_write(env), passed=passed, warn=warn)
+
+
+def _may_write(env: Mapping[str, str]) -> bool:
+    """Tell whether results of this run are for everybody: whoever trims by hand decides himself.
+
+    In a job of GitHub Actions only what the default branch holds is; an event that cannot be
+    read might be anything.
+    """
+    if not env.get("GITHUB_EVENT_NAME"):
+        return True
+    try:
+        return read_event(env).of_default_branch
+    except InputError:
+        return False

@@ -1,0 +1,237 @@
+"""Which devices stand for a CPU class, and what is asked of a kind to make each.
+
+They come from the configuration, or from a bundle where there is no configuration; several
+entries of one class and kind are one pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim import devices
+from megtrim.config.device import EMULATED, KINDS, DeviceConfig
+from megtrim.config.load import LoadedConfig
+from megtrim.config.yaml.problems import closest, listing
+from megtrim.devices import Device, DeviceOrder
+from megtrim.devices.pool import pool
+from megtrim.devices.settings import CoolDown, DeviceSettings, PowerPort
+from megtrim.errors import InputError
+from megtrim.evidence.device import BundleDevice, BundleSettings
+from megtrim.process import Processes
+
+POOLED = ("adb", "ssh")
+"""Kinds whose devices of a class take turns; of the others, the first stands for its class."""
+NEAR = ("auto", "local", "qemu")
+"""Kinds whose programs run where those of the toolchain run."""
+_UNCONFIGURED = (*NEAR, "virtual-phone")
+"""Kinds of which a device can be had without a word about it in the configuration."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What all orders share."""
+
+    processes: Processes
+    scratch: Path
+    machine: str
+    """Architecture of the programs."""
+    sysroot: Path | None
+    """Where their libraries are, for devices that say nothing else."""
+    say: Callable[[str], None]
+    near: Near | None = None
+    """Where devices of this machine run their programs; None: on this machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Near:
+    """An image, for devices that are played on this machine."""
+
+    processes: Processes
+    sysroot: Path | None
+
+
+def standing_for(loaded: LoadedConfig, asked: str | None) -> dict[str, tuple[DeviceConfig, ...]]:
+    """Return the devices of each CPU class; ``asked`` is a device's name, or a kind for all.
+
+    Without it, the first device that is no runner's and those of its kind stand for their class;
+    a class that only runners stand for has an automatic one here: theirs hang elsewhere.
+    """
+    configured = loaded.config.devices
+    here = [each for each in configured if not each.runner]
+    automatic = [_made_up("auto", each.class_) for each in configured if each.runner]
+    chosen = _by_class((*here, *automatic))
+    if asked is None:
+        return chosen
+    named = [each for each in configured if each.name == asked]
+    if named:
+        return _before({named[0].class_: (named[0],)}, chosen)
+    if asked not in KINDS:
+        raise _unknown(loaded, asked)
+    found = _by_class(each for each in configured if each.kind == asked)
+    if asked in _UNCONFIGURED:
+        found = _completed(loaded, asked, found)
+    if not found:
+        msg = f"--device: no device of kind {asked} is in {loaded.path}"
+        raise InputError(msg, hint=f"add it under `devices`, or use {listing(_UNCONFIGURED)}")
+    return _before(found, chosen)
+
+
+def device_orders(
+    loaded: LoadedConfig, around: Around, entries: Iterable[DeviceConfig]
+) -> list[tuple[DeviceConfig, DeviceOrder]]:
+    """Return what is asked of its kind for each entry of the configuration."""
+    cpus = {each.name: each.qemu_cpu or "max" for each in loaded.config.classes}
+    return [
+        (
+            each,
+            DeviceOrder(
+                name=each.name,
+                processes=_place(each.kind, around).processes,
+                scratch=around.scratch,
+                machine=around.machine,
+                qemu_cpu=cpus[each.class_],
+                sysroot=sysroot_of(each, loaded) or _place(each.kind, around).sysroot,
+                cpu_class=each.class_,
+                settings=_configured(each, loaded),
+                say=around.say,
+            ),
+        )
+        for each in entries
+    ]
+
+
+def bundle_orders(around: Around, entries: Iterable[BundleDevice]) -> list[DeviceOrder]:
+    """Return what is asked of its kind for each device that a bundle tells of."""
+    return [
+        DeviceOrder(
+            name=each.name,
+            processes=around.processes,
+            scratch=around.scratch,
+            machine=around.machine,
+            qemu_cpu=each.qemu_cpu,
+            sysroot=_on_runner(each.settings.sysroot) or around.sysroot,
+            cpu_class=each.cpu_class,
+            settings=_told(each.settings),
+            say=around.say,
+        )
+        for each in entries
+    ]
+
+
+def make(kind: str, orders: Sequence[DeviceOrder], *, native: str) -> Device:
+    """Return one device for all orders, which are of one kind: a pool where there are several."""
+    return pool.joined([devices.make(kind, order, native=native) for order in orders])
+
+
+def _by_class(entries: Iterable[DeviceConfig]) -> dict[str, tuple[DeviceConfig, ...]]:
+    """Return of each class its first device, and those that share a pool with it."""
+    found: dict[str, tuple[DeviceConfig, ...]] = {}
+    for each in entries:
+        before = found.get(each.class_, ())
+        if not before or (each.kind == before[0].kind and each.kind in POOLED):
+            found[each.class_] = (*before, each)
+    return found
+
+
+def _before(
+    asked: Mapping[str, tuple[DeviceConfig, ...]], chosen: Mapping[str, tuple[DeviceConfig, ...]]
+) -> dict[str, tuple[DeviceConfig, ...]]:
+    """Return what is asked for, first: a probe runs on the first device."""
+    return {**asked, **{name: chosen[name] for name in chosen if name not in asked}}
+
+
+def _completed(
+    loaded: LoadedConfig, kind: str, found: Mapping[str, tuple[DeviceConfig, ...]]
+) -> dict[str, tuple[DeviceConfig, ...]]:
+    """Return the devices of that kind for every class, made up where none is configured."""
+    classes = loaded.config.classes
+    complete = dict(found)
+    for each in classes:
+        if each.name in complete:
+            continue
+        if kind in EMULATED and each.qemu_cpu is None:
+            msg = f"--device {kind}: class {each.name} does not say which CPU it is played by"
+            raise InputError(msg, hint="say its qemu_cpu, such as cortex-a76")
+        name = kind if len(classes) == 1 else None
+        complete[each.name] = (_made_up(kind, each.name, name),)
+    return complete
+
+
+def _made_up(kind: str, cpu_class: str, name: str | None = None) -> DeviceConfig:
+    values = {"name": name or f"{kind}-{cpu_class}", "kind": kind, "class": cpu_class}
+    return DeviceConfig.model_validate(values)
+
+
+def _unknown(loaded: LoadedConfig, asked: str) -> InputError:
+    names = [each.name for each in loaded.config.devices]
+    meant = closest(asked, (*names, *KINDS))
+    suggestion = f" (did you mean {meant}?)" if meant else ""
+    msg = f"--device: found {asked[:60]!r}, expected a device or a kind{suggestion}"
+    return InputError(msg, hint=f"devices: {', '.join(names)}; kinds: {', '.join(KINDS)}")
+
+
+def sysroot_of(device: DeviceConfig, loaded: LoadedConfig) -> Path | None:
+    """Return the system files that the configuration names for a device, None where it does not."""
+    return _here(device.sysroot, loaded)
+
+
+def _place(kind: str, around: Around) -> Around | Near:
+    return around.near if around.near is not None and kind in NEAR else around
+
+
+def _here(path: Path | None, loaded: LoadedConfig) -> Path | None:
+    return None if path is None else loaded.resolve(_from_home(path))
+
+
+def _on_runner(text: str) -> Path | None:
+    return _from_home(Path(text)) if text else None
+
+
+def _from_home(path: Path) -> Path:
+    if path.parts[:1] != ("~",):
+        return path
+    try:
+        return Path.home().joinpath(*path.parts[1:])
+    except RuntimeError:
+        msg = f"{path}: this user has no home folder"
+        raise InputError(msg, hint="set HOME, or write the path out") from None
+
+
+def _configured(device: DeviceConfig, loaded: LoadedConfig) -> DeviceSettings:
+    power, cool_down = device.power, device.cool_down
+    return DeviceSettings(
+        serial=device.serial or "",
+        match=tuple(sorted(device.match.items())),
+        host=device.host or "",
+        port=device.port,
+        user=device.user or "",
+        key=_here(device.key, loaded),
+        known_hosts=_here(device.known_hosts, loaded),
+        power=None if power is None else PowerPort(hub=power.hub, port=power.port),
+        cool_down=None
+        if cool_down is None
+        else CoolDown(below_c=cool_down.below_c, within_s=cool_down.within_s),
+        governor=device.governor or "",
+        cpus=device.cpus or "",
+    )
+
+
+def _told(settings: BundleSettings) -> DeviceSettings:
+    power, cool_down = settings.power, settings.cool_down
+    return DeviceSettings(
+        serial=settings.serial,
+        match=settings.match,
+        host=settings.host,
+        port=settings.port,
+        user=settings.user,
+        key=_on_runner(settings.key),
+        known_hosts=_on_runner(settings.known_hosts),
+        power=None if power is None else PowerPort(hub=power.hub, port=power.port),
+        cool_down=None
+        if cool_down is None
+        else CoolDown(below_c=cool_down.below_c, within_s=cool_down.within_s),
+        governor=settings.governor,
+        cpus=settings.cpus,
+    )

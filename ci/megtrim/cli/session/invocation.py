@@ -1,0 +1,56 @@
+"""From the options of a call to what has to be typed to make it again, where its reader stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from megtrim.cli.options import DEFAULT_OUT
+from megtrim.verdict.invocation import Invocation
+
+REPORT_ARTIFACT = "megtrim-report"
+BASELINE_FILE = "baseline.json"
+"""The baseline that growth was held against, in the folder of the report."""
+
+
+def invocation_of(
+    options: Mapping[str, Any], env: Mapping[str, str], *, keep_set: Path | None = None
+) -> Invocation:
+    """Return the call; ``keep_set`` is relative to the configuration.
+
+    A person stands where they called. What a job of GitHub Actions did is read by people at the
+    top of their checkout, where the job stood: what lies outside of that is the runner's own, and
+    the baseline is in the report that they download.
+    """
+    away = env.get("GITHUB_ACTIONS") == "true"
+    here = Path.cwd()
+
+    def shown(path: Path | None) -> str:
+        if path is None:
+            return ""
+        if path.is_absolute() and path.is_relative_to(here):
+            path = path.relative_to(here)
+        outside = path.is_absolute() or ".." in path.parts
+        return "" if away and outside else str(path)
+
+    config = options["config"]
+    out = shown(options["out"])
+    baseline = shown(options.get("baseline"))
+    if options.get("baseline") and not baseline:
+        baseline = f"{REPORT_ARTIFACT}/{BASELINE_FILE}"
+    day = options.get("today")
+    return Invocation(
+        config=shown(config) or str(config),
+        out="" if out == DEFAULT_OUT else out,
+        engine=shown(options["engine"]),
+        image=options.get("image") or "",
+        no_docker=bool(options.get("no_docker")),
+        today=day.isoformat() if day else "",
+        device=options.get("device") or "",
+        baseline=baseline,
+        traces=tuple(filter(None, map(shown, options.get("traces", ())))),
+        committed=bool(options.get("committed")),
+        quick=bool(options.get("quick")),
+        keep_set=shown(config.parent / keep_set) if keep_set else Invocation().keep_set,
+    )

@@ -1,0 +1,127 @@
+"""What a report folder says to people: one page of Markdown, and lines beside the changed files.
+
+A folder that holds less than it should still gives a page: a job that ended early, or left
+nothing, is what somebody has to read about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from megtrim.errors import MegtrimError
+from megtrim.evidence.early_exit import ENDING_FILE, EarlyEnding, parse_ending
+from megtrim.input_files import read_bytes
+from megtrim.pipeline.filenames import VERDICT_FILE
+from megtrim.report.annotations import Annotation, Level, annotate
+from megtrim.report.comment import Links, render, where
+from megtrim.report.markup import block
+from megtrim.report.text import one_line
+from megtrim.verdict.document import LARGEST_DOCUMENT
+from megtrim.verdict.model import Verdict, parse_verdict
+
+COMMENT_FILE = "comment.md"
+_LARGEST_PAGE = 1024 * 1024
+_LONGEST_ENDING = 4_000
+_ENDED = "megtrim ended before a verdict"
+_NOTHING = """\
+### megtrim: nothing is known
+
+The build job left no report, so nothing is known about the size of this change. Its log says why.
+"""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What is published. ``problems`` are files of the folder that could not be used."""
+
+    text: str
+    annotations: tuple[Annotation, ...]
+    problems: tuple[MegtrimError, ...]
+
+
+def read_page(report: Path, *, config: str, links: Links, repository: str = "") -> Page:
+    """Read REPORT: its verdict, else the page somebody left there, else why there is none.
+
+    ``config`` is the path of megtrim.yaml inside the repository: annotations are beside it.
+    ``repository`` is OWNER/NAME, or empty.
+    """
+    problems: list[MegtrimError] = []
+
+    def read(name: str, parse: Callable[[str, str], T], most: int) -> T | None:
+        try:
+            text = _text(report / name, most)
+            return None if text is None else parse(text, str(report / name))
+        except MegtrimError as error:
+            problems.append(error)
+            return None
+
+    verdict = read(VERDICT_FILE, _verdict, LARGEST_DOCUMENT)
+    if verdict is not None:
+        beside = tuple(_placed(each, config) for each in annotate(verdict))
+        named = _named(verdict, config, repository)
+        return Page(text=render(named, links=links), annotations=beside, problems=())
+    ending = read(ENDING_FILE, _ending, _LARGEST_PAGE)
+    left = read(COMMENT_FILE, lambda text, _: text, _LARGEST_PAGE)
+    ended = _NOTHING if ending is None else _ending_page(ending)
+    run = where(links)
+    return Page(
+        text=left or (f"{ended}\n{run}\n" if run else ended),
+        annotations=() if ending is None else (_ending_annotation(ending, config),),
+        problems=tuple(problems),
+    )
+
+
+def _verdict(text: str, source: str) -> Verdict:
+    return parse_verdict(text, source=source)
+
+
+def _ending(text: str, source: str) -> EarlyEnding:
+    return parse_ending(text, source=source)
+
+
+def _named(verdict: Verdict, config: str, repository: str) -> Verdict:
+    """Return a verdict that is named for people.
+
+    At the root of a repository the folder is that of a checkout, which a workflow names as it
+    likes; the repository has a name that people know.
+    """
+    if not repository or not _is_inside(config) or len(PurePosixPath(config).parts) > 1:
+        return verdict
+    return replace(verdict, project=repository.partition("/")[2])
+
+
+def _ending_page(ending: EarlyEnding) -> str:
+    said = block(str(ending), limit=_LONGEST_ENDING)
+    return f"### {_ENDED}\n\n{said}\n"
+
+
+def _ending_annotation(ending: EarlyEnding, config: str) -> Annotation:
+    message = one_line(str(ending), limit=_LONGEST_ENDING)
+    annotation = Annotation(level=Level.ERROR, file="", line=0, title=_ENDED, message=message)
+    return replace(annotation, file=config) if _is_inside(config) else annotation
+
+
+def _placed(annotation: Annotation, config: str) -> Annotation:
+    """Return an annotation whose file is named from the root of the repository."""
+    folder = PurePosixPath(config).parent
+    if not annotation.file or not _is_inside(config):
+        return annotation
+    return replace(annotation, file=str(folder / annotation.file))
+
+
+def _is_inside(config: str) -> bool:
+    path = PurePosixPath(config)
+    return not path.is_absolute() and ".." not in path.parts
+
+
+def _text(path: Path, most: int) -> str | None:
+    """Return a file's text; None where there is no such file."""
+    if not path.exists():
+        return None
+    data = read_bytes(path, most_bytes=most, expected="a file that megtrim wrote")
+    return data.decode("utf-8", errors="replace")

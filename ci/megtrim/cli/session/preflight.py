@@ -1,0 +1,143 @@
+"""What the configuration asks of the engine, held against trees and models before a build."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path, PurePosixPath
+
+from megtrim.config.load import LoadedConfig
+from megtrim.config.scenarios import all_scenarios
+from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem, closest, key_text
+from megtrim.engines import Engine
+from megtrim.engines.checkout import Checkout
+from megtrim.engines.cmake.options import SET_BY_MEGTRIM
+from megtrim.errors import InputError
+from megtrim.input_files import opened
+from megtrim.load_and_run.arguments import check_arguments
+from megtrim.models.needs import load_operator_json
+from megtrim.models.reader import read_whole
+
+_Read = Callable[[Path, str], None]
+
+
+def refuse_unknown(loaded: LoadedConfig, engine: Engine) -> None:
+    """Refuse options and flags that this engine would ignore, or end on after the build."""
+    problems = tuple(_option_problems(loaded, engine))
+    if problems:
+        hint = f"the CMake files of {engine.checkout.root} say which options it has"
+        raise ConfigError(problems, hint=hint)
+    dialect = engine.dialect()
+    for each in all_scenarios(loaded.config):
+        if each.settings.application is None:
+            source = f"{loaded.path}:{loaded.line(*each.path)}: {each.id}"
+            check_arguments(each.settings.args, dialect=dialect, source=source)
+
+
+def _option_problems(loaded: LoadedConfig, engine: Engine) -> Iterator[Problem]:
+    options = engine.options()
+    for name in loaded.config.engine.cmake:
+        found, expected, suggestion = "an option that megtrim sets", SET_BY_MEGTRIM.get(name), ""
+        if expected is None:
+            if options.knows(name):
+                continue
+            found = "an option that no CMake file of this engine asks for"
+            expected, suggestion = "one of its options", options.closest(name)
+        yield Problem(
+            file=str(loaded.path),
+            line=loaded.line("engine", "cmake", name),
+            key=f"engine.cmake.{name}",
+            found=found,
+            expected=expected,
+            suggestion=suggestion,
+        )
+
+
+def refuse_damaged(loaded: LoadedConfig) -> None:
+    """Refuse files that are named and of no use: no plain files, pointers, models that are cut off.
+
+    What only the engine can read passes. All are told at once.
+    """
+    wrong = []
+    for keys, file, read in _named_files(loaded):
+        try:
+            read(loaded.resolve(file), f"{loaded.path}:{loaded.line(*keys)}: {file}")
+        except InputError as error:
+            wrong.append(error)
+    if wrong:
+        raise InputError("\n".join(each.message for each in wrong), hint=wrong[0].hint)
+
+
+def _named_files(loaded: LoadedConfig) -> Iterator[tuple[KeyPath, Path, _Read]]:
+    """Yield the files of models and scenarios: key, path, and what reads as much as is needed."""
+    for at, model in enumerate(loaded.config.models):
+        keys: KeyPath = ("models", at)
+        yield (*keys, "file"), model.file, _read_whole
+        yield from (((*keys, "also", i), each, _read_whole) for i, each in enumerate(model.also))
+        for number, info in enumerate(model.strip_info):
+            yield (*keys, "strip_info", number), info, _read_operators
+        for number, scenario in enumerate(model.scenarios):
+            own = (*keys, "scenarios", number)
+            for name, file in scenario.inputs.items():
+                yield (*own, "inputs", name), file, _open
+            if scenario.algo_cache is not None:
+                yield (*own, "algo_cache"), scenario.algo_cache, _open
+
+
+def _read_whole(path: Path, shown: str) -> None:
+    read_whole(path, source=shown)
+
+
+def _read_operators(path: Path, shown: str) -> None:
+    load_operator_json(path, shown=shown)
+
+
+def _open(path: Path, shown: str) -> None:
+    with opened(path, expected="what a run reads", shown=shown):
+        pass
+
+
+def refuse_folders(loaded: LoadedConfig, trees: Collection[Checkout]) -> None:
+    """Refuse folders of ``trim.keep`` that none of the trees has: the last link is late for that.
+
+    One that CMake files speak of may be a build's own, and one that begins with / is elsewhere.
+    """
+    asked = [pair for pair in enumerate(loaded.config.trim.keep) if _is_path(pair[1])]
+    if not asked:
+        return
+    files = (PurePosixPath(name) for tree in trees for name in tree.files)
+    folders = {f"{parent}/" for file in files for parent in file.parents}
+    problems = [
+        Problem(
+            file=str(loaded.path),
+            line=loaded.line("trim", "keep", at),
+            key=key_text(("trim", "keep", at)),
+            found=f"{text!r}, {found}",
+            expected="a folder of the source, with / at its end",
+            suggestion=closest(text, folders),
+        )
+        for at, text in asked
+        if (found := _wrong_folder(text, folders, trees))
+    ]
+    if problems:
+        raise ConfigError(problems, hint="a folder that is not of the source begins with /")
+
+
+def _is_path(text: str) -> bool:
+    return "/" in text and not text.startswith("/") and "operator" not in text
+
+
+def _wrong_folder(text: str, folders: Collection[str], trees: Collection[Checkout]) -> str:
+    """Return what is wrong with a path, nothing where a build may have such objects."""
+    if not text.endswith("/"):
+        return "no name of a function"
+    wanted = f"/{text.removeprefix('./')}"
+    known = any(wanted in f"/{folder}" for folder in folders)
+    return "" if known or any(_speaks_of(text, tree) for tree in trees) else "no such folder"
+
+
+def _speaks_of(folder: str, tree: Checkout) -> bool:
+    """Say whether CMake files of a tree name the folder: a build may make it."""
+    word = re.compile(rf"(?<![\w-]){re.escape(PurePosixPath(folder).name)}(?![\w-])")
+    files = (name for name in tree.files if name.endswith((".cmake", "CMakeLists.txt")))
+    return any(word.search(tree.text(name)) for name in files)

@@ -1,0 +1,379 @@
+"""From options to a :class:`~megtrim.pipeline.session.Context`: here the doers are constructed."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import date
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from megtrim import engines, toolchains
+from megtrim.build_spec import Relocations, Toolchain, ToolchainOrder
+from megtrim.cli.options import expect_writable, out_option
+from megtrim.cli.session.build_host import open_place, placed, sysroot_here
+from megtrim.cli.session.compiler_cache import open_compiler_cache
+from megtrim.cli.session.device_specs import (
+    POOLED,
+    Around,
+    Near,
+    device_orders,
+    make,
+    standing_for,
+    sysroot_of,
+)
+from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.invocation import invocation_of
+from megtrim.cli.session.preflight import refuse_damaged, refuse_folders, refuse_unknown
+from megtrim.config.load import LoadedConfig, load_config
+from megtrim.config.scenarios import all_scenarios
+from megtrim.config.yaml.problems import ConfigError
+from megtrim.console import Console
+from megtrim.device_jobs import pack
+from megtrim.devices import Device, qemu, relocation_support
+from megtrim.engines import Engine, checkout
+from megtrim.engines.build_paths import expect_plain
+from megtrim.engines.builder import Builder
+from megtrim.engines.sample import embedded
+from megtrim.errors import InputError, MegtrimError
+from megtrim.evidence.bundle import Purpose
+from megtrim.evidence.imported import read_brought
+from megtrim.images.reference import expect_fixed
+from megtrim.pipeline import committed_keepset
+from megtrim.pipeline.building import programs, size_options, switch_checks
+from megtrim.pipeline.running import neighbour_plan
+from megtrim.pipeline.session import Context
+from megtrim.process import Processes
+from megtrim.stages import size
+from megtrim.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What every command that works on a configuration takes."""
+
+    config: Path
+    out: Path
+    engine: Path | None
+    jobs: int | None
+    quiet: bool
+    today: date | None = None
+    committed: bool = False
+    baseline: Path | None = None
+    traces: tuple[Path, ...] = ()
+    device: str | None = None
+    """Name or kind of the device to use, in place of what stands for a class."""
+    image: str | None = None
+    """Image with the toolchain, in place of the one that is configured."""
+    quick: bool = False
+    """Trim by functions from the plain build alone."""
+    neighbours: bool = False
+    """Try every neighbour of every scenario."""
+    no_docker: bool = False
+    """Use this machine's toolchain, whatever image is configured."""
+
+    @property
+    def results(self) -> Path:
+        """The folder of results, spelled as compilers spell it in their records: without ``..``."""
+        return self.out.resolve()
+
+
+def today_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return ``--today``, a day instead of the clock's."""
+    return click.option(
+        "--today",
+        type=click.DateTime(["%Y-%m-%d"]),
+        callback=lambda _context, _option, value: value.date() if value else None,
+        help=help_text,
+    )
+
+
+committed_option = click.option(
+    "--committed", is_flag=True, help="Use the committed keep set; trace nothing."
+)
+
+
+quick_option = click.option(
+    "--quick",
+    is_flag=True,
+    help="Trim by functions from the plain build alone: no profile build, nothing compiled again.",
+)
+
+
+neighbours_option = click.option(
+    "--neighbours",
+    is_flag=True,
+    help="Also run what is near each scenario: other iterations, threads, flags and so on.",
+)
+
+
+traces_option = click.option(
+    "--traces",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="DIR",
+    help="Evidence of traces and functions from elsewhere, used as they are; repeatable.",
+)
+
+
+def common(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that are the same everywhere, and to errors where their command works."""
+    path = click.Path(path_type=Path)
+
+    @wraps(command)
+    def located(**values: Any) -> Any:
+        try:
+            return command(**values)
+        except MegtrimError as error:
+            error.complete(invocation_of(values, open_processes().env).place)
+            raise
+
+    found: Callable[..., Any] = located
+    for option in reversed(
+        (
+            click.option(
+                *("--config", "-c"),
+                type=path,
+                default=Path("megtrim.yaml"),
+                show_default=True,
+                help="The configuration.",
+            ),
+            out_option("Where results go; the same folder makes the next run quick."),
+            click.option("--engine", type=path, help="Engine checkout, instead of engine.source."),
+            click.option("--jobs", "-j", type=click.IntRange(1, 1024), help="Parallel compilers."),
+            click.option("--quiet", "-q", is_flag=True, help="Only warnings and results."),
+            click.option(
+                "--image",
+                envvar="MEGTRIM_IMAGE",
+                metavar="NAME",
+                help="Image with the toolchain, instead of toolchain.image.",
+            ),
+            click.option(
+                "--no-docker",
+                is_flag=True,
+                help="Use this machine's compilers, not those of an image.",
+            ),
+            today_option("The day that waivers and proofs are judged against; else the clock's."),
+        )
+    ):
+        found = option(found)
+    return found
+
+
+def trimming(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add :func:`common` options and those that say what a trim rests on."""
+    baseline = click.option(
+        "--baseline",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="A sizes.json that growth is held against, instead of `baseline`.",
+    )
+    device = click.option(
+        "--device",
+        metavar="NAME|KIND",
+        help="Run on this device, or on those of this kind, such as virtual-phone or qemu.",
+    )
+    return common(committed_option(quick_option(baseline(device(command)))))
+
+
+def open_console(*, quiet: bool) -> Console:
+    """Return the console of this process."""
+    return Console(sys.stderr, quiet=quiet)
+
+
+def open_context(options: Options, *, accept: bool = False, writes: bool = True) -> Context:
+    """Load the configuration and construct everything that a trim needs.
+
+    ``writes``: whether anything goes to the folder of results.
+    """
+    _refuse_contradictions(options, accept=accept)
+    if writes:
+        expect_writable(options.out)
+    console = open_console(quiet=options.quiet)
+    loaded = load_config(options.config, engine_source=options.engine, quick=options.quick)
+    script = loaded.config.toolchain.kind == "ndk"
+    expect_plain(options.results, "--out", script=script, hint="name another folder of results")
+    refuse_damaged(loaded)
+    if not (accept or options.quick or options.committed):
+        committed_keepset.expect_readable(loaded)
+    for warning in loaded.warnings:
+        console.warn(warning)
+    processes = open_processes()
+    engine = open_engine(loaded, processes)
+    refuse_unknown(loaded, engine)
+    if options.committed:
+        _check_committed(loaded)
+        committed_keepset.read_committed(
+            loaded, engine
+        )  # refused now, not after an hour of building
+    place = _place(loaded, processes, options)
+    emulated = qemu.program(place) is not None
+    toolchain = placed(toolchains.find(toolchain_order(loaded), place, emulated=emulated), place)
+    out = options.results
+    if toolchain.ndk:
+        expect_plain(Path(toolchain.ndk), "the NDK", script=True, hint="move it to a folder")
+    jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
+    brought = read_brought(options.traces) if options.traces else {}
+    context = Context(
+        loaded=loaded,
+        engine=engine,
+        toolchain=toolchain,
+        builder=Builder(
+            engine.checkout,
+            toolchain,
+            place,
+            jobs=jobs,
+            cache=open_compiler_cache(processes.env, console.warn),
+        ),
+        devices=_devices(loaded, toolchain, (processes, place), options, console),
+        store=Store(out, say=console.say, warn=console.warn),
+        console=console,
+        today=options.today or date.today(),
+        accept=accept,
+        committed=options.committed,
+        quick=options.quick,
+        full=_full(options) if options.quick else None,
+        neighbours=options.neighbours,
+        baseline=options.baseline,
+        invocation=invocation_of(asdict(options), processes.env, keep_set=loaded.config.keep_set),
+        traced=brought.get(Purpose.TRACE, {}),
+        recorded=brought.get(Purpose.RECORD, {}),
+        applications={
+            each.name: checkout.take(loaded.resolve(each.source), processes)
+            for each in loaded.config.applications
+            if each.source is not None
+        },
+    )
+    refuse_folders(loaded, (engine.checkout, *context.applications.values()))
+    programs.expect_buildable(context)
+    programs.expect_trimmable(context)
+    for warning in programs.unweighed(context):
+        console.warn(warning)
+    pack.expect_packable(context)
+    switch_checks.expect_switchable(context)
+    neighbour_plan.expect_known(context)
+    size_options.expect_usable(context)
+    size.expect_usable_baseline(context)
+    return context
+
+
+def _refuse_contradictions(options: Options, *, accept: bool) -> None:
+    """Refuse options that say the opposite of each other."""
+    if options.committed and options.quick:
+        msg = "--quick records which functions run: it does not go with --committed"
+        raise InputError(msg, hint="leave one of them out")
+    if options.committed and (accept or options.traces):
+        msg = "--committed takes the keep set as it is: it goes with neither --accept nor --traces"
+        raise InputError(msg)
+    if options.quick and (accept or options.traces):
+        msg = "--quick leaves the committed keep set alone: neither --accept nor --traces fit"
+        raise InputError(msg)
+
+
+def toolchain_order(loaded: LoadedConfig) -> ToolchainOrder:
+    """Return what the configuration asks of a toolchain."""
+    wanted = loaded.config.toolchain
+    return ToolchainOrder(
+        kind=wanted.kind,
+        ndk=wanted.ndk or "",
+        abi=wanted.abi or "",
+        api=wanted.api,
+        fp16=wanted.fp16,
+        clang=wanted.clang,
+        relocations=loaded.config.trim.relocations or Relocations.NONE,
+    )
+
+
+def open_engine(loaded: LoadedConfig, processes: Processes) -> Engine:
+    """Return the configured engine; the sample engine brings its own source."""
+    config = loaded.config.engine
+    source = embedded() if config.source is None else loaded.resolve(config.source)
+    return engines.KINDS[config.kind](source, processes)
+
+
+def describe(context: Context) -> None:
+    """Say what is trimmed, with what, and where it runs."""
+    identity = context.engine.identity()
+    commit = f" at {identity.commit[:12]}" if identity.commit else ""
+    context.console.say(f"engine     {identity.kind}{commit}, digest {identity.digest[:12]}")
+    if identity.dirty:
+        shown = ", ".join(identity.dirty[:3])
+        more = f" and {len(identity.dirty) - 3} more" if len(identity.dirty) > 3 else ""
+        context.console.warn(f"the engine's tree differs from its commit: {shown}{more}")
+    toolchain = context.toolchain
+    context.console.say(f"toolchain  {toolchain.kind} {toolchain.version} for {toolchain.target}")
+    for line in size_options.lines(context):
+        context.console.say(line)
+    for name, device in sorted(context.devices.items()):
+        facts = ", ".join(f"{label} {value}" for label, value in sorted(device.facts().items()))
+        context.console.say(f"device     {device.name} ({device.kind}) for class {name}: {facts}")
+
+
+def _place(loaded: LoadedConfig, processes: Processes, options: Options) -> Processes:
+    """Return where the toolchain's programs run."""
+    reference = options.image or loaded.config.toolchain.image
+    if options.no_docker or not reference:
+        return processes
+    if processes.env.get("GITHUB_ACTIONS") == "true":
+        source = "--image" if options.image else "toolchain.image"
+        expect_fixed(reference, source=source)
+    sysroots = [sysroot_of(device, loaded) for device in loaded.config.devices]
+    readable = [path for path in sysroots if path is not None]
+    return open_place(reference, processes, results=options.results, readable=readable)
+
+
+def _full(options: Options) -> LoadedConfig | None:
+    """Return what is configured; None where it has mistakes that a quick look does not mind."""
+    try:
+        return load_config(options.config, engine_source=options.engine)
+    except ConfigError:
+        return None
+
+
+def _check_committed(loaded: LoadedConfig) -> None:
+    """Refuse a search: its result is timing, so a keep set of another search proves nothing."""
+    for each in all_scenarios(loaded.config):
+        if each.searches:
+            where = f"{loaded.path}:{loaded.line(*each.path, 'fast_run')}"
+            msg = f"{where}: {each.id} searches for algorithms, which --committed cannot repeat"
+            raise InputError(
+                msg,
+                hint="commit the algo.cache that a trim leaves in its profile folder, and name it "
+                "as algo_cache",
+                command=("trim",),
+            )
+
+
+def _devices(
+    loaded: LoadedConfig,
+    toolchain: Toolchain,
+    places: tuple[Processes, Processes],
+    options: Options,
+    console: Console,
+) -> dict[str, Device]:
+    """Return what stands for each CPU class here; ``places``: this machine, the toolchain's."""
+    processes, place = places
+    standing = standing_for(loaded, options.device)
+    far = any(each.kind in POOLED for entries in standing.values() for each in entries)
+    around = Around(
+        processes=processes,
+        scratch=options.results / "runs",
+        machine=toolchain.machine,
+        sysroot=sysroot_here(toolchain, place, options.results) if far else None,
+        say=console.say,
+        near=Near(processes=place, sysroot=toolchain.sysroot),
+    )
+    made: dict[str, Device] = {}
+    for name, entries in standing.items():
+        orders = [order for _, order in device_orders(loaded, around, entries)]
+        made[name] = make(entries[0].kind, orders, native=platform.machine())
+        if loaded.config.trim.relocations is Relocations.RELR and not toolchain.api:
+            for order in orders:
+                relocation_support.expect_loads(made[name].kind, order)
+    return made

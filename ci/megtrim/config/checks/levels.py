@@ -1,0 +1,34 @@
+"""Keys that only mean something where functions are trimmed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from megtrim.config.yaml.document import Document
+from megtrim.config.yaml.problems import Problem
+
+_KEYS = ("base", "keep")
+COMPILED = ("layout", "minimum_size", "switches", "measure")
+"""What only a reduced build obeys."""
+
+
+def level_problems(document: Document) -> Iterator[Problem]:
+    """Yield what is said of functions where only regions are trimmed."""
+    trim = document.data.get("trim")
+    if not isinstance(trim, dict):
+        return
+    if trim.get("level") == "function":
+        if trim.get("base") == "plain":
+            yield from _compiled(document, trim)
+        return
+    for key in _KEYS:
+        if key in trim:
+            found = "a key that trims by functions alone obey"
+            yield document.problem(("trim", key), found, "level: function beside it")
+
+
+def _compiled(document: Document, trim: Mapping[str, object]) -> Iterator[Problem]:
+    for key in COMPILED:
+        if key in trim:
+            found = "a key that a reduced build obeys, and base: plain makes none"
+            yield document.problem(("trim", key), found, "base: reduced, or no such key")

@@ -1,0 +1,111 @@
+"""What one part of megtrim.yaml says about another: names once, and only names that exist.
+
+Pure, and works on plain data before the model has accepted it, so that these mistakes are told
+together with all others; whatever has the wrong shape here, the model reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from megtrim.build_spec import Variant
+from megtrim.config.checks.applications import application_names, engine_target, runs_engine
+from megtrim.config.model import ANY_CLASS
+from megtrim.config.yaml.document import Document, nearest_line
+from megtrim.config.yaml.problems import KeyPath, Problem, closest, listing, show
+from megtrim.config.yaml.sections import Placed, Section, items, sections
+
+_OWN_ARGUMENTS: Mapping[str, str] = {
+    "--input": "the key inputs in its place",
+    "--fast-run": "the key fast_run in its place",
+    "--fast-run-algo-policy": "the key algo_cache in its place",
+    "--bin_out_dump": "no such argument: verification adds it",
+    "--bin-out-dump": "no such argument: verification adds it",
+}
+"""Arguments that megtrim gives itself, from keys whose files it binds by digest."""
+_LIMITS = ("max", "growth", "neighbours")
+
+
+def reference_problems(document: Document) -> Iterator[Problem]:
+    """Yield names that occur twice, and names of things that do not exist."""
+    data = document.data
+    for key in ("applications", "classes", "devices", "models"):
+        yield from _repeated(document, _at(sections(data, key), "name"))
+    classes = _texts(_at(sections(data, "classes"), "name")) or [ANY_CLASS.name]
+    yield from _unknown(document, _at(sections(data, "devices"), "class"), classes)
+    serials = _at(sections(data, "devices"), "serial")
+    yield from _repeated(document, serials, expected="each phone once")
+    for path, model in sections(data, "models"):
+        scenarios = list(sections(model, "scenarios", path))
+        yield from _repeated(document, _at(scenarios, "name"))
+        for scenario_path, scenario in scenarios:
+            named = list(items(scenario, "classes", scenario_path))
+            yield from _repeated(document, named)
+            yield from _unknown(document, named, classes)
+            if scenario.get("application") is None:
+                yield from _own_arguments(document, items(scenario, "args", scenario_path))
+    yield from _budgets(document)
+
+
+def _at(entries: Iterable[tuple[KeyPath, Section]], key: str) -> list[Placed]:
+    return [((*path, key), entry.get(key)) for path, entry in entries]
+
+
+def _texts(values: Iterable[Placed]) -> list[str]:
+    return [value for _, value in values if isinstance(value, str)]
+
+
+def _repeated(
+    document: Document, values: Iterable[Placed], expected: str = "each name once"
+) -> Iterator[Problem]:
+    first: dict[str, int] = {}
+    for path, value in values:
+        if not isinstance(value, str):
+            continue
+        if value in first:
+            found = f"{show(value)} a second time (the first is on line {first[value]})"
+            yield document.problem(path, found, expected)
+        first.setdefault(value, nearest_line(document.lines, path))
+
+
+def _unknown(
+    document: Document, values: Iterable[Placed], known: Iterable[str]
+) -> Iterator[Problem]:
+    choices = list(dict.fromkeys(known))
+    for path, value in values:
+        if isinstance(value, str) and value not in choices:
+            expected = listing(choices) if choices else "a budget that is written above"
+            yield document.problem(path, show(value), expected, closest(value, choices))
+
+
+def _own_arguments(document: Document, arguments: Iterable[Placed]) -> Iterator[Problem]:
+    for path, argument in arguments:
+        if isinstance(argument, str):
+            expected = _OWN_ARGUMENTS.get(argument.partition("=")[0])
+            if expected is not None:
+                yield document.problem(path, show(argument), expected)
+
+
+def _budgets(document: Document) -> Iterator[Problem]:
+    data = document.data
+    artifacts = list(items(data, "artifacts"))
+    yield from _repeated(document, artifacts)
+    budgets = list(sections(data, "budgets"))
+    applications = application_names(document)
+    own = [engine_target(document)] if runs_engine(document) or not applications else []
+    known = _texts(artifacts) or [*own, *applications]
+    yield from _unknown(document, _at(budgets, "artifact"), known)
+    named = [((*path, "artifact"), _budget_id(budget)) for path, budget in budgets]
+    yield from _repeated(document, named)
+    for path, budget in budgets:
+        if all(budget.get(key) is None for key in _LIMITS):
+            yield document.problem(path, "a budget without a limit", "max, growth or neighbours")
+    yield from _unknown(document, _at(sections(data, "waivers"), "budget"), _texts(named))
+
+
+def _budget_id(budget: Section) -> object:
+    """Spell a budget as :attr:`megtrim.config.model.Budget.id` does."""
+    artifact, variant = budget.get("artifact"), budget.get("variant")
+    if isinstance(variant, str) and variant != Variant.REDUCED:
+        return f"{artifact}/{variant}"
+    return artifact

@@ -1,0 +1,62 @@
+"""Which keys of the toolchain fit its kind, and which packing its oldest phone can load.
+
+Pure, and works on plain data like :mod:`megtrim.config.checks.devices`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from megtrim.build_spec import LOADED_FROM, LOWEST_API, Relocations
+from megtrim.config.yaml.document import Document
+from megtrim.config.yaml.problems import Problem, show
+
+_OF_NDK = ("ndk", "abi", "api", "fp16")
+_CLANG = "clang-linux-arm64"
+
+
+def toolchain_problems(document: Document) -> Iterator[Problem]:
+    """Yield keys that do not fit the toolchain's kind, and what the oldest phone cannot load."""
+    toolchain = document.data.get("toolchain")
+    keys = toolchain if isinstance(toolchain, dict) else {}
+    kind = keys.get("kind") or "auto"
+    if kind != _CLANG and keys.get("clang"):
+        found = f"a key of kind {_CLANG} on a toolchain of kind {kind}"
+        yield document.problem(("toolchain", "clang"), found, f"kind: {_CLANG}, or no such key")
+    if kind == "ndk":
+        yield from _android(document, keys)
+        return
+    for key in _OF_NDK:
+        if keys.get(key):
+            found = f"a key of kind ndk on a toolchain of kind {kind}"
+            yield document.problem(("toolchain", key), found, "kind: ndk, or no such key")
+    packing = _packing(document)
+    if packing in LOADED_FROM and (kind, packing) != (_CLANG, Relocations.RELR):
+        found = f"{show(packing)} with a toolchain of kind {kind}"
+        expected = f"kind: ndk, or relr with kind: {_CLANG}, or none"
+        yield document.problem(("trim", "relocations"), found, expected)
+
+
+def _android(document: Document, keys: dict[object, object]) -> Iterator[Problem]:
+    abi = str(keys.get("abi") or "arm64-v8a")
+    lowest = LOWEST_API.get(abi)
+    if lowest is None:
+        return  # the model reports it
+    api = keys.get("api") or lowest
+    if not isinstance(api, int):
+        return
+    if api < lowest:
+        yield document.problem(("toolchain", "api"), f"{api} for {abi}", f"{lowest} or higher")
+    if keys.get("fp16") and abi != "arm64-v8a":
+        yield document.problem(("toolchain", "fp16"), f"fp16 for {abi}", "abi: arm64-v8a")
+    packing = _packing(document)
+    needed = LOADED_FROM.get(packing, 0)
+    if api < needed:
+        found = f"{show(packing)} for phones from API level {api} on"
+        expected = f"toolchain.api of {needed} or higher: an older loader ends without a word"
+        yield document.problem(("trim", "relocations"), found, expected)
+
+
+def _packing(document: Document) -> str:
+    trim = document.data.get("trim")
+    return str(trim.get("relocations")) if isinstance(trim, dict) else ""

@@ -1,0 +1,87 @@
+"""YAML as plain data with the line of every key: the only reader of the format.
+
+Pure: bytes in, a :class:`Document` out. What is not text, not YAML or not a mapping is one
+:class:`~megtrim.config.yaml.problems.ConfigError` with its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import yaml
+
+from megtrim.config.yaml.messages import syntax_problem
+from megtrim.config.yaml.nodes import EMPTY, MAPPING_EXPECTED, Node, Reader, refusal
+from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem, key_text
+from megtrim.input_files import expect_merged
+
+LARGEST_FILE_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A mapping, where its keys stand, and the keys that it holds twice."""
+
+    file: str
+    data: dict[str, object]
+    lines: Mapping[KeyPath, int]
+    repeated: tuple[Problem, ...]
+
+    def problem(self, path: KeyPath, found: str, expected: str, suggestion: str = "") -> Problem:
+        """Return a problem of the value at ``path``."""
+        return Problem(
+            file=self.file,
+            line=nearest_line(self.lines, path),
+            key=key_text(path),
+            found=found,
+            expected=expected,
+            suggestion=suggestion,
+        )
+
+
+def nearest_line(lines: Mapping[KeyPath, int], path: KeyPath) -> int:
+    """Return the line of a key, or of the nearest thing around it that is written down."""
+    while path not in lines:
+        path = path[:-1]
+    return lines[path]
+
+
+def parse_document(raw: bytes, *, file: str) -> Document:
+    """Read one YAML mapping; ``file`` is what messages call it."""
+    if len(raw) > LARGEST_FILE_BYTES:
+        raise refusal(file, 0, "a file of more than 1 MiB", "a configuration, which is short")
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        found = f"the byte 0x{raw[error.start]:02x}, which is not UTF-8"
+        raise refusal(file, line, found, "text in UTF-8") from None
+    expect_merged(text, shown=file)
+    reader = Reader(file, yaml.parse(text, Loader=yaml.SafeLoader))
+    try:
+        root = reader.document()
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        # An impossible escape such as "\UFFFFFFFF" leaves the parser as a ValueError.
+        raise ConfigError([syntax_problem(error, text, file)]) from None
+    lines: dict[KeyPath, int] = {(): root.line}
+    data = _plain(root, (), lines)
+    if data is None:
+        raise refusal(file, root.line, EMPTY, MAPPING_EXPECTED)
+    if not isinstance(data, dict):
+        found = "a list" if isinstance(data, list) else "text without keys"
+        raise refusal(file, root.line, found, MAPPING_EXPECTED)
+    return Document(file=file, data=data, lines=lines, repeated=tuple(reader.repeated))
+
+
+def _plain(node: Node, path: KeyPath, lines: dict[KeyPath, int]) -> object:
+    """Strip the lines off a node and note them by path."""
+    if isinstance(node.value, list):
+        for index, item in enumerate(node.value):
+            lines[(*path, index)] = item.line
+        return [_plain(item, (*path, index), lines) for index, item in enumerate(node.value)]
+    if isinstance(node.value, dict):
+        for key, (line, _) in node.value.items():
+            lines[(*path, key)] = line
+        return {key: _plain(item, (*path, key), lines) for key, (_, item) in node.value.items()}
+    return node.value

@@ -1,0 +1,24 @@
+"""Walking through a document's lists and mappings before the model has accepted it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from megtrim.config.yaml.problems import KeyPath
+
+Section = Mapping[str, object]
+Placed = tuple[KeyPath, object]
+
+
+def items(data: Section, key: str, path: KeyPath = ()) -> Iterator[Placed]:
+    """Yield what the list at ``key`` holds, each with its path; nothing where it is no list."""
+    value = data.get(key)
+    for index, item in enumerate(value if isinstance(value, list) else []):
+        yield (*path, key, index), item
+
+
+def sections(data: Section, key: str, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Section]]:
+    """Yield the mappings among :func:`items`."""
+    for item_path, item in items(data, key, path):
+        if isinstance(item, dict):
+            yield item_path, item

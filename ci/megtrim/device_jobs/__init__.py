@@ -1,0 +1,1 @@
+"""Device jobs for other machines: packed here, done there with megtrim alone."""

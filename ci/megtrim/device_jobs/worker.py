@@ -1,0 +1,340 @@
+"""A device job: runs what a bundle asks for on one device, and returns what was seen.
+
+It has no engine, no compiler and no project: everything comes from the bundle, and every file
+is held to its digest on the way. How a program ends is evidence; so is a device that fails.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from megtrim.build_spec import Link, Variant
+from megtrim.console import Console
+from megtrim.device_jobs.verified_copy import put, take, take_program
+from megtrim.devices import Device, Seat
+from megtrim.devices.relocation_support import CannotLoad
+from megtrim.devices.retry import deliver, unhidden
+from megtrim.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
+from megtrim.evidence import validation
+from megtrim.evidence.bundle import Bundle, BundleScenario, Purpose
+from megtrim.evidence.device import BundleDevice
+from megtrim.evidence.evidence import (
+    LARGEST_CACHE,
+    LARGEST_LIST,
+    LARGEST_TRACE,
+    MOST_FACTS,
+    Evidence,
+    EvidenceResult,
+    EvidenceSet,
+)
+from megtrim.functions.function_list import dump_list
+from megtrim.functions.observables import read_observables
+from megtrim.load_and_run.exit_status import ProgramRun
+from megtrim.load_and_run.telemetry import Conditions
+from megtrim.midout.keepset import read_keep_set
+from megtrim.midout.trace import TraceFailure, TraceProblem
+from megtrim.pipeline.running import function_coverage, tracing
+from megtrim.pipeline.running.execution import RunOrder, RunResult
+from megtrim.pipeline.running.trap_diagnosis import Named, read_named
+from megtrim.pipeline.running.verification import TrapSeen, Trial, prove
+from megtrim.verdict.codec import decode
+from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
+
+_TAIL_LINES = 30
+_GIVEN_UP_AFTER = 2
+"""Failures of the device in a row, after which the rest of the job is not tried."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceJob:
+    """What one job does."""
+
+    bundle: Bundle
+    folder: Path
+    """Of the bundle."""
+    work: Path
+    """An empty folder for copies of the bundle's files, under the names that programs see."""
+    scenarios: tuple[BundleScenario, ...]
+    asked: BundleDevice
+    today: date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobResult:
+    """What a job brings back."""
+
+    evidence: EvidenceSet
+    """One entry for each machine that ran something."""
+    files: Mapping[str, bytes]
+    """Traces, caches and lists of functions by sha256."""
+    lost: int
+    """Scenarios of which nothing is known, because the device failed."""
+
+
+def run(job: DeviceJob, open_device: Callable[[], Device], console: Console) -> JobResult:
+    """Run the job's scenarios one after another.
+
+    Raises InputError for a bundle that is not whole; everything else is in the evidence.
+    """
+    worker = _Worker(job=job, console=console)
+    try:
+        device = open_device()
+    except InfrastructureFailure as failure:
+        console.warn(f"{job.asked.name}: {validation.clean_line(failure.message)}")
+        for scenario in job.scenarios:
+            worker.lose(scenario, failure.message)
+    else:
+        worker.work(device)
+    entries = tuple(
+        Evidence(
+            purpose=job.bundle.purpose,
+            cpu_class=job.asked.cpu_class,
+            device=worker.machines[name],
+            day=job.today.isoformat(),
+            results=tuple(results),
+        )
+        for name, results in sorted(worker.found.items())
+    )
+    return JobResult(evidence=EvidenceSet(entries=entries), files=worker.files, lost=worker.lost)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Worker:
+    job: DeviceJob
+    console: Console
+    files: dict[str, bytes] = field(default_factory=dict)
+    machines: dict[str, DeviceIdentity] = field(default_factory=dict)
+    """By name: those that ran something, and the one asked for where none did."""
+    found: dict[str, list[EvidenceResult]] = field(default_factory=dict)
+    """By machine."""
+    lost: int = 0
+    log: str = ""
+    """Standard error of the last run."""
+    crash: str = ""
+    """What is known of its crash."""
+
+    def work(self, device: Device) -> None:
+        """Run all scenarios; a device that failed twice in a row is not asked again."""
+        failed = 0
+        for scenario in self.job.scenarios:
+            if failed >= _GIVEN_UP_AFTER:
+                self.lose(scenario, f"not tried: the device failed {failed} times in a row")
+                continue
+            self.console.say(f"  run   {scenario.id}")
+            failed = 0 if self._deliver(scenario, device) else failed + 1
+
+    def lose(self, scenario: BundleScenario, why: str, attempts: tuple[str, ...] = ()) -> None:
+        """Note that nothing is known of a scenario."""
+        asked = self.job.asked
+        self.lost += 1
+        self.machines.setdefault(
+            asked.name, DeviceIdentity(name=asked.name, kind=asked.kind, facts={})
+        )
+        self.found.setdefault(asked.name, []).append(_lost(scenario, why, attempts))
+
+    def _deliver(self, scenario: BundleScenario, device: Device) -> bool:
+        seen: list[tuple[str, EvidenceResult]] = []
+        work = partial(self._result, scenario, seen)
+        try:
+            name, result = unhidden(
+                seen,
+                partial(deliver, device, work, say=self.console.say),
+                good=lambda found: found[1].status is ScenarioStatus.PASS,
+            )
+        except InfrastructureFailure as failure:
+            self.console.warn(f"{scenario.id}: {validation.clean_line(failure.message)}")
+            self.lose(scenario, failure.message, failure.attempts)
+            return False
+        self.found.setdefault(name, []).append(result)
+        self.console.say(f"  {result.status}  {scenario.id}: {result.text}")
+        return True
+
+    def _result(
+        self, scenario: BundleScenario, seen: list[tuple[str, EvidenceResult]], seat: Seat
+    ) -> tuple[str, EvidenceResult]:
+        """Run a scenario on one machine; return that machine's name and what came."""
+        self.log = self.crash = ""
+        if seat.name not in self.machines or not self.machines[seat.name].facts:
+            facts = _cleaned(seat.facts())
+            self.machines[seat.name] = DeviceIdentity(name=seat.name, kind=seat.kind, facts=facts)
+        try:
+            return seat.name, self._asked(scenario, seat)
+        except (ProductFailure, CannotLoad) as failure:
+            return seat.name, self._untraced(scenario, failure)
+        except TrapSeen as trap:
+            seen.append((seat.name, _verified(scenario, trap.ended)))
+            raise
+
+    def _asked(self, scenario: BundleScenario, seat: Seat) -> EvidenceResult:
+        match self.job.bundle.purpose:
+            case Purpose.VERIFY:
+                return self._verify(scenario, self._order(scenario, Variant.PLAIN), seat)
+            case Purpose.TRACE:
+                return self._trace(scenario, self._order(scenario, Variant.PLAIN), seat)
+            case Purpose.RECORD:
+                link = function_coverage.link_for(seat)
+                if self.job.bundle.program(link, scenario.application) is None:
+                    msg = f"{seat.name} ({seat.kind}): the bundle holds no {link} program"
+                    raise InputError(msg, hint="name the device in megtrim.yaml, and pack again")
+                return self._record(scenario, self._order(scenario, link), seat)
+
+    def _verify(self, scenario: BundleScenario, order: RunOrder, seat: Seat) -> EvidenceResult:
+        bundle = self.job.bundle
+        explained = bundle.program(Variant.PROFILE, scenario.application) is not None
+        keep = read_keep_set(self._take(bundle.keep_set or "", "keepset.json"))
+        trial = Trial(
+            order=order,
+            reduced=self._program(Variant.REDUCED, scenario),
+            profile=self._program(Variant.PROFILE, scenario) if explained else None,
+            keep=keep,
+            tolerance=scenario.tolerance,
+            named=self._named(scenario),
+        )
+        ended = prove(trial, seat, lambda _variant, _seen: None)
+        return _verified(scenario, ended)
+
+    def _named(self, scenario: BundleScenario) -> Named | None:
+        listed = self.job.bundle.dropped(scenario.application)
+        if listed is None:
+            return None
+        program = self._program(Link.NAMED, scenario)
+        return read_named(program, self._take(listed, "dropped.txt"))
+
+    def _trace(self, scenario: BundleScenario, order: RunOrder, seat: Seat) -> EvidenceResult:
+        """Search if that is asked for, trace, and keep the files that came."""
+        profile = self._program(Variant.PROFILE, scenario)
+        cache_digest, time_s = None, 0.0
+        try:
+            if scenario.search:
+                cache, ran = tracing.search(scenario.id, order, seat, self._note)
+                cache_digest = self._keep(cache, LARGEST_CACHE, "algorithm cache")
+                order = order.with_cache(put(cache, self.job.work / f"{cache_digest}.cache"))
+                time_s += ran.wall_s
+            order = order.with_program(profile)
+            trace, data, ran = tracing.trace(scenario.id, order, seat, self._note)
+            digest = self._keep(data, LARGEST_TRACE, "trace")
+        except InputError as failure:
+            # What a program wrote as its trace and is none is the program's fault, too.
+            return self._untraced(scenario, failure)
+        text = f"traced: {len(trace.regions)} regions"
+        brought = _brought(scenario, text, time_s + ran.wall_s)
+        return replace(brought, trace=digest, cache=cache_digest)
+
+    def _record(self, scenario: BundleScenario, order: RunOrder, seat: Seat) -> EvidenceResult:
+        """Record which functions run, and keep their list."""
+        listed = self.job.bundle.observables(scenario.application) or ""
+        observables = read_observables(self._take(listed, "observables.txt"))
+        try:
+            found, ran = function_coverage.ran(
+                scenario.id,
+                order,
+                seat,
+                self._note,
+                observables=observables,
+                speaks=self.job.bundle.speaks,
+            )
+            digest = self._keep(dump_list(found).encode(), LARGEST_LIST, "list of functions")
+        except InputError as failure:
+            # As for a trace.
+            return self._untraced(scenario, failure)
+        text = f"recorded: {len(found.names)} functions"
+        return replace(_brought(scenario, text, ran.wall_s), functions=digest)
+
+    def _untraced(self, scenario: BundleScenario, failure: MegtrimError) -> EvidenceResult:
+        of_machine = isinstance(failure, CannotLoad)
+        of_trace = isinstance(failure, TraceFailure | InputError) and not of_machine
+        return EvidenceResult(
+            scenario=scenario.id,
+            binding=scenario.binding,
+            status=ScenarioStatus.TRACE if of_trace else ScenarioStatus.ENGINE_ERROR,
+            text=validation.clean_line(failure.message),
+            time_s=0.0,
+            log_tail=validation.clean_log("\n".join(self.log.splitlines()[-_TAIL_LINES:])),
+            crash=validation.clean_log(self.crash),
+        )
+
+    def _note(self, seen: RunResult) -> None:
+        run: ProgramRun = seen.run
+        self.log, self.crash = run.stderr, run.crash
+
+    def _keep(self, data: bytes, most: int, what: str) -> str:
+        if len(data) > most:
+            said = f"the {what} holds {len(data)} bytes, expected at most {most}"
+            raise TraceFailure(TraceProblem.STALE, said, hint="is it one run's?")
+        digest = hashlib.sha256(data).hexdigest()
+        self.files[digest] = data
+        return digest
+
+    def _order(self, scenario: BundleScenario, variant: Variant | Link) -> RunOrder:
+        return RunOrder(
+            program=self._program(variant, scenario),
+            model=self._take(scenario.model, "model"),
+            arguments=scenario.arguments,
+            inputs={
+                each.name: self._take(each.file, f"input{each.suffix}") for each in scenario.inputs
+            },
+            threads=scenario.threads,
+            timeout_s=scenario.timeout_s,
+            cache=None if scenario.cache is None else self._take(scenario.cache, "cache"),
+            search=scenario.search,
+            application=bool(scenario.application),
+            beside=tuple(self.job.bundle.beside(variant, scenario.application)),
+        )
+
+    def _program(self, variant: Variant | Link, scenario: BundleScenario) -> Path:
+        job = self.job
+        return take_program(job.bundle, job.folder, job.work, variant, scenario.application)
+
+    def _take(self, digest: str, name: str) -> Path:
+        """Return a copy of a file of the bundle, made while its digest was taken."""
+        return take(self.job.folder, digest, self.job.work / digest / name)
+
+
+def _verified(scenario: BundleScenario, ended: Mapping[str, Any]) -> EvidenceResult:
+    rows = ended["outputs"][: validation.MOST_ITEMS]
+    outputs = (OutputResult(**row | {"name": validation.clean_line(row["name"])}) for row in rows)
+    return EvidenceResult(
+        scenario=scenario.id,
+        binding=scenario.binding,
+        status=ScenarioStatus(ended["status"]),
+        text=validation.clean_line(ended["text"]),
+        time_s=float(ended["time_s"]),
+        outputs=tuple(outputs),
+        missing_regions=tuple(ended["missing regions"][: validation.MOST_ITEMS]),
+        log_tail=validation.clean_log(ended["log tail"]),
+        conditions=decode(Conditions | None, ended["conditions"], "conditions"),
+        crash=validation.clean_log(ended["crash"]),
+    )
+
+
+def _brought(scenario: BundleScenario, text: str, time_s: float) -> EvidenceResult:
+    """Return a result that went well; its files are still to be named."""
+    return EvidenceResult(
+        scenario=scenario.id,
+        binding=scenario.binding,
+        status=ScenarioStatus.PASS,
+        text=text,
+        time_s=time_s,
+    )
+
+
+def _lost(scenario: BundleScenario, text: str, attempts: tuple[str, ...] = ()) -> EvidenceResult:
+    return EvidenceResult(
+        scenario=scenario.id,
+        binding=scenario.binding,
+        status=ScenarioStatus.INFRASTRUCTURE,
+        text=validation.clean_line(text),
+        time_s=0.0,
+        attempts=tuple(validation.clean_line(each) for each in attempts),
+    )
+
+
+def _cleaned(facts: Mapping[str, str]) -> dict[str, str]:
+    shown = sorted(facts.items())[:MOST_FACTS]
+    return {validation.clean_line(label): validation.clean_line(value) for label, value in shown}

@@ -1,0 +1,1 @@
+"""Pools of machines: who gets which one, what happens to one that fails, what is remembered."""

@@ -1,0 +1,154 @@
+"""What is remembered of each machine: its quarantine, and when it was rebooted.
+
+One small file per machine, so that a damaged one costs that machine alone. A quarantine that a
+machine (megtrim itself) set is lifted by a passed check; one that a person set only by a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AwareDatetime, Field, StringConstraints
+
+from megtrim.devices.pool.state_dir import Saved, damaged, held, read_saved, slug
+from megtrim.errors import InputError
+from megtrim.store import write_atomically
+
+MOST_REBOOTS = 3
+REBOOT_WINDOW = timedelta(hours=24)
+_LONGEST_REASON = 2000
+_Text = Annotated[str, StringConstraints(min_length=1, max_length=_LONGEST_REASON)]
+
+
+class Author(StrEnum):
+    """Who put a machine aside."""
+
+    MACHINE = "megtrim"
+    PERSON = "person"
+
+
+class Quarantine(Saved):
+    """Why a machine gets no jobs."""
+
+    reason: _Text
+    since: AwareDatetime
+    by: Author
+
+
+class Record(Saved):
+    """Everything that is remembered of one machine."""
+
+    version: Literal[1] = 1
+    key: _Text
+    name: Annotated[str, StringConstraints(max_length=_LONGEST_REASON)] = ""
+    """As it was called when something was last noted."""
+    quarantine: Quarantine | None = None
+    reboots: Annotated[tuple[AwareDatetime, ...], Field(max_length=100, strict=False)] = ()
+    """When megtrim rebooted it, within the last day."""
+
+    def may_reboot(self, now: datetime) -> bool:
+        """Tell whether today's reboots are not used up."""
+        return len(self._recent(now)) < MOST_REBOOTS
+
+    def rebooted(self, now: datetime) -> Record:
+        """Return the record with one more reboot; those of before the last day are dropped."""
+        return self.model_copy(update={"reboots": (*self._recent(now), now)})
+
+    def _recent(self, now: datetime) -> tuple[datetime, ...]:
+        # A time in the future (the clock was set back) counts: rather one reboot too few.
+        return tuple(each for each in self.reboots if now - each < REBOOT_WINDOW)
+
+
+class Records:
+    """The records of all machines that something was ever noted of."""
+
+    def __init__(self, state: Path, now: Callable[[], datetime]) -> None:
+        self._folder = state / "machines"
+        self.now = now
+
+    def read(self, key: str) -> Record:
+        """Return a machine's record. Raises InputError for a damaged file."""
+        return self._read(self._path(key)) or Record(key=key)
+
+    def every(self) -> tuple[Record, ...]:
+        """Return the records that can be read, by key; damaged ones are told where they count."""
+        found = []
+        for path in sorted(self._folder.glob("*.json")):
+            with suppress(InputError):
+                found.append(self._read(path))
+        return tuple(sorted((each for each in found if each), key=lambda record: record.key))
+
+    def put_aside(self, key: str, name: str, reason: str, by: Author) -> Quarantine:
+        """Quarantine a machine; a person's word replaces megtrim's, never the other way round.
+
+        Who says it again adds no new beginning: the age is that of the trouble.
+        """
+        with self._changing(key) as record:
+            old = record.quarantine
+            if old is not None and old.by is Author.PERSON and by is Author.MACHINE:
+                return old
+            since = old.since if old is not None and old.by is by else self.now()
+            new = Quarantine(reason=_shortened(reason), since=since, by=by)
+            self._write(record.model_copy(update={"name": name, "quarantine": new}))
+        return new
+
+    def restore(self, key: str, by: Author) -> Quarantine | None:
+        """Lift a quarantine and return it; None where there is none that ``by`` may lift."""
+        with self._changing(key) as record:
+            old = record.quarantine
+            if old is None or (old.by is Author.PERSON and by is Author.MACHINE):
+                return None
+            self._write(record.model_copy(update={"quarantine": None}))
+        return old
+
+    def mend(self, key: str) -> Path | None:
+        """Move a damaged record beside, so that a new one begins; return where it is now."""
+        path = self._path(key)
+        with self._locked(path):
+            try:
+                self._read(path)
+            except InputError:
+                return path.replace(path.with_suffix(f".damaged-{self.now():%Y%m%dT%H%M%S%f}"))
+        return None
+
+    def note_reboot(self, key: str, name: str) -> bool:
+        """Note a reboot that is about to begin; False where the day's reboots are used up."""
+        with self._changing(key) as record:
+            now = self.now()
+            if not record.may_reboot(now):
+                return False
+            self._write(record.rebooted(now).model_copy(update={"name": name}))
+        return True
+
+    @contextmanager
+    def _changing(self, key: str) -> Iterator[Record]:
+        with self._locked(self._path(key)):
+            yield self.read(key)
+
+    @contextmanager
+    def _locked(self, path: Path) -> Iterator[None]:
+        """Let no other process change the record meanwhile."""
+        with held(path.with_suffix(".lock")):
+            yield
+
+    def _read(self, path: Path) -> Record | None:
+        record = read_saved(path, Record)
+        if record is not None and self._path(record.key) != path:
+            raise damaged(path, f"key: found {record.key!r}")
+        return record
+
+    def _write(self, record: Record) -> None:
+        write_atomically(self._path(record.key), record.model_dump_json(indent=1) + "\n")
+
+    def _path(self, key: str) -> Path:
+        return self._folder / f"{slug(key)}.json"
+
+
+def _shortened(reason: str) -> str:
+    text = " ".join(reason.split()) or "no reason given"
+    return text if len(text) <= _LONGEST_REASON else f"{text[: _LONGEST_REASON - 1]}…"

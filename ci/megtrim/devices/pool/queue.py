@@ -1,0 +1,203 @@
+"""A fair queue for machines, between processes that know nothing of each other.
+
+Whoever wants a machine takes a ticket: a file that names the machines it would take. In order
+of arrival each ticket gets the first of its machines that is free. Tickets and machines are
+held by kernel locks (``flock``), which a process loses the moment it dies, however it dies; a
+lock file's text only tells people who holds it. The one lock over all of it is held for a few
+file operations at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from megtrim.devices.pool.state_dir import (
+    held,
+    locked,
+    open_shared,
+    parse_saved,
+    read_descriptor,
+    slug,
+)
+from megtrim.devices.pool.tickets import (
+    LONGEST_LABEL,
+    Holder,
+    Lock,
+    Place,
+    Ticket,
+    rewrite,
+    waiters,
+)
+from megtrim.errors import InputError
+
+_LOOK_S = 0.2
+"""Pause between two looks at the queue: a machine that is freed is taken within it."""
+_ASLEEP_AFTER_S = 60.0
+"""A waiter that has not looked for so long (it was stopped) keeps its place, and is passed by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """What someone who waits can be told."""
+
+    before: int
+    """Jobs that have a wanted machine or come first."""
+    holders: tuple[Holder, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A machine that is ours, and the place in the queue that brought it."""
+
+    key: str
+    place: int
+    lock: Lock = field(repr=False)
+    """Given up with the turn, unless it was handed over."""
+
+
+def assign(tickets: Mapping[int, Sequence[str]], free: Collection[str]) -> dict[int, str]:
+    """Return which ticket gets which machine: in order of arrival, each the first that is free.
+
+    ``tickets`` maps numbers, which grow with arrival, to the machines wanted. Pure.
+    """
+    left = set(free)
+    given: dict[int, str] = {}
+    for number in sorted(tickets):
+        key = next((key for key in tickets[number] if key in left), None)
+        if key is not None:
+            given[number] = key
+            left.remove(key)
+    return given
+
+
+class Queue:
+    """The queue of one state folder."""
+
+    def __init__(self, state: Path, now: Callable[[], datetime]) -> None:
+        self._folder = state / "queue"
+        self._order = self._folder / "order.lock"
+        """Held for a few file operations, over the whole folder."""
+        self._tickets = self._folder / "tickets"
+        self._now = now
+
+    @contextmanager
+    def turn(
+        self,
+        label: str,
+        wants: Callable[[], Sequence[str]],
+        waiting: Callable[[Wait], None] = lambda _wait: None,
+        place: int | None = None,
+    ) -> Iterator[Turn]:
+        """Wait until one of the wanted machines is ours, and hold it until the block is left.
+
+        ``wants`` is asked at every look; what it raises ends the waiting. ``waiting`` is told at
+        every look that brought nothing. ``place`` is the place of an earlier turn that came to
+        nothing: whoever was first is first again.
+        """
+        own = Place(self._tickets, place)
+        key, lock = self._wait(own, label, wants, waiting)
+        try:
+            yield Turn(key=key, place=own.number, lock=lock)
+        finally:
+            lock.release()
+
+    def _wait(
+        self,
+        place: Place,
+        label: str,
+        wants: Callable[[], Sequence[str]],
+        waiting: Callable[[Wait], None],
+    ) -> tuple[str, Lock]:
+        """Return a machine and its lock, once it is our turn."""
+        since = self._now()
+        try:
+            while True:
+                ticket = Ticket(
+                    pid=os.getpid(), since=since, label=label[:LONGEST_LABEL], wants=tuple(wants())
+                )
+                with held(self._order) as order:
+                    place.take(ticket, order)
+                    taken, wait = self._look(place.number, ticket)
+                if taken is not None:
+                    return taken
+                waiting(wait)
+                time.sleep(_LOOK_S)
+        finally:
+            place.leave()
+
+    def tell_healing(self, key: str, lock: Lock) -> None:
+        """Let people see that we have the machine only to bring it back."""
+        holder = Holder(pid=os.getpid(), since=self._now(), key=key, healing=True)
+        with held(self._order):
+            rewrite(lock.descriptor, holder, self._lock_path(key))
+
+    def holder(self, key: str) -> Holder | None:
+        """Return who has the machine now."""
+        with held(self._order):
+            return self._holder(key)
+
+    def tickets(self) -> tuple[Ticket, ...]:
+        """Return those who wait now, in order of arrival."""
+        with held(self._order):
+            return tuple(waiter.ticket for waiter in waiters(self._tickets))
+
+    def _look(self, own: int, ticket: Ticket) -> tuple[tuple[str, Lock] | None, Wait]:
+        """Take the machine that is ours now, if there is one; else tell what stands before us."""
+        standing = waiters(self._tickets)
+        now_s = next(each.seen_s for each in standing if each.number == own)
+        awake = {
+            each.number: each.ticket.wants
+            for each in standing
+            if now_s - each.seen_s < _ASLEEP_AFTER_S
+        }
+        keys = {key for wants in awake.values() for key in wants}
+        holders = {key: self._holder(key) for key in sorted(keys)}
+        free = {key for key, holder in holders.items() if holder is None}
+        mine = assign(awake, free).get(own)
+        lock = None if mine is None else self._take(mine)
+        having = tuple(holder for key in ticket.wants if (holder := holders[key]) is not None)
+        earlier = sum(
+            number < own and not set(wants).isdisjoint(ticket.wants)
+            for number, wants in awake.items()
+        )
+        wait = Wait(before=len(having) + earlier, holders=having)
+        return (None if mine is None or lock is None else (mine, lock)), wait
+
+    def _take(self, key: str) -> Lock | None:
+        """Lock a machine and write who we are; None where someone was quicker."""
+        descriptor = open_shared(self._lock_path(key))
+        if not locked(descriptor):
+            os.close(descriptor)
+            return None
+        holder = Holder(pid=os.getpid(), since=self._now(), key=key)
+        try:
+            rewrite(descriptor, holder, self._lock_path(key))
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return Lock(descriptor)
+
+    def _holder(self, key: str) -> Holder | None:
+        path = self._lock_path(key)
+        if not path.exists():
+            return None
+        descriptor = open_shared(path)
+        try:
+            if locked(descriptor):
+                return None
+            try:
+                return parse_saved(read_descriptor(descriptor), Holder, path)
+            except InputError:
+                # The lock is what counts; that its text is damaged must not stop a queue.
+                return Holder(pid=0, since=self._now(), key=key)
+        finally:
+            os.close(descriptor)
+
+    def _lock_path(self, key: str) -> Path:
+        return self._folder / "machines" / f"{slug(key)}.lock"

@@ -1,0 +1,94 @@
+"""How a machine stands: free, held, put aside, out of reach, and why. Values and their words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from megtrim.devices.pool.machine import Machine, Presence
+from megtrim.devices.pool.quarantine import Quarantine
+from megtrim.devices.pool.tickets import Holder
+
+_MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
+
+
+class State(StrEnum):
+    """What can be said of a machine in one word, the most telling first."""
+
+    DAMAGED = "unknown"
+    """What is remembered of it cannot be read."""
+    QUARANTINED = "quarantined"
+    UNAUTHORIZED = "unauthorized"
+    OFFLINE = "offline"
+    ABSENT = "not found"
+    HELD = "held"
+    FREE = "free"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """One machine, or an entry that no attached machine fits."""
+
+    entry: str
+    """The name in the configuration, or how the machine was found."""
+    name: str
+    kind: str
+    key: str
+    """Empty where no machine fits."""
+    machine: Machine | None
+    presence: Presence
+    detail: str = ""
+    """What is wrong with the record, or why nobody could look."""
+    quarantine: Quarantine | None = None
+    holder: Holder | None = None
+    waiting: int = 0
+
+    @property
+    def state(self) -> State:
+        """Everything about it in one word."""
+        if self.key and self.detail:
+            return State.DAMAGED
+        if self.quarantine is not None:
+            return State.QUARANTINED
+        match self.presence:
+            case Presence.UNAUTHORIZED:
+                return State.UNAUTHORIZED
+            case Presence.OFFLINE:
+                return State.OFFLINE
+            case Presence.ABSENT:
+                return State.ABSENT
+            case Presence.READY:
+                return State.HELD if self.holder else State.FREE
+
+    def text(self, now: datetime) -> str:
+        """Say how it stands, and why."""
+        said = [self.detail] if self.detail else []
+        if self.quarantine is not None:
+            put = self.quarantine
+            since = f"{put.since:%Y-%m-%d %H:%M} UTC ({age(now - put.since)})"
+            said.append(f"since {since} by {_by(put)} because {put.reason}")
+        if self.holder is not None:
+            who = f"by pid {self.holder.pid}" if self.holder.pid else "by an unknown process"
+            why = ", being brought back" if self.holder.healing else ""
+            said.append(f"held {who} since {self.holder.since:%H:%M:%S} UTC{why}")
+        if self.waiting:
+            said.append(f"{self.waiting} waiting")
+        if self.state is State.HELD:
+            said[0] = said[0].removeprefix("held ")
+        return f"{self.state}: {', '.join(said)}" if said else str(self.state)
+
+
+def _by(put: Quarantine) -> str:
+    return "a person" if put.by == "person" else "megtrim"
+
+
+def age(lasted: timedelta) -> str:
+    """Say how long ago something was, in the one unit that tells most."""
+    seconds = max(0, int(lasted.total_seconds()))
+    for unit_s, unit in ((_DAY_S, "day"), (_HOUR_S, "h"), (_MINUTE_S, "min")):
+        if seconds >= unit_s:
+            count = seconds // unit_s
+            plural = "s" if unit == "day" and count > 1 else ""
+            return f"{count} {unit}{plural}"
+    return f"{seconds} s"

@@ -1,0 +1,187 @@
+"""Tickets and locks of the queue, as files: each is held by a kernel lock, or nobody's.
+
+A file's text only tells people whose it is. All of this happens under the queue's lock over
+its folder.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AwareDatetime, Field, StringConstraints
+
+from megtrim.devices.pool.state_dir import (
+    Saved,
+    locked,
+    open_shared,
+    parse_saved,
+    read_descriptor,
+    unusable,
+)
+
+LONGEST_LABEL = 500
+_TICKET_NAME = re.compile(r"[0-9]{10}\.ticket")
+_Key = Annotated[str, StringConstraints(min_length=1, max_length=5000)]
+_Label = Annotated[str, StringConstraints(max_length=LONGEST_LABEL)]
+
+
+class Ticket(Saved):
+    """What one waiter wants."""
+
+    version: Literal[1] = 1
+    pid: int
+    since: AwareDatetime
+    label: _Label
+    """As it calls what it waits for."""
+    wants: Annotated[tuple[_Key, ...], Field(max_length=100, strict=False)]
+
+
+class Holder(Saved):
+    """Who has a machine."""
+
+    version: Literal[1] = 1
+    pid: int
+    since: AwareDatetime
+    key: _Key
+    healing: bool = False
+    """It has the machine only to bring it back, beside a job that went on elsewhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiter:
+    """A ticket as it lies in the folder."""
+
+    number: int
+    ticket: Ticket
+    seen_s: float
+    """When its owner last looked, by the clock of the file system."""
+
+
+def waiters(folder: Path) -> list[Waiter]:
+    """Return the tickets of those who live, in order of arrival; the others' are removed.
+
+    Raises InputError for a damaged one.
+    """
+    found = []
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if _TICKET_NAME.fullmatch(path.name):
+            waiter = _read_ticket(path)
+            if waiter is None:
+                path.unlink(missing_ok=True)
+            else:
+                found.append(waiter)
+    return found
+
+
+class Place:
+    """Our own ticket in the folder. All of it happens under the lock over the folder."""
+
+    def __init__(self, folder: Path, number: int | None) -> None:
+        self.number = number or 0
+        self._folder = folder
+        self._path: Path | None = None
+        self._descriptor = -1
+
+    def take(self, ticket: Ticket, order: int) -> None:
+        """Stand in the queue with this ticket; a place that we have is kept."""
+        if self._path is None or not self._is_there(self._path):
+            self.leave()
+            self._stand(order)
+        if self._path is not None:
+            rewrite(self._descriptor, ticket, self._path)
+
+    def leave(self) -> None:
+        """Give up the place."""
+        if self._path is not None and self._is_there(self._path):
+            self._path.unlink(missing_ok=True)
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._path, self._descriptor = None, -1
+
+    def _stand(self, order: int) -> None:
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            taken = {
+                int(path.stem)
+                for path in self._folder.iterdir()
+                if _TICKET_NAME.fullmatch(path.name)
+            }
+            if self.number == 0 or self.number in taken:
+                self.number = _next_number(order, taken)
+        except OSError as error:
+            raise unusable(self._folder, error) from None
+        path = self._folder / f"{self.number:010d}.ticket"
+        self._descriptor = open_shared(path)
+        self._path = path
+        locked(self._descriptor)
+
+    def _is_there(self, path: Path) -> bool:
+        """Tell whether the ticket was not removed under us, by a person who cleans up."""
+        with suppress(OSError):
+            return os.path.samestat(path.lstat(), os.fstat(self._descriptor))
+        return False
+
+
+def _next_number(order: int, taken: Collection[int]) -> int:
+    """Count on in the order file: a number is never given twice, so that it can be kept."""
+    said = read_descriptor(order)
+    last = int(said) if re.fullmatch(rb"[0-9]{1,9}\n", said) else 0
+    number = max(last, *taken, 0) + 1
+    data = b"%d\n" % number
+    os.pwrite(order, data, 0)
+    os.ftruncate(order, len(data))
+    return number
+
+
+def _read_ticket(path: Path) -> Waiter | None:
+    """Return a ticket whose owner lives, else None. Raises InputError for a damaged one."""
+    descriptor = open_shared(path)
+    try:
+        if locked(descriptor):
+            return None
+        ticket = parse_saved(read_descriptor(descriptor), Ticket, path)
+        seen_s = os.fstat(descriptor).st_mtime
+        return Waiter(number=int(path.stem), ticket=ticket, seen_s=seen_s)
+    finally:
+        os.close(descriptor)
+
+
+def rewrite(descriptor: int, saved: Saved, path: Path) -> None:
+    """Write what a held file tells of its holder."""
+    # In place: another file under this name would be another lock. Readers hold the lock over
+    # the folder, and of a writer that died no lock is left to be read about.
+    data = saved.model_dump_json().encode()
+    try:
+        os.pwrite(descriptor, data, 0)
+        os.ftruncate(descriptor, len(data))
+        os.utime(descriptor)
+    except OSError as error:
+        raise unusable(path, error) from None
+
+
+class Lock:
+    """A lock of ours, which is given up once, by whoever it was handed to last."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def hand_over(self) -> Lock:
+        """Return the lock anew: to release this one does nothing from now on."""
+        handed, self.descriptor = Lock(self.descriptor), -1
+        return handed
+
+    def release(self) -> None:
+        """Give it up and close its file."""
+        if self.descriptor < 0:
+            return
+        # Closing alone would leave the lock with a child that was forked just now.
+        fcntl.flock(self.descriptor, fcntl.LOCK_UN)
+        os.close(self.descriptor)
+        self.descriptor = -1

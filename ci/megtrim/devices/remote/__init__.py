@@ -1,0 +1,1 @@
+"""Machines behind adb or ssh: transport, run directory, scripts, telemetry."""

@@ -1,0 +1,66 @@
+"""A phone behind adb, as a link. Every call names its phone and has an end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from megtrim.devices.remote.adb_server import Adb
+from megtrim.devices.remote.transport import brought, ended, frame, moved, new_nonce
+from megtrim.process import Command, Outcome
+
+
+class AdbLink:
+    """One phone, by its serial."""
+
+    def __init__(self, adb: Adb, serial: str, label: str) -> None:
+        self.label = label
+        self.adb = adb
+        self.serial = serial
+
+    def command(
+        self,
+        *words: str,
+        timeout_s: float,
+        on_line: Callable[[str], None] | None = None,
+        abort: threading.Event | None = None,
+    ) -> Outcome:
+        """Run one adb command for this phone; raises InfrastructureFailure without a server."""
+        self.adb.require_server()
+        argv = self.adb.argv("-s", self.serial, *words)
+        return self.adb.processes.run(
+            Command(argv=argv, timeout_s=timeout_s, on_line=on_line, abort=abort)
+        )
+
+    def shell(
+        self,
+        script: str,
+        *args: str,
+        timeout_s: float,
+        on_line: Callable[[str], None] | None = None,
+        abort: threading.Event | None = None,
+    ) -> Outcome:
+        """Run a script; see :class:`~megtrim.devices.remote.transport.Link`."""
+        nonce = new_nonce()
+        text = frame(script, args, nonce)
+        outcome = self.command(
+            "shell", "-n", text, timeout_s=timeout_s, on_line=on_line, abort=abort
+        )
+        return ended(outcome, nonce, label=self.label, script=script)
+
+    def push(
+        self, source: Path, target: str, *, timeout_s: float, abort: threading.Event | None = None
+    ) -> None:
+        """Bring a file."""
+        outcome = self.command("push", str(source), target, timeout_s=timeout_s, abort=abort)
+        step = f"bringing {source.name}"
+        brought(outcome, label=self.label, step=step, timeout_s=timeout_s)
+
+    def pull(
+        self, source: str, target: Path, *, timeout_s: float, abort: threading.Event | None = None
+    ) -> None:
+        """Fetch a file."""
+        outcome = self.command("pull", source, str(target), timeout_s=timeout_s, abort=abort)
+        step = f"fetching {source.rpartition('/')[2]}"
+        moved(outcome, label=self.label, step=step, timeout_s=timeout_s)

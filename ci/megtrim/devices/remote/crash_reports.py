@@ -1,0 +1,193 @@
+"""What a machine knows of a program that a signal ended: its log's words, a tombstone, a command.
+
+Android writes a backtrace into its crash log, and a tombstone that root may read. Elsewhere the
+kernel has at most a line, so the command that shows the place is given instead: no core file is
+needed. Nothing here may fail a run; what comes from the machine is bounded and without controls.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+import signal
+from collections.abc import Sequence
+
+from megtrim.devices.remote.telemetry import HELPERS
+from megtrim.devices.remote.transport import Link
+from megtrim.devices.timeouts import Patience
+from megtrim.errors import InfrastructureFailure
+from megtrim.evidence.validation import clean_line, clean_log
+from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending, ending_signal
+
+LONGEST_EVIDENCE = 16_384
+"""Characters of all that is said of one crash."""
+
+_LOG = "megtrim crash log"
+_TOMBSTONE = "megtrim tombstone"
+_KERNEL = "megtrim kernel"
+_END = "megtrim end"
+
+CRASH_SCRIPT = f"""\
+# megtrim:get
+(
+lasted=$1 pid=$2
+{HELPERS}\
+if command -v logcat >/dev/null; then
+  echo '{_LOG}'
+  since=$(date -d "@$(($(date +%s) - lasted))" '+%m-%d %H:%M:%S.000')
+  if [ -n "$since" ]; then $limit logcat -b crash -d -v threadtime -T "$since"
+  else $limit logcat -b crash -d -v threadtime
+  fi | tail -n 400
+  for entry in $(ls -t /data/tombstones | head -n 4); do
+    entry=/data/tombstones/$entry
+    head -n 20 "$entry" | grep -q "pid: $pid," || continue
+    echo "{_TOMBSTONE} $entry"
+    head -n 120 "$entry" | head -c 12000
+    echo
+    break
+  done
+else
+  echo '{_KERNEL}'
+  dmesg | tail -n 200 | grep "\\[$pid\\]" | tail -n 8
+fi
+echo '{_END}'
+) 2>/dev/null || :
+"""
+"""Seconds since the run began; pid of the program, or ``none``."""
+
+_SLACK_S = 30
+"""What may lie between the end of a run and this look at it; the pid tells the rest."""
+_MOST_READ = 512 * 1024
+_MOST_LINES = 150
+_HINTED_ARGUMENTS = 4000
+_THREADTIME = re.compile(
+    r"\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} +(?P<pid>\d{1,9}) +(?P<thread>\d{1,9}) [VDIWEF] "
+    r"(?P<tag>[^:]{1,60}?) *: ?(?P<text>.*)",
+    re.ASCII,
+)
+_DUMPED = re.compile(
+    r"pid: (\d{1,9}), tid: \d{1,9}, name: (.{0,40}?) +>>> (.{1,200}?) <<<", re.ASCII
+)
+
+
+def evidence(
+    link: Link,
+    run: ProgramRun,
+    *,
+    pid: int | None = None,
+    patience: Patience = Patience(),  # noqa: B008 - a frozen value
+) -> str:
+    """Return what is known of a run that a signal ended, as lines; empty for any other run.
+
+    Asked just after the run; ``pid`` is the program's. A link that is lost now leaves the command
+    alone.
+    """
+    number = ending_signal(run)
+    if number is None or run.timed_out:
+        return ""
+    try:
+        asked = str(pid) if pid is not None else "none"
+        lasted = str(math.ceil(run.wall_s) + _SLACK_S)
+        told = link.shell(CRASH_SCRIPT, lasted, asked, timeout_s=patience.call_s).stdout
+    except InfrastructureFailure:
+        told = ""
+    found = extract(told, run.argv, pid=pid)
+    parts = [said(number), found or backtrace_hint(run.argv)]
+    return _bounded("\n".join(parts))
+
+
+def local_evidence(run: ProgramRun, *, launcher: Sequence[str] = ()) -> str:
+    """Return what is known where programs run on this machine, beneath ``launcher`` if there.
+
+    Nothing of a trap: the missing regions explain it, and where it happened misleads.
+    """
+    number = ending_signal(run)
+    if number is None or ending(run) in (Ending.TRAP, Ending.TIMEOUT):
+        return ""
+    return _bounded(f"{said(number)}\n{backtrace_hint(run.argv, launcher=launcher)}")
+
+
+def said(number: int) -> str:
+    """Return the line that names a signal."""
+    try:
+        return f"ended by signal {number} ({signal.Signals(number).name})"
+    except ValueError:
+        return f"ended by signal {number}"
+
+
+def backtrace_hint(argv: Sequence[str], *, launcher: Sequence[str] = ()) -> str:
+    """Return the command that shows where it happens, to be run where the program's files are."""
+    line = clean_line(shlex.join(argv))[:_HINTED_ARGUMENTS]
+    if launcher:
+        emulator = clean_line(shlex.join(launcher))
+        return (
+            f"to see where: {emulator} -g 1234 ./{line} &\n"
+            f"  gdb-multiarch -batch -ex 'target remote :1234' -ex continue -ex backtrace "
+            f"./{clean_line(shlex.quote(argv[0]))}"
+        )
+    return (
+        f"to see where: gdb -batch -ex run -ex backtrace --args ./{line}\n"
+        f"  or: lldb --batch -o run -k 'thread backtrace' -k quit -- ./{line}"
+    )
+
+
+def extract(text: str, argv: Sequence[str], *, pid: int | None) -> str:
+    """Return what of a machine's answer is about this program, empty for nothing.
+
+    By its pid where that is known, else by its name.
+    """
+    sections: dict[str, list[str]] = {}
+    current: list[str] = []
+    for line in text[:_MOST_READ].replace("\r\n", "\n").split("\n"):
+        if line == _END:
+            break
+        if line in (_LOG, _KERNEL) or line.startswith(f"{_TOMBSTONE} /"):
+            current = sections.setdefault(line, [])
+        else:
+            current.append(line)
+    parts = []
+    for head, lines in sections.items():
+        kept = _of_program(lines, argv, pid) if head == _LOG else lines
+        kept = [line for line in kept if line.strip()][:_MOST_LINES]
+        if kept:
+            parts += [f"{head.removeprefix('megtrim ')}:", *(f"  {line}" for line in kept)]
+    return "\n".join(parts)
+
+
+def _of_program(lines: Sequence[str], argv: Sequence[str], pid: int | None) -> list[str]:
+    """Return the log's lines of the program, and the dump that another process wrote of it."""
+    matches = [match for line in lines if (match := _THREADTIME.match(line))]
+    # A dump is what one thread of the dumper wrote until it began with the next program.
+    dumps: list[tuple[bool, list[str]]] = []
+    open_dumps: dict[tuple[str, str], int] = {}
+    for match in matches:
+        shown = f"{match['tag']}: {match['text']}"
+        if pid is not None and match["pid"] == str(pid):
+            dumps.append((True, [shown]))
+            continue
+        if match["tag"] != "DEBUG":
+            continue
+        writer = (match["pid"], match["thread"])
+        if match["text"].startswith("*** ***") or writer not in open_dumps:
+            open_dumps[writer] = len(dumps)
+            dumps.append((False, []))
+        at = open_dumps[writer]
+        ours, collected = dumps[at]
+        dumps[at] = (ours or _names(match["text"], argv, pid), [*collected, match["text"]])
+    return [line for ours, collected in dumps if ours for line in collected]
+
+
+def _names(text: str, argv: Sequence[str], pid: int | None) -> bool:
+    match = _DUMPED.search(text)
+    if match is None:
+        return False
+    if pid is not None:
+        return match[1] == str(pid)
+    return match[3].rpartition("/")[2] == argv[0].rpartition("/")[2]
+
+
+def _bounded(text: str) -> str:
+    if len(text) > LONGEST_EVIDENCE:
+        text = f"{text[: LONGEST_EVIDENCE - 2]}\n…"
+    return clean_log(text)

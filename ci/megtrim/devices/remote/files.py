@@ -1,0 +1,205 @@
+"""What a run directory is filled with: files that are brought once, copied and checked at use.
+
+Nothing is copied before something runs or is looked at: then one call does it all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.devices.remote.heartbeat import free_kb, watched
+from megtrim.devices.remote.replies import Entry, parse_digests
+from megtrim.devices.remote.scripts import EVICT_SCRIPT, PREPARE_SCRIPT
+from megtrim.devices.remote.transport import Link, NoSpace, call
+from megtrim.devices.settings import DeviceSettings
+from megtrim.devices.timeouts import Patience
+from megtrim.elf.needed_libraries import Needs, read_loader, read_needs
+from megtrim.errors import InfrastructureFailure, InputError
+
+_NAME = re.compile(r"(?!-)[A-Za-z0-9_.+@=,-]{1,120}(?:/[A-Za-z0-9_.+@=,-]{1,120}){0,8}", re.ASCII)
+_ATTEMPTS = 2
+"""How often a file is brought whose copy turns out to be damaged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A machine and how it is to be used."""
+
+    link: Link
+    patience: Patience
+    settings: DeviceSettings
+    sysroot: Path | None
+    say: Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    name: str
+    source: Path
+    digest: str
+    size_bytes: int
+
+
+class Files:
+    """What was asked to be in a run directory, and what the machine already has."""
+
+    def __init__(self, place: Place, entry: Entry, run: str) -> None:
+        self._place = place
+        self._link = place.link
+        self._patience = place.patience
+        self._entry = entry
+        self._run = run
+        self._free_kb = entry.free_kb
+        self._kept = set(entry.cached)
+        self._new: set[str] = set()
+        self._put: dict[str, _File] = {}
+        self._waiting: list[_File] = []
+        self._folders: list[str] = []
+        self._looked: dict[str, bool] = {}
+
+    def has(self, name: str) -> bool:
+        """Tell whether a file of that name was put."""
+        return name in self._put
+
+    def make(self, name: str) -> None:
+        """Ask for an empty folder."""
+        self._folders.append(_safe(name))
+
+    def put(self, source: Path, name: str) -> None:
+        """Bring a file, unless the machine has it, and ask for its copy."""
+        try:
+            size_bytes = source.stat().st_size
+            with source.open("rb") as stream:
+                digest = hashlib.file_digest(stream, self._entry.algorithm).hexdigest()
+        except OSError as error:
+            msg = f"{source} cannot be read: {error.strerror}"
+            raise InfrastructureFailure(msg) from None
+        file = _File(name=_safe(name), source=source, digest=digest, size_bytes=size_bytes)
+        self._put[name] = file
+        self._waiting.append(file)
+        self._require_space(file)
+        if digest not in self._kept:
+            self._bring(file)
+
+    def _require_space(self, file: _File) -> None:
+        needed_kb = 2 * (file.size_bytes // 1024 + 4)
+        if self._free_kb < needed_kb:
+            ours = {each.digest for each in self._put.values()}
+            told = call(
+                self._link,
+                EVICT_SCRIPT,
+                self._entry.root,
+                *sorted({*ours, *(f"{digest}.part" for digest in ours)}),
+                timeout_s=self._patience.call_s,
+            )
+            self._kept &= ours
+            self._free_kb = free_kb(told) or 0
+        if self._free_kb < needed_kb:
+            label, has = self._link.label, self._free_kb / 1024
+            msg = (
+                f"{label}: {has:.1f} MiB are free, {needed_kb / 1024:.1f} MiB are needed "
+                f"for {file.name} (twice its size)"
+            )
+            raise NoSpace(msg, hint="free some space on it")
+        self._free_kb -= needed_kb
+
+    def _bring(self, file: _File) -> None:
+        step = f"bringing {file.name}"
+        target = f"{self._entry.root}/files/{file.digest}.part"
+        with watched(self._link, self._patience, self._entry.root) as watch:
+            timeout_s = self._patience.transfer_s(file.size_bytes)
+            self._link.push(file.source, target, timeout_s=timeout_s, abort=watch.abort)
+        watch.check(step)
+        self._kept.add(file.digest)
+        self._new.add(file.digest)
+
+    def settle(self) -> None:
+        """Have everything that was asked for in its place, every copy as it was sent."""
+        self._settle(())
+
+    def _settle(self, looks: tuple[str, ...]) -> None:
+        for _ in range(_ATTEMPTS):
+            if not (self._waiting or self._folders or looks):
+                return
+            damaged = self._copied(looks)
+            looks = ()
+            for file in damaged:
+                self._bring(file)
+            self._waiting = damaged
+        if self._waiting:
+            names = ", ".join(file.name for file in self._waiting)
+            msg = f"{self._link.label}: {names} did not arrive there as sent"
+            raise InfrastructureFailure(msg)
+
+    def _copied(self, looks: tuple[str, ...]) -> list[_File]:
+        """Do what is asked for in one call; return the files whose copies are damaged."""
+        words: list[str] = []
+        for name in self._folders:
+            words += ("make", "-", name)
+        for path in looks:
+            words += ("look", "-", path)
+        for file in self._waiting:
+            words += ("new" if file.digest in self._new else "copy", file.digest, file.name)
+            self._new.discard(file.digest)
+        total = sum(file.size_bytes for file in self._waiting)
+        told = call(
+            self._link,
+            PREPARE_SCRIPT,
+            self._entry.root,
+            self._run,
+            self._entry.program,
+            *words,
+            timeout_s=self._patience.transfer_s(total),
+        )
+        self._folders = []
+        for path in looks:
+            self._looked[path] = f"megtrim has={path}" in told.splitlines()
+        digests = parse_digests(told)
+        return [file for file in self._waiting if digests.get(file.name) != file.digest]
+
+    def command(self, argv: tuple[str, ...], env: Mapping[str, str]) -> tuple[str, ...]:
+        """Return what is to be run for ``argv``, and bring the libraries that it needs."""
+        name = argv[0]
+        if name not in self._put:
+            msg = f"{name} was not put on {self._link.label}"
+            raise InputError(msg)
+        variables = dict(env)
+        launcher: tuple[str, ...] = ()
+        program = self._put[name].source
+        loader = read_loader(program)
+        if loader:
+            launcher = self._brought_libraries(program, loader, variables)
+        given = [f"{key}={value}" for key, value in variables.items()]
+        return ("env", *given, *launcher, f"./{name}", *argv[1:])
+
+    def _brought_libraries(
+        self, program: Path, loader: str, variables: dict[str, str]
+    ) -> tuple[str, ...]:
+        if loader not in self._looked:
+            self._settle((loader,))
+        there, of_android = self._looked[loader], Needs(loader=loader).of_android
+        if there and not of_android:
+            return ()
+        if of_android and not there:
+            msg = f"{self._link.label}: has no {loader}, which {program.name} needs"
+            hint = "phones have it; a virtual phone shows that of an Android: the key `sysroot`"
+            raise InputError(msg, hint=hint)
+        beside = {name: file.source for name, file in self._put.items()}
+        needs = read_needs(program, self._place.sysroot, beside)
+        for name, file in needs.files:
+            self.put(file, name)
+        if of_android:
+            variables.setdefault("LD_LIBRARY_PATH", ".")
+            return ()
+        return (f"./{needs.loader_name}", "--library-path", ".")
+
+
+def _safe(name: str) -> str:
+    if not _NAME.fullmatch(name) or ".." in name.split("/"):
+        msg = f"{name!r} cannot be the name of a file on a device"
+        raise InputError(msg, hint="use letters, digits and _.+@=,-")
+    return name

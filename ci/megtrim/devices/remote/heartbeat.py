@@ -1,0 +1,94 @@
+"""A heart-beat beside long work on a machine: is it still there, has it still space?
+
+Work that waits for a dead or frozen machine is ended by the watch, long before its own time
+is up.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from megtrim.devices.remote.scripts import PROBE_SCRIPT
+from megtrim.devices.remote.transport import Link, LinkLost, new_nonce
+from megtrim.devices.timeouts import Patience
+from megtrim.errors import InfrastructureFailure
+
+FULL_BELOW_KB = 64
+"""With less than this free, what a program wrote may be cut short."""
+
+_FREE = re.compile(r"^megtrim free=(\d{1,15})$", re.MULTILINE)
+
+
+def free_kb(text: str) -> int | None:
+    """Return the free space that a script told, None where it told none."""
+    found = _FREE.search(text)
+    return int(found[1]) if found else None
+
+
+class Watch:
+    """Asks the machine for a sign of life now and then."""
+
+    def __init__(self, link: Link, patience: Patience, root: str) -> None:
+        self._link = link
+        self._patience = patience
+        self._root = root
+        self.abort = threading.Event()
+        """Set when the machine is gone: give it to the call that is watched."""
+        self.stop = threading.Event()
+        self.was_full = False
+        self._waited_s = 0.0
+
+    def check(self, step: str) -> None:
+        """Raise LinkLost where the machine was found to be gone."""
+        if self.abort.is_set():
+            msg = f"{self._link.label}: no sign of life for {self._waited_s:.0f} s while {step}"
+            raise LinkLost(msg)
+
+    def beat(self) -> None:
+        """Ask now and then until stopped."""
+        while not self.stop.wait(self._patience.heartbeat_s):
+            began = time.monotonic()
+            if not self._there() and not self.stop.is_set():
+                self._waited_s = time.monotonic() - began
+                self.abort.set()
+                return
+
+    def _there(self) -> bool:
+        # A slow link may need the time of two probes for one; a refusal comes at once, and
+        # deserves a second question.
+        began = time.monotonic()
+        if self._asked(2 * self._patience.probe_s):
+            return True
+        if time.monotonic() - began >= self._patience.probe_s or self.stop.is_set():
+            return False
+        self.stop.wait(self._patience.poll_s)
+        return self._asked(self._patience.probe_s)
+
+    def _asked(self, timeout_s: float) -> bool:
+        word = new_nonce()
+        try:
+            outcome = self._link.shell(
+                PROBE_SCRIPT, word, self._root, timeout_s=timeout_s, abort=self.stop
+            )
+        except InfrastructureFailure:
+            return False
+        free = free_kb(outcome.stdout)
+        self.was_full = self.was_full or (free is not None and free < FULL_BELOW_KB)
+        return outcome.ok and f"megtrim word={word}\n" in outcome.stdout
+
+
+@contextmanager
+def watched(link: Link, patience: Patience, root: str) -> Iterator[Watch]:
+    """Watch the machine while the block runs."""
+    watch = Watch(link, patience, root)
+    thread = threading.Thread(target=watch.beat, daemon=True)
+    thread.start()
+    try:
+        yield watch
+    finally:
+        watch.stop.set()
+        thread.join(patience.probe_s)

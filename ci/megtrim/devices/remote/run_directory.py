@@ -1,0 +1,250 @@
+"""A run directory on a machine behind a link, the same for phones, boards and virtual phones.
+
+What is put is brought once per digest and kept on the machine; every use is a copy whose digest
+the machine tells, for an earlier program may have written to what is kept. The directory goes
+when its holder leaves it, and at the next entry at the latest. A failure here says nothing of
+the program: it is a LinkLost, a NoSpace, or another InfrastructureFailure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import secrets
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.devices.device import LARGEST_FETCHED_BYTES, told_names, too_large
+from megtrim.devices.remote import crash_reports
+from megtrim.devices.remote.files import Files, Place
+from megtrim.devices.remote.heartbeat import FULL_BELOW_KB, watched
+from megtrim.devices.remote.replies import (
+    Ended,
+    Entry,
+    Made,
+    parse_ended,
+    parse_entry,
+    parse_made,
+    until,
+)
+from megtrim.devices.remote.scripts import (
+    CLEAN_SCRIPT,
+    ENTER_SCRIPT,
+    RUN_SCRIPT,
+    SURVEY_SCRIPT,
+    WIPE_SCRIPT,
+)
+from megtrim.devices.remote.telemetry import parse_reading
+from megtrim.devices.remote.transport import Link, LinkLost, call, lost, new_nonce, no_space, silent
+from megtrim.devices.remote.tuning import Tuning, tuned
+from megtrim.devices.settings import DeviceSettings
+from megtrim.devices.timeouts import Patience
+from megtrim.errors import InfrastructureFailure
+from megtrim.load_and_run.exit_status import ProgramRun, ending_signal
+from megtrim.load_and_run.telemetry import Conditions, Reading
+from megtrim.process import Outcome
+
+DEFAULT_SETTINGS = DeviceSettings()
+
+
+@contextmanager
+def open_directory(
+    link: Link,
+    *,
+    root: str,
+    patience: Patience,
+    sysroot: Path | None = None,
+    settings: DeviceSettings = DEFAULT_SETTINGS,
+    say: Callable[[str], None] = lambda _text: None,
+) -> Iterator[RemoteDirectory]:
+    """Give out a run directory of a machine that we hold alone.
+
+    ``root`` is a folder of ours there, absolute or seen from where the link's shell begins.
+    """
+    place = Place(link=link, patience=patience, settings=settings, sysroot=sysroot, say=say)
+    run = f"run-{secrets.token_hex(6)}"
+    patience_s = patience.call_s
+    absolute, directory = root, None
+    try:
+        told = call(link, ENTER_SCRIPT, root, run, timeout_s=patience.call_s)
+        entry = parse_entry(told)
+        if entry is None:
+            msg = f"{link.label}: it did not tell its space, digest program and folder on entry"
+            raise InfrastructureFailure(msg, hint="it needs df, and sha256sum or sha1sum")
+        absolute = entry.root
+        with tempfile.TemporaryDirectory(prefix="megtrim-") as local:
+            directory = RemoteDirectory(place, entry, run, parse_reading(told), Path(local))
+            yield directory
+    except LinkLost:
+        # It is most likely gone: what is left there is swept at the next entry.
+        patience_s = patience.probe_s / 2
+        raise
+    finally:
+        quiet = "quiet" if directory is not None and directory.quiet else "-"
+        _leave(link, (absolute, run, quiet), patience_s, say)
+
+
+def _leave(
+    link: Link, words: tuple[str, ...], timeout_s: float, say: Callable[[str], None]
+) -> None:
+    try:
+        call(link, CLEAN_SCRIPT, *words, timeout_s=timeout_s)
+    except InfrastructureFailure as failure:
+        # What was done is done, and told; this is not worth losing it.
+        say(f"  later {failure.message}; the next job on it will clean up")
+
+
+def wipe(link: Link, *, root: str, patience: Patience) -> None:
+    """Remove all runs, their programs and all files that were brought."""
+    call(link, WIPE_SCRIPT, root, timeout_s=patience.transfer_s(0))
+
+
+class RemoteDirectory:
+    """A folder on a machine, for one job."""
+
+    def __init__(self, place: Place, entry: Entry, run: str, reading: Reading, local: Path) -> None:
+        self._place = place
+        self._link = place.link
+        self._patience = place.patience
+        self._entry = entry
+        self._run = run
+        self._reading = reading
+        self._local = local
+        self._files = Files(place, entry, run)
+        self._made: dict[str, Made] = {}
+        self.quiet = False
+        """Whether nothing of ours runs there, as far as a run's end told."""
+
+    def put(self, source: Path, name: str) -> None:
+        """Bring a file, unless the machine has it; it is in its place when something runs."""
+        self._files.put(source, name)
+
+    def make(self, name: str) -> None:
+        """Make an empty folder."""
+        self._files.make(name)
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float,
+        env: Mapping[str, str] | None = None,
+        on_line: Callable[[str], None] | None = None,
+    ) -> ProgramRun:
+        """Run a program that was put there, by its name."""
+        command = self._files.command(tuple(argv), env or {})
+        self.quiet = False
+        self._files.settle()
+        with tuned(
+            self._link,
+            self._place.settings,
+            root=self._entry.root,
+            before=self._reading,
+            patience=self._patience,
+            say=self._place.say,
+        ) as tuning:
+            run, pid = self._watched_run(tuple(argv), command, tuning, timeout_s, on_line)
+        if ending_signal(run) is None or run.timed_out:
+            return run
+        found = crash_reports.evidence(self._link, run, pid=pid, patience=self._patience)
+        return replace(run, crash=found)
+
+    def _watched_run(
+        self,
+        argv: tuple[str, ...],
+        command: tuple[str, ...],
+        tuning: Tuning,
+        timeout_s: float,
+        on_line: Callable[[str], None] | None,
+    ) -> tuple[ProgramRun, int | None]:
+        step, mark = f"running {argv[0]}", new_nonce()
+        limit_s = max(1, math.ceil(timeout_s))
+        # The machine itself ends a program that is too slow; this is for one that cannot.
+        patience_s = limit_s + self._patience.transfer_s(0)
+        words = (self._entry.root, self._run, self._entry.program, mark, str(limit_s))
+        with watched(self._link, self._patience, self._entry.root) as watch:
+            outcome = self._link.shell(
+                RUN_SCRIPT,
+                *words,
+                *tuning.prefix,
+                *command,
+                timeout_s=patience_s,
+                on_line=None if on_line is None else until(mark, on_line),
+                abort=watch.abort,
+            )
+        watch.check(step)
+        if outcome.timed_out:
+            raise silent(self._link.label, step, patience_s)
+        stdout, ended, after = self._ended(outcome, mark, step)
+        if watch.was_full or ended.free_kb is None or ended.free_kb < FULL_BELOW_KB:
+            raise no_space(self._link.label, step)
+        self._made = ended.made
+        self._reading = after
+        self.quiet = True
+        run = ProgramRun(
+            argv=argv,
+            rc=ended.rc,
+            stdout=stdout,
+            stderr=outcome.stderr,
+            wall_s=outcome.wall_s if ended.wall_s is None else ended.wall_s,
+            timed_out=ended.late,
+            conditions=Conditions(before=tuning.before, after=after, unmet=tuning.unmet),
+        )
+        return run, ended.pid
+
+    def _ended(self, outcome: Outcome, mark: str, step: str) -> tuple[str, Ended, Reading]:
+        stdout, found, told = outcome.stdout.rpartition(f"\n{mark}\n")
+        ended = parse_ended(told) if found else None
+        if ended is None:
+            raise lost(self._link.label, step, f"it did not tell how that ended: {outcome.stderr}")
+        return stdout, ended, parse_reading(told)
+
+    def get(self, name: str) -> bytes | None:
+        """Return a file's bytes, or None where there is no such file."""
+        made = self._made.get(name)
+        if made is None and self._files.has(name):
+            self._files.settle()
+            made = self._surveyed(name)
+        if made is None:
+            return None
+        if made.size_bytes > LARGEST_FETCHED_BYTES:
+            raise too_large(name, made.size_bytes)
+        target = self._local / "fetched"
+        source = f"{self._entry.root}/runs/{self._run}/place/{name}"
+        with watched(self._link, self._patience, self._entry.root) as watch:
+            timeout_s = self._patience.transfer_s(made.size_bytes)
+            self._link.pull(source, target, timeout_s=timeout_s, abort=watch.abort)
+        watch.check(f"fetching {name}")
+        return self._checked(target, name, made)
+
+    def _surveyed(self, name: str) -> Made | None:
+        words = (self._entry.root, self._run, self._entry.program, f"./{name}")
+        told = call(self._link, SURVEY_SCRIPT, *words, timeout_s=self._patience.transfer_s(0))
+        made = parse_made(told)
+        if made is None:
+            raise lost(self._link.label, f"looking for {name}", told)
+        return made.get(name)
+
+    def _checked(self, fetched: Path, name: str, made: Made) -> bytes:
+        try:
+            whole = fetched.stat().st_size == made.size_bytes
+            data = fetched.read_bytes() if whole else b""
+            fetched.unlink()
+        except OSError as error:
+            msg = f"{fetched} cannot be read: {error.strerror}"
+            raise InfrastructureFailure(msg) from None
+        digest = hashlib.new(self._entry.algorithm, data).hexdigest()
+        if not whole or digest != made.digest:
+            msg = f"{self._link.label}: {name} did not arrive as it is there"
+            raise InfrastructureFailure(msg)
+        return data
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        """Return the sorted names of the files that the program made in a folder."""
+        inside = re.compile(re.escape(folder) + r"/([^/]+)")
+        matches = map(inside.fullmatch, self._made)
+        return told_names(folder, (match[1] for match in matches if match))

@@ -1,0 +1,237 @@
+"""The way to a Linux board: OpenSSH's own client; the board needs a shell and ``cat``.
+
+Files go through the shell as well: small boards have neither scp nor sftp. Nothing is ever
+asked of a person: a key that is not known or not taken is a failure that says what to do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import stat
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from megtrim.devices.pool.state_dir import state_folder
+from megtrim.devices.remote.transport import (
+    LinkLost,
+    brought,
+    ended,
+    frame,
+    moved,
+    new_nonce,
+    short,
+)
+from megtrim.errors import InfrastructureFailure
+from megtrim.process import Command, Outcome
+
+if TYPE_CHECKING:
+    from megtrim.devices.settings import DeviceSettings
+    from megtrim.process import Processes
+
+PROGRAM = "ssh"
+
+_PORT = 22
+_LONGEST_SOCKET_BYTES = 90
+"""A socket's path may have 107 bytes, and ssh puts 17 of its own behind the name."""
+_KEPT_S = 60
+_LEAVE_S = 10.0
+_PUT = '# megtrim:put\ncat >"$1"\n'
+_GET = '# megtrim:get\ncat "$1"\n'
+
+_COMPARE = (
+    "compare `ssh-keyscan -p {port} {host}` with /etc/ssh/ssh_host_*_key.pub on the board itself"
+)
+_CHANGED = (
+    "another machine answers, or the board was set up anew: {compare}, then replace its line in"
+    " {known}"
+)
+_UNKNOWN = "this board's key is not known here: {compare}, then add the line to {known}"
+_REFUSED = (
+    "the board refuses {key}: add its public half to ~/.ssh/authorized_keys of that user there;"
+    " it must be usable without a passphrase, and readable by you alone"
+)
+_DISTRUST = (
+    (re.compile(r"has changed and you have requested|IDENTIFICATION HAS CHANGED"), _CHANGED),
+    (re.compile(r"Host key verification failed|host key is known"), _UNKNOWN),
+    (re.compile(r"Permission denied \(|Too many authentication failures"), _REFUSED),
+)
+"""What only a person can mend: ssh's words, and what to do."""
+_NO_WAY = re.compile(
+    r"No route to host|Connection (refused|timed out|reset)|Network is unreachable"
+    r"|Could not resolve hostname"
+)
+_NO_WAY_HINT = "is the board on, is `host` right, and does `ssh -p {port} {host}` reach it?"
+
+
+class SshLink:
+    """The way to one board. Calls share one connection, which ssh keeps for a minute."""
+
+    def __init__(
+        self, name: str, processes: Processes, settings: DeviceSettings, *, connect_s: float
+    ) -> None:
+        self.label = f"{name} ({address(settings)})"
+        self.distrusted = False
+        """At the last call, one of the two sides did not trust the other."""
+        self._processes = processes
+        self._settings = settings
+        self._argv = (PROGRAM, *options(settings, connect_s))
+        socket = _socket(processes.env, self._argv)
+        if socket is not None:
+            self._argv = (
+                *self._argv,
+                *("-o", "ControlMaster=auto", "-o", f"ControlPersist={_KEPT_S}"),
+                *("-o", f"ControlPath={_quoted(socket)}"),
+            )
+
+    def shell(
+        self,
+        script: str,
+        *args: str,
+        timeout_s: float,
+        on_line: Callable[[str], None] | None = None,
+        abort: threading.Event | None = None,
+    ) -> Outcome:
+        begin, end = new_nonce(), new_nonce()
+        command = Command(
+            argv=self._remote(f"echo {begin}\n{frame(script, args, end)}"),
+            timeout_s=timeout_s,
+            on_line=None if on_line is None else _program_lines(on_line, begin),
+            abort=abort,
+        )
+        outcome = self._processes.run(command)
+        before, began, stdout = outcome.stdout.partition(f"{begin}\n")
+        if began:
+            outcome = replace(outcome, stdout=stdout)
+        try:
+            outcome = ended(outcome, end, label=self.label, script=script)
+        except LinkLost as failure:
+            raise self._explained(failure, outcome.stderr) from None
+        self.distrusted = False
+        if began and before:
+            # It would stand in front of every file that is fetched, too.
+            msg = f"{self.label}: its login shell prints {short(before)!r} before every command"
+            hint = "let its start files (~/.bashrc and the like) print nothing without a terminal"
+            raise InfrastructureFailure(msg, hint=hint)
+        return outcome
+
+    def push(
+        self, source: Path, target: str, *, timeout_s: float, abort: threading.Event | None = None
+    ) -> None:
+        argv = self._remote(frame(_PUT, (target,), new_nonce()))
+        command = Command(argv=argv, timeout_s=timeout_s, stdin=source, abort=abort)
+        self._move(command, f"pushing {source.name}", brought)
+
+    def pull(
+        self, source: str, target: Path, *, timeout_s: float, abort: threading.Event | None = None
+    ) -> None:
+        # No frame: what comes is the file. Whether it is whole, its digest tells.
+        argv = self._remote(f"set -- {shlex.quote(source)}\n{_GET}")
+        command = Command(argv=argv, timeout_s=timeout_s, stdout_to=target, abort=abort)
+        self._move(command, f"pulling {source.rpartition('/')[2]}", moved)
+
+    def disconnect(self) -> None:
+        """Leave the shared connection, so that the next call makes a new one."""
+        argv = (*self._argv, "-O", "exit", "--", self._settings.host)
+        self._processes.run(Command(argv=argv, timeout_s=_LEAVE_S))
+
+    def _move(self, command: Command, step: str, check: Callable[..., None]) -> None:
+        outcome = self._processes.run(command)
+        try:
+            check(outcome, label=self.label, step=step, timeout_s=command.timeout_s)
+        except LinkLost as failure:
+            raise self._explained(failure, outcome.stderr) from None
+
+    def _remote(self, text: str) -> tuple[str, ...]:
+        # A login shell may be anything; each of them can start sh with one quoted word.
+        return (*self._argv, "--", self._settings.host, f"exec sh -c {shlex.quote(text)}")
+
+    def _explained(self, failure: LinkLost, said: str) -> LinkLost:
+        self.distrusted = any(complaint.search(said) for complaint, _ in _DISTRUST)
+        return LinkLost(failure.message, hint=advice(said, self._settings))
+
+
+def address(settings: DeviceSettings) -> str:
+    """Return where a board is, as people write it, such as ``tester@10.0.0.7:2222``."""
+    user = f"{settings.user}@" if settings.user else ""
+    port = f":{settings.port}" if settings.port != _PORT else ""
+    return f"{user}{settings.host}{port}"
+
+
+def options(settings: DeviceSettings, connect_s: float) -> tuple[str, ...]:
+    """Return ssh's options: never ask, never trust a new key, notice a peer that died."""
+    chosen = [
+        *("BatchMode=yes", "StrictHostKeyChecking=yes", "UpdateHostKeys=no"),
+        *(f"ConnectTimeout={max(1, round(connect_s))}", "ConnectionAttempts=1"),
+        *("ServerAliveInterval=5", "ServerAliveCountMax=3"),
+        *("ClearAllForwardings=yes", "ForwardAgent=no", "ForwardX11=no", "RequestTTY=no"),
+        *("PermitLocalCommand=no", "LogLevel=ERROR"),
+    ]
+    if settings.known_hosts is not None:
+        known = _quoted(settings.known_hosts)
+        chosen += [f"UserKnownHostsFile={known}", "GlobalKnownHostsFile=/dev/null"]
+    if settings.key is not None:
+        chosen += [f"IdentityFile={_quoted(settings.key)}", "IdentitiesOnly=yes"]
+    user = ("-l", settings.user) if settings.user else ()
+    words = (word for each in chosen for word in ("-o", each))
+    return (*words, "-p", str(settings.port), *user)
+
+
+def advice(said: str, settings: DeviceSettings) -> str:
+    """Return what to do about ssh's complaint, or nothing where nobody can know."""
+    words = {
+        "host": settings.host,
+        "port": settings.port,
+        "key": settings.key or "our keys",
+        "known": settings.known_hosts or "~/.ssh/known_hosts",
+    }
+    words["compare"] = _COMPARE.format_map(words)
+    for complaint, hint in _DISTRUST:
+        if complaint.search(said):
+            return hint.format_map(words)
+    return _NO_WAY_HINT.format_map(words) if _NO_WAY.search(said) else ""
+
+
+def _program_lines(tell: Callable[[str], None], begin: str) -> Callable[[str], None]:
+    """Pass on what comes behind the line that a call begins with."""
+    begun = threading.Event()
+
+    def passed(line: str) -> None:
+        if begun.is_set():
+            tell(line)
+        elif line == begin:
+            begun.set()
+
+    return passed
+
+
+def _quoted(path: Path) -> str:
+    # ssh splits at spaces outside of quotes, and puts values in the place of what follows a %.
+    text = str(path).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{text}"'
+
+
+def _socket(env: Mapping[str, str], argv: tuple[str, ...]) -> Path | None:
+    """Return where the shared connection's socket may lie; None where there is no good place.
+
+    Each set of options has its own: a connection made with one key says nothing of another.
+    """
+    runtime = Path(env.get("XDG_RUNTIME_DIR", ""))
+    base = runtime / "megtrim" if runtime.is_absolute() else state_folder(env)
+    folder = base / f"ssh-{os.getuid()}"
+    path = folder / hashlib.sha256("\0".join(argv).encode()).hexdigest()[:16]
+    if len(os.fsencode(path)) > _LONGEST_SOCKET_BYTES:
+        return None
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return None
+    # Whoever can write here could answer in the board's place.
+    private = stat.S_ISDIR(found.st_mode) and not stat.S_IMODE(found.st_mode) & 0o077
+    return path if private and found.st_uid == os.getuid() else None

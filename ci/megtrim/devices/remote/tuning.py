@@ -1,0 +1,247 @@
+"""Making runs alike: governor, pinned CPUs, a machine that has cooled down; put back afterwards.
+
+What a machine does not let us do is said once and the run goes on: what it measured says what it
+ran under. A temperature that was not reached in time does not stop a verification either, but
+marks its time as not valid. The governors that were found stand in ``ROOT/tuned`` on the machine
+before anything is changed, so that the next entry mends what a killed holder left.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from megtrim.devices.remote.telemetry import HELPERS, READING_SCRIPT, parse_reading
+from megtrim.devices.remote.transport import Link, call
+from megtrim.devices.settings import CoolDown, DeviceSettings
+from megtrim.devices.timeouts import Patience
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.load_and_run.telemetry import Reading
+
+_MOST_CPUS = 256
+_NO_ROOT_S = 12.0
+"""What asking for rights may take where nobody answers: three ways, each bounded on the machine."""
+_GOVERNOR = re.compile(r"[A-Za-z0-9_]{1,40}", re.ASCII)
+_CPUS = re.compile(r"\d{1,3}(?:-\d{1,3})?(?:,\d{1,3}(?:-\d{1,3})?){0,63}", re.ASCII)
+_ANSWER = re.compile(r"^megtrim (governor|pin)=([a-z ]{1,20})$", re.MULTILINE)
+
+# A line of ROOT/tuned is "NAME GOVERNOR", NAME as policy4 or cpu4; the first is "boot ID": a boot
+# undoes all of it. Programs may write there, so names are held to letters and digits.
+_ROOT_HELPERS = f"""\
+{HELPERS}\
+cpus=/sys/devices/system/cpu
+as_root() {{
+  if [ "$(id -u)" = 0 ]; then sh -s
+  elif [ "$(echo 'id -u' | $limit su 0 sh -s)" = 0 ]; then $limit su 0 sh -s
+  elif [ "$(echo 'id -u' | $limit su -c 'sh -s')" = 0 ]; then $limit su -c 'sh -s'
+  elif [ "$(echo 'id -u' | $limit sudo -n sh -s)" = 0 ]; then $limit sudo -n sh -s
+  else cat >/dev/null; fi
+}}
+found() {{
+  while read -r name was rest; do
+    case $name$was in *[!A-Za-z0-9_]*) continue ;; esac
+    case $name in
+      policy[0-9]*) echo "$was $cpus/cpufreq/$name/scaling_governor" ;;
+      cpu[0-9]*) echo "$was $cpus/$name/cpufreq/scaling_governor" ;;
+    esac
+  done <"$root/tuned"
+}}
+differing() {{
+  while read -r was file; do
+    get "$file" && [ "$value" != "$was" ] && echo "echo $was >$file"
+  done
+}}
+mend() {{
+  [ -f "$root/tuned" ] || return
+  read -r key boot <"$root/tuned"
+  get /proc/sys/kernel/random/boot_id
+  if [ "$boot" = "$value" ]; then
+    orders=$(found | differing)
+    [ -z "$orders" ] || echo "$orders" | as_root
+    [ -z "$(found | differing)" ] || return
+  fi
+  rm -f "$root/tuned"
+}}
+"""
+
+RESTORE_SCRIPT = f"""\
+(
+{_ROOT_HELPERS}\
+mend
+) >/dev/null 2>&1 || :
+"""
+"""Put governors back, where a holder changed them; ``$root`` is the root folder."""
+
+TUNE_SCRIPT = f"""\
+# megtrim:enter
+root=$1
+(
+governor=$2 mask=$3
+{_ROOT_HELPERS}\
+set_governor() {{
+  set -- "$cpus"/cpufreq/policy*
+  [ -d "$1" ] || set -- "$cpus"/cpu[0-9]*/cpufreq
+  [ -e "$1/scaling_governor" ] || {{ echo 'megtrim governor=absent'; return; }}
+  mend
+  if [ ! -f "$root/tuned" ]; then
+    get /proc/sys/kernel/random/boot_id
+    {{
+      echo "boot $value"
+      for entry do
+        name=${{entry%/cpufreq}}
+        get "$entry/scaling_governor" && echo "${{name##*/}} $value"
+      done
+    }} >"$root/tuned.new" && mv "$root/tuned.new" "$root/tuned" || {{
+      rm -f "$root/tuned.new"
+      echo 'megtrim governor=no space'
+      return
+    }}
+  fi
+  for entry do echo "$governor $entry/scaling_governor"; done | differing | as_root
+  if [ -z "$(for entry do echo "$governor $entry/scaling_governor"; done | differing)" ]; then
+    echo 'megtrim governor=set'
+  else
+    mend
+    echo 'megtrim governor=refused'
+  fi
+}}
+[ -z "$governor" ] || set_governor
+if [ -n "$mask" ]; then
+  taskset "$mask" true >/dev/null && echo 'megtrim pin=set'
+fi
+) 2>/dev/null || :
+{READING_SCRIPT}\
+"""
+"""Root folder, governor or empty, mask or empty; prints what was done, and a reading."""
+
+_CANNOT = {
+    "absent": "it shows no frequency governor",
+    "refused": "it takes no root, or does not know the governor",
+    "no space": "it has no space to remember the one it has",
+    "": "it did not say what became of it",
+}
+_SAID: set[tuple[str, str]] = set()
+"""What this process has said of a machine: a hundred runs are told of once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """What a run gets."""
+
+    before: Reading
+    """To be told as the conditions before the run."""
+    unmet: str = ""
+    """What was asked for and not reached, for :attr:`Conditions.unmet`."""
+    prefix: tuple[str, ...] = ()
+    """Stands in front of the program's command line on the machine."""
+
+
+@contextmanager
+def tuned(
+    link: Link,
+    settings: DeviceSettings,
+    *,
+    root: str,
+    before: Reading,
+    patience: Patience,
+    say: Callable[[str], None],
+) -> Iterator[Tuning]:
+    """Tune a machine for a run, and put back what was found when the block is left.
+
+    ``root`` is its existing root folder, ``before`` the reading of the entry. Nothing asked for:
+    no call is made. Raises LinkLost, and InputError for settings that no machine can follow.
+    """
+    governor, mask = _governor(settings.governor), cpu_mask(settings.cpus)
+    answers: dict[str, str] = {}
+    try:
+        if governor or mask:
+            timeout_s = patience.call_s + (_NO_ROOT_S if governor else 0.0)
+            told = call(link, TUNE_SCRIPT, root, governor, mask, timeout_s=timeout_s)
+            answers = dict(_ANSWER.findall(told))
+            before = parse_reading(told)
+        pinned = answers.get("pin") == "set"
+        if governor and answers.get("governor") != "set":
+            why = _CANNOT.get(answers.get("governor", ""), _CANNOT[""])
+            _say_once(link, f"the governor {governor} cannot be set: {why}", say)
+        if mask and not pinned:
+            _say_once(link, f"programs cannot be pinned to the CPUs {settings.cpus}", say)
+        unmet = ""
+        if settings.cool_down is not None:
+            before, unmet = _cooled(link, settings.cool_down, before, patience, say)
+        yield Tuning(before=before, unmet=unmet, prefix=("taskset", mask) if pinned else ())
+    finally:
+        if governor and answers.get("governor") in (None, "set"):
+            _restore(link, root, patience, say)
+
+
+def _restore(link: Link, root: str, patience: Patience, say: Callable[[str], None]) -> None:
+    # What ended the run is what the caller must hear of, not that this failed, too.
+    script = f"# megtrim:clean\nroot=$1\n{RESTORE_SCRIPT}"
+    try:
+        call(link, script, root, timeout_s=patience.call_s + _NO_ROOT_S)
+    except InfrastructureFailure:
+        say(f"  later {link.label}: its governor will be put back when it is next used")
+
+
+def _cooled(
+    link: Link,
+    wanted: CoolDown,
+    reading: Reading,
+    patience: Patience,
+    say: Callable[[str], None],
+) -> tuple[Reading, str]:
+    """Wait until the machine is cool enough; return the last reading and what was not reached."""
+    asked = f"below {wanted.below_c:g} °C were asked for"
+    next_word = time.monotonic()
+    deadline = next_word + wanted.within_s
+    while True:
+        if reading.cpu_c is None:
+            return reading, f"it shows no CPU temperature, {asked}"
+        # Just below, a machine may still be held back by what it was before.
+        if reading.cpu_c < wanted.below_c and not reading.heat:
+            return reading, ""
+        now = time.monotonic()
+        shown = f"{reading.cpu_c:.1f} °C" + (f" ({reading.heat})" if reading.heat else "")
+        if now >= deadline:
+            return reading, f"{shown} after {wanted.within_s:.0f} s of waiting, {asked}"
+        if now >= next_word:
+            left = f"at most {deadline - now:.0f} s more"
+            say(f"  cool  {link.label}: {shown}, {asked}, {left}")
+            next_word = now + patience.say_every_s
+        time.sleep(min(patience.poll_s, deadline - now))
+        script = f"# megtrim:enter\n{READING_SCRIPT}"
+        reading = parse_reading(call(link, script, timeout_s=patience.call_s))
+
+
+def _say_once(link: Link, text: str, say: Callable[[str], None]) -> None:
+    if (link.label, text) not in _SAID:
+        _SAID.add((link.label, text))
+        say(f"  note  {link.label}: {text}")
+
+
+def _governor(name: str) -> str:
+    if name and not _GOVERNOR.fullmatch(name):
+        msg = f"found the governor {name[:60]!r}, expected letters, digits and '_'"
+        raise InputError(msg, hint="such as performance or schedutil")
+    return name
+
+
+def cpu_mask(cpus: str) -> str:
+    """Return CPUs such as ``4-7`` or ``0,2`` as the hex mask that taskset takes; empty for none.
+
+    Old versions of toybox know masks alone. Raises InputError.
+    """
+    if not cpus:
+        return ""
+    mask = 0
+    for part in cpus.split(",") if _CPUS.fullmatch(cpus) else ():
+        first, _, last = part.partition("-")
+        for number in range(int(first), int(last or first) + 1):
+            mask |= 1 << number
+    if not 0 < mask < 1 << _MOST_CPUS:
+        msg = f"found the CPUs {cpus[:60]!r}, expected numbers below {_MOST_CPUS}, such as 4-7"
+        raise InputError(msg, hint="they are counted from 0, and ranges rise")
+    return f"{mask:x}"

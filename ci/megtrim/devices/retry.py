@@ -1,0 +1,87 @@
+"""Work on a device, tried again where the machine failed and not the program.
+
+A pool may give out another machine the next time; what went wrong on each is kept, so that
+nobody has to guess what a job went through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from megtrim.devices.device import Device, Seat
+from megtrim.devices.pool.machine import NothingFits
+from megtrim.devices.remote import crash_reports
+from megtrim.errors import InfrastructureFailure
+from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending, ending_signal
+
+T = TypeVar("T")
+
+_RETRIES_OF_KILLED = 1
+"""At least so many, whatever the device: what killed the program may be over."""
+_KILLED_HINT = (
+    "a low-memory killer, a shutdown or a time limit of the host does that: look there, with dmesg "
+    "or logcat; a program that sends the signal to itself looks the same"
+)
+
+
+class ProgramKilled(InfrastructureFailure):
+    """Something else than megtrim and the program itself ended a run, as far as can be told."""
+
+
+def expect_not_killed(device: str, run: ProgramRun) -> None:
+    """Raise ProgramKilled where SIGKILL or SIGTERM ended a run within its time."""
+    if ending(run) is Ending.KILLED:
+        number = ending_signal(run) or 0
+        msg = (
+            f"{device}: {run.argv[0]} was {crash_reports.said(number)}, which megtrim did not send"
+        )
+        raise ProgramKilled(msg, hint=_KILLED_HINT)
+
+
+def deliver(device: Device, work: Callable[[Seat], T], *, say: Callable[[str], None]) -> T:
+    """Return what ``work`` returns on a seat of the device.
+
+    ``work`` may be done more than once, so it must begin anew each time. Raises the last
+    InfrastructureFailure with all attempts: after ``device.retries`` of them (a program that was
+    killed has at least one), or where no machine is left to try. Everything else passes through
+    at once.
+    """
+    attempts: list[str] = []
+    while True:
+        where = device.name
+        try:
+            with device.reserve() as seat:
+                where = seat.name
+                return work(seat)
+        except InfrastructureFailure as failure:
+            attempts.append(f"{where}: {failure.message}")
+            if isinstance(failure, NothingFits) or len(attempts) > _retries(device, failure):
+                raise _ended(failure, attempts) from failure
+            say(f"  again {where} failed ({failure.message}); attempt {len(attempts) + 1}")
+
+
+def _retries(device: Device, failure: InfrastructureFailure) -> int:
+    killed = isinstance(failure, ProgramKilled)
+    return max(device.retries, _RETRIES_OF_KILLED) if killed else device.retries
+
+
+def unhidden(seen: Sequence[T], again: Callable[[], T], *, good: Callable[[T], bool]) -> T:
+    """Return what ``again`` returns, unless that would hide a bad end that was seen.
+
+    ``seen`` may grow meanwhile. The first of it stands where ``again`` is good after all, and where
+    it raises InfrastructureFailure.
+    """
+    try:
+        ended = again()
+    except InfrastructureFailure:
+        if not seen:
+            raise
+        return seen[0]
+    return seen[0] if seen and good(ended) else ended
+
+
+def _ended(failure: InfrastructureFailure, attempts: list[str]) -> InfrastructureFailure:
+    count = len(attempts)
+    message = failure.message if count == 1 else f"{failure.message} (attempt {count} of {count})"
+    return InfrastructureFailure(message, hint=failure.hint, attempts=tuple(attempts))

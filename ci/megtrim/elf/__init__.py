@@ -1,0 +1,1 @@
+"""ELF files, read and edited: sections, symbols, segments, objects, unwind tables."""

@@ -1,0 +1,188 @@
+"""Objects and archives as compilers write them: where their parts lie, down to the byte.
+
+Only what an edit in place needs: sections, symbols and relocations of 64-bit objects, and the
+places of members in an archive. Pure: bytes in, places out; whatever points outside of the
+bytes is a ValueError or a struct.error.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from megtrim.elf.symbol_names import MAX_NAME
+
+ELF_MAGIC = b"\x7fELF"
+AARCH64, X86_64 = 183, 62
+ALLOCATED, EXECUTED = 0x2, 0x4
+CODE, SYMBOLS, ADDENDS, INDICES = 1, 2, 4, 18
+_EMPTY_IN_FILES = 8
+_FOREIGN_RELOCATIONS = (9, 0x40000014)
+"""Without addends of their own, and LLVM's compact ones: no 64-bit compiler writes them unasked."""
+_ARCHIVE_MAGIC = b"!<arch>\n"
+_MEMBER = struct.Struct("<16s32x10s2s")
+_HEADER = struct.Struct("<4sBB10xHHI8x8xQ4xHHHHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_ADDEND = struct.Struct("<QIIq")
+_RELOCATABLE, _ELF64, _LITTLE = 1, 2, 1
+_MOST_NAMES = 64
+"""Names may share their ends: their text may be this many times the object, and no more."""
+_FIRST_RESERVED, _EXTENDED = 0xFF00, 0xFFFF
+
+
+# Named tuples: an engine's archives hold some million of these, and dataclasses take longer.
+class Section(NamedTuple):
+    """One section; offsets count from the object's first byte."""
+
+    name_at: int
+    """See ``Object.name``."""
+    header: int
+    """Offset of its header."""
+    kind: int
+    flags: int
+    start: int
+    size_bytes: int
+    link: int
+    info: int
+
+
+class Symbol(NamedTuple):
+    """One symbol that is defined in a section."""
+
+    name: bytes
+    entry: int
+    """Offset of its entry in the symbol table."""
+    kind: int
+    section: int
+    address: int
+    size_bytes: int
+
+
+class Relocation(NamedTuple):
+    """One place that the linker fills in."""
+
+    entry: int
+    """Offset of its entry."""
+    address: int
+    """What it fills in, counted from the first byte of its section."""
+    kind: int
+    symbol: int
+    addend: int
+
+
+class Object:
+    """The parts of one object; its symbols and relocations are read when they are asked for."""
+
+    def __init__(self, data: memoryview) -> None:
+        fields = _HEADER.unpack_from(data)
+        _, width, order, kind, self.machine, _, table, _, _, _, entry, count, names = fields
+        self._data = data
+        self.usable = (
+            (kind, width, order) == (_RELOCATABLE, _ELF64, _LITTLE)
+            and self.machine in {AARCH64, X86_64}
+            and entry == _SECTION.size
+        )
+        """Whether it is of a kind that can be edited."""
+        self.sections: list[Section] = []
+        self.relocated: dict[int, list[Section]] = {}
+        """The relocation sections of each section that has one, by its number."""
+        if not self.usable or not table:
+            self.usable = False
+            return
+        first = _SECTION.unpack_from(data, table)
+        # More sections than a header can count: the first section's own header says how many.
+        count, names = count or first[5], names if names != _EXTENDED else first[6]
+        headers = _part(data, table, count * _SECTION.size)
+        texts = _SECTION.unpack_from(headers, names * _SECTION.size)
+        self.names = bytes(_part(data, texts[4], texts[5]))
+        """Names of all sections, one behind the other."""
+        claimed = 0
+        for at, raw in enumerate(_SECTION.iter_unpack(headers)):
+            name, kind, flags, _, start, size, link, info, _, _ = raw
+            place = table + at * _SECTION.size
+            each = Section(name, place, kind, flags, start, size, link, info)
+            if kind != _EMPTY_IN_FILES:
+                _part(data, start, size)
+            self.sections.append(each)
+            if kind == ADDENDS:
+                claimed += size
+                self.relocated.setdefault(info, []).append(each)
+            self.usable &= kind not in _FOREIGN_RELOCATIONS
+        # Sections that lie on each other would be read as often as somebody wrote them there.
+        self.usable &= claimed <= len(data)
+
+    def name(self, section: Section) -> bytes:
+        """Return a section's name."""
+        return _text(self.names, section.name_at)
+
+    def content(self, section: Section) -> memoryview:
+        """Return a section's bytes."""
+        return _part(self._data, section.start, section.size_bytes)
+
+    def symbols(self) -> dict[int, Symbol]:
+        """Return every symbol that is defined in a section, by its number."""
+        table = next((each for each in self.sections if each.kind == SYMBOLS), None)
+        if table is None:
+            return {}
+        strings = bytes(self.content(self.sections[table.link]))
+        indices = [each for each in self.sections if each.kind == INDICES]
+        extended = self.content(indices[0]).cast("I") if indices else None
+        found = {}
+        left_bytes = _MOST_NAMES * len(self._data)
+        for at, raw in enumerate(_SYMBOL.iter_unpack(self.content(table))):
+            name, info, _, section, address, size = raw
+            if section == _EXTENDED and extended is not None:
+                section = extended[at]
+            elif section == 0 or section >= _FIRST_RESERVED:
+                continue
+            text = _text(strings, name) if name else b""
+            left_bytes -= len(text)
+            if left_bytes < 0:
+                msg = "too long names"
+                raise ValueError(msg)
+            entry = table.start + at * _SYMBOL.size
+            found[at] = Symbol(text, entry, info & 15, section, address, size)
+        return found
+
+    def relocations(self, section: Section) -> Iterator[Relocation]:
+        """Read one relocation section."""
+        for at, raw in enumerate(_ADDEND.iter_unpack(self.content(section))):
+            address, kind, symbol, addend = raw
+            yield Relocation(section.start + at * _ADDEND.size, address, kind, symbol, addend)
+
+
+def members(data: memoryview) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each object: of a lone one, or of every member of an archive.
+
+    A thin archive has no members of its own.
+    """
+    if data[:4] == ELF_MAGIC:
+        yield 0, len(data)
+    if data[: len(_ARCHIVE_MAGIC)] != _ARCHIVE_MAGIC:
+        return
+    at = len(_ARCHIVE_MAGIC)
+    while at < len(data):
+        name, digits, mark = _MEMBER.unpack_from(data, at)
+        start = at + _MEMBER.size
+        end = start + int(digits)
+        if mark != b"`\n" or end < start or end > len(data):
+            msg = "a damaged archive"
+            raise ValueError(msg)
+        # The BSD way: a long name lies before the content.
+        start += int(name[3:]) if name.startswith(b"#1/") else 0
+        if data[start : start + 4] == ELF_MAGIC:
+            yield start, end
+        at = end + end % 2
+
+
+def _part(data: memoryview, start: int, size_bytes: int) -> memoryview:
+    if start + size_bytes > len(data):
+        msg = "a part lies outside of the file"
+        raise ValueError(msg)
+    return data[start : start + size_bytes]
+
+
+def _text(strings: bytes, start: int) -> bytes:
+    return strings[start : strings.index(b"\0", start, start + MAX_NAME + 1)]

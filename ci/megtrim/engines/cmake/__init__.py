@@ -1,0 +1,1 @@
+"""Builds by CMake and Ninja: configure, build, read their records."""

@@ -1,0 +1,213 @@
+"""Driving CMake and Ninja over a shadow tree: configure, build, and read the progress.
+
+Full output goes to the log in the stage folder; what fails is shown as its first error, with
+the file and the command.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from megtrim.build_spec import BuildScript, Toolchain
+from megtrim.errors import InfrastructureFailure, ProductFailure
+from megtrim.process import Command, Outcome, Processes
+from megtrim.store import cannot_write, write_atomically
+
+CONFIGURE_TIMEOUT_S = 1800.0
+_CONFIGURED = "configured.json"
+BUILD_TIMEOUT_S = 6 * 3600.0
+_DEFAULT_PATH = "/usr/bin:/bin"
+
+_NINJA_STEP = re.compile(r"^\[(\d+)/(\d+)\] (.*)$")
+_ERROR = re.compile(r"(?::\d+(?::\d+)?: (?:fatal )?error:|\berror:|CMake Error|: undefined )")
+_INFRASTRUCTURE = {
+    "No space left on device": "the disk is full",
+    "Killed signal terminated program": "the machine ran out of memory",
+    "LLVM ERROR: out of memory": "the machine ran out of memory",
+    "Disk quota exceeded": "the disk is full",
+    "Read-only file system": "nothing can be written any more",
+    "Input/output error": "the disk failed",
+    "Stale file handle": "the disk is gone",
+    "Transport endpoint is not connected": "the disk is gone",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkTree:
+    """Where one variant is built: ``root/src`` (the shadow), ``root/build``, and ours beside."""
+
+    root: Path
+    inside: str = ""
+    """Folder of the shadow that the engine's own script builds in; empty: ``root/build``."""
+
+    @property
+    def source(self) -> Path:
+        return self.root / "src"
+
+    @property
+    def build(self) -> Path:
+        return self.source / self.inside if self.inside else self.root / "build"
+
+    @property
+    def include(self) -> Path:
+        return self.root / "include"
+
+    @property
+    def toolchain_file(self) -> Path:
+        return self.root / "toolchain.cmake"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One CMake tree to configure and targets to build."""
+
+    source: Path
+    build: Path
+    options: tuple[tuple[str, str], ...]
+    targets: tuple[str, ...]
+    log: Path
+    jobs: int
+    env: Mapping[str, str]
+    what: str = "the engine"
+    """What is built, for messages."""
+
+
+def start_anew(tree: WorkTree, toolchain: Toolchain, settings: Sequence[tuple[str, str]]) -> None:
+    """Drop the build folder when it was configured otherwise.
+
+    CMake remembers options that are no longer given and flags of its first run, and Ninja
+    sees no difference in a compiler that was replaced under its own name.
+    """
+    if is_configured(tree, toolchain, settings):
+        return
+    try:
+        if tree.build.exists():
+            shutil.rmtree(tree.build)
+    except OSError as error:
+        raise cannot_write(tree.build, error) from None
+    write_atomically(tree.root / _CONFIGURED, _configuration(toolchain, settings))
+
+
+def is_configured(
+    tree: WorkTree, toolchain: Toolchain, settings: Sequence[tuple[str, str]]
+) -> bool:
+    """Whether the build folder is of this toolchain and these settings, so that it may go on."""
+    record = tree.root / _CONFIGURED
+    wanted = _configuration(toolchain, settings)
+    return record.exists() and record.read_text(encoding="utf-8") == wanted
+
+
+def is_started(tree: WorkTree) -> bool:
+    """Whether the record lies there that :func:`start_anew` leaves."""
+    return (tree.root / _CONFIGURED).exists()
+
+
+def _configuration(toolchain: Toolchain, settings: Sequence[tuple[str, str]]) -> str:
+    return json.dumps([sorted(toolchain.identity().items()), sorted(settings)])
+
+
+def run_script(
+    script: BuildScript,
+    job: Job,
+    processes: Processes,
+    progress: Callable[[int, int, str], None],
+) -> None:
+    """Let the engine's own script configure and build; it finds our CMake and Ninja first."""
+    tools = Path(processes.build_tool("cmake")).parent
+    # A path that ends with a colon would have the current folder in it.
+    path = processes.env.get("PATH") or _DEFAULT_PATH
+    told = {"PATH": f"{tools}:{path}", **job.env}
+    program = str(job.source / script.path)
+    argv = ("bash", program, *script.arguments, "-j", str(job.jobs))
+    outcome = _logged(argv, replace(job, env=told), processes, BUILD_TIMEOUT_S, _steps(progress))
+    _expect(outcome, job, "does not build")
+
+
+def run(job: Job, processes: Processes, progress: Callable[[int, int, str], None]) -> None:
+    """Configure and build. An engine that does not compile is a product failure."""
+    settings = [f"-D{name}={value}" for name, value in job.options]
+    configure = (
+        *(
+            processes.build_tool("cmake"),
+            "-G",
+            "Ninja",
+            "-S",
+            str(job.source),
+            "-B",
+            str(job.build),
+        ),
+        f"-DCMAKE_MAKE_PROGRAM={processes.build_tool('ninja')}",
+        "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+        *settings,
+    )
+    _expect(
+        _logged(configure, job, processes, CONFIGURE_TIMEOUT_S, None), job, "does not configure"
+    )
+    build = (processes.build_tool("ninja"), "-C", str(job.build), "-j", str(job.jobs), *job.targets)
+    outcome = _logged(build, job, processes, BUILD_TIMEOUT_S, _steps(progress))
+    _expect(outcome, job, "does not compile")
+
+
+def _logged(
+    argv: tuple[str, ...],
+    job: Job,
+    processes: Processes,
+    timeout_s: float,
+    on_line: Callable[[str], None] | None,
+) -> Outcome:
+    command = Command(
+        argv=argv,
+        timeout_s=timeout_s,
+        env=job.env,
+        merge_stderr=True,
+        log=job.log,
+        on_line=on_line,
+    )
+    with job.log.open("a", encoding="utf-8") as log:
+        log.write(f"$ {command}\n")
+    return processes.run(command)
+
+
+def _steps(progress: Callable[[int, int, str], None]) -> Callable[[str], None]:
+    def on_line(line: str) -> None:
+        step = _NINJA_STEP.match(line)
+        if step:
+            progress(int(step[1]), int(step[2]), step[3])
+
+    return on_line
+
+
+def _expect(outcome: Outcome, job: Job, what: str) -> None:
+    expect(outcome, build=job.build, log=job.log, what=f"{job.what} {what}")
+
+
+def expect(outcome: Outcome, *, build: Path, log: Path, what: str) -> None:
+    """Raise where a step of a build failed: ``what`` says so, and its first error follows."""
+    if outcome.ok:
+        return
+    cause = next((why for said, why in _INFRASTRUCTURE.items() if said in outcome.stdout), None)
+    if cause is not None:
+        msg = f"the build in {build} stopped: {cause}"
+        raise InfrastructureFailure(msg, hint="make room (fewer --jobs take less memory) and retry")
+    if outcome.timed_out:
+        msg = f"the build in {build} was ended after {outcome.wall_s:.0f} s"
+        raise InfrastructureFailure(msg, hint=f"the log is {log}")
+    msg = f"{what}:\n{first_error(outcome.stdout)}"
+    raise ProductFailure(msg, hint=f"the whole log is {log}")
+
+
+def first_error(output: str) -> str:
+    """Return what failed first in a build's output: target, command and error, <= 16 lines."""
+    lines = [line.strip()[:1000] for line in output.splitlines()]
+    failed = next((i for i, line in enumerate(lines) if line.startswith("FAILED:")), 0)
+    error = next((i for i in range(failed, len(lines)) if _ERROR.search(lines[i])), None)
+    if error is None:
+        return "\n".join(lines[failed : failed + 12] if failed else lines[-12:])
+    start = max(error - 3, failed + 2 if failed else 0)
+    heading = lines[failed : failed + 2] if failed else []
+    return "\n".join([*heading, *lines[start : error + 10]])

@@ -1,0 +1,105 @@
+"""The CMake file that gives an engine's sources compile options by their folder. Pure text.
+
+CMake reads it at the end of the engine's own ``project()`` call, and it works once every target
+is there: whatever way the engine is built, none of its files is changed, and its targets' own
+options come first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from megtrim.build_spec import SourceOptions
+from megtrim.engines.cmake.parser import calls
+from megtrim.errors import InputError
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.+-]{0,99}")
+_PLAIN = re.compile(r"[A-Za-z0-9_./+-]{1,500}")
+
+FILE = "sources.cmake"
+"""Its name, beside the shadow tree."""
+LISTS = "CMakeLists.txt"
+"""The file of the tree that names the project."""
+
+_TEXT = """\
+# Written by megtrim: compile options for sources outside of some folders, behind all others.
+function(megtrim_give_options folder)
+  get_property(subfolders DIRECTORY "${folder}" PROPERTY SUBDIRECTORIES)
+  foreach(subfolder IN LISTS subfolders)
+    megtrim_give_options("${subfolder}")
+  endforeach()
+  set(options @OPTIONS@)
+  string(TOUPPER "CMAKE_CXX_FLAGS_${CMAKE_BUILD_TYPE}" flags)
+  if("${CMAKE_CXX_FLAGS} ${${flags}}" MATCHES "-Ofast")
+    list(APPEND options @FAST@)
+  endif()
+  get_property(targets DIRECTORY "${folder}" PROPERTY BUILDSYSTEM_TARGETS)
+  foreach(target IN LISTS targets)
+    get_target_property(type ${target} TYPE)
+    if(type MATCHES "UTILITY|INTERFACE")
+      continue()
+    endif()
+    get_target_property(sources ${target} SOURCES)
+    get_target_property(base ${target} SOURCE_DIR)
+    get_target_property(made ${target} BINARY_DIR)
+    foreach(source IN LISTS sources)
+      if(NOT source MATCHES "[.](c|cc|cpp|cxx)$")
+        continue()
+      endif()
+      get_filename_component(path "${source}" ABSOLUTE BASE_DIR "${base}")
+      if(NOT EXISTS "${path}")
+        # Made by the build, in the folder that stands for the target's own there.
+        get_filename_component(path "${source}" ABSOLUTE BASE_DIR "${made}")
+      endif()
+      file(RELATIVE_PATH source "${CMAKE_SOURCE_DIR}" "${path}")
+      # Two targets of one folder share what is said of a source.
+      get_property(given SOURCE "${path}" TARGET_DIRECTORY ${target} PROPERTY MEGTRIM_GIVEN)
+      if(given OR source MATCHES "^(@OUTSIDE@)/")
+        continue()
+      endif()
+      set_property(
+        SOURCE "${path}" TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_OPTIONS ${options})
+      set_property(SOURCE "${path}" TARGET_DIRECTORY ${target} PROPERTY MEGTRIM_GIVEN ON)
+    endforeach()
+  endforeach()
+endfunction()
+
+cmake_language(
+  DEFER DIRECTORY "${CMAKE_SOURCE_DIR}" CALL megtrim_give_options "${CMAKE_SOURCE_DIR}")
+"""
+
+
+def option_name(cmake_lists: str, *, root: str) -> str:
+    """Return the CMake entry that names the file, for a tree with this ``CMakeLists.txt``.
+
+    Raises InputError where the tree calls its project by no plain name.
+    """
+    named = (call.arguments for call in calls(cmake_lists) if call.name == "project")
+    name = "".join(next(named, ())[:1])
+    if not _NAME.fullmatch(name):
+        msg = f"{root}/{LISTS} names no project() whose sources could be given options"
+        raise InputError(msg, hint="is it the engine's own top folder?")
+    return f"CMAKE_PROJECT_{name}_INCLUDE"
+
+
+def render(wanted: SourceOptions) -> str:
+    """Return the file's text."""
+    outside = "|".join(re.sub("[.+]", r"[\g<0>]", _plain(each)) for each in wanted.outside)
+    said = {"@OPTIONS@": _words(wanted.options), "@FAST@": _words(wanted.fast)}
+    text = _TEXT.replace("@OUTSIDE@", outside)
+    for place, words in said.items():
+        text = text.replace(place, words)
+    return text
+
+
+def _words(options: Iterable[str]) -> str:
+    return " ".join(f'"{each}"' for each in options)
+
+
+def _plain(folder: str) -> str:
+    """Refuse a folder that CMake would read as anything but one."""
+    if not _PLAIN.fullmatch(folder):
+        msg = f"sources in {folder!r} cannot be told from others"
+        raise InputError(msg, hint="expected a path of letters, digits and _ . / + - alone")
+    return folder

@@ -1,0 +1,93 @@
+"""The CMake toolchain file that tells a build about the toolchain that was found. Pure text."""
+
+from __future__ import annotations
+
+from megtrim.build_spec import Toolchain
+
+
+def render(
+    toolchain: Toolchain,
+    *,
+    quoted_include: bool,
+    compile_flags: tuple[str, ...] = (),
+    link_flags: tuple[str, ...] = (),
+) -> str:
+    """Return the file's text, for a tree whose sources lie in ``src`` beside the file.
+
+    With ``quoted_include``, the folder ``include`` beside it comes first for quoted includes:
+    the generated ``midout.h`` then wins, whatever order CMake gives the engine's own folders.
+    """
+    options = (
+        # Debug information is never shipped and triples what is written and linked. Without it
+        # and without the tree's own path, equal sources compile to equal bytes anywhere.
+        "-g0",
+        "-ffile-prefix-map=${MEGTRIM_TREE}/src=.",
+        "-ffile-prefix-map=${MEGTRIM_TREE}/build=build",
+        *(("SHELL:-iquote ${MEGTRIM_TREE}/include",) if quoted_include else ()),
+        *compile_flags,
+    )
+    link = (*toolchain.link_flags, *link_flags)
+    lines = [
+        "# Written by megtrim: the toolchain that was found.",
+        *(_included(toolchain, link) if toolchain.includes else _own(toolchain, link)),
+        'get_filename_component(MEGTRIM_TREE "${CMAKE_CURRENT_LIST_DIR}" ABSOLUTE)',
+        *(f'add_compile_options("{option}")' for option in options),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _included(toolchain: Toolchain, link: tuple[str, ...]) -> list[str]:
+    """Leave everything to another file, which sets the flags of links itself: ours follow."""
+    return [
+        *(f'set({name} "{value}")' for name, value in toolchain.settings),
+        f'include("{toolchain.includes}")',
+        *(f'add_link_options("{option}")' for option in link),
+    ]
+
+
+def _own(toolchain: Toolchain, link: tuple[str, ...]) -> list[str]:
+    flags = " ".join(toolchain.compile_flags)
+    told = " ".join(link)
+    return [
+        "set(CMAKE_SYSTEM_NAME Linux)",
+        f"set(CMAKE_SYSTEM_PROCESSOR {toolchain.machine})",
+        # The engine's own switch for cross builds on Linux.
+        f"set(ARM_CROSS_BUILD_ARCH {toolchain.machine})",
+        *_compiler("C", toolchain.c_compiler),
+        *_compiler("CXX", toolchain.cxx_compiler),
+        *(f'set({name} "{path}")' for name, path in _archivers(toolchain)),
+        *_archive_rules(toolchain.archive),
+        f'set(CMAKE_EXE_LINKER_FLAGS_INIT "{told}")',
+        f'set(CMAKE_SHARED_LINKER_FLAGS_INIT "{told}")',
+        f'set(CMAKE_C_FLAGS_INIT "{flags}")',
+        f'set(CMAKE_CXX_FLAGS_INIT "{flags}")',
+    ]
+
+
+def _compiler(language: str, command: tuple[str, ...]) -> list[str]:
+    lines = [f'set(CMAKE_{language}_COMPILER "{command[0]}")']
+    if len(command) > 1:
+        lines.append(f'set(CMAKE_{language}_COMPILER_ARG1 "{" ".join(command[1:])}")')
+    return lines
+
+
+def _archivers(toolchain: Toolchain) -> list[tuple[str, str]]:
+    pairs = (("CMAKE_AR", toolchain.archiver), ("CMAKE_RANLIB", toolchain.ranlib))
+    return [(name, path) for name, path in pairs if path]
+
+
+def _archive_rules(command: tuple[str, ...]) -> list[str]:
+    """Return how archives are made by a command of several words, which CMake's AR cannot be."""
+    if not command:
+        return []
+    program, *words = command
+    told = " ".join((f'\\"{program}\\"', *words))
+    return [
+        f'set(CMAKE_{language}_ARCHIVE_{step} "{rule}")'
+        for language in ("C", "CXX")
+        for step, rule in (
+            ("CREATE", f"{told} qc <TARGET> <LINK_FLAGS> <OBJECTS>"),
+            ("APPEND", f"{told} q <TARGET> <LINK_FLAGS> <OBJECTS>"),
+            ("FINISH", f"{told} s <TARGET>"),
+        )
+    ]

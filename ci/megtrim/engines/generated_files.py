@@ -1,0 +1,53 @@
+"""The files that a build has from its order in place of, or beside, those of the checkout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from megtrim.build_spec import BuildOrder
+from megtrim.engines import source_copy
+from megtrim.engines.checkout import Checkout
+from megtrim.engines.cmake.driver import WorkTree
+from megtrim.errors import ProductFailure
+from megtrim.store import cannot_write
+
+
+def write(order: BuildOrder, tree: WorkTree, checkout: Checkout) -> None:
+    """Make the tree what the order says; a file that is so already is not touched."""
+    source_copy.sync(checkout, tree.source, dict(order.overrides))
+    try:
+        tree.include.mkdir(parents=True, exist_ok=True)
+        for stale in _stale(order, tree):
+            stale.unlink()
+    except OSError as error:
+        raise cannot_write(tree.include, error) from None
+    for name, text in order.include:
+        source_copy.write_if_changed(tree.include / name, text)
+
+
+def pending(order: BuildOrder, tree: WorkTree, checkout: Checkout) -> frozenset[Path]:
+    """Return the files that :func:`write` would change."""
+    sources = source_copy.pending(checkout, tree.source, dict(order.overrides))
+    own = (tree.include / name for name, text in order.include if not _has(tree, name, text))
+    return frozenset((*(tree.source / name for name in sources), *own, *_stale(order, tree)))
+
+
+def expect(order: BuildOrder, tree: WorkTree) -> None:
+    """Raise where a file is no longer what was written: then something else was compiled."""
+    for base, files in ((tree.source, order.overrides), (tree.include, order.include)):
+        for name, text in files:
+            if (base / name).read_bytes() != text.encode():
+                msg = f"{base / name} changed while it was compiled"
+                raise ProductFailure(msg, hint="does the engine's build write that file itself?")
+
+
+def _stale(order: BuildOrder, tree: WorkTree) -> Iterator[Path]:
+    wanted = {tree.include / name for name, _ in order.include}
+    found = sorted(tree.include.rglob("*")) if tree.include.is_dir() else ()
+    return (path for path in found if path not in wanted and not path.is_dir())
+
+
+def _has(tree: WorkTree, name: str, text: str) -> bool:
+    path = tree.include / name
+    return path.is_file() and path.read_bytes() == text.encode()

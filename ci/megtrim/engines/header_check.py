@@ -1,0 +1,69 @@
+"""Proof, from the build's own records, that the generated header was what got compiled in.
+
+The engine ignores an option that no longer exists without a word: nothing is trimmed and
+nothing fails. So two records are read after each reduced build: the compile commands (is the
+header forced into every translation unit?) and Ninja's dependency log (whose ``midout.h`` did
+the compiler really open?).
+"""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.engines.cmake import build_records
+from megtrim.errors import ProductFailure
+
+_ANEW = "was it compiled before there was that header? clear ccache, and take a new --out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """Counts of translation units."""
+
+    units: int
+    with_header: int
+    with_regions: int
+
+
+def prove(
+    compile_commands: str, dependencies: str, *, header: Path, midout: Path | None, build: Path
+) -> Proof:
+    """Return the counts, or raise where a unit was compiled without what was generated.
+
+    ``compile_commands`` is CMake's JSON, ``dependencies`` the text of ``ninja -t deps``.
+    ``header`` is the forced header; ``midout`` the ``midout.h`` that must win over the engine's,
+    or None in the upstream layout, where the regions stand in the forced header.
+    Only units that Ninja really compiled (those with recorded dependencies) count.
+    """
+    opened = build_records.opened(dependencies, build)
+    commands = build_records.units(compile_commands, build)
+    units = [output for output in opened if output in commands]
+    forced = [output for output in units if _forces(commands[output].command, header)]
+    strangers = [output for output in units if _other_midout(opened[output], midout)]
+    with_regions = [o for o in units if any(file.name == "midout.h" for file in opened[o])]
+    if strangers:
+        msg = f"{len(strangers)} translation units opened another midout.h than the generated one"
+        hint = f"the first is {strangers[0]}; {_ANEW}"
+        raise ProductFailure(msg, hint=hint)
+    if len(forced) != len(units) or not units:
+        missing = next((str(output) for output in units if output not in forced), "all")
+        msg = f"{len(units) - len(forced)} of {len(units)} translation units lack the header"
+        raise ProductFailure(msg, hint=f"the first without {header} is {missing}")
+    if midout is not None and not with_regions:
+        msg = f"none of {len(units)} translation units opened the generated midout.h"
+        raise ProductFailure(msg, hint="does this engine still mark its regions with midout.h?")
+    return Proof(units=len(units), with_header=len(forced), with_regions=len(with_regions))
+
+
+def _forces(command: str, header: Path) -> bool:
+    return any(
+        word == "-include" and Path(following) == header
+        for word, following in itertools.pairwise(shlex.split(command))
+    )
+
+
+def _other_midout(files: frozenset[Path], midout: Path | None) -> bool:
+    return midout is not None and any(f.name == "midout.h" and f != midout for f in files)

@@ -1,0 +1,1 @@
+"""A target's link, read from the build and done again."""

@@ -1,0 +1,1 @@
+"""MegEngine: its generations, options, flags, libraries, limits and quirks."""

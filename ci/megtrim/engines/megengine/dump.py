@@ -1,0 +1,125 @@
+"""The engine's own dump, run in the Python that has the engine's package.
+
+A model's file and its operator JSON come out, or a failure: what the dump wrote is read back and
+held against each other before anything of it counts.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.engines.megengine import dump_driver
+from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.models.facts import ModelFacts
+from megtrim.models.needs import load_needs
+from megtrim.models.reader import read_model
+from megtrim.process import Command, Processes
+
+Option = bool | int | float | str
+
+OWN_OPTIONS = ("file", "strip_info_file", "append", "append_json")
+"""Options of the engine's dump that megtrim gives itself."""
+
+_LONGEST_S = 2 * 3600.0
+_SHOWN_LINES = 12
+_LARGEST_REPORT_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpOrder:
+    """What to dump, and with which Python."""
+
+    script: Path
+    function: str
+    options: Mapping[str, Option]
+    python: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dumped:
+    """What a dump left in the folder, read back."""
+
+    model: Path
+    strip_info: Path
+    facts: ModelFacts
+    tools: Mapping[str, str]
+    """Versions of the engine's package and of Python."""
+    warnings: tuple[str, ...]
+
+
+def run(order: DumpOrder, processes: Processes, folder: Path) -> Dumped:
+    """Dump into the empty ``folder``.
+
+    Raises InputError where the package or the function is missing or the script fails, and
+    ProductFailure where the dump says that it is done and left no model or no fitting JSON.
+    """
+    model, strip_info, report = folder / "model.mge", folder / "model.json", folder / "report.json"
+    # Python looks for modules beside its script first; beside ours there is a megengine.py.
+    driver = Path(shutil.copy(dump_driver.__file__, folder / "driver.py"))
+    outcome = processes.run(
+        Command(
+            argv=(
+                *(order.python, str(driver), str(order.script)),
+                *(order.function, str(model), str(strip_info), str(report)),
+                json.dumps(dict(order.options), sort_keys=True),
+            ),
+            timeout_s=_LONGEST_S,
+        )
+    )
+    if outcome.timed_out:
+        msg = f"the dump of {order.script} did not end within {_LONGEST_S:.0f} s"
+        raise InfrastructureFailure(msg, hint="does the script train the model, too?")
+    if not outcome.ok:
+        raise _failure(order, outcome.rc, outcome.stderr)
+    return _read_back(model, strip_info, report)
+
+
+def _failure(order: DumpOrder, rc: int, stderr: str) -> InputError:
+    lines = [line for line in stderr.splitlines() if line.strip()] or [f"it ended with {rc}"]
+    if rc == dump_driver.NO_PACKAGE:
+        msg = f"{order.python} has no Python package of the engine: {lines[-1]}"
+        return InputError(
+            msg,
+            hint="it is no longer on PyPI: build it from the engine's tree (scripts/whl), "
+            "and name its Python with --python",
+        )
+    if rc == dump_driver.NO_FUNCTION:
+        msg = f"{order.script}: {order.function} is no traced function and returns none"
+        hint = "return a function under megengine.jit.trace(capture_as_const=True), called once"
+        return InputError(msg, hint=hint)
+    shown = "\n".join(f"  {line}" for line in lines[-_SHOWN_LINES:])
+    msg = f"{order.script}: the dump ended with {rc}:\n{shown}"
+    return InputError(msg, hint="mend the script or the --option that it names")
+
+
+def _read_back(model: Path, strip_info: Path, report: Path) -> Dumped:
+    for path, what in ((model, "model"), (strip_info, "operator JSON")):
+        if not path.is_file() or path.stat().st_size == 0:
+            msg = f"the engine's dump ended well and wrote no {what}"
+            raise ProductFailure(msg, hint="is this a dump of an engine with strip_info_file?")
+    try:
+        facts = read_model(model)
+        _, warnings = load_needs(model, (strip_info,))
+    except InputError as error:
+        told = error.message.replace(f"{model.parent}/", "")
+        msg = f"the engine's dump ended well, but what it wrote is of no use: {told}"
+        raise ProductFailure(msg) from None
+    plain = tuple(each.replace(f"{model.parent}/", "") for each in warnings)
+    return Dumped(
+        model=model, strip_info=strip_info, facts=facts, tools=_tools(report), warnings=plain
+    )
+
+
+def _tools(report: Path) -> dict[str, str]:
+    """Return the versions that the driver tells; a script may have written anything there."""
+    try:
+        with report.open(encoding="utf-8") as stream:
+            told = json.loads(stream.read(_LARGEST_REPORT_BYTES))
+        return {name: str(told[name])[:100] for name in ("megengine", "python")}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        msg = "the engine's dump did not come to its end: it left no report"
+        raise ProductFailure(msg, hint="does the script end the interpreter?") from None

@@ -1,0 +1,191 @@
+"""MegEngine, in every generation that :mod:`megtrim.engines.megengine.generations` names.
+
+What the generations share is said here, where they differ is read from the tree's row there.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from megtrim.build_spec import (
+    BuildOrder,
+    BuildScript,
+    EngineIdentity,
+    EngineLibrary,
+    Linkage,
+    Toolchain,
+    Variant,
+)
+from megtrim.engines import checkout as checkouts
+from megtrim.engines.cmake.options import TreeOptions
+from megtrim.engines.megengine import android_script, libraries, ndk_limits, quirks, runner_flags
+from megtrim.engines.megengine.generations import MODES_FILE, MODES_TAG, Generation, generation_of
+from megtrim.engines.scoped_sources import SourceTexts
+from megtrim.errors import InputError
+from megtrim.load_and_run.dialects import Dialect
+from megtrim.midout.scoped_headers import Scopes
+from megtrim.process import Processes
+
+KIND = "megengine"
+
+_INFERENCE = (
+    ("MGE_INFERENCE_ONLY", "ON"),
+    ("MGE_WITH_CUDA", "OFF"),
+    ("MGE_DISABLE_FLOAT16", "OFF"),
+    ("BUILD_SHARED_LIBS", "OFF"),
+)
+_VARIANT_OPTIONS: Mapping[Variant, tuple[tuple[str, str], ...]] = {
+    Variant.PLAIN: (),
+    Variant.PROFILE: (("MGE_WITH_MIDOUT_PROFILE", "ON"),),
+    Variant.REDUCED: (),
+}
+_FOLD = {"clang-linux-arm64": ("-Wl,-z,nocopyreloc", "-Wl,--icf=all")}
+"""What the engine itself asks for on Android only; the documented sizes were linked like this."""
+
+_QUICK = ("-O0",)
+"""A trace says what ran, not how fast; with less optimisation the same regions run."""
+
+_KEPT = ("cpuinfo/", "*AsyncQueueSC*", "*ThreadPool*")
+"""What chance decides. cpuinfo looks at the machine: phones of one CPU class differ in what it
+finds there, and 1.13's decides by bytes that nobody wrote where /proc/cpuinfo has no line
+``Hardware``. Queues and threads grow and wait by timing: seen to trap after 3,000 iterations."""
+
+_KERNELS = (
+    "dnn/src/aarch64",
+    "dnn/src/arm_common",
+    "dnn/src/armv7",
+    "dnn/src/fallback",
+    "dnn/src/x86",
+)
+"""Where nearly all of a model's time goes; read in 1.0, 1.6, 1.9 and 1.13, which all have them."""
+
+_MODES_SCRIPT = "dnn/scripts/gen_param_defs.py"
+_MODES_SOURCE = "dnn/scripts/opr_param_defs.py"
+_MODULES = ".gitmodules"
+
+
+class MegEngine:
+    """A plain checkout with the submodules that an inference build needs."""
+
+    kept: tuple[str, ...] = _KEPT
+    kernels: tuple[str, ...] = _KERNELS
+
+    def __init__(self, source: Path, processes: Processes) -> None:
+        self._processes = processes
+        self.checkout = checkouts.take(source, processes)
+        self.generation = self._generation()
+        self._refuse_missing_submodules()
+        self._options = TreeOptions(self.checkout)
+        self._sources = SourceTexts(self.checkout)
+        self._refuse_what_cannot_be_trimmed()
+
+    def identity(self) -> EngineIdentity:
+        return self.checkout.identity(KIND, self.generation.number)
+
+    def order(
+        self,
+        variant: Variant,
+        toolchain: Toolchain,
+        *,
+        targets: tuple[str, ...],
+        minimum_size: bool,
+        header: Mapping[str, str],
+    ) -> BuildOrder:
+        generation = self.generation
+        # Said either way: the same build folder may remember the other answer.
+        minimum = (("MGE_WITH_MINIMUM_SIZE", "ON" if minimum_size else "OFF"),)
+        options = (
+            ("CMAKE_BUILD_TYPE", generation.build_type(variant)),
+            *_INFERENCE,
+            ("MGE_ARMV8_2_FEATURE_FP16", "ON" if toolchain.fp16 else "OFF"),
+            *_VARIANT_OPTIONS[variant],
+            *(minimum if variant is Variant.REDUCED else ()),
+            *quirks.options(quirks.MEGENGINE, toolchain.kind, variant, generation.name),
+        )
+        return BuildOrder(
+            variant=variant,
+            targets=targets,
+            options=self._options.kept(options),
+            link_flags=_FOLD.get(toolchain.kind, ()),
+            compile_flags=_QUICK if variant is Variant.PROFILE else (),
+            script=self._script(toolchain, targets),
+            overrides=self._sources.overrides(header, forced=generation.header),
+            include=self._sources.include(header),
+            forced_header=generation.header if header else None,
+            header_option=generation.header_option,
+        )
+
+    def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
+        targets = self.checkout.text(libraries.TARGETS_FILE)
+        return libraries.library(targets, linkage, toolchain, root=str(self.checkout.root))
+
+    def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
+        """Ask the engine's own script, which writes one ``NAME = VALUE`` a line."""
+        with tempfile.TemporaryDirectory(prefix="megtrim-modes-") as folder:
+            written = Path(folder) / "modes"
+            script, source = self._path(_MODES_SCRIPT), self._path(_MODES_SOURCE)
+            argv = (sys.executable, "-B", str(script), "--write-enum-items", "Elemwise:Mode")
+            self._processes.capture(*argv, str(source), str(written))
+            lines = written.read_text(encoding="utf-8").splitlines()
+        return tuple(_mode(line) for line in lines if line.strip())
+
+    def scopes(self) -> Scopes:
+        return self._sources.scopes
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        for name in self.checkout.files:
+            if name.startswith(self.generation.sources) and name.endswith((".h", ".cpp", ".inl")):
+                yield name, self.checkout.text(name)
+
+    def options(self) -> TreeOptions:
+        return self._options
+
+    def dialect(self) -> Dialect:
+        """Return how this tree's ``load_and_run`` is called, with the flags that it has."""
+        return runner_flags.narrowed(
+            self.generation.dialect, self.checkout, self.generation.program
+        )
+
+    def _script(self, toolchain: Toolchain, targets: tuple[str, ...]) -> BuildScript | None:
+        if not toolchain.includes:
+            return None
+        ndk_limits.check(toolchain)
+        text = self.checkout.text(android_script.PATH)
+        android_script.expect_abi(text, toolchain.abi, root=str(self.checkout.root))
+        return android_script.script_for(toolchain, targets)
+
+    def _path(self, name: str) -> Path:
+        return self.checkout.root / name
+
+    def _generation(self) -> Generation:
+        traced = MODES_TAG in self.checkout.text(MODES_FILE)
+        root = str(self.checkout.root)
+        return generation_of(self.checkout.files, traces_modes=traced, root=root)
+
+    def _refuse_missing_submodules(self) -> None:
+        root, files = self.checkout.root, self.checkout.files
+        listed = self.checkout.text(_MODULES).split() if _MODULES in files else None
+        needed = [
+            name
+            for name in self.generation.submodules
+            if listed is None or f"third_party/{name}" in listed
+        ]
+        present = {name.split("/")[1] for name in files if name.startswith("third_party/")}
+        missing = [name for name in needed if name not in present]
+        if missing:
+            paths = " ".join(f"third_party/{name}" for name in missing)
+            msg = f"{root} lacks submodules: {', '.join(missing)}"
+            raise InputError(msg, hint=f"git -C {root} submodule update --init {paths}")
+
+    def _refuse_what_cannot_be_trimmed(self) -> None:
+        """Refuse a tree without the switches that trimming rests on, before anything is built."""
+        needed = ("MGE_WITH_MIDOUT_PROFILE", self.generation.header_option)
+        self._options.kept((name, "ON") for name in needed if name)
+
+
+def _mode(line: str) -> tuple[str, int]:
+    name, _, value = line.replace(" ", "").rstrip(",").partition("=")
+    return name, int(value)

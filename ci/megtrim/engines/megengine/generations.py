@@ -1,0 +1,114 @@
+"""MegEngine's generations, as data: what tells them apart in a tree, and what a build needs there.
+
+A generation is told by files of the tree, never by a version string: forks keep the files and
+change the number. The releases named here are where each shape was read. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from megtrim.build_spec import Variant
+from megtrim.errors import InputError
+from megtrim.load_and_run import dialects
+from megtrim.load_and_run.dialects import Dialect
+
+MODES_FILE = "dnn/src/common/elemwise/opr_impl.cpp"
+MODES_TAG = "megdnn_common_elemwise_mode"
+"""The tag by which a trace says which elementwise modes ran, and the file that declares it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """What is the same in every tree of one generation. Paths are relative to the tree."""
+
+    name: str
+    releases: str
+    number: int
+    """Of the header, as the tree's own generator writes it."""
+    signs: tuple[str, ...]
+    """Files that only a tree of this generation has, all of them."""
+    traces_modes: bool
+    """Whether :data:`MODES_FILE` declares :data:`MODES_TAG`; else the models say the modes."""
+    program: str
+    """Folder of ``load_and_run``."""
+    header: str
+    """The file that is forced into every translation unit of a reduced build."""
+    header_option: str
+    """CMake entry that is told its absolute path; empty where the tree knows the file."""
+    profile_build_type: str
+    """A build type that has run-time type information while profiling: regions are types."""
+    submodules: tuple[str, ...]
+    """Folders of ``third_party`` that an inference build needs, where ``.gitmodules`` has them."""
+    sources: tuple[str, ...]
+    """Folders whose sources mark regions."""
+    dialect: Dialect
+
+    def build_type(self, variant: Variant) -> str:
+        """Return the value of ``CMAKE_BUILD_TYPE``."""
+        return self.profile_build_type if variant is Variant.PROFILE else "Release"
+
+
+SDK = Generation(
+    name="sdk",
+    releases="1.0 to 1.6",
+    number=20190219,
+    signs=("sdk/load-and-run/CMakeLists.txt",),
+    traces_modes=False,
+    program="sdk/load-and-run/",
+    # The tree knows no such file, so it lies in a folder that no other file of the tree is in.
+    header="megtrim/bin_reduce.h",
+    header_option="MGE_BIN_REDUCE",
+    # For Arm, Release switches type information off there even when it profiles.
+    profile_build_type="RelWithDebInfo",
+    submodules=("midout", "flatbuffers", "Json", "cpuinfo"),
+    sources=("dnn/src/", "src/", "sdk/load-and-run/"),
+    dialect=dialects.SDK,
+)
+LITE = Generation(
+    name="lite",
+    releases="1.7 to 1.9",
+    number=20190219,
+    signs=("lite/load_and_run/CMakeLists.txt", "src/bin_reduce_cmake.h"),
+    traces_modes=False,
+    program="lite/load_and_run/",
+    header="src/bin_reduce_cmake.h",
+    header_option="",
+    profile_build_type="Release",
+    submodules=("midout", "flatbuffers", "Json", "gflags", "cpuinfo", "cpp_redis", "tacopie"),
+    sources=("dnn/src/", "src/", "lite/"),
+    dialect=dialects.LITE,
+)
+LITE_TRACED = replace(
+    LITE, name="lite-traced", releases="1.10 and newer", number=20220507, traces_modes=True
+)
+GENERATIONS = (SDK, LITE, LITE_TRACED)
+
+
+def generation_of(files: Collection[str], *, traces_modes: bool, root: str) -> Generation:
+    """Return the generation of a tree, by the names of its files.
+
+    Raises InputError for a tree of none, and for one that has the signs of two.
+    """
+    held = {each.signs for each in GENERATIONS if all(sign in files for sign in each.signs)}
+    if len(held) == 1:
+        signs = held.pop()
+        fitting = [each for each in GENERATIONS if each.signs == signs]
+        return next((each for each in fitting if each.traces_modes == traces_modes), fitting[0])
+    if held:
+        both = " and ".join(sorted(signs[0] for signs in held))
+        msg = f"{root} looks like two generations of MegEngine at once: it has {both}"
+        raise InputError(msg, hint="is it one release's checkout? `git status` there says more")
+    msg = f"{root} is no MegEngine of a generation that megtrim knows: {_lacking(files)}"
+    raise InputError(msg, hint="engine.source must name a checkout of MegEngine 1.0 or newer")
+
+
+def _lacking(files: Collection[str]) -> str:
+    wanted: Mapping[tuple[str, ...], str] = {each.signs: each.releases for each in GENERATIONS}
+    lacks = []
+    for signs in wanted:
+        releases = [each.releases for each in GENERATIONS if each.signs == signs]
+        missing = " and ".join(sign for sign in signs if sign not in files)
+        lacks.append(f"for {' or '.join(releases)} it lacks {missing}")
+    return "; ".join(lacks)

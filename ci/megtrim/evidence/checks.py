@@ -1,0 +1,286 @@
+"""What devices tell of one scenario: by evidence of now, by a proof of before, or nothing.
+
+Pure; part of the evidence room. A device that said nothing leaves a scenario unverified, with
+the reason and the age of its last proof; only a proof that is too old fails for silence. A pass
+counts for its age alone, a failure whenever and wherever it was seen.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from enum import StrEnum
+
+from megtrim.evidence.bundle import Bundle, Purpose
+from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
+from megtrim.evidence.proofs import DAY_S, Proof, as_set, newest
+from megtrim.verdict import next_step
+from megtrim.verdict.checks import detail, with_note
+from megtrim.verdict.content import Contradiction
+from megtrim.verdict.invocation import Invocation
+from megtrim.verdict.model import ScenarioResult
+from megtrim.verdict.statuses import CheckKind, CheckStatus, ScenarioStatus
+
+
+class Pending(StrEnum):
+    """Why device jobs brought nothing."""
+
+    FORK = "fork"
+    NO_RUNNER = "no-runner"
+    LATE = "late"
+
+
+_PENDING = {
+    Pending.FORK: "a pull request from a fork runs no device job; "
+    "a maintainer can push the branch to this repository",
+    Pending.NO_RUNNER: "no runner with the labels self-hosted, megtrim, {cpu_class} took the job "
+    "within the time that was given, or nobody approved it",
+    Pending.LATE: "the device job had not ended in time",
+}
+_NO_RESULT = "the device job brought no result of it"
+_NO_PROGRAM = "there was no program to run"
+_OTHER_PROGRAM = "what the device job brought is of another build"
+_NO_PROOF = "the proof that it was left out for is not to be had"
+_OTHER_DEVICE = "it was left out for a proof by a device that is not configured"
+_OLD_PROOF = "it was left out for a proof"
+_STALE = "what {device} brought is no proof by its age"
+
+_FAILED_AT: Mapping[ScenarioStatus, next_step.ScenarioKind] = {
+    ScenarioStatus.TRAP: CheckKind.TRAP,
+    ScenarioStatus.PARITY: CheckKind.PARITY,
+    ScenarioStatus.ENGINE_ERROR: CheckKind.ENGINE,
+    ScenarioStatus.TRACE: CheckKind.TRACE,
+}
+
+Found = tuple[Evidence, EvidenceResult]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a check of one scenario says."""
+
+    status: CheckStatus
+    text: str
+    hint: str = ""
+    detail: str = ""
+    time_s: float = 0.0
+    device: str = ""
+    """The configured device that failed it, or empty."""
+
+
+class Devices:
+    """Everything that devices said of the scenarios of one bundle."""
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        evidence: tuple[Evidence, ...],
+        proofs: EvidenceSet,
+        *,
+        invocation: Invocation,
+        pending: Pending | None,
+        today: date,
+    ) -> None:
+        self._invocation = invocation
+        self._bundle = bundle
+        self._pending = pending
+        self._today = today
+        self._before = newest(proofs.entries)
+        self._wanted = {each.id: each.binding for each in bundle.scenarios}
+        self._proven = {each.id: each.binding for each in bundle.proven}
+        # No device worked for a fork: what calls itself a pass of one there is none.
+        self._found = _by_scenario(bundle, evidence, passes=pending is not Pending.FORK)
+        self._expect_within_tolerance()
+
+    def tell(self, scenario: ScenarioResult) -> Told:
+        """Say what is known of a scenario whose class a device on a runner stands for."""
+        proof = self._before.get(scenario.id)
+        worst = self._worst(scenario.id)
+        if scenario.id in self._proven and (worst is None or _severity(worst) > 0):
+            return self._by_proof(proof, self._proven[scenario.id])
+        if scenario.id not in self._bindings():
+            return self._silent(_NO_PROGRAM, proof, same=False)
+        same = proof is not None and proof.result.binding == self._bindings()[scenario.id]
+        if worst is not None:
+            return self._by_evidence(scenario, worst, proof, same=same)
+        if stale := self._stale(scenario.id):
+            why = _STALE.format(device=stale.evidence.device.name)
+            return replace(self._silent(why, stale, same=True), hint=next_step.CHECK_CLOCK)
+        if self._found[scenario.id]:
+            why = _OTHER_PROGRAM
+        elif self._pending is None:
+            why = _NO_RESULT
+        else:
+            why = _PENDING[self._pending].format(cpu_class=scenario.cpu_class)
+        return self._silent(why, proof, same=same)
+
+    def proofs(self) -> EvidenceSet:
+        """Return the newest proof of each scenario; a failure revokes the proof of its program."""
+        kept = dict(self._before)
+        for scenario in self._bindings():
+            worst = self._worst(scenario)
+            if worst is None:
+                continue
+            before = kept.get(scenario)
+            if _severity(worst) == 0 and before and before.result.binding == worst[1].binding:
+                del kept[scenario]
+            if worst[1].status is ScenarioStatus.PASS:
+                kept[scenario] = Proof(evidence=worst[0], result=worst[1]).dated(self._today)
+        return as_set(kept.values())
+
+    def _expect_within_tolerance(self) -> None:
+        """Refuse a pass whose outputs differ by more than the bundle allows."""
+        for scenario in self._bundle.scenarios:
+            for evidence, result in self._fitting(scenario.id):
+                for output in result.outputs:
+                    difference = output.largest_difference or 0.0
+                    if result.status is ScenarioStatus.PASS and not scenario.tolerance.covers(
+                        difference
+                    ):
+                        said = f"output {output.name} differs by {difference:g}"
+                        allowed = f"allowed is {scenario.tolerance}"
+                        msg = f"{evidence.device.name}: {scenario.id} passed, and {said}, {allowed}"
+                        raise Contradiction(msg, hint="run the device job again")
+
+    def _worst(self, scenario: str) -> Found | None:
+        """Return the worst that was said of what the bundle is about: a trap is not outvoted."""
+        return min(
+            (found for found in self._fitting(scenario) if not self._is_stale(found)),
+            key=lambda found: (_severity(found), found[0].device.name, found[1].text),
+            default=None,
+        )
+
+    def _stale(self, scenario: str) -> Proof | None:
+        """Return the newest pass that is too old to count, or of a day to come."""
+        stale = [found for found in self._fitting(scenario) if self._is_stale(found)]
+        newest_first = sorted(stale, key=lambda found: found[0].day, reverse=True)
+        return next((Proof(evidence=of, result=result) for of, result in newest_first), None)
+
+    def _is_stale(self, found: Found) -> bool:
+        evidence, result = found
+        young = Proof(evidence=evidence, result=result).is_young(
+            self._today, self._bundle.max_age_s
+        )
+        return result.status is ScenarioStatus.PASS and not young
+
+    def _fitting(self, scenario: str) -> Iterator[Found]:
+        binding = self._bindings().get(scenario)
+        return (found for found in self._found[scenario] if found[1].binding == binding)
+
+    def _bindings(self) -> dict[str, str]:
+        return self._wanted | self._proven
+
+    def _by_proof(self, proof: Proof | None, binding: str) -> Told:
+        # The build job left it out; whether that holds is judged again here.
+        if proof is None or proof.result.binding != binding:
+            return self._silent(_NO_PROOF, proof, same=False)
+        if not self._bundle.has_runner(proof.evidence.cpu_class, proof.evidence.device):
+            return self._silent(_OTHER_DEVICE, proof, same=True)
+        if not proof.is_young(self._today, self._bundle.max_age_s):
+            return self._silent(_OLD_PROOF, proof, same=True)
+        days = proof.age_days(self._today)
+        when = "today" if days == 0 else f"{_days(days)} ago"
+        text = f"{proof.evidence.device.name} proved this program {when}, so no device was used"
+        return Told(status=CheckStatus.PASS, text=text)
+
+    def _by_evidence(
+        self, scenario: ScenarioResult, found: Found, proof: Proof | None, *, same: bool
+    ) -> Told:
+        evidence, result = found
+        text = f"{evidence.device.name}: {result.text}"
+        if result.status is ScenarioStatus.PASS:
+            _expect_same_outputs(scenario, evidence, result)
+            text = with_note(text, result.conditions)
+            return Told(status=CheckStatus.PASS, text=text, time_s=result.time_s)
+        shown = replace(
+            scenario,
+            device=evidence.device.name,
+            outputs=result.outputs,
+            missing_regions=result.missing_regions,
+            log_tail=result.log_tail,
+            conditions=result.conditions,
+            crash=result.crash,
+            attempts=result.attempts,
+        )
+        if _severity(found) > 0:
+            told = replace(
+                self._silent(text, proof, same=same), time_s=result.time_s, detail=detail(shown)
+            )
+            if told.status is CheckStatus.FAIL:
+                return told
+            return replace(told, status=CheckStatus.INFRASTRUCTURE)
+        return Told(
+            status=CheckStatus.FAIL,
+            text=text,
+            hint=next_step.for_scenario(_FAILED_AT[result.status], self._invocation),
+            detail=detail(shown),
+            time_s=result.time_s,
+            device=self._configured(evidence),
+        )
+
+    def _configured(self, evidence: Evidence) -> str:
+        """Return the name of the entry that a machine fits, or empty."""
+        cpu_class, machine = evidence.cpu_class, evidence.device
+        fitting = (each for each in self._bundle.devices if each.is_machine(cpu_class, machine))
+        return next((each.name for each in fitting), "")
+
+    def _silent(self, why: str, proof: Proof | None, *, same: bool) -> Told:
+        """Say that nothing is known now; ``same``: the last proof is of this very program."""
+        text = f"device verification pending: {why}"
+        if proof is not None:
+            text += f"; last proof {proof.age(self._today)}"
+            text += "" if same else ", of another program"
+        # A device that stays away holds nobody up, until its newest word is too old: code that
+        # changes every day would else never be held to a device again.
+        if proof is None or proof.is_young(self._today, self._bundle.max_age_s):
+            return Told(status=CheckStatus.UNVERIFIED, text=text, hint=next_step.WAIT_FOR_DEVICE)
+        allowed = _days(int(self._bundle.max_age_s // DAY_S))
+        text += f", allowed are {allowed}"
+        return Told(status=CheckStatus.FAIL, text=text, hint=next_step.BRING_DEVICE_BACK)
+
+
+def _by_scenario(
+    bundle: Bundle, evidence: tuple[Evidence, ...], *, passes: bool
+) -> dict[str, list[Found]]:
+    """Return what the bundle's devices on runners said; an emulated run is no device's.
+
+    A failure counts on whatever machine it was seen; ``passes``: whether anything else does.
+    """
+    found: dict[str, list[Found]] = defaultdict(list)
+    for each in evidence:
+        if each.purpose is not Purpose.VERIFY:
+            continue
+        asked = bundle.has_runner(each.cpu_class, each.device)
+        for result in each.results:
+            if (asked and passes) or _severity((each, result)) == 0:
+                found[result.scenario].append((each, result))
+    return found
+
+
+def _expect_same_outputs(
+    scenario: ScenarioResult, evidence: Evidence, result: EvidenceResult
+) -> None:
+    """Refuse a pass of other outputs than the build saw of the same programs."""
+    here, there = ({each.name for each in of.outputs} for of in (scenario, result))
+    if scenario.outputs and here != there:
+        name = min(here ^ there)
+        who = f"{evidence.device.name}: {scenario.id} passed"
+        msg = f"{who}, and output {name} came from the build's run or from the device's alone"
+        raise Contradiction(msg, hint="run the device job again")
+
+
+def _severity(found: Found) -> int:
+    """Order what was said: 0 is a failure of the product, 2 says nothing of it."""
+    match found[1].status:
+        case ScenarioStatus.PASS:
+            return 1
+        case ScenarioStatus.UNVERIFIED | ScenarioStatus.INFRASTRUCTURE:
+            return 2
+        case _:
+            return 0
+
+
+def _days(days: int) -> str:
+    return "1 day" if days == 1 else f"{days} days"

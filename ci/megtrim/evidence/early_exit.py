@@ -1,0 +1,42 @@
+"""A run that ended before it reached a verdict, as a document: ``ending.json``.
+
+Pure; it lets another job, which has nothing but the folder of results, say what happened.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from megtrim.errors import SEVERITY
+from megtrim.evidence import validation
+from megtrim.verdict.document import dump, load
+
+VERSION = 1
+ENDING_FILE = "ending.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlyEnding:
+    """What ended a run: its exit status, what was seen, and what to do."""
+
+    version: int = VERSION
+    exit: int
+    message: str
+    hint: str
+
+    def __post_init__(self) -> None:
+        validation.require(self.exit in SEVERITY, "exit", self.exit, f"one of {sorted(SEVERITY)}")
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  {self.hint}" if self.hint else self.message
+
+
+def dump_ending(ending: EarlyEnding) -> str:
+    """Write ending.json."""
+    return dump(ending)
+
+
+def parse_ending(text: str, *, source: str) -> EarlyEnding:
+    """Read ending.json. Anything but exactly its shape is an InputError naming ``source``."""
+    hint = "run the build job again"
+    return load(EarlyEnding, text, source=source, version=VERSION, hint=hint)

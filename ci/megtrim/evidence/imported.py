@@ -1,0 +1,131 @@
+"""What device jobs brought back: traces and lists of functions, used instead of running here.
+
+Pure: reads folders of evidence into values; whether one fits what is built now is judged by the
+stage that uses it, by its binding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.errors import InputError
+from megtrim.evidence import validation
+from megtrim.evidence.bundle import Purpose
+from megtrim.evidence.evidence import (
+    LARGEST_CACHE,
+    LARGEST_LIST,
+    LARGEST_TRACE,
+    Evidence,
+    EvidenceResult,
+    load_file,
+    read_evidence,
+    read_folders,
+)
+from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
+
+_HINT = "give the folders of one run of the device jobs"
+_WHAT = {Purpose.TRACE: "traces of it", Purpose.RECORD: "lists of its functions"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    """What a device job brought for one scenario: a trace, a list of functions, or why none."""
+
+    scenario: str
+    binding: str
+    status: ScenarioStatus
+    """PASS where there is one."""
+    text: str
+    device: DeviceIdentity
+    time_s: float
+    folder: Path
+    """Of the evidence."""
+    trace_sha256: str | None
+    cache_sha256: str | None
+    functions_sha256: str | None = None
+
+    @property
+    def trace(self) -> Path | None:
+        """Path of the trace's file."""
+        return self._file(self.trace_sha256)
+
+    @property
+    def cache(self) -> Path | None:
+        """Path of the algorithm cache that a search left, None where nothing was searched."""
+        return self._file(self.cache_sha256)
+
+    @property
+    def functions(self) -> Path | None:
+        """Path of the list of functions."""
+        return self._file(self.functions_sha256)
+
+    def load_trace(self) -> bytes | None:
+        """Return the trace's bytes, held to their digest and size. Raises InputError."""
+        return self._load(self.trace_sha256, LARGEST_TRACE)
+
+    def load_cache(self) -> bytes | None:
+        """Return the cache's bytes, held to their digest and size. Raises InputError."""
+        return self._load(self.cache_sha256, LARGEST_CACHE)
+
+    def load_functions(self) -> bytes | None:
+        """Return the list's bytes, held to their digest and size. Raises InputError."""
+        return self._load(self.functions_sha256, LARGEST_LIST)
+
+    def _load(self, digest: str | None, most: int) -> bytes | None:
+        return None if digest is None else load_file(self.folder, digest, most=most)
+
+    def _file(self, digest: str | None) -> Path | None:
+        return None if digest is None else self.folder / validation.FILES / digest
+
+
+def read_brought(folders: Sequence[Path]) -> dict[Purpose, Mapping[str, Brought]]:
+    """Return what device jobs brought, by what they were for and by scenario id, sorted.
+
+    A scenario that came twice is refused unless both say the same: which one counts would
+    depend on chance.
+    """
+    found: dict[Purpose, dict[str, Brought]] = {purpose: {} for purpose in _WHAT}
+    places = read_folders(folders)
+    if not places:
+        named = ", ".join(str(folder) for folder in folders)
+        msg = f"{named}: found no evidence.json there or one folder below"
+        raise InputError(msg, hint=_HINT)
+    for folder in places:
+        for purpose, given in _in_folder(folder):
+            before = found[purpose].setdefault(given.scenario, given)
+            if _said(before) != _said(given):
+                differing = f"{before.folder} and {folder} bring different {_WHAT[purpose]}"
+                msg = f"{given.scenario}: {differing}"
+                raise InputError(msg, hint=_HINT)
+    return {purpose: dict(sorted(every.items())) for purpose, every in found.items()}
+
+
+def _in_folder(folder: Path) -> Iterator[tuple[Purpose, Brought]]:
+    for evidence in read_evidence(folder):
+        if evidence.purpose not in _WHAT:
+            msg = f"{folder}: found evidence of a verification, expected traces or functions"
+            raise InputError(msg, hint=_HINT)
+        for result in evidence.results:
+            yield evidence.purpose, _given(evidence, result, folder)
+
+
+def _given(evidence: Evidence, result: EvidenceResult, folder: Path) -> Brought:
+    return Brought(
+        scenario=result.scenario,
+        binding=result.binding,
+        status=result.status,
+        text=result.text,
+        device=evidence.device,
+        time_s=result.time_s,
+        folder=folder,
+        trace_sha256=result.trace,
+        cache_sha256=result.cache,
+        functions_sha256=result.functions,
+    )
+
+
+def _said(given: Brought) -> tuple[object, ...]:
+    digests = given.trace_sha256, given.cache_sha256, given.functions_sha256
+    return (given.binding, given.status, *digests)

@@ -1,0 +1,191 @@
+"""What stays whatever ran: functions that a team names, what reports errors, what those call.
+
+A pattern is a shell pattern over the names of functions, as linkers or as people write them
+(``my::log::*``, without arguments or with them), or a folder (``src/log/``): then it means the
+functions of objects and archives there. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import translate
+
+from megtrim.elf.function_table import FunctionTable
+from megtrim.elf.symbol_names import identifiers, readable, without_arguments
+from megtrim.errors import InputError
+from megtrim.functions.calls import Code
+from megtrim.functions.link_map import Origins
+from megtrim.functions.observables import Observables
+from megtrim.functions.stubs import SUBSTITUTES
+
+REPORTS = ("*Error::*", "*Exception::*", "*ErrorHandler::*", "*assert_fail*")
+"""What says what is wrong, by the names that engines give it."""
+
+BY_VALUES = re.compile(
+    r"__(?:stable_|partial_|insertion_|selection_|intro|unguarded_|partition)?sort"
+    r"|__(?:sift|push_heap|pop_heap|make_heap|adjust_heap|heap_select|half_inplace|inplace_merge)"
+    r"|__(?:buffered_inplace|unguarded_linear|linear_insert|move_median|merge_)"
+    r"|__tree_|_Rb_tree_|__hash_table|_Hashtable|_M_rehash|__rehash"
+    r"|_M_(?:push|pop)_(?:back|front)_aux|_M_reallocate_map|_M_realloc_(?:insert|append)"
+    r"|_M_default_append|_M_(?:fill|range|insert)_(?:insert|assign|aux)"
+    r"|__(?:push|emplace)_back_slow_path|__add_(?:back|front)_capacity|__append"
+)
+"""Helpers of the C++ library's sorts, trees and hash tables, and those by which its vectors and
+queues grow, in libc++ and libstdc++. Which of them a run takes depends on the values: those may be
+addresses, which differ from run to run. Seen: a sort of memory chunks that trapped under another
+environment, and a queue that grew on the second run alone."""
+
+THROW = "__cxa_throw"
+_UNWINDING = (
+    *("__gxx_personality_v0", "_Unwind_*", "unw_*", "libunwind::*", "__clang_call_terminate"),
+    *("__cxa_begin_catch", "__cxa_end_catch", "__cxa_rethrow", "__cxa_free_exception"),
+    *("__cxxabiv1::*_type_info::*", "__dynamic_cast", "std::terminate", "*terminate_handler*"),
+)
+"""What a thrown exception needs that no direct call leads to: it is reached by tables."""
+_NEAR = 3
+_HINT = "name functions as in the source, my::log::*, or a folder of objects: src/log/"
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_SET = re.compile(r"\[[^]]*\]")
+_NOT_SPELLED_OUT = """
+std allocator string wstring istream ostream iostream char_traits basic_string basic_istream
+basic_ostream basic_iostream anonymous namespace operator lambda unnamed type enable_if void bool
+char signed unsigned short int long float double half const volatile auto restrict decltype true
+false nullptr_t new delete co_await char8_t char16_t char32_t wchar_t __int128 __float128
+decimal32 virtual thunk covariant vtable for typeinfo name guard variable reference temporary
+clone default arg parm fp
+"""
+"""Words that people read and linkers abbreviate; every other one stands in a linkage name, too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """One pattern."""
+
+    text: str
+    where: str = ""
+    """``FILE:LINE`` of who asked for it; empty: nobody minds if there is no such function."""
+
+
+def keep_always(
+    wanted: Sequence[Wanted],
+    *,
+    ran: Collection[str],
+    unseen: Collection[str],
+    code: Code,
+    origins: Origins,
+) -> tuple[str, ...]:
+    """Return the functions that stay although they did not run, sorted, with what they call.
+
+    ``ran`` are those that did, in any scenario; ``unseen`` may have run, too. Raises InputError
+    for all patterns of somebody's that match no function at all.
+    """
+    search = _Search(code.table, origins)
+    done = {*ran, *SUBSTITUTES}
+    kept = [(pattern, search.matches(pattern.text)) for pattern in wanted]
+    missed = [search.missed(pattern) for pattern, names in kept if pattern.where and not names]
+    if missed:
+        raise InputError("\n".join(missed), hint=_HINT)
+    seeds = search.any_of(REPORTS).union(*(names for _, names in kept)) - {*ran}
+    there = code.called_by({*ran, *unseen})
+    seeds |= {name for name in there if BY_VALUES.search(name)} - {*ran}
+    found = code.reached(seeds, ran=done)
+    if THROW in found:
+        seeds |= search.any_of(_UNWINDING) - {*ran}
+        found = code.reached(seeds, ran=done)
+    return tuple(sorted({*found} - {*ran}))
+
+
+def without_chance(
+    ran: Collection[str], *, unseen: Collection[str], code: Code, observables: Observables
+) -> tuple[str, ...]:
+    """Return the functions that ran, sorted, less what depends on values and stays in any case.
+
+    Whether such a helper runs may differ from run to run. Where something else that ran calls it,
+    :func:`keep_always` keeps it, so that a list needs not tell of it, and two lists do not differ.
+    """
+    by_values = {
+        name for group in observables.groups if any(map(BY_VALUES.search, group)) for name in group
+    }
+    others = {*ran} - by_values
+    there = code.called_by({*others, *unseen})
+    reached = {*code.reached(there & by_values, ran={*others, *SUBSTITUTES})}
+    stay = {name for group in observables.groups if not reached.isdisjoint(group) for name in group}
+    return tuple(sorted({*ran} - (stay & by_values)))
+
+
+def matching(texts: Iterable[str], table: FunctionTable, origins: Origins) -> frozenset[str]:
+    """Return the functions that match one of the patterns."""
+    return _Search(table, origins).any_of(texts)
+
+
+class _Search:
+    """Finds functions by patterns. Making all names readable takes seconds, so few are made so."""
+
+    def __init__(self, table: FunctionTable, origins: Origins) -> None:
+        self._table = table
+        self._origins = origins
+        self._lines = "\n".join(("", *{each.name for each in table.functions}, ""))
+
+    def matches(self, text: str) -> frozenset[str]:
+        """Return the names that match a pattern."""
+        return self._in_folder(text) if text.endswith("/") else self._named(text)
+
+    def any_of(self, texts: Iterable[str]) -> frozenset[str]:
+        """Return the names that match one of the patterns."""
+        return frozenset(name for text in texts for name in self.matches(text))
+
+    def missed(self, pattern: Wanted) -> str:
+        """Say that a pattern matches nothing, and what is near it."""
+        near = ", ".join(self._near(pattern.text))
+        told = f" (near it: {near})" if near else ""
+        return f"{pattern.where}: no function matches {pattern.text!r}{told}"
+
+    def _named(self, text: str) -> frozenset[str]:
+        match = re.compile(translate(text)).match
+        words = _WORD.findall(_SET.sub(" ", text))
+        spelled_out = [word for word in words if word not in _NOT_SPELLED_OUT]
+        names = self._with(max(spelled_out, key=len, default=""))
+        return frozenset(name for name in names if any(map(match, _spellings(name))))
+
+    def _with(self, word: str) -> Iterator[str]:
+        """Yield each name that holds ``word``."""
+        at = 0
+        while (at := self._lines.find(word or "\n", at)) >= 0:
+            end = self._lines.find("\n", at + (not word))
+            if end < 0:
+                return
+            yield self._lines[self._lines.rfind("\n", 0, at + (not word)) + 1 : end]
+            at = end
+
+    def _in_folder(self, text: str) -> frozenset[str]:
+        wanted = "/" + text.removeprefix("./").lstrip("/")
+        files = {file for file in {*self._origins.files} if wanted in _place(file)}
+        places = ((each.name, self._origins.of(each.address)) for each in self._table.functions)
+        return frozenset(name for name, file in places if file in files)
+
+    def _near(self, text: str) -> Iterable[str]:
+        if "/" in text:
+            folders = (_place(file).strip("/").rpartition("/")[0] for file in self._origins.files)
+            known, words = {f"{folder}/" for folder in folders if folder}, {text}
+        else:
+            known = {*identifiers(self._lines.split())}
+            words = {*_WORD.findall(text)} - known - {*_NOT_SPELLED_OUT.split()}
+        close = (get_close_matches(word, sorted(known), _NEAR) for word in sorted(words))
+        return dict.fromkeys(name for names in close for name in names)
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """Yield a name as linkers write it, and as people do, with arguments and without."""
+    yield name
+    said = readable(name)
+    yield said
+    yield from without_arguments(said)
+
+
+def _place(file: str) -> str:
+    """Return the path of an object or archive without the folders that CMake puts between."""
+    archive = file.partition("(")[0] if file.endswith(")") else file
+    return "/" + re.sub(r"(?:^|(?<=/))CMakeFiles/[^/]+\.dir/", "", archive)

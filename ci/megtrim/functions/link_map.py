@@ -1,0 +1,88 @@
+"""From which file each function came, as the linker's map tells: lld's or GNU ld's.
+
+Maps name functions as people read them, or not at all, so a function is found by its address.
+Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.elf.function_table import FunctionTable
+from megtrim.errors import InputError
+from megtrim.input_files import read_bytes
+
+_MAX_MAP_BYTES = 2 * 1024**3
+_HINT = "expected the map that the linker wrote with -Map"
+_LLD = re.compile(rb"^ *([0-9a-f]{1,16}) +[0-9a-f]{1,16} +([0-9a-f]{1,16}) +[0-9]+ {9}(\S.*):\(",
+                  re.MULTILINE)  # fmt: skip
+_GNU = re.compile(rb"^ [.\w]\S*\s+0x([0-9a-f]{1,16})[ \t]+0x([0-9a-f]{1,16}) (\S.*)$", re.MULTILINE)
+_PLATFORM = re.compile(
+    # A C library, the compiler's own arithmetic, and what begins and ends every program.
+    r"lib(?:c|zigc|m|pthread|dl|rt|util|resolv|xnet|crypt|mvec|c_nonshared|ssp|ssp_nonshared)\.a"
+    r"|libgcc\.a|libcompiler_rt\.a|libclang_rt\..*\.a"
+    r"|[A-Za-z]*crt[A-Za-z0-9_]*\.o"
+)
+
+
+_WITH_UNWINDER = re.compile(r"libgcc_real\.a")
+"""The NDK's: the compiler's own functions, and the unwinder, which may go."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origins:
+    """Which parts of a linked file came from which input."""
+
+    starts: tuple[int, ...]
+    """Addresses, ascending."""
+    ends: tuple[int, ...]
+    files: tuple[str, ...]
+    """Object, or archive and its member as ``lib/libx.a(one.cpp.o)``."""
+
+    def of(self, address: int) -> str:
+        """Return the file that brought what lies at ``address``; empty where it is not told."""
+        at = bisect_right(self.starts, address) - 1
+        return self.files[at] if at >= 0 and address < self.ends[at] else ""
+
+
+def read_map(path: Path) -> Origins:
+    """Read a linker's map."""
+    data = read_bytes(path, most_bytes=_MAX_MAP_BYTES, expected="a map of a link", hint=_HINT)
+    return parse_map(data, source=str(path))
+
+
+def parse_map(data: bytes, *, source: str) -> Origins:
+    """Read a map's text. Raises InputError for what tells no origin at all."""
+    found = _LLD.findall(data) or _GNU.findall(data)
+    # What was left out stands at address 0.
+    parts = sorted({(int(at, 16), int(size, 16), file) for at, size, file in found})
+    parts = [part for part in parts if part[0] and part[1]]
+    if not parts:
+        msg = f"{source}: tells of no part of the program from which file it came"
+        raise InputError(msg, hint=_HINT)
+    return Origins(
+        starts=tuple(at for at, _, _ in parts),
+        ends=tuple(at + size for at, size, _ in parts),
+        files=tuple(file.decode("utf-8", "backslashreplace").strip() for _, _, file in parts),
+    )
+
+
+def platform_names(origins: Origins, table: FunctionTable) -> frozenset[str]:
+    """Return the functions of the C library and of the compiler, where they are linked in.
+
+    A compiler calls them without being asked to, and they run before and after everything else.
+    """
+    return frozenset(each.name for each in table.functions if is_platform(origins.of(each.address)))
+
+
+def is_platform(file: str) -> bool:
+    """Say whether a file, or a member as maps tell it, is the C library's or the compiler's own."""
+    archive, _, member = (
+        file.removesuffix(")").partition("(") if file.endswith(")") else (file, "", "")
+    )
+    if member and _WITH_UNWINDER.fullmatch(archive.rpartition("/")[2]):
+        return not member.startswith("unwind-")
+    return _PLATFORM.fullmatch(archive.rpartition("/")[2]) is not None

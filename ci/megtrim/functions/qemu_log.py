@@ -1,0 +1,84 @@
+"""Which functions ran, from qemu's log of the code that it translated (``-d in_asm``).
+
+A block of the log is what ran up to the next branch::
+
+    IN: _start
+    0x5500ba2c4:  d503201f  nop
+
+A program lies somewhere else in memory than in its file; where, is found by what the log and
+the symbol table have in common. Pure: bytes in, names out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+from megtrim.elf.function_table import FunctionTable, holding
+from megtrim.errors import InputError, ProductFailure
+
+LOG_FILE = "blocks.log"
+ENVIRONMENT = {"QEMU_LOG": "in_asm", "QEMU_LOG_FILENAME": LOG_FILE}
+"""What makes qemu write the log."""
+
+MAX_LOG_BYTES = 1024**3
+_PAGE_BYTES = 4096
+_HINT = "expected the log of qemu with QEMU_LOG=in_asm"
+_BLOCK = re.compile(rb"^IN:[ \t]*(.*)\n0x([0-9a-fA-F]{1,16}):", re.MULTILINE)
+_INSTRUCTION = re.compile(rb"^0x([0-9a-fA-F]{1,16}):", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Log:
+    """What a log says."""
+
+    blocks: frozenset[tuple[str, int]]
+    """The name that qemu has for each block, and the address of its first instruction."""
+    addresses: frozenset[int]
+    """Of every instruction."""
+
+
+def ran_in_log(data: bytes, table: FunctionTable, *, source: str) -> tuple[str, ...]:
+    """Return the names of all functions of ``table`` that ran, sorted.
+
+    Raises InputError for what is no such log, ProductFailure where none of them ran.
+    """
+    log = _parse(data, source)
+    base = _base(log, table)
+    if base is None:
+        msg = f"{source}: none of the program's {len(table.functions)} functions ran"
+        raise ProductFailure(msg, hint="is it the log of this very program?")
+    return holding(table, (address - base for address in log.addresses))
+
+
+def _parse(data: bytes, source: str) -> _Log:
+    if len(data) > MAX_LOG_BYTES:
+        msg = f"{source}: larger than {MAX_LOG_BYTES} bytes"
+        raise InputError(msg, hint=_HINT)
+    blocks = {(found[1], int(found[2], 16)) for found in _BLOCK.finditer(data)}
+    if not blocks:
+        msg = f"{source}: holds no block of translated code"
+        raise InputError(msg, hint=_HINT)
+    return _Log(
+        blocks=frozenset((name.decode("utf-8", "backslashreplace"), at) for name, at in blocks),
+        addresses=frozenset(int(found[1], 16) for found in _INSTRUCTION.finditer(data)),
+    )
+
+
+def _base(log: _Log, table: FunctionTable) -> int | None:
+    """Return the distance from addresses of the file to those of the log; None: not told.
+
+    Every block that begins a function of the program speaks for one distance; a loader may have
+    functions of the same names, but not so many.
+    """
+    starts = defaultdict(set)
+    for each in table.functions:
+        starts[each.name].add(each.address)
+    votes = Counter(
+        address - start
+        for name, address in log.blocks
+        for start in starts.get(name, ())
+        if (address - start) % _PAGE_BYTES == 0
+    )
+    return min(votes, key=lambda base: (-votes[base], base), default=None)

@@ -1,0 +1,91 @@
+"""What is left of an emptied function: a trap, or code that says which function it was.
+
+The code that says it needs nothing around it: it writes its line to standard error by the
+kernel's own call, and traps. Machine code is spelt out here, for there is no assembler. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from megtrim.elf.objects import AARCH64, Object, Section
+
+_AARCH64_TRAP = bytes.fromhex("200020d4")  # brk #1
+_X86_64_TRAP = bytes.fromhex("0f0b")  # ud2
+_MESSAGE = "megtrim: function #{number} is not kept\n"
+
+
+def trap(machine: int) -> bytes:
+    """Return the shortest code that stops the program: 4 bytes on aarch64, 2 on x86-64."""
+    return _AARCH64_TRAP if machine == AARCH64 else _X86_64_TRAP
+
+
+def alignment(machine: int) -> int:
+    """Return the bytes that code must be aligned to."""
+    return 4 if machine == AARCH64 else 1
+
+
+def telling(machine: int, number: int) -> bytes:
+    """Return code that says ``megtrim: function #NUMBER is not kept`` and stops the program."""
+    message = _MESSAGE.format(number=number).encode()
+    if machine == AARCH64:
+        words = (
+            0xD503245F,  # bti c
+            0xD2800808,  # mov x8, #64 (write)
+            0xD2800040,  # mov x0, #2
+            0x10000081,  # adr x1, message: 16 bytes on
+            0xD2800002 | len(message) << 5,  # mov x2, #length
+            0xD4000001,  # svc #0
+        )
+        return b"".join(word.to_bytes(4, "little") for word in words) + _AARCH64_TRAP + message
+    code = bytes.fromhex(
+        "f30f1efa"  # endbr64
+        "6a01 58"  # push 1 (write); pop rax
+        "6a02 5f"  # push 2; pop rdi
+        "488d3507000000"  # lea rsi, [rip + 7]: the message
+        f"6a{len(message):02x} 5a"  # push length; pop rdx
+        "0f05"  # syscall
+    )
+    return code + _X86_64_TRAP + message
+
+
+def placed(
+    unit: Object, emptied: Iterable[int], numbers: Mapping[int, int]
+) -> Iterator[tuple[int, int, bytes]]:
+    """Yield section, place and code for each of the sections that are emptied.
+
+    A section with a number tells it, wherever that fits into what all of them leave; where it
+    does not, and where there is no number, a trap is left.
+    """
+    sections = sorted(emptied)
+    room = _Room(
+        [each for at in sections for each in (unit.sections[at], *unit.relocated.get(at, ()))]
+    )
+    shortest = trap(unit.machine)
+    shared: int | None = None
+    for at in sections:
+        if at in numbers:
+            code = telling(unit.machine, numbers[at])
+            if (start := room.take(len(code))) is not None:
+                shared = start + code.index(shortest)
+                yield at, start, code
+                continue
+        # Others' code may lie in this function's own place by now.
+        yield at, unit.sections[at].start if shared is None else shared, shortest
+
+
+class _Room:
+    """Bytes of an object that nobody needs any more."""
+
+    def __init__(self, free: Iterable[Section]) -> None:
+        self._free = [(each.start, each.start + each.size_bytes) for each in free]
+
+    def take(self, size_bytes: int) -> int | None:
+        """Return the offset of so many bytes, or None where there are too few left."""
+        while self._free:
+            start, end = self._free.pop()
+            start += -start % 4
+            if start + size_bytes <= end:
+                self._free.append((start + size_bytes, end))
+                return start
+        return None

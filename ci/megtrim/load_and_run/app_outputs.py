@@ -1,0 +1,139 @@
+"""Outputs of a team's own application, and whether two of them are the same.
+
+A ``.npy`` file of numbers is a tensor, in whatever order its bytes are. All else is compared byte
+by byte: other ``.npy`` files (records, text, dates, ``f16``), raw files, text, what the program
+prints. Layout of ``.npy``: NumPy's own description of the format, ``numpy.lib.format``. Pure.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from megtrim.errors import InputError
+from megtrim.load_and_run import dump, repetition
+from megtrim.load_and_run.dtypes import OF_NUMPY
+from megtrim.load_and_run.dump import Comparison, Tensor
+from megtrim.load_and_run.parity import Tolerance
+
+NPY = ".npy"
+PRINTED = "standard output"
+"""Name of the one output of an application that writes no files."""
+_NO_TEXT = "\N{REPLACEMENT CHARACTER}".encode()
+_MOST_PRINTED_BYTES = 8 * 1024 * 1024
+_MAGIC = b"\x93NUMPY"
+_VERSIONS = {1: 2, 2: 4, 3: 4}
+"""Version of the format and bytes of the header's length."""
+_LONGEST_HEADER = 10_000
+_MOST_DIMENSIONS = 32
+_LONGEST_SIDE = 2**63 - 1
+_KEYS = {"descr", "fortran_order", "shape"}
+_NUMERIC = re.compile(r"([<>|=]?)([biufc][0-9]{1,2})", re.ASCII)
+_OBJECTS = "|O"
+"""In the type of a file that holds Python's objects, which are programs to whoever reads them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """One output."""
+
+    name: str
+    data: bytes
+    tensor: Tensor | None
+    """Of a ``.npy`` file whose elements are plain numbers."""
+    by_columns: bool = False
+    """Of a ``.npy`` file in Fortran's order."""
+    records: tuple[bytes, int] | None = None
+    """Of a ``.npy`` file of anything but numbers: its elements' bytes, and how many they are."""
+
+
+def parse_written(data: bytes, *, name: str, source: str) -> Written:
+    """Read one output. Raises InputError for a ``.npy`` file that is none, or cut off."""
+    if not name.endswith(NPY):
+        return Written(name=name, data=data, tensor=None)
+    return _parse_npy(data, name, source)
+
+
+def compare(plain: Written, reduced: Written, tolerance: Tolerance) -> Comparison:
+    """Compare two outputs: tensors within the tolerance, everything else byte by byte."""
+    if plain.data == reduced.data:
+        return Comparison(equal=True, largest_difference=0.0, text="")
+    # Equal bytes of a square in another order are other values.
+    ordered = plain.by_columns == reduced.by_columns
+    if plain.tensor is not None and reduced.tensor is not None and ordered:
+        return dump.compare(plain.tensor, reduced.tensor, tolerance)
+    pairs = zip(plain.data, reduced.data, strict=False)
+    shorter = min(len(plain.data), len(reduced.data))
+    first = next((at for at, (left, right) in enumerate(pairs) if left != right), shorter)
+    text = f"differs from byte {first + 1} on ({len(plain.data)} against {len(reduced.data)} bytes)"
+    return Comparison(equal=False, largest_difference=math.inf, text=text)
+
+
+def refusal(output: Written, tolerance: Tolerance) -> str | None:
+    """Say why an output proves nothing; None where it is good evidence."""
+    if output.tensor is not None:
+        return dump.refusal(output.tensor, tolerance)
+    if output.records is not None:
+        return repetition.refusal_of_records(output.name, *output.records)
+    if output.name == PRINTED and _NO_TEXT in output.data:
+        # It is told as text, in which two different bytes look alike.
+        return f"the {PRINTED} holds what is no text (files in {{outputs}} may)"
+    if output.name == PRINTED and len(output.data) > _MOST_PRINTED_BYTES:
+        return f"the {PRINTED} is longer than what is kept of it (files in {{outputs}} are whole)"
+    return repetition.refusal(output.name, output.data)
+
+
+def _parse_npy(data: bytes, name: str, source: str) -> Written:
+    length_bytes = _VERSIONS.get(data[len(_MAGIC)] if len(data) > len(_MAGIC) else 0)
+    if not data.startswith(_MAGIC) or length_bytes is None:
+        raise _damaged(source, "no header of a known version")
+    start = len(_MAGIC) + 2 + length_bytes
+    length = int.from_bytes(data[start - length_bytes : start], "little")
+    if length > _LONGEST_HEADER or start + length > len(data):
+        raise _damaged(source, f"a header of {length} bytes in {len(data)}")
+    descr, shape, by_columns = _header(data[start : start + length], source)
+    body = data[start + length :]
+    numeric = _NUMERIC.fullmatch(descr)
+    element = OF_NUMPY.get(numeric[2]) if numeric else None
+    if numeric is None or element is None:
+        if _OBJECTS in descr:
+            raise _damaged(source, "Python's objects, which are not read")
+        return Written(name=name, data=data, tensor=None, records=_records(body, shape, source))
+    if len(body) * 8 != math.prod(shape) * element.bits:
+        raise _damaged(source, f"{len(body)} bytes for {descr} {shape}")
+    if numeric[1] == ">":
+        body = np.frombuffer(body, dtype=descr).astype(element.numpy).tobytes()
+    tensor = Tensor(name=name, dtype=element.name, shape=shape, data=body)
+    return Written(name=name, data=data, tensor=tensor, by_columns=by_columns)
+
+
+def _records(body: bytes, shape: tuple[int, ...], source: str) -> tuple[bytes, int]:
+    count = math.prod(shape)
+    if len(body) % count if count else body:
+        raise _damaged(source, f"{len(body)} bytes for {count} elements")
+    return body, count
+
+
+def _header(text: bytes, source: str) -> tuple[str, tuple[int, ...], bool]:
+    """Return type, shape, and whether it is in Fortran's order; then the shape is turned round."""
+    try:
+        told = ast.literal_eval(text.decode("utf-8").strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        told = None
+    if not isinstance(told, dict) or told.keys() != _KEYS:
+        raise _damaged(source, "a header that is none")
+    shape = told["shape"]
+    fits = isinstance(shape, tuple) and len(shape) <= _MOST_DIMENSIONS
+    if not fits or not all(type(each) is int and 0 <= each <= _LONGEST_SIDE for each in shape):
+        raise _damaged(source, "a shape that is none")
+    by_columns = bool(told["fortran_order"])
+    return str(told["descr"]), shape[::-1] if by_columns else shape, by_columns
+
+
+def _damaged(source: str, found: str) -> InputError:
+    msg = f"{source}: not a whole .npy file: {found}"
+    return InputError(msg, hint="expected a file as NumPy writes it; give it another name if not")

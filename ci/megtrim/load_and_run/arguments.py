@@ -1,0 +1,172 @@
+"""The command line of ``load_and_run``: what a scenario adds, and what a user may give.
+
+Flags are read as the program of the engine at hand reads them, which its
+:class:`~megtrim.load_and_run.dialects.Dialect` says. What megtrim adds itself is spelled so
+that every release takes it. Pure: it only makes and judges arguments, it never runs them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from megtrim.errors import InputError
+from megtrim.load_and_run.dialects import Dialect
+
+_RESERVED = {
+    "input": "use the key inputs, so that each file is bound by its digest",
+    "bin_out_dump": "leave it out: verification adds it",
+    "fast_run_algo_policy": "use the key algo_cache, or fast_run: true",
+    "fast_run": "use the key fast_run: a search is timing and must not happen at every run",
+    "flagfile": "write its flags into args, so that they are bound to the trace",
+    "fromenv": "write its flags into args, so that they are bound to the trace",
+    "tryfromenv": "write its flags into args, so that they are bound to the trace",
+}
+
+_INPUT_SUFFIXES = (".json", ".npy", ".pgm", ".ppm")
+_LITERAL = re.compile(r"--[A-Za-z0-9][A-Za-z0-9-]*")
+_CLOSE = 0.7
+_LONGEST = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One flag as given: its name with ``_`` only, and its value where it has one."""
+
+    name: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invocation:
+    """One run of the program. Paths are those of the device."""
+
+    program: str
+    model: str
+    arguments: tuple[str, ...]
+    """What the user asks for, without what the fields below stand for."""
+    inputs: tuple[tuple[str, str], ...] = ()
+    """Input name and file."""
+    threads: int = 1
+    algo_cache: str | None = None
+    search: bool = False
+    """Search for the fastest algorithms and write them to ``algo_cache``."""
+    dump_dir: str | None = None
+    """Existing folder that receives the outputs, one file each."""
+
+
+def flags(arguments: Sequence[str], *, dialect: Dialect, source: str) -> tuple[Flag, ...]:
+    """Read arguments as the program will. Raises InputError for one that it does not take."""
+    rest = list(reversed(arguments))
+    found = []
+    while rest:
+        argument = rest.pop()
+        name, equals, value = argument.lstrip("-").partition("=")
+        dashes = len(argument) - len(argument.lstrip("-"))
+        if dashes not in (1, 2) or not name:
+            msg = f"{source}: found the argument {argument!r}, expected a flag such as --cpu"
+            raise InputError(msg, hint="the model is given by the key file; values follow flags")
+        if dialect.literal:
+            _expect_literal(argument, source)
+        found.append(_flag(_plain(name), value if equals else None, rest, dialect, source))
+    return tuple(found)
+
+
+def _flag(name: str, value: str | None, rest: list[str], dialect: Dialect, source: str) -> Flag:
+    """Return one flag; its value, if it needs one of ``rest``, is taken from there."""
+    if not dialect.knows(name):
+        msg = f"{source}: the flag {_shown(name)} is unknown to this engine"
+        raise InputError(msg, hint=_suggestion(name, dialect))
+    if value is not None or dialect.is_switch(name):
+        return Flag(name, value)
+    if name in dialect.optional and (not rest or rest[-1].startswith("--")):
+        return Flag(name, None)
+    if not rest:
+        msg = f"{source}: the flag {_shown(name)} lacks its value"
+        raise InputError(msg, hint="write the value behind it as an argument of its own")
+    return Flag(name, rest.pop())
+
+
+def _expect_literal(argument: str, source: str) -> None:
+    """Refuse what gflags would take, and a program that compares letter by letter does not."""
+    if _LITERAL.fullmatch(argument):
+        return
+    name, equals, value = argument.lstrip("-").partition("=")
+    spelled = _shown(_plain(name)) + (f" and {value}, as two arguments" if equals else "")
+    msg = f"{source}: found the argument {argument!r}, which load_and_run up to 1.6 does not take"
+    raise InputError(msg, hint=f"write it as {spelled}")
+
+
+def check_arguments(arguments: Sequence[str], *, dialect: Dialect, source: str) -> None:
+    """Refuse what megtrim sets itself, and what this engine's program does not know.
+
+    ``source`` says whose arguments they are (``megtrim.yaml:12``) and begins every message.
+    """
+    check_reserved(arguments, source=source)
+    flags(arguments, dialect=dialect, source=source)
+
+
+def check_reserved(arguments: Iterable[str], *, source: str) -> None:
+    """Refuse what megtrim sets itself, wherever it stands and whatever the program's dialect."""
+    for name in _names(arguments):
+        # A switch can be turned off as --noNAME, which collides just as well.
+        reason = _RESERVED.get(name) or _RESERVED.get(name.removeprefix("no"))
+        if reason is not None:
+            msg = f"{source}: the flag --{name} is not for args"
+            raise InputError(msg, hint=reason)
+
+
+def _names(arguments: Iterable[str]) -> Iterator[str]:
+    """Yield the names of everything that may be a flag."""
+    for argument in arguments:
+        if argument.startswith("-"):
+            yield _plain(argument.lstrip("-").partition("=")[0])
+
+
+def _suggestion(name: str, dialect: Dialect) -> str:
+    other = dialect.other_names.get(name)
+    if other is not None and dialect.knows(other):
+        return f"this engine calls it {_shown(other)}"
+    every = sorted(dialect.switches | dialect.values)
+    close = difflib.get_close_matches(name[:_LONGEST], every, n=1, cutoff=_CLOSE)
+    return f"did you mean {_shown(close[0])}?" if close else f"it was looked for in {dialect.name}"
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def _shown(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def compose(invocation: Invocation) -> tuple[str, ...]:
+    """Return the whole command line. The user's arguments stand behind the model, unchanged."""
+    argv = [invocation.program, invocation.model, *invocation.arguments]
+    given = {"multithread", "multithread_default"} & set(_names(invocation.arguments))
+    if invocation.threads > 1 and not given:
+        argv += ["--multithread", str(invocation.threads)]
+    if invocation.search:
+        argv.append("--fast-run")
+    if invocation.algo_cache is not None:
+        argv += ["--fast-run-algo-policy", invocation.algo_cache]
+    if invocation.inputs:
+        argv += ["--input", ";".join(_input(name, path) for name, path in invocation.inputs)]
+    if invocation.dump_dir is not None:
+        argv += ["--bin-out-dump", invocation.dump_dir]
+    return tuple(argv)
+
+
+def _input(name: str, path: str) -> str:
+    """Return one input in the program's grammar: the first ``:`` ends the name, ``;`` the file."""
+    if not name or ":" in name or ";" in name:
+        msg = f"the input name {name!r} cannot be passed on: expected no ':' and no ';'"
+        raise InputError(msg, hint="megtrim model show FILE lists the names of a model's inputs")
+    if ";" in path or not path.endswith(_INPUT_SUFFIXES):
+        msg = f"the input file {path!r} cannot be passed on"
+        raise InputError(
+            msg, hint=f"expected a file without ';' whose name ends in {', '.join(_INPUT_SUFFIXES)}"
+        )
+    return f"{name}:{path}"

@@ -1,0 +1,131 @@
+"""The two command lines of ``load_and_run``, as data: how flags are written, and which there are.
+
+``SDK`` is the program up to 1.6, which compares each argument with the flags' names. ``LITE`` is
+the program from 1.7 on, read by gflags. Each list holds the flags of every release of its days;
+:mod:`megtrim.engines.megengine.runner_flags` narrows it to those of one tree. Read in the
+engine's history at the tags v1.0.0 to v1.6.0 and v1.7.0 to v1.13.4. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How one program's flags are written. Names have ``_`` only, wherever they stand here."""
+
+    name: str
+    literal: bool
+    """Whether a flag must be spelled to the letter: two dashes, ``-`` in the name, no ``=``."""
+    switches: frozenset[str]
+    """Flags without a value."""
+    values: frozenset[str]
+    """Flags that take the next argument, whatever it is."""
+    optional: frozenset[str] = frozenset()
+    """Of ``values``: those that take no argument that begins with two dashes."""
+    closed: bool = True
+    """Whether a flag that is in no list is unknown to the program."""
+    other_names: Mapping[str, str] = field(default_factory=dict)
+    """What flags of other releases are called in this dialect."""
+
+    def knows(self, flag: str) -> bool:
+        """Whether the program takes this flag."""
+        if self.is_switch(flag) or flag in self.values:
+            return True
+        return not self.closed and flag not in self.other_names
+
+    def is_switch(self, flag: str) -> bool:
+        """Whether it is a flag without a value; gflags lets each be turned off as ``noNAME``."""
+        turned = flag if self.literal else flag.removeprefix("no")
+        return flag in self.switches or turned in self.switches
+
+    def of_tree(self, switches: frozenset[str], values: frozenset[str]) -> Dialect:
+        """Return the dialect of one tree, whose sources name these flags.
+
+        Whether a flag takes a value is asked of the lists here first: the sources show it less
+        clearly than they show the name.
+        """
+        found = switches | values
+        plain = (found & self.switches) | (switches - self.values)
+        return replace(self, switches=plain | _of_parser(self), values=found - plain)
+
+
+_WINOGRAD, _PREPROCESS = "winograd_transform", "weight_preprocess"
+OTHER_NAMES = {_WINOGRAD: _PREPROCESS, _PREPROCESS: _WINOGRAD}
+"""1.0 and 1.1 know both, every later release the second alone."""
+
+SDK = Dialect(
+    name="load_and_run up to 1.6",
+    literal=True,
+    switches=frozenset(
+        {
+            *("binary_equal_between_batch", "c_opr_lib_with_param", "check_dispatch"),
+            *("const_shape", "copy_to_host", "cpu", "cpu_default", "disable_assert_throw"),
+            *("disable_mem_opt", "enable_chwn4", "enable_fuse_conv_bias_nonlinearity"),
+            *("enable_fuse_conv_bias_with_z", "enable_fuse_preprocess", "enable_jit"),
+            *("enable_nchw32", "enable_nchw4", "enable_nchw44", "enable_nchw44_dot"),
+            *("enable_nchw64", "enable_nchw88", "enable_nhwcd4", "fake_first", "fast_run"),
+            *("full_run", "io_dump_stderr", "io_dump_stdout", "no_sanity_check"),
+            *("record_comp_seq", "record_comp_seq2", "reproducible", "share_param_mem"),
+            *("tensorrt", "verbose", "wait_gdb", _PREPROCESS, _WINOGRAD),
+        }
+    ),
+    values=frozenset(
+        {
+            *("bin_io_dump", "bin_out_dump", "c_opr_lib", "check_var_value"),
+            *("fast_run_algo_policy", "fast_run_shared_batch_size", "get_static_mem_info"),
+            *("input", "io_dump", "iter", "layout_transform", "layout_transform_dump"),
+            # It takes none by its own description, and passes over the next argument all the same.
+            "model_info",
+            *("multi_thread_core_ids", "multithread", "multithread_default", "profile"),
+            *("profile_host", "range", "tensorrt_cache", "thread", "warmup_iter"),
+            "workspace_limit",
+        }
+    ),
+    optional=frozenset({"layout_transform"}),
+    other_names=OTHER_NAMES,
+)
+
+_GFLAGS_SWITCHES = frozenset({"help", "helpfull", "helpshort", "version"})
+"""Of gflags itself. Those that read further flags from somewhere are not for arguments."""
+
+LITE = Dialect(
+    name="load_and_run from 1.7 on",
+    literal=False,
+    switches=_GFLAGS_SWITCHES
+    | frozenset(
+        {
+            *("android_nn", "binary_equal_between_batch", "c_opr_lib_with_param"),
+            *("check_dispatch", "const_shape", "copy_to_host", "cpu", "cpu_default", "cuda"),
+            *("disable_assert_throw", "disable_mem_opt", "enable_chwn4"),
+            *("enable_fuse_conv_bias_nonlinearity", "enable_fuse_conv_bias_with_z"),
+            *("enable_fuse_preprocess", "enable_ioc16", "enable_jit", "enable_nchw32"),
+            *("enable_nchw4", "enable_nchw44", "enable_nchw44_dot", "enable_nchw64"),
+            *("enable_nchw88", "enable_nhwcd4", "fake_first", "fast_run", "fitting"),
+            *("full_run", "fuse_grain", "io_dump_stderr", "io_dump_stdout", "lite", "mdl"),
+            *("model_info", "no_sanity_check", "optimize_for_inference", "record_comp_seq"),
+            *("record_comp_seq2", "reproducible", "share_param_mem", "tensorrt", "verbose"),
+            *("wait_gdb", _PREPROCESS),
+        }
+    ),
+    values=frozenset(
+        {
+            *("batch_size", "bin_io_dump", "bin_out_dump", "c_opr_init_interface", "c_opr_lib"),
+            *("check_var_value", "dump_fitting_model", "fast_run_algo_policy"),
+            *("fast_run_shared_batch_size", "get_static_mem_info", "input", "io_dump", "iter"),
+            *("layout_transform", "layout_transform_batch_size", "layout_transform_dump"),
+            *("model_dump", "multi_thread_core_ids", "multithread", "multithread_default"),
+            *("pack_cache", "pack_info_cryption", "pack_info_json", "pack_model_cryption"),
+            *("packed_model_dump", "profile", "profile_host", "range", "tensorrt_cache"),
+            *("thread", "warmup_iter", "workspace_limit"),
+        }
+    ),
+    other_names=OTHER_NAMES,
+)
+
+
+def _of_parser(dialect: Dialect) -> frozenset[str]:
+    """Return the flags that come with the parser, not with the program's sources."""
+    return frozenset() if dialect.literal else _GFLAGS_SWITCHES

@@ -1,0 +1,145 @@
+"""Outputs that ``--bin-out-dump`` wrote, and whether two of them are the same.
+
+A file is a header of 32-bit numbers (length of the description, data type, places for
+dimensions, the dimensions), a description as text, and the tensor's bytes. The description
+differs between builds of the same program, so only what stands around it is compared.
+Layout: ``dump_tensor`` in the engine's ``src/core/impl/utils/debug.cpp``. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+
+from megtrim.errors import InputError
+from megtrim.load_and_run import parity
+from megtrim.load_and_run.dtypes import BY_NAME, BY_NUMBER, Element
+from megtrim.load_and_run.parity import Numbers, Tolerance
+
+_HEADER = struct.Struct("<III")
+_MAX_PLACES = 64
+_MAX_BYTES = 2**31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tensor:
+    """One output of one run."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What two tensors have in common."""
+
+    equal: bool
+    largest_difference: float
+    """Absolute; infinite where shapes or types differ or only one side is a number."""
+    text: str
+    """One line that says why they are not equal; empty where they are."""
+
+
+def parse_dump(data: bytes, *, name: str, source: str) -> Tensor:
+    """Read one dumped output. Raises InputError for a file that is cut off or no dump."""
+    if len(data) > _MAX_BYTES:
+        _fail(source, f"{len(data)} bytes are too many for an output")
+    if len(data) < _HEADER.size:
+        _fail(source, f"{len(data)} bytes, a header takes {_HEADER.size}")
+    text_bytes, number, places = _HEADER.unpack_from(data)
+    if number not in BY_NUMBER or not 1 <= places <= _MAX_PLACES:
+        _fail(source, f"data type {number} and {places} places for dimensions")
+    start = _HEADER.size + 4 * places + text_bytes
+    if start > len(data):
+        _fail(source, f"{len(data)} bytes, the header promises {start} before the tensor")
+    dimensions = list(struct.unpack_from(f"<{places}I", data, _HEADER.size))
+    while dimensions and dimensions[-1] == 0:
+        dimensions.pop()
+    shape, element = tuple(dimensions), BY_NUMBER[number]
+    size, possible = len(data) - start, _sizes_bytes(shape, element)
+    if size not in possible:
+        takes = " or ".join(str(each) for each in sorted(possible))
+        _fail(source, f"a tensor of {size} bytes, {element.name} {shape} takes {takes}")
+    return Tensor(name=name, dtype=element.name, shape=shape, data=data[start:])
+
+
+def _sizes_bytes(shape: tuple[int, ...], element: Element) -> set[int]:
+    """Return the sizes that are possible: rows of small elements may be filled up to a byte."""
+    if not shape:
+        return {0}
+    row = -(-shape[-1] * element.bits // 8)
+    return {-(-math.prod(shape) * element.bits // 8), math.prod(shape[:-1]) * row}
+
+
+def _fail(source: str, found: str) -> NoReturn:
+    msg = f"{source}: not a whole dumped output: {found}"
+    raise InputError(msg, hint="expected a file that --bin-out-dump wrote; run the program again")
+
+
+def compare(plain: Tensor, reduced: Tensor, tolerance: Tolerance) -> Comparison:
+    """Compare two outputs: bit by bit where the tolerance is exact, else number by number.
+
+    The tolerance is for floating point only; every other type is compared exactly.
+    """
+    for what, left, right in (
+        ("data type", plain.dtype, reduced.dtype),
+        ("shape", plain.shape, reduced.shape),
+        ("size", len(plain.data), len(reduced.data)),
+    ):
+        if left != right:
+            return Comparison(
+                equal=False, largest_difference=math.inf, text=f"{what} {left} became {right}"
+            )
+    if plain.data == reduced.data:
+        return Comparison(equal=True, largest_difference=0.0, text="")
+    expected, found = numbers_of(plain), numbers_of(reduced)
+    difference = float(np.max(parity.differences(expected, found), initial=0.0))
+    may_differ = BY_NAME[plain.dtype].is_float and not tolerance.is_exact
+    if may_differ and parity.within(expected, found, tolerance):
+        return Comparison(equal=True, largest_difference=difference, text="")
+    text = f"largest difference {difference:g}, allowed is {tolerance}"
+    return Comparison(equal=False, largest_difference=difference, text=text)
+
+
+def largest_value(tensor: Tensor) -> float:
+    """Return the largest absolute value of a floating-point output, 0 of any other."""
+    if not BY_NAME[tensor.dtype].is_float:
+        return 0.0
+    values = np.abs(numbers_of(tensor))
+    return float(np.max(values[np.isfinite(values)], initial=0.0))
+
+
+def refusal(tensor: Tensor, tolerance: Tolerance) -> str | None:
+    """Say why an output proves nothing; None where it is good evidence."""
+    return parity.refusal(tensor.name, numbers_of(tensor), tolerance)
+
+
+def numbers_of(tensor: Tensor) -> Numbers:
+    """Return the elements in a row: floating point wide enough that differences are exact."""
+    element = BY_NAME[tensor.dtype]
+    stored = np.frombuffer(tensor.data, dtype=element.numpy)
+    if element.bits < 8:
+        return _unpacked(stored, element.bits, tensor.shape)
+    if tensor.dtype == "BFloat16":
+        stored = (stored.astype("<u4") << 16).view("<f4")
+    if not element.is_float:
+        return stored
+    # A signalling NaN makes NumPy warn of the widening; it is a NaN like any other here.
+    with np.errstate(invalid="ignore"):
+        return stored.astype("c16" if stored.dtype.kind == "c" else "f8")
+
+
+def _unpacked(stored: Numbers, bits: int, shape: tuple[int, ...]) -> Numbers:
+    """Return elements that are smaller than a byte, as they are stored; what fills up is left."""
+    each = np.unpackbits(stored, bitorder="little").reshape(-1, bits)
+    elements: Numbers = np.packbits(each, axis=1, bitorder="little")[:, 0]
+    count = math.prod(shape)
+    if len(stored) != -(-count * bits // 8):
+        elements = elements.reshape(math.prod(shape[:-1]), -1)[:, : shape[-1]].ravel()
+    return elements[:count]

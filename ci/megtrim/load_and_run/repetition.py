@@ -1,0 +1,77 @@
+"""Outputs whose type nobody knows, text and raw bytes: one thing over and over proves nothing.
+
+Text that is all numbers is held to the rules of numbers, see
+:mod:`megtrim.load_and_run.parity`. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from megtrim.load_and_run import parity
+
+_BETWEEN = re.compile(r"[\s,;:|()\[\]{}\"']+")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+_WIDTHS = (1, 2, 4, 8, 16)
+"""Bytes of a number."""
+_LONGEST_WORD = 16
+"""Characters of a word that stands alone; what is longer may be raw bytes that look like text."""
+_SHOWN = 40
+
+
+def refusal(name: str, data: bytes) -> str | None:
+    """Say why text or raw bytes prove nothing; None where they are good evidence.
+
+    Refused are: nothing but blanks; numbers that are constant, or most of them not finite; the
+    same word or the same line throughout; raw bytes that repeat a number of 1 to 16 bytes.
+    """
+    if not data.strip():
+        return f"the output {name} is empty"
+    text = _text(data)
+    words = [] if text is None else [each for each in _BETWEEN.split(text) if each]
+    if text is None or not words or (len(words) == 1 and len(words[0]) > _LONGEST_WORD):
+        return _repeated(name, data)
+    if numbers := _numbers(words):
+        return parity.refusal(name, np.array(numbers), parity.EXACT)
+    lines = [each.strip() for each in text.splitlines() if each.strip()]
+    for units in (words, lines):
+        if len(units) > 1 and len(set(units)) == 1:
+            return f"the output {name} says {units[0][:_SHOWN]!r} throughout"
+    return None
+
+
+def refusal_of_records(name: str, data: bytes, count: int) -> str | None:
+    """Say the same of ``count`` records of one size."""
+    if not data or count == 0:
+        return f"the output {name} is empty"
+    size = len(data) // count
+    if count > 1 and size * count == len(data) and data[size:] == data[:-size]:
+        return f"the output {name} is constant: every record is the same"
+    return None
+
+
+def _repeated(name: str, data: bytes) -> str | None:
+    for width in _WIDTHS:
+        if len(data) >= 2 * width and data[width:] == data[:-width]:
+            unit = data[:width].hex()
+            return f"the output {name} is constant: the bytes {unit} over and over"
+    return None
+
+
+def _text(data: bytes) -> str | None:
+    """Return bytes as text that a terminal could show, None where they are none."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return None if _CONTROL.search(text) else text
+
+
+def _numbers(words: list[str]) -> list[float]:
+    """Return words that are all numbers as these, else none."""
+    try:
+        return [float(each) for each in words]
+    except ValueError:
+        return []

@@ -1,0 +1,148 @@
+"""JSON that git can merge line by line: one flat object, one entry a line.
+
+Every entry's line ends with a comma, because the closing entry ``"": "end"`` follows, and no
+line opens or closes anything. So lines can be added, dropped and put together by a merge in any
+order, even by git's ``merge=union``, which keeps the lines of both sides: in a nested file it
+would take what opens a table from both sides, too. Pure: text in, values out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from megtrim.errors import InputError
+from megtrim.input_files import expect_merged
+
+MAX_TEXT = 64 * 1024 * 1024
+END_KEY, END_VALUE = "", "end"
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_MERGE_HINT = (
+    "keep the lines of both sides and remove those of the markers: that is the merge; "
+    "with `merge=union` for this file in .gitattributes git does it itself"
+)
+
+
+class Entries(list[tuple[str, Any]]):
+    """A JSON object as it stands in the file: in order, and with keys that stand twice."""
+
+
+def dump_entries(entries: Iterable[tuple[str, object]]) -> str:
+    """Return an object with one line for each of ``entries`` and one that closes it."""
+    lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in entries]
+    closing = f" {json.dumps(END_KEY)}: {json.dumps(END_VALUE)}"
+    return "\n".join(["{", *lines, closing, "}"]) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A file's text and name, so that every complaint names ``file:line``."""
+
+    text: str
+    source: str
+    hint: str
+    command: tuple[str, ...] = ()
+    """Of the hint."""
+
+    def parse(self) -> Any:
+        """Return the JSON value, each object as Entries."""
+        if len(self.text) > MAX_TEXT:
+            self.fail(f"more than {MAX_TEXT} characters")
+        expect_merged(self.text, shown=self.source, hint=_MERGE_HINT)
+        try:
+            return json.loads(self.text, object_pairs_hook=Entries, parse_constant=_no_constant)
+        except json.JSONDecodeError as error:
+            msg = f"{self.source}:{error.lineno}: not JSON: {error.msg}"
+            raise InputError(msg, hint=self.hint, command=self.command) from None
+        except (ValueError, RecursionError) as error:
+            self.fail(f"not usable as JSON: {str(error)[:100]}")
+
+    def fail(self, said: str, *keys: str) -> NoReturn:
+        """Refuse the file; ``keys`` lead to the entry that is wrong, from the outside in."""
+        at = 0
+        for key in keys:
+            at = max(at, self.text.find(f"{json.dumps(key)}:", at))
+        line = self.text.count("\n", 0, at) + 1
+        msg = f"{self.source}:{line}: {said}"
+        raise InputError(msg, hint=self.hint, command=self.command)
+
+    def fields(
+        self, value: Any, names: tuple[str, ...], *keys: str, optional: tuple[str, ...] = ()
+    ) -> dict[str, Any]:
+        """Return an object that has the keys ``names``, each once, and may have ``optional``."""
+        if not isinstance(value, Entries):
+            self.fail("expected an object", *keys)
+        found = [key for key, _ in value]
+        for key in found:
+            if key not in (known := names + optional):
+                self.fail(f"unknown key {key[:80]!r}, expected {', '.join(known)}", *keys, key)
+            if found.count(key) > 1:
+                self.fail(f"the key {key!r} stands twice", *keys, key)
+        for name in names:
+            if name not in found:
+                self.fail(f"the key {name!r} is missing", *keys)
+        return dict(value)
+
+    def kinds(self, names: tuple[str, ...]) -> dict[str, Entries]:
+        """Return the file's entries by the first word of their keys, ``names``, in any order.
+
+        What follows that word is left as the key.
+        """
+        value = self.parse()
+        if not isinstance(value, Entries):
+            self.fail("expected an object")
+        found = {name: Entries() for name in names}
+        for key, item in value:
+            if (key, item) == (END_KEY, END_VALUE):
+                continue
+            kind, _, name = key.partition(" ")
+            if kind not in found:
+                self.fail(f"unknown key {key[:80]!r}, expected {', '.join(names)}", key)
+            found[kind].append((name, item))
+        return found
+
+    def single(self, entries: Entries, kind: str) -> Any:
+        """Return the value of a kind that has no names; it may stand twice if it is the same."""
+        if not entries:
+            self.fail(f"the key {kind!r} is missing")
+        for name, value in entries:
+            if name:
+                self.fail(f"unknown key {f'{kind} {name}'[:80]!r}", f"{kind} {name}")
+            if value != entries[0][1]:
+                self.fail(f"the key {kind!r} stands twice, and differs", kind)
+        return entries[0][1]
+
+    def mapping(self, value: Any, *keys: str) -> dict[str, Any]:
+        """Return an object that has any keys, each once."""
+        if not isinstance(value, Entries):
+            self.fail("expected an object", *keys)
+        found = dict(value)
+        if len(found) != len(value):
+            self.fail("a key stands twice in one object", *keys)
+        return found
+
+    def texts(self, value: Any, *keys: str) -> tuple[str, ...]:
+        """Return a list of texts."""
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            self.fail("expected a list of texts", *keys)
+        return tuple(value)
+
+    def sha256(self, value: Any, *keys: str) -> str:
+        """Return a digest."""
+        if not isinstance(value, str) or not _SHA256.fullmatch(value):
+            self.fail("expected a sha256, 64 digits of 0-9 and a-f", *keys)
+        return value
+
+    def number(self, value: Any, low: int, high: int, *keys: str) -> int:
+        """Return a whole number within bounds."""
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            self.fail(f"expected a whole number from {low} to {high}", *keys)
+        return value
+
+
+def _no_constant(name: str) -> NoReturn:
+    msg = f"{name} is no JSON number"
+    raise ValueError(msg)

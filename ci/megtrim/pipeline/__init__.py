@@ -1,0 +1,1 @@
+"""What the stages share: the session, names of files, builds, runs, summaries."""

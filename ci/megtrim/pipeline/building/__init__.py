@@ -1,0 +1,1 @@
+"""Building variants, links and headers, for more than one stage."""

@@ -1,0 +1,98 @@
+"""What the stages `functions` and `reduce` share: the base build, linked in other ways."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from megtrim.build_spec import BuildOrder, Link, Variant
+from megtrim.elf.function_table import FunctionTable, parse_table, read_linked
+from megtrim.functions.calls import Code, parse_code
+from megtrim.functions.observables import Observables, read_observables
+from megtrim.pipeline.building import programs, size_options, variants
+from megtrim.pipeline.session import Context
+from megtrim.plan.graph import LINKED, from_plain
+
+DROPPED = "functions dropped"
+"""In the result of a stage: how many functions each program was linked without."""
+HELD = "functions held"
+"""Likewise: how many its unfolded link has."""
+KEEP_SET = "keep set"
+"""What the inputs of the link that ships call the file that lists its functions."""
+
+
+def base_order(context: Context) -> BuildOrder:
+    """Return the build whose objects are linked again."""
+    if from_plain(context.loaded.config):
+        return variants.order(context, Variant.PLAIN, {})
+    return variants.order(context, Variant.REDUCED, variants.header_files(context))
+
+
+def base_inputs(context: Context) -> dict[str, str]:
+    """Name what that build rests on."""
+    named = variants.inputs(context, base_order(context))
+    return named if from_plain(context.loaded.config) else named | variants.header_inputs(context)
+
+
+def shipped_inputs(context: Context) -> dict[str, str]:
+    """Name what the link that ships rests on and that is known before functions are recorded."""
+    return base_inputs(context) | {
+        "kept whatever ran": "\n".join((*context.engine.kept, *context.loaded.config.trim.keep)),
+        "flags": " ".join(size_options.relink_flags(context)),
+        "without unwind tables": " ".join(
+            target
+            for target in programs.linked_again(context)
+            if not size_options.keeps_unwind_tables(target, context)
+        ),
+    }
+
+
+def linked(label: Link, target: str) -> str:
+    """Return where a link with symbols lies in a stage's folder."""
+    return f"links/{label}/{target}"
+
+
+def observables(target: str) -> str:
+    """Return where a stage's folder tells what can be observed of a target's unfolded link."""
+    return linked(Link.UNFOLDED, f"{target}.observables")
+
+
+def stripped(label: Link, target: str) -> str:
+    """Return where the stripped copy of a link lies in a stage's folder."""
+    return f"links/{label}/stripped/{target}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnfoldedLink:
+    """What a program's unfolded link holds, in which each function has bytes of its own."""
+
+    table: FunctionTable
+    code: Code
+    observables: Observables
+
+    @property
+    def unseen(self) -> frozenset[str]:
+        """Functions that may have run, and that some recorder does not tell of."""
+        return frozenset(each.name for each in self.table.functions) - self.observables.names()
+
+
+def read_unfolded(target: str, context: Context) -> UnfoldedLink:
+    """Read a program's unfolded link."""
+    folder = context.done[LINKED]
+    program = folder.file(linked(Link.UNFOLDED, target))
+    data = read_linked(program)
+    table = parse_table(data, source=str(program))
+    return UnfoldedLink(
+        table=table,
+        code=parse_code(data, table, source=target),
+        observables=read_observables(folder.file(observables(target))),
+    )
+
+
+def identities(context: Context) -> dict[str, str]:
+    """Return the link identity of each program, by bytes and names of its unfolded link.
+
+    Equal ones hold equal functions: a list is of use for no other link.
+    """
+    told: dict[str, Any] = context.done[LINKED].result["links"]
+    return {name: str(sha256) for name, sha256 in told.items()}

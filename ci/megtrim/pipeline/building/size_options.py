@@ -1,0 +1,114 @@
+"""Which means against size a trim uses: told before anything is built, and why not the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from megtrim.build_spec import BuildOrder, Switch, Variant
+from megtrim.config.switches import switched_off
+from megtrim.engines import size_flags
+from megtrim.engines.size_flags import Choice, Means
+from megtrim.errors import InputError
+from megtrim.pipeline.building import programs
+from megtrim.pipeline.session import Context
+from megtrim.plan.graph import by_function, from_plain
+from megtrim.verdict.trim_summary import MeansChoice
+
+
+def choices(context: Context, *, off: Sequence[Switch] | None = None) -> tuple[Choice, ...]:
+    """Return what the configuration asks for or wants; ``off``: switches, in place of its own.
+
+    Where functions are trimmed from the plain build, nothing is compiled for it: only what a link
+    can do is left.
+    """
+    config = context.loaded.config
+    plain = from_plain(config)
+    without = () if plain else switched_off(config.trim) if off is None else off
+    made = _choices(context, without)
+    return tuple(_of_plain(each) for each in made) if plain else made
+
+
+def applied(context: Context, order: BuildOrder, off: Sequence[Switch]) -> BuildOrder:
+    """Return the order of a reduced build with the flags of the means."""
+    made = choices(context, off=off)
+    if not made:
+        return order
+    if by_function(context.loaded.config):
+        # The links that trim functions drop the tables of all that they take in: compiled anew
+        # without them, it would come to the same.
+        made = tuple(each for each in made if each.means is not Means.UNWIND_TABLES)
+    return size_flags.applied(order, made, context.toolchain, kernels=context.engine.kernels)
+
+
+def relink_flags(context: Context) -> tuple[str, ...]:
+    """Return the flags of links that start from the plain build, which was linked without them."""
+    return size_flags.of_links(choices(context)) if from_plain(context.loaded.config) else ()
+
+
+def unfolded_flags(context: Context) -> tuple[str, ...]:
+    """Return the flags of links that tell which functions run, beyond what unfolds them."""
+    used = {each.means for each in choices(context) if not each.why_not}
+    return size_flags.EVERY_CALL if Means.VIRTUAL_FUNCTIONS in used else ()
+
+
+def keeps_unwind_tables(target: str, context: Context) -> bool:
+    """Tell whether a link that trims functions must leave the tables in a program.
+
+    An application with a source of its own is the team's, and may throw.
+    """
+    application = context.loaded.config.application(target)
+    used = {each.means for each in choices(context) if not each.why_not}
+    theirs = application is not None and application.source is not None
+    return theirs or Means.UNWIND_TABLES not in used
+
+
+def inlines_at_link(context: Context) -> bool:
+    """Tell whether a link optimises as a whole: what it inlines has no name any more."""
+    if from_plain(context.loaded.config):
+        return bool(programs.lto_flags(context, Variant.PLAIN))
+    used = {each.means for each in choices(context) if not each.why_not}
+    return Means.LTO in used or bool(programs.lto_flags(context, Variant.REDUCED))
+
+
+def expect_usable(context: Context) -> None:
+    """Raise InputError for one of the means that is asked for and cannot be used."""
+    loaded = context.loaded
+    for each in _choices(context, switched_off(loaded.config.trim)):
+        if each.asked and each.why_not:
+            where = f"{loaded.path}:{loaded.line('trim', 'means', each.means)}"
+            msg = f"{where}: trim.means.{each.means}: found {each.value}, but {each.why_not}"
+            raise InputError(msg, hint="leave the key out: optimize: size takes what can be used")
+
+
+def told(context: Context) -> tuple[MeansChoice, ...]:
+    """Return the choice as a verdict shows it."""
+    return tuple(
+        MeansChoice(name=each.means, value=each.value, why_not=each.why_not)
+        for each in choices(context)
+    )
+
+
+def lines(context: Context) -> Iterator[str]:
+    """Yield a line with the means that are used, and one for each that is not; or nothing."""
+    made = choices(context)
+    used = ", ".join(f"{each.means} {each.value}" for each in made if not each.why_not)
+    if made:
+        yield f"size       {used or 'as the recipe makes it'}"
+    for each in made:
+        if each.why_not:
+            yield f"           without {each.means}: {each.why_not}"
+
+
+def _choices(context: Context, off: Sequence[Switch]) -> tuple[Choice, ...]:
+    config = context.loaded.config
+    theirs = any(each.source is not None for each in config.applications)
+    loaded = any(name.endswith(".so") for name in config.artifacts)
+    alone = not theirs and not loaded
+    return size_flags.choices(config.trim, context.toolchain, off=off, alone=alone)
+
+
+def _of_plain(choice: Choice) -> Choice:
+    if choice.why_not or size_flags.is_of_links(choice.means):
+        return choice
+    return replace(choice, why_not="base: plain compiles nothing for it")

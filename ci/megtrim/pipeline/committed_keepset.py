@@ -1,0 +1,184 @@
+"""The keep set's file that the team commits: read, and held against what was traced now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.config.load import LoadedConfig
+from megtrim.config.scenarios import all_scenarios
+from megtrim.elf.symbol_names import brief
+from megtrim.engines import Engine
+from megtrim.errors import ACCEPT, EXIT_PASS, InputError, ProductFailure
+from megtrim.midout import staleness
+from megtrim.midout.keepset import (
+    HINT,
+    KeepSet,
+    dump_keep_set,
+    parse_keep_set,
+    read_keep_set,
+    shrunken,
+    shrunken_functions,
+)
+from megtrim.midout.trace import TraceFailure, TraceProblem
+from megtrim.pipeline.filenames import KEEP_SET_FILE
+from megtrim.pipeline.session import Context
+from megtrim.plan.graph import from_plain, keep_task
+from megtrim.store import Folder, write_atomically
+from megtrim.verdict import next_step
+from megtrim.verdict.model import Check, CheckKind, CheckStatus
+
+
+def read_committed(loaded: LoadedConfig, engine: Engine) -> KeepSet:
+    """Read the keep set that the team committed, for committed mode.
+
+    Raises InputError where there is none, one of another generation of midout's header, or one
+    without regions where they are trimmed.
+    """
+    shown = loaded.config.keep_set
+    path = loaded.resolve(shown)
+    if not path.exists():
+        msg = f"{shown}: there is no keep set, which --committed trims by"
+        raise InputError(msg, hint="make it, and commit it", command=ACCEPT)
+    keep = read_keep_set(path, shown=str(shown))
+    generation = engine.identity().generation
+    if keep.generation != generation:
+        msg = (
+            f"{shown}: found header generation {keep.generation}, "
+            f"expected the engine's: {generation}"
+        )
+        raise InputError(msg, hint="the engine changed: trace it anew", command=ACCEPT)
+    _expect_regions(keep, str(shown), loaded)
+    return keep
+
+
+def expect_readable(loaded: LoadedConfig) -> None:
+    """Refuse a committed keep set that what is traced now could not be held against."""
+    path = loaded.resolve(loaded.config.keep_set)
+    if path.exists():
+        read_keep_set(path, shown=str(loaded.config.keep_set))
+
+
+def _expect_regions(keep: KeepSet, shown: str, loaded: LoadedConfig) -> None:
+    """Refuse a file that would keep every region where they are to be trimmed."""
+    # Without regions there is no generated midout.h, and neither ccache nor Ninja would notice
+    # the next one: no header changed, one was added.
+    if keep.regions() or from_plain(loaded.config):
+        return
+    msg = f"{shown}: no region is needed by any scenario, but regions are trimmed"
+    raise InputError(msg, hint=HINT, command=ACCEPT)
+
+
+def settle(context: Context, folder: Folder) -> int:
+    """Hold a keep set, new or not, against the committed one; return the exit status.
+
+    That file is written where there is none yet or where a person accepts the new one. In
+    committed mode it is the keep set, so there is nothing to settle. Raises TraceFailure where a
+    trace shrank; a committed file that lacks something is a check of the verdict.
+    """
+    if context.committed or context.quick:
+        return EXIT_PASS
+    text = folder.file(KEEP_SET_FILE).read_text(encoding="utf-8")
+    now = parse_keep_set(text, source=KEEP_SET_FILE)
+    path = context.path(context.loaded.config.keep_set)
+    if not path.exists() or context.accept:
+        told = _counts(now, _replaced(path))
+        write_atomically(path, text)
+        context.console.say(f"  wrote {path}: {told}: commit it, it says what is kept and for whom")
+        return EXIT_PASS
+    before = read_keep_set(path, shown=str(context.loaded.config.keep_set))
+    _expect_not_shrunken(before, now)
+    check = keep_set_check(before, now, context)
+    if check.status is not CheckStatus.PASS:
+        context.console.warn(f"{path}: {check.detail}\n  {check.hint}")
+    elif dump_keep_set(before) != text:
+        context.console.warn(f"{path} is not what was traced now: {_counts(now, before)}")
+    return ProductFailure.exit_code if check.status is CheckStatus.FAIL else EXIT_PASS
+
+
+def keep_set_checks(context: Context) -> Iterator[Check]:
+    """Yield the check of the committed keep set, where something was traced to hold it against."""
+    folder = context.done.get(keep_task(context.loaded.config))
+    if folder is None or context.committed or context.quick:
+        return
+    path = context.loaded.config.keep_set
+    before = read_keep_set(context.path(path), shown=str(path))
+    yield keep_set_check(before, read_keep_set(folder.file(KEEP_SET_FILE)), context)
+
+
+def keep_set_check(before: KeepSet, now: KeepSet, context: Context) -> Check:
+    """Say whether the committed keep set holds all that was traced now.
+
+    A build from one that does not would trap, or be refused. What a search for algorithms found
+    is timing and another each time, so its scenarios are left out.
+    """
+    config = context.loaded.config
+    searched = {each.id for each in all_scenarios(config) if each.searches}
+    others = tuple(each for each in now.scenarios if each.id not in searched)
+    now = replace(now, scenarios=others)
+    lines = staleness.lacking(before, now)
+    links = staleness.of_another_link(before, now)
+    # An automatic toolchain builds for another machine elsewhere: its list is not comparable here.
+    by_link = CheckStatus.INCONCLUSIVE if config.toolchain.kind == "auto" else CheckStatus.FAIL
+    status, text = CheckStatus.PASS, "the committed keep set holds all that was traced now"
+    if links:
+        status = by_link
+        text = f"the committed keep set lists functions of another link: {links[0]}"
+    if lines:
+        status, text = CheckStatus.FAIL, f"the committed keep set is stale: {lines[0]}"
+    bad = status is not CheckStatus.PASS
+    return Check(
+        id=f"{CheckKind.KEEP_SET}:{config.keep_set}",
+        kind=CheckKind.KEEP_SET,
+        subject=str(config.keep_set),
+        status=status,
+        text=text,
+        detail="\n".join([text, *lines[1:], *links[1:]]) if bad else "",
+        hint=next_step.for_keep_set(context.invocation) if bad else "",
+        file=context.loaded.path.name,
+        line=context.loaded.line("keep_set"),
+        reproduce=context.invocation.again(keep_task(config).partition("/")[0]) if bad else "",
+    )
+
+
+def _expect_not_shrunken(before: KeepSet, now: KeepSet) -> None:
+    lost = [
+        *_losses((name, [str(each) for each in gone]) for name, gone in shrunken(before, now)),
+        *_losses((name, list(map(brief, gone))) for name, gone in shrunken_functions(before, now)),
+    ]
+    if lost:
+        # The verdict shows the first line.
+        first, *others = lost
+        raise TraceFailure(
+            TraceProblem.SHRUNKEN,
+            "\n".join([f"a trace shrank against the committed keep set: {first}", *others]),
+            hint="if that is meant, accept it, and commit the keep set",
+            command=ACCEPT,
+        )
+
+
+def _replaced(path: Path) -> KeepSet | None:
+    """Return the keep set that is written anew; None where there is none that can be read."""
+    try:
+        return read_keep_set(path)
+    except InputError:
+        return None
+
+
+def _counts(now: KeepSet, before: KeepSet | None) -> str:
+    """Say how many regions and functions are kept, and how many were where that changed."""
+    numbers = {
+        noun: (len(listed(now)), len(listed(before)) if before else 0)
+        for noun, listed in (("region", KeepSet.regions), ("function", KeepSet.functions))
+    }
+    told = {noun: each for noun, each in numbers.items() if any(each)}
+    said = ", ".join(f"{new} {noun}{'' if new == 1 else 's'}" for noun, (new, _) in told.items())
+    changed = before is not None and any(new != old for new, old in told.values())
+    were = ", ".join(str(old) for _, old in told.values())
+    return f"{said} (were {were})" if changed else said
+
+
+def _losses(lost: Iterable[tuple[str, Sequence[str]]]) -> Iterator[str]:
+    for scenario_id, names in lost:
+        yield f"{scenario_id} no longer runs {staleness.some(names)}"

@@ -1,0 +1,1 @@
+"""Running scenarios: tracing, verification, coverage, trap diagnosis, neighbours."""

@@ -1,0 +1,142 @@
+"""Running a scenario on a device, the same way for trace, verification and diagnosis.
+
+What is put on the device has fixed names, so that equal scenarios are equal command lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from megtrim.devices import RunDirectory, Seat, relocation_support
+from megtrim.devices.retry import expect_not_killed
+from megtrim.load_and_run import application
+from megtrim.load_and_run.app_outputs import PRINTED
+from megtrim.load_and_run.arguments import Invocation, compose
+from megtrim.load_and_run.exit_status import ProgramRun
+
+MODEL = "model.mge"
+CACHE = "algo.cache"
+DUMP = "dump"
+TRACE = "trace.txt"
+TRACE_VARIABLE = "MIDOUT_OUTPUT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOrder:
+    """What to run: a program, a model, its arguments, and the files that go along."""
+
+    program: Path
+    model: Path
+    arguments: tuple[str, ...]
+    inputs: Mapping[str, Path]
+    threads: int
+    timeout_s: float
+    cache: Path | None = None
+    search: bool = False
+    """Let the engine search for algorithms, and bring back the cache it writes."""
+    application: bool = False
+    """The program is a team's own: ``arguments`` is its whole command line, with placeholders."""
+    beside: tuple[str, ...] = ()
+    """Names of files that go along with a program, from the folder that it lies in."""
+    recorded: str = ""
+    """Name of a file that the program leaves and that is brought back; empty: none."""
+    lacks_model: bool = False
+    """The model is named and not there."""
+    prefix: str = ""
+    """Stands in front of the names that the program is told: of model, inputs, cache and dump."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Further environment of the program."""
+
+    def with_program(self, program: Path) -> RunOrder:
+        """Return the same run of another build."""
+        return replace(self, program=program)
+
+    def with_cache(self, cache: Path) -> RunOrder:
+        """Return the same run with an algorithm cache that was found, and no search."""
+        return replace(self, cache=cache, search=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """What a run left."""
+
+    run: ProgramRun
+    trace: bytes | None
+    cache: bytes | None
+    outputs: Mapping[str, bytes]
+    """By name: dumped files, or what an application wrote or printed."""
+    recorded: bytes | None = None
+    """What the order's ``recorded`` names."""
+
+
+def run_on(seat: Seat, order: RunOrder) -> RunResult:
+    """Run it in a fresh directory of the machine.
+
+    Raises CannotLoad where its C library cannot load what was linked: no scenario can run there;
+    ProgramKilled where something outside ended it, whichever build it is.
+    """
+    with seat.open() as directory:
+        program = order.program.name
+        directory.put(order.program, program)
+        for name in order.beside:
+            directory.put(order.program.with_name(name), name)
+        if not order.lacks_model:
+            directory.put(order.model, order.prefix + MODEL)
+        inputs = {
+            name: f"{order.prefix}input{i}{path.suffix}"
+            for i, (name, path) in _numbered(order.inputs)
+        }
+        for name, path in order.inputs.items():
+            directory.put(path, inputs[name])
+        if order.cache is not None:
+            directory.put(order.cache, order.prefix + CACHE)
+        directory.make(order.prefix + DUMP)
+        argv = _command(order, program, inputs)
+        env = {TRACE_VARIABLE: TRACE, **order.env}
+        run = directory.run(argv, timeout_s=order.timeout_s, env=env)
+        relocation_support.expect_loaded(seat.name, run)
+        expect_not_killed(seat.name, run)
+        outputs = _outputs(order, directory, run)
+        return RunResult(
+            run=run,
+            trace=directory.get(TRACE),
+            cache=directory.get(order.prefix + CACHE) if order.search else None,
+            outputs=outputs,
+            recorded=directory.get(order.recorded) if order.recorded else None,
+        )
+
+
+def _command(order: RunOrder, program: str, inputs: Mapping[str, str]) -> tuple[str, ...]:
+    cache = order.prefix + CACHE if order.cache is not None or order.search else None
+    model, dump = order.prefix + MODEL, order.prefix + DUMP
+    if order.application:
+        places = application.Places(
+            model=model, outputs=dump, threads=order.threads, inputs=inputs, algo_cache=cache
+        )
+        return application.compose(program, order.arguments, places)
+    invocation = Invocation(
+        program=program,
+        model=model,
+        arguments=order.arguments,
+        inputs=tuple(sorted(inputs.items())),
+        threads=order.threads,
+        algo_cache=cache,
+        search=order.search,
+        dump_dir=dump,
+    )
+    return compose(invocation)
+
+
+def _outputs(order: RunOrder, directory: RunDirectory, run: ProgramRun) -> dict[str, bytes]:
+    """Return the files of the dump; of an application that is given no folder, what it printed."""
+    if order.application and application.OUTPUTS not in application.names_in(order.arguments):
+        return {PRINTED: run.stdout.encode()}
+    dump = order.prefix + DUMP
+    found = {name: directory.get(f"{dump}/{name}") for name in directory.names(dump)}
+    return {name: data for name, data in found.items() if data is not None}
+
+
+def _numbered(inputs: Mapping[str, Path]) -> list[tuple[int, tuple[str, Path]]]:
+    return list(enumerate(sorted(inputs.items())))

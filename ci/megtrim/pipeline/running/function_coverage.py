@@ -1,0 +1,108 @@
+"""Recording which functions a scenario runs, on a device: by an emulator's log, else by probes.
+
+It needs a link, a device and no configuration: the stage ``functions`` and a device job, which
+has nothing but a bundle, share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from megtrim.build_spec import Link
+from megtrim.devices import Seat
+from megtrim.elf.function_table import read_table
+from megtrim.errors import InfrastructureFailure, ProductFailure
+from megtrim.functions import probes, qemu_log
+from megtrim.functions.function_list import FunctionList, function_list
+from megtrim.functions.observables import Observables
+from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending
+from megtrim.load_and_run.logs import error_message
+from megtrim.pipeline.running import execution
+from megtrim.pipeline.running.execution import RunOrder, RunResult
+from megtrim.pipeline.running.tracing import Note
+
+EMULATED = "qemu"
+"""Kind of the devices whose emulator tells what it translated."""
+_LOGGED: Mapping[str, Any] = {"recorded": qemu_log.LOG_FILE, "env": qemu_log.ENVIRONMENT}
+_PROBED: Mapping[str, Any] = {"recorded": probes.RECORD_FILE, "env": probes.ENVIRONMENT}
+_UNKNOWN_FLAG = "--no-such-flag"
+_LONG = "a-name-that-no-short-string-holds-"
+FORM = "3"
+"""Of what a list rests on besides its inputs: how links are made and what else runs."""
+
+
+def link_for(seat: Seat) -> Link:
+    """Return which link tells its functions there."""
+    return Link.UNFOLDED if seat.kind == EMULATED else Link.PROBED
+
+
+def ran(
+    scenario: str,
+    order: RunOrder,
+    seat: Seat,
+    note: Note,
+    *,
+    observables: Observables,
+    speaks: bool,
+) -> tuple[FunctionList, ProgramRun]:
+    """Return the list of functions that ran, and the run that was asked for.
+
+    ``order`` is of the link that :func:`link_for` names, with its symbols; ``observables`` are
+    those of the unfolded link, and make the list the same, whoever records. ``speaks``: the
+    program has words for what goes wrong, so they are kept. Raises ProductFailure where the run
+    fails, InfrastructureFailure where nothing was recorded.
+    """
+    emulated = seat.kind == EMULATED
+    told = replace(order, **(_LOGGED if emulated else _PROBED))
+    read = qemu_log.ran_in_log if emulated else probes.parse_record
+    table = read_table(order.program)
+    asked = _passed(scenario, told, seat, note)
+    found = [asked, _passed(scenario, _long_names(told), seat, note)]
+    complaints = _complaints(told) if speaks else ()
+    found += [_run(scenario, each, seat, note) for each in complaints]
+    names: set[str] = set()
+    for each in found:
+        if not each.recorded:
+            msg = f"{scenario}: {seat.name} left no {told.recorded}, so its functions are not known"
+            raise InfrastructureFailure(msg, hint="run it again, or on another device")
+        names.update(read(each.recorded, table, source=f"{told.recorded} of {scenario}"))
+    return function_list(observables, names), asked.run
+
+
+def _long_names(order: RunOrder) -> RunOrder:
+    """Return the same run with longer names, as users have them.
+
+    A string copies those by other functions than names that fit into the string itself.
+    """
+    return replace(order, prefix=_LONG)
+
+
+def _complaints(order: RunOrder) -> Iterator[RunOrder]:
+    """Yield what goes wrong most often, so that a trimmed program still says it in words."""
+    if order.application:
+        return  # its words are its own: a scenario of its own keeps them
+    yield replace(order, lacks_model=True)
+    yield replace(order, arguments=(*order.arguments, _UNKNOWN_FLAG))
+
+
+def _passed(scenario: str, order: RunOrder, seat: Seat, note: Note) -> RunResult:
+    """Return what came of a run that is to end well."""
+    found = _run(scenario, order, seat, note)
+    how = ending(found.run)
+    if how is not Ending.PASSED:
+        said = error_message(found.run.stderr) or "it said nothing"
+        ended = f"ended with {found.run.rc} ({how}): {said}"
+        msg = f"{scenario}: the link that tells its functions {ended}"
+        raise ProductFailure(msg, hint="does the scenario run on the plain build?")
+    return found
+
+
+def _run(scenario: str, order: RunOrder, seat: Seat, note: Note) -> RunResult:
+    found = execution.run_on(seat, order)
+    note(found)
+    if refused := probes.refusal(found.run.stderr):
+        msg = f"{scenario}: {seat.name}: {refused}"
+        raise InfrastructureFailure(msg, hint="record the functions on an emulator: a class of it")
+    return found

@@ -1,0 +1,143 @@
+"""From a scenario to its neighbours and the runs of them: which there are, and their files."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.config.model import Budget
+from megtrim.config.neighbours import ALL
+from megtrim.config.scenarios import Scenario
+from megtrim.errors import InputError
+from megtrim.input_files import read_bytes
+from megtrim.load_and_run import npy_mutation
+from megtrim.load_and_run.app_outputs import NPY
+from megtrim.load_and_run.npy_mutation import LARGEST_BYTES, Change
+from megtrim.models.reader import read_model
+from megtrim.pipeline.building import programs
+from megtrim.pipeline.running.execution import RunOrder
+from megtrim.pipeline.running.scenario_runs import cache_of, order_for
+from megtrim.pipeline.session import Context
+from megtrim.plan.neighbours import Kind, Neighbour, neighbours, tried
+from megtrim.verdict.neighbours import Asked
+
+
+def near(scenario: Scenario, context: Context) -> tuple[Neighbour, ...]:
+    """Return the neighbours that are tried: all, or those that a budget names."""
+    every = _every(scenario, context)
+    budget = budget_of(scenario, context)
+    if context.neighbours or budget is None or not isinstance(budget.neighbours, tuple):
+        return every
+    return tuple(each for each in every if each.name in (budget.neighbours or ()))
+
+
+def budget_of(scenario: Scenario, context: Context) -> Budget | None:
+    """Return the budget that asks for the scenario's neighbours."""
+    name = programs.name_of(scenario, context)
+    budgets = context.loaded.config.budgets
+    asking = (each for each in budgets if each.artifact == name and each.neighbours is not None)
+    return next(asking, None)
+
+
+def asked_of(budget: Budget) -> Asked:
+    """Return what a budget asks, of one that asks."""
+    return budget.neighbours or ALL
+
+
+def expect_known(context: Context) -> None:
+    """Refuse a budget that names a neighbour which no scenario of its program has."""
+    loaded = context.loaded
+    for index, budget in enumerate(loaded.config.budgets):
+        if not isinstance(budget.neighbours, tuple):
+            continue
+        names = {
+            each.name
+            for scenario in tried(loaded.config, asked=False)
+            if budget_of(scenario, context) == budget
+            for each in _every(scenario, context)
+        }
+        for place, name in enumerate(budget.neighbours):
+            if name not in names:
+                where = f"{loaded.path}:{loaded.line('budgets', index, 'neighbours', place)}"
+                msg = f"{where}: budgets[{index}].neighbours: no scenario has a neighbour {name!r}"
+                raise InputError(msg, hint=_suggestion(name, names))
+
+
+def order_of(
+    neighbour: Neighbour, scenario: Scenario, context: Context, program: Path, folder: Path
+) -> RunOrder:
+    """Return the run of a neighbour; inputs that it changes are written to ``folder``."""
+    own = order_for(scenario, context, program, cache=cache_of(scenario, context))
+    return replace(
+        own,
+        model=own.model if neighbour.model is None else context.path(neighbour.model),
+        lacks_model=neighbour.model is None,
+        arguments=neighbour.arguments,
+        threads=neighbour.threads,
+        cache=own.cache if neighbour.cached else None,
+        inputs=_inputs(neighbour, scenario, context, folder),
+    )
+
+
+def _every(scenario: Scenario, context: Context) -> tuple[Neighbour, ...]:
+    changes = [change for change in Change if _changed(scenario, context, change)]
+    return neighbours(scenario, dialect=context.engine.dialect(), changes=changes)
+
+
+def _inputs(
+    neighbour: Neighbour, scenario: Scenario, context: Context, folder: Path
+) -> dict[str, Path]:
+    given = {name: context.path(path) for name, path in scenario.settings.inputs.items()}
+    if neighbour.change is None:
+        return given
+    folder.mkdir(exist_ok=True)
+    for number, (name, data) in enumerate(_changed(scenario, context, neighbour.change).items()):
+        given[name] = folder / f"input{number}{NPY}"
+        given[name].write_bytes(data)
+    return given
+
+
+def _changed(scenario: Scenario, context: Context, change: Change) -> dict[str, bytes]:
+    """Return every input that can be changed so, by name."""
+    settings = scenario.settings
+    if not settings.inputs and settings.application is None and change is Change.VALUES:
+        return dict(_made_up(context.path(scenario.model.file)))
+    return dict(_changed_files(settings.inputs, context, change))
+
+
+def _changed_files(
+    inputs: Mapping[str, Path], context: Context, change: Change
+) -> Iterator[tuple[str, bytes]]:
+    for name, relative in sorted(inputs.items()):
+        path = context.path(relative)
+        if path.suffix == NPY:
+            data = read_bytes(
+                path, most_bytes=LARGEST_BYTES, expected="a .npy file", shown=str(relative)
+            )
+            made = npy_mutation.changed(data, change, source=str(relative))
+            if made is not None:
+                yield name, made
+
+
+def _made_up(model: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield inputs for a model that is run without any, as far as its file says what it takes."""
+    try:
+        inputs = read_model(model).inputs
+    except InputError:
+        return  # of a format that is not known: it runs, and nobody can tell with what else
+    for each in inputs:
+        made = npy_mutation.made_up(each.dtype, each.shape) if each.shape else None
+        if made is not None:
+            yield each.name, made
+
+
+def _suggestion(name: str, names: set[str]) -> str:
+    close = difflib.get_close_matches(name, sorted(names), n=1)
+    return f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(names))}"
+
+
+def complains(neighbour: Neighbour) -> bool:
+    """Tell whether the program is to say something, not to compute."""
+    return neighbour.kind is Kind.COMPLAINT

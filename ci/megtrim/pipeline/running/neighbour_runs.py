@@ -1,0 +1,174 @@
+"""Trying a neighbour on a machine: what the plain build does with it, and what trimmed ones do.
+
+It knows programs, a machine and a run, and no configuration. A neighbour that the plain build
+cannot run says nothing of trimming, so nothing else is run then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from megtrim.devices import Seat
+from megtrim.errors import InputError
+from megtrim.load_and_run.dump import largest_value, parse_dump
+from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending
+from megtrim.load_and_run.logs import error_message
+from megtrim.load_and_run.parity import Tolerance
+from megtrim.pipeline.running.execution import RunOrder, RunResult, run_on
+from megtrim.pipeline.running.verification import compared
+from megtrim.verdict.neighbours import NeighbourLevel, Outcome
+
+_PATIENCE, _LEAST_S = 20, 30.0
+"""A trimmed program is as quick as the plain one: beyond this it hangs."""
+_LOOSE = 1e-3
+"""Of the largest value: a search may take algorithms that add up in another order."""
+_LONGEST_WORDS = 160
+_VARIES = re.compile(r"0x[0-9a-fA-F]+|\d+|(?<![\w.])\.{0,2}/[^\s:'\"]*")
+"""Numbers, addresses and paths: they are another build's or another run's, not other words."""
+
+Note = Callable[[str, RunResult], None]
+"""Called with each run and the build's name, so that its log can be kept."""
+Needs = Callable[[Seat, RunOrder, ProgramRun], tuple[str, ...]]
+"""Names what a run that trapped lacked, on that machine; nothing where nobody can tell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """One trimmed build of the program."""
+
+    level: str
+    program: Path
+    needs: Needs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """A neighbour to be tried."""
+
+    order: RunOrder
+    """Of the plain program."""
+    builds: tuple[Build, ...]
+    complains: bool
+    """The program is to say something; else it is to compute."""
+    searches: bool
+    tolerance: Tolerance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What came of it."""
+
+    text: str
+    """How the plain build ended."""
+    levels: tuple[NeighbourLevel, ...]
+
+
+def attempt(wanted: Attempt, seat: Seat, note: Note) -> Seen:
+    """Run it on plain, then on every trimmed build. Raises what the machine raises."""
+    plain = run_on(seat, wanted.order)
+    note("plain", plain)
+    text, applies = _expected(wanted, plain)
+    if not applies:
+        return Seen(text=text, levels=())
+    most_s = min(wanted.order.timeout_s, max(_LEAST_S, _PATIENCE * plain.run.wall_s))
+    order = replace(wanted.order, timeout_s=most_s)
+    levels = tuple(_level(wanted, order, build, plain, seat, note) for build in wanted.builds)
+    return Seen(text=text, levels=levels)
+
+
+def _expected(wanted: Attempt, plain: RunResult) -> tuple[str, bool]:
+    """Say how the plain build ended, and whether that is something to expect of others."""
+    how, said = _ended(plain.run), _words(plain.run)
+    if wanted.complains:
+        spoke = ending(plain.run) in (Ending.PASSED, Ending.FAILED, Ending.CRASHED) and bool(said)
+        return (f"{how}: {said}" if said else f"without a word {how}"), spoke
+    if ending(plain.run) is not Ending.PASSED:
+        return f"it cannot run this: {said or how}", False
+    if not plain.outputs:
+        return "it leaves no output to compare", False
+    count = len(plain.outputs)
+    return f"it runs: {count} output{'' if count == 1 else 's'}", True
+
+
+def _level(
+    wanted: Attempt, order: RunOrder, build: Build, plain: RunResult, seat: Seat, note: Note
+) -> NeighbourLevel:
+    seen = run_on(seat, order.with_program(build.program))
+    note(build.level, seen)
+    outcome, text = judged(wanted, plain, seen)
+    return NeighbourLevel(
+        level=build.level,
+        outcome=outcome,
+        works=outcome is Outcome.SAME or (wanted.complains and outcome is Outcome.REFUSED),
+        text=text,
+        needs=build.needs(seat, wanted.order, seen.run) if outcome is Outcome.TRAPPED else (),
+        time_s=seen.run.wall_s,
+    )
+
+
+def judged(wanted: Attempt, plain: RunResult, seen: RunResult) -> tuple[Outcome, str]:
+    """Return how a trimmed build's run ended, held against the plain build's, and one line."""
+    run, said, how = seen.run, _words(seen.run), _ended(seen.run)
+    match ending(run):
+        case Ending.TIMEOUT:
+            return Outcome.HANGS, f"it did not end within {run.wall_s:.0f} s"
+        case Ending.TRAP:
+            return Outcome.TRAPPED, "it trapped"
+        case Ending.PASSED if not wanted.complains:
+            return _compared(wanted, plain, seen)
+        case Ending.FAILED | Ending.CRASHED if not said:
+            return Outcome.CRASHED, f"without a word {how}"
+    if not wanted.complains:
+        return Outcome.REFUSED, f"{how}: {said}"
+    if run.rc != plain.run.rc:
+        outcome = Outcome.DIFFERS if 0 in (run.rc, plain.run.rc) else Outcome.REFUSED
+        return outcome, f"{how}, not {plain.run.rc}: {said}"
+    if not said:
+        return Outcome.DIFFERS, "it says nothing"
+    same = _plain_words(said) == _plain_words(_words(plain.run))
+    if same:
+        return Outcome.SAME, f"the same words: {said}"
+    return Outcome.REFUSED, f"in other words: {said}"
+
+
+def _compared(wanted: Attempt, plain: RunResult, seen: RunResult) -> tuple[Outcome, str]:
+    application = wanted.order.application
+    tolerance = wanted.tolerance
+    if wanted.searches and not application:
+        loose = max(tolerance.absolute, _LOOSE * _largest(plain))
+        tolerance = replace(tolerance, absolute=loose)
+    found = compared(plain, seen, tolerance, application=application)
+    # Outputs that prove little, such as a constant, are equal all the same.
+    equal = all(row["equal"] for row in found["outputs"])
+    if equal and len(found["outputs"]) == len({*plain.outputs, *seen.outputs}):
+        return Outcome.SAME, "the same outputs"
+    return Outcome.DIFFERS, found["text"]
+
+
+def _largest(plain: RunResult) -> float:
+    """Return the largest value of all outputs; 0, so that all must be equal, where one is none."""
+    try:
+        every = (parse_dump(data, name=name, source=name) for name, data in plain.outputs.items())
+        return max((largest_value(each) for each in every), default=0.0)
+    except InputError:
+        return 0.0
+
+
+def _ended(run: ProgramRun) -> str:
+    return "it did not end in time" if run.timed_out else f"it ended with {run.rc}"
+
+
+def _words(run: ProgramRun) -> str:
+    """Return what a run says in one line: of an error its message, else what it prints."""
+    text = error_message(run.stderr) if run.rc else run.stdout or run.stderr
+    lines: Sequence[str] = [line.strip() for line in text.split("\n") if line.strip()]
+    if run.rc and not lines:
+        lines = [line.strip() for line in run.stdout.split("\n") if line.strip()]
+    return lines[0][:_LONGEST_WORDS] if lines else ""
+
+
+def _plain_words(text: str) -> str:
+    return _VARIES.sub("#", text)

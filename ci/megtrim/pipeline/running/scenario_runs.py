@@ -1,0 +1,107 @@
+"""From a task's scenario to a run of it: which files, which algorithm cache."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from megtrim.config.scenarios import Scenario
+from megtrim.errors import ACCEPT, InputError, MegtrimError
+from megtrim.midout.keepset import KeepSet, ScenarioRecord
+from megtrim.midout.staleness import differing
+from megtrim.midout.trace import Trace, TraceFailure, TraceProblem
+from megtrim.pipeline.building import programs
+from megtrim.pipeline.running.execution import CACHE, RunOrder
+from megtrim.pipeline.session import Context
+from megtrim.plan.graph import Task, search_task
+from megtrim.store import sha256_file
+
+_REFRESH = "trace it anew, accept that, and commit the keep set"
+
+
+def scenario_of(task: Task) -> Scenario:
+    """Return the scenario of a task that has one by construction."""
+    if task.scenario is None:
+        msg = f"{task.id} has no scenario"
+        raise TypeError(msg)
+    return task.scenario
+
+
+def cache_of(scenario: Scenario, context: Context) -> Path | None:
+    """Return the algorithm cache a scenario runs with: recorded by the team, or searched."""
+    if scenario.settings.algo_cache is not None:
+        return context.path(scenario.settings.algo_cache)
+    if scenario.searches:
+        return context.done[search_task(scenario)].file(CACHE)
+    return None
+
+
+def order_for(
+    scenario: Scenario,
+    context: Context,
+    program: Path,
+    *,
+    cache: Path | None,
+    search: bool = False,
+) -> RunOrder:
+    """Return the run of a scenario with one of the built programs."""
+    settings = scenario.settings
+    return RunOrder(
+        program=program,
+        model=context.path(scenario.model.file),
+        arguments=settings.args,
+        application=settings.application is not None,
+        beside=programs.beside(programs.name_of(scenario, context), context),
+        inputs={name: context.path(path) for name, path in settings.inputs.items()},
+        threads=settings.threads,
+        timeout_s=settings.timeout_s,
+        cache=cache,
+        search=search,
+    )
+
+
+def record_of(scenario: Scenario, context: Context, trace: Trace) -> ScenarioRecord:
+    """Return what a scenario's trace is bound to, as its files are now."""
+    settings = scenario.settings
+    cache = cache_of(scenario, context)
+    digests = ((name, sha256_file(context.path(path))) for name, path in settings.inputs.items())
+    return ScenarioRecord(
+        id=scenario.id,
+        model_sha256=sha256_file(context.path(scenario.model.file)),
+        arguments=settings.command,
+        inputs=tuple(sorted(digests)),
+        algo_cache_sha256=sha256_file(cache) if cache else None,
+        threads=settings.threads,
+        trace_sha256=trace.sha256,
+        regions=trace.regions,
+    )
+
+
+def binding_of(scenario: Scenario, context: Context) -> str:
+    """Return all that a scenario's trace is bound to, as one text."""
+    bound = asdict(record_of(scenario, context, Trace(regions=(), sha256="")))
+    return json.dumps(bound, sort_keys=True)
+
+
+def expect_as_traced(scenario: Scenario, context: Context, keep: KeepSet) -> None:
+    """Refuse a scenario that is not run with exactly what it was traced with.
+
+    Where the keep set is the committed one, that is a finding of the verdict: a TraceFailure.
+    Else it is bad input.
+    """
+    traced = next((record for record in keep.scenarios if record.id == scenario.id), None)
+    if traced is None:
+        msg = f"{scenario.id} is not in the keep set: it was not traced"
+        raise unfit(msg, context, hint="trace it", command=("trim",))
+    now = record_of(scenario, context, Trace(regions=traced.regions, sha256=traced.trace_sha256))
+    if changed := differing(traced, now):
+        msg = f"{scenario.id} is not what was traced: {changed} changed"
+        raise unfit(msg, context, hint="trace it again", command=("trim",))
+
+
+def unfit(message: str, context: Context, *, hint: str, command: tuple[str, ...]) -> MegtrimError:
+    """Return the error of what does not fit the keep set: see :func:`expect_as_traced`."""
+    if context.committed:
+        return TraceFailure(TraceProblem.STALE, message, hint=_REFRESH, command=ACCEPT)
+    return InputError(message, hint=hint, command=command)

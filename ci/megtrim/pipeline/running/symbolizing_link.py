@@ -1,0 +1,33 @@
+"""The program that says which function was not kept: linked where a trap asks for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from megtrim.build_spec import Link
+from megtrim.config.scenarios import Scenario
+from megtrim.pipeline.building import links, programs
+from megtrim.pipeline.filenames import DROPPED_FILE
+from megtrim.pipeline.running.trap_diagnosis import Named, read_named
+from megtrim.pipeline.session import Context
+from megtrim.plan.graph import NAMED, by_function
+
+
+def named(scenario: Scenario, context: Context) -> Named | None:
+    """Return the scenario's named program, linked now if need be; None: no function is trimmed."""
+    return named_program(programs.name_of(scenario, context), context)
+
+
+def named_program(name: str, context: Context) -> Named | None:
+    """Return the same of the program called ``name``."""
+    files = named_files(name, context)
+    return read_named(*files) if files else None
+
+
+def named_files(name: str, context: Context) -> tuple[Path, Path] | None:
+    """Return that program's file and the file of its list, linked now if need be."""
+    listed = DROPPED_FILE.format(target=name)
+    made = context.obtain(NAMED) if by_function(context.loaded.config) else None
+    if made is None or listed not in made.files:
+        return None
+    return made.file(links.linked(Link.NAMED, name)), made.file(listed)

@@ -1,0 +1,59 @@
+"""Tracing a scenario on a device: search for algorithms if wanted, run the profile build, check.
+
+It needs programs and a device, and no configuration: the stage ``profile`` and a device job,
+which has nothing but a bundle, share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from megtrim.build_spec import Variant
+from megtrim.devices import Seat
+from megtrim.errors import ProductFailure
+from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending
+from megtrim.load_and_run.logs import error_message
+from megtrim.midout.trace import Trace, check_trace, promised_items
+from megtrim.pipeline.running import execution
+from megtrim.pipeline.running.execution import RunOrder, RunResult
+
+Note = Callable[[RunResult], None]
+"""Called with each run that was made, before it is judged."""
+
+
+def search(scenario: str, order: RunOrder, seat: Seat, note: Note) -> tuple[bytes, ProgramRun]:
+    """Return the algorithm cache that the plain build's search left.
+
+    Raises ProductFailure where the run fails or leaves none.
+    """
+    found = execution.run_on(seat, order)
+    note(found)
+    _expect_success(scenario, found.run, Variant.PLAIN)
+    if not found.cache:
+        msg = f"{scenario}: the search ended well and left no algorithm cache"
+        raise ProductFailure(msg, hint="does the model hold an operator with several algorithms?")
+    return found.cache, found.run
+
+
+def trace(
+    scenario: str, order: RunOrder, seat: Seat, note: Note
+) -> tuple[Trace, bytes, ProgramRun]:
+    """Return the trace of a run of the profile build, parsed and as it was written.
+
+    Raises ProductFailure where the run fails, TraceFailure where the trace cannot be used.
+    """
+    found = execution.run_on(seat, order)
+    note(found)
+    _expect_success(scenario, found.run, Variant.PROFILE)
+    promised = promised_items(found.run.stderr)
+    parsed = check_trace(found.trace, promised=promised, source=f"trace of {scenario}")
+    return parsed, found.trace or b"", found.run
+
+
+def _expect_success(scenario: str, run: ProgramRun, variant: Variant) -> None:
+    how = ending(run)
+    if how is Ending.PASSED:
+        return
+    said = error_message(run.stderr) or "it said nothing"
+    msg = f"{scenario}: the {variant} build ended with {run.rc} ({how}): {said}"
+    raise ProductFailure(msg, hint="the model, its arguments or its inputs do not work untrimmed")

@@ -1,0 +1,177 @@
+"""Explaining a bad end of a trimmed build.
+
+The named link says which function is not kept; else the profile build tells by difference.
+It needs neither a device nor a configuration: whoever asks makes the runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.build_spec import Link, Variant
+from megtrim.elf.symbol_names import readable
+from megtrim.errors import InputError, MegtrimError
+from megtrim.evidence.validation import read_text
+from megtrim.functions import stubs
+from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending
+from megtrim.load_and_run.logs import error_message
+from megtrim.midout.keepset import KeepSet, missing
+from megtrim.midout.region import Region
+from megtrim.midout.trace import parse_trace
+from megtrim.pipeline.running.execution import RunResult
+
+_HOW_TO_NAME = "to verify it where the engine can be built names it"
+_NOT_LISTED = "the keep set does not list it"
+_NOT_RUN = "no scenario ran it"
+_NOT_COMMITTED = "the committed keep set does not list it"
+
+Again = Callable[[str, Path], RunResult]
+"""Makes the same run of another program: the build's name, and its file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """The reduced program linked so that a function that is not kept says so."""
+
+    program: Path
+    dropped: tuple[str, ...]
+    """Linkage names, by the number that is said."""
+
+    def missing(self, run: ProgramRun) -> str | None:
+        """Return the function that a run of it called and that was not kept; None: it said none."""
+        return stubs.not_kept(run.stderr, self.dropped)
+
+
+def read_named(program: Path, listed: Path) -> Named:
+    """Return a named link with its list, a file with one name a line."""
+    text = read_text(listed, hint="it is the list that was made with the link")
+    return Named(program=program, dropped=tuple(text.split()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """What a failed run was: ``trap`` (regions are missing) or ``engine-error``."""
+
+    status: str
+    text: str
+    log: str
+    missing: tuple[str, ...] = ()
+    """Regions, in canonical spelling."""
+    function: str = ""
+    """The one that was called and is not kept, as people read it; empty: none said so."""
+    unexplained: bool = False
+    """No profile build was at hand to say more."""
+    lacking_operators: tuple[str, ...] = ()
+
+
+def diagnose(
+    reduced: ProgramRun,
+    again: Again,
+    keep: KeepSet,
+    *,
+    named: Named | None,
+    profile: Callable[[], Path | None],
+    lacking_operators: tuple[str, ...] = (),
+    why: str = _NOT_LISTED,
+) -> Diagnosis:
+    """Ask the named link; where it names no function, tell by difference.
+
+    ``named`` is None where no function is trimmed. ``profile`` gives the profile build's program,
+    None where it is not at hand; it is called only where that is needed, for it may have to build.
+    ``why`` a function is not kept: a committed keep set may lack what a scenario runs, and a
+    quick look has none that a person knows.
+    """
+    if named and (name := named.missing(again(Link.NAMED, named.program).run)):
+        return _not_kept(reduced, name, why)
+    program = profile()
+    if program is None:
+        return unexplained(reduced)
+    traced = again(Variant.PROFILE, program)
+    return explain(reduced, traced, keep, lacking_operators=lacking_operators)
+
+
+def why_not_kept(*, committed: bool, quick: bool = False) -> str:
+    """Return why a function is not kept, as people look at it."""
+    if quick:
+        return _NOT_RUN  # there is no keep set to look into
+    return _NOT_COMMITTED if committed else _NOT_LISTED
+
+
+def explain(
+    reduced: ProgramRun,
+    profile: RunResult,
+    keep: KeepSet,
+    *,
+    lacking_operators: tuple[str, ...] = (),
+) -> Diagnosis:
+    """Name what the same run needs and the keep set lacks.
+
+    A run that the profile build cannot do either is the engine's own error, whatever is missing.
+    ``lacking_operators`` are those of the model that the keep set does not name.
+    """
+    how = _how(reduced)
+    if ending(profile.run) is not Ending.PASSED:
+        said = error_message(profile.run.stderr) or f"it ended with {profile.run.rc}"
+        text = f"{how}, and the profile build fails too: {said}"
+        return Diagnosis(status="engine-error", text=text, log=profile.run.stderr)
+    lacking = _lacking(profile, keep)
+    if lacking or lacking_operators:
+        counts = [_count(lacking, "region"), _count(lacking_operators, "operator")]
+        text = f"{how}: {' and '.join(c for c in counts if c)} it needs are not in the keep set"
+        return Diagnosis(
+            status="trap",
+            text=text,
+            log=profile.run.stderr,
+            missing=tuple(str(region) for region in lacking),
+            lacking_operators=lacking_operators,
+        )
+    if ending(reduced) is Ending.TRAP and keep.functions():
+        text = f"{how}: a function that the keep set does not list is gone; no region is missing"
+        return Diagnosis(status="trap", text=text, log=reduced.stderr)
+    text = f"{how}; the profile build runs it, and nothing is missing from the keep set"
+    return Diagnosis(status="engine-error", text=text, log=reduced.stderr)
+
+
+def unexplained(reduced: ProgramRun) -> Diagnosis:
+    """Say how it ended where no profile build can be run to name what is missing."""
+    trapped = ending(reduced) is Ending.TRAP
+    text = f"{_how(reduced)}; no profile build is at hand to name what it needs: {_HOW_TO_NAME}"
+    status = "trap" if trapped else "engine-error"
+    return Diagnosis(status=status, text=text, log=reduced.stderr, unexplained=True)
+
+
+def _not_kept(reduced: ProgramRun, name: str, why: str) -> Diagnosis:
+    try:
+        function = readable(name)
+    except InputError:
+        function = name  # a trap is told, whatever the machine has to make names readable
+    text = f"{_how(reduced)}: the function {function} is not kept, for {why}"
+    return Diagnosis(status="trap", text=text, log=reduced.stderr, function=function)
+
+
+def _count(things: Sequence[object], noun: str) -> str:
+    return "" if not things else f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
+
+
+def _lacking(profile: RunResult, keep: KeepSet) -> tuple[Region, ...]:
+    # A profile build that crashed leaves no trace, or half of one: then nothing can be subtracted.
+    # Nor can it where no region is trimmed: none is on the list.
+    if profile.trace is None or not keep.regions():
+        return ()
+    try:
+        trace = parse_trace(profile.trace, source="trace of the failing run")
+    except MegtrimError:
+        return ()
+    return missing(keep, trace.regions)
+
+
+def _how(run: ProgramRun) -> str:
+    match ending(run):
+        case Ending.TRAP:
+            return "it trapped"
+        case Ending.TIMEOUT:
+            return f"it did not end within {run.wall_s:.0f} s"
+        case _:
+            return f"it ended with {run.rc}"

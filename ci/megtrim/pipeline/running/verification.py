@@ -1,0 +1,199 @@
+"""Proving a reduced program on a device: run plain and reduced, compare, explain a bad end.
+
+It needs programs, a device and a keep set, and no configuration: the stage ``verify`` and a
+device job, which has nothing but a bundle, share it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from megtrim.build_spec import Variant
+from megtrim.devices import Seat
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.evidence.validation import clean_log
+from megtrim.load_and_run import app_outputs
+from megtrim.load_and_run.dump import Comparison, compare, parse_dump, refusal
+from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending
+from megtrim.load_and_run.parity import Tolerance
+from megtrim.midout.keepset import KeepSet
+from megtrim.pipeline.running.execution import RunOrder, RunResult, run_on
+from megtrim.pipeline.running.trap_diagnosis import (
+    Diagnosis,
+    Named,
+    diagnose,
+    unexplained,
+    why_not_kept,
+)
+from megtrim.verdict.codec import encode
+
+_TAIL_LINES = 30
+
+Note = Callable[[str, RunResult], None]
+"""Called with each run that was made, so that its log and outputs can be kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What is to be proven."""
+
+    order: RunOrder
+    """Of the plain program."""
+    reduced: Path
+    profile: Path | None
+    """Explains a bad end; None: it is not at hand."""
+    keep: KeepSet
+    tolerance: Tolerance
+    named: Named | None = None
+    """None: no function is trimmed."""
+    committed: bool = False
+    """The keep set is known to be the team's file."""
+
+
+class TrapSeen(InfrastructureFailure):
+    """The machine failed, and a trap had been seen there: tried anew, it might not come again."""
+
+    def __init__(self, failure: InfrastructureFailure, ended: dict[str, Any]) -> None:
+        super().__init__(failure.message, hint=failure.hint, attempts=failure.attempts)
+        self.ended = ended
+        """What is told of it where that is all that will be known."""
+
+
+def prove(trial: Trial, seat: Seat, note: Note) -> dict[str, Any]:
+    """Return how it ended: status, text, outputs, missing regions, the end of the log, its crash.
+
+    A product failure is a result. Raises what the device raises; TrapSeen where that happened
+    while a trap was to be explained.
+    """
+    plain = run_on(seat, trial.order)
+    note(Variant.PLAIN, plain)
+    if ending(plain.run) is not Ending.PASSED:
+        text = f"the plain build ended with {plain.run.rc} ({ending(plain.run)})"
+        found = Diagnosis(status="engine-error", text=text, log=plain.run.stderr)
+        return _failed(found, plain)
+    reduced = run_on(seat, trial.order.with_program(trial.reduced))
+    note(Variant.REDUCED, reduced)
+    if ending(reduced.run) is not Ending.PASSED:
+        return _failed(_diagnose(trial, seat, reduced, note), reduced)
+    return {
+        **_around(reduced.run),
+        "missing regions": [],
+        "unexplained": False,
+        "log tail": "",
+        **compared(plain, reduced, trial.tolerance, application=trial.order.application),
+    }
+
+
+def _diagnose(trial: Trial, seat: Seat, reduced: RunResult, note: Note) -> Diagnosis:
+    def again(build: str, program: Path) -> RunResult:
+        seen = run_on(seat, trial.order.with_program(program))
+        note(build, seen)
+        return seen
+
+    try:
+        return diagnose(
+            reduced.run,
+            again,
+            trial.keep,
+            named=trial.named,
+            profile=lambda: trial.profile,
+            why=why_not_kept(committed=trial.committed),
+        )
+    except InfrastructureFailure as failure:
+        # A trap is the program's own; any other end may have been the machine's that now failed.
+        if ending(reduced.run) is not Ending.TRAP:
+            raise
+        text = f"it trapped; what it needs is not known: {failure.message}"
+        found = replace(unexplained(reduced.run), text=text, unexplained=False)
+        raise TrapSeen(failure, _failed(found, reduced)) from failure
+
+
+def _around(run: ProgramRun) -> dict[str, Any]:
+    """Return a run's time, what it was taken under, and what is known of its crash."""
+    return {"time_s": run.wall_s, "conditions": encode(run.conditions), "crash": run.crash}
+
+
+def _failed(diagnosis: Diagnosis, last: RunResult) -> dict[str, Any]:
+    tail = clean_log("\n".join(diagnosis.log.splitlines()[-_TAIL_LINES:]))
+    return {
+        **_around(last.run),
+        "outputs": [],
+        "status": diagnosis.status,
+        "text": diagnosis.text,
+        "missing regions": list(diagnosis.missing),
+        "unexplained": diagnosis.unexplained,
+        "log tail": tail,
+        "exit code": 1,
+    }
+
+
+def compared(
+    plain: RunResult, reduced: RunResult, tolerance: Tolerance, *, application: bool = False
+) -> dict[str, Any]:
+    """Compare every output of the plain build with the reduced build's of that name."""
+    problems = []
+    if not plain.outputs:
+        how = "wrote" if application else "dumped"
+        problems.append(f"the plain build {how} no output")
+    judge = _judged_file if application else _judged_dump
+    names = sorted({*plain.outputs, *reduced.outputs})
+    rows = []
+    for name in names:
+        if name not in plain.outputs or name not in reduced.outputs:
+            where = "plain" if name in plain.outputs else "reduced"
+            problems.append(f"output {name} came from the {where} build alone")
+            continue
+        try:
+            size_bytes, found, unfit = judge(name, plain, reduced, tolerance)
+        except InputError as error:
+            problems.append(error.message)
+            continue
+        rows.append(_row(name, size_bytes, found))
+        if unfit:
+            problems.append(f"{unfit}: that proves nothing")
+        elif not found.equal:
+            problems.append(f"output {name}: {found.text}")
+    total = sum(row["size_bytes"] for row in rows)
+    exact = "equal to the last bit" if tolerance.is_exact else f"equal within {tolerance}"
+    noun = "output" if application else "tensor"
+    counted = f"1 {noun}" if len(rows) == 1 else f"{len(rows)} {noun}s"
+    return {
+        "status": "parity" if problems else "pass",
+        "text": "; ".join(problems) or f"outputs {exact} ({counted}, {total:,} bytes)",
+        "outputs": rows,
+        "exit code": 1 if problems else 0,
+    }
+
+
+def _judged_dump(
+    name: str, plain: RunResult, reduced: RunResult, tolerance: Tolerance
+) -> tuple[int, Comparison, str | None]:
+    """Return an output's size, what the two have in common, and why it proves nothing."""
+    expected = parse_dump(plain.outputs[name], name=name, source=f"plain output {name}")
+    actual = parse_dump(reduced.outputs[name], name=name, source=f"reduced output {name}")
+    return len(expected.data), compare(expected, actual, tolerance), refusal(expected, tolerance)
+
+
+def _judged_file(
+    name: str, plain: RunResult, reduced: RunResult, tolerance: Tolerance
+) -> tuple[int, Comparison, str | None]:
+    """Return the same of an application's output."""
+    parse = app_outputs.parse_written
+    expected = parse(plain.outputs[name], name=name, source=f"plain output {name}")
+    actual = parse(reduced.outputs[name], name=name, source=f"reduced output {name}")
+    found = app_outputs.compare(expected, actual, tolerance)
+    return len(expected.data), found, app_outputs.refusal(expected, tolerance)
+
+
+def _row(name: str, size_bytes: int, found: Comparison) -> dict[str, Any]:
+    difference = found.largest_difference
+    return {
+        "name": name,
+        "size_bytes": size_bytes,
+        "equal": found.equal,
+        "largest_difference": difference if math.isfinite(difference) else None,
+    }

@@ -1,0 +1,125 @@
+"""What a stage may use: the configuration, the doers, and the results of earlier tasks."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from megtrim.build_spec import Toolchain
+from megtrim.config.load import LoadedConfig
+from megtrim.config.scenarios import Scenario
+from megtrim.console import Console
+from megtrim.devices import Device
+from megtrim.engines import Engine
+from megtrim.engines.builder import Builder
+from megtrim.engines.checkout import Checkout
+from megtrim.errors import InputError, MegtrimError
+from megtrim.plan.graph import Task
+from megtrim.store import Folder, Store, sha256_file
+from megtrim.verdict.invocation import Invocation
+
+if TYPE_CHECKING:
+    from megtrim.evidence.imported import Brought
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Everything around a trim; ``done`` and ``failed`` fill up as its tasks end."""
+
+    loaded: LoadedConfig
+    engine: Engine
+    toolchain: Toolchain
+    builder: Builder
+    devices: Mapping[str, Device]
+    """By CPU class."""
+    store: Store
+    console: Console
+    today: date
+    """The day that waivers are judged against."""
+    accept: bool = False
+    """A person accepts the new keep set, shrunken traces included."""
+    committed: bool = False
+    """The keep set is the file that the team committed, and nothing is traced."""
+    quick: bool = False
+    """A look at what functions alone would bring: the committed keep set is left as it is."""
+    full: LoadedConfig | None = None
+    """What is configured, where a quick look trims otherwise; None: no look, or no whole file."""
+    neighbours: bool = False
+    """Every neighbour is tried, not only those that a budget asks for."""
+    baseline: Path | None = None
+    """Sizes that growth is held against, in place of those that the configuration names."""
+    invocation: Invocation = field(default_factory=Invocation)
+    """What was asked of megtrim, for the commands that are printed."""
+    applications: Mapping[str, Checkout] = field(default_factory=dict)
+    """By name: the sources of applications that have a folder of their own."""
+    traced: Mapping[str, Brought] = field(default_factory=dict)
+    """By scenario: traces that were taken elsewhere and are used as they are."""
+    recorded: Mapping[str, Brought] = field(default_factory=dict)
+    """By scenario: lists of functions that were made elsewhere, likewise."""
+    make: Callable[[str], Folder | None] | None = None
+    """How a task that no other rests on is made when it is asked for; the chain's."""
+    done: dict[str, Folder] = field(default_factory=dict)
+    failed: dict[str, MegtrimError] = field(default_factory=dict)
+
+    def path(self, relative: Path) -> Path:
+        """Return a path of the configuration, which is relative to its file."""
+        return self.loaded.resolve(relative)
+
+    def device(self, scenario: Scenario) -> Device:
+        """Return the device that stands for the scenario's CPU class."""
+        device = self.devices.get(scenario.cpu_class.name)
+        if device is None:
+            msg = f"no device stands for CPU class {scenario.cpu_class.name}"
+            raise InputError(msg, hint="add one under `devices`")
+        return device
+
+    def obtain(self, task_id: str) -> Folder | None:
+        """Return a task's finished folder; what is not there yet is made now if it can be.
+
+        None where it failed, or where nobody can make it.
+        """
+        if task_id in self.done or self.make is None:
+            return self.done.get(task_id)
+        return self.make(task_id)
+
+
+class StageModule(Protocol):
+    """What the chain asks of each stage."""
+
+    def inputs(self, task: Task, context: Context) -> dict[str, str]:
+        """Name everything that the result depends on."""
+
+    def work(self, task: Task, context: Context, folder: Path) -> Mapping[str, Any]:
+        """Do it, leave files in ``folder``, return the result."""
+
+
+def binary(folder: Folder, name: str) -> Path:
+    """Return a built artifact of a build's folder."""
+    return folder.file(f"bin/{name}")
+
+
+def binary_digest(folder: Folder, name: str) -> str:
+    """Return an artifact's sha256."""
+    return folder.files[f"bin/{name}"]
+
+
+def scenario_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
+    """Name what binds a run of a scenario: model, arguments, inputs, threads, cache, device."""
+    settings = scenario.settings
+    named = {
+        "model": sha256_file(context.path(scenario.model.file)),
+        "arguments": shlex.join(settings.command),
+        "threads": str(settings.threads),
+        "timeout": str(settings.timeout_s),
+    }
+    for name, path in sorted(settings.inputs.items()):
+        # A program tells by its name of what kind a file is.
+        named[f"input {name}"] = f"{sha256_file(context.path(path))} {path.suffix}".rstrip()
+    if settings.algo_cache is not None:
+        named["algorithm cache"] = sha256_file(context.path(settings.algo_cache))
+    device = context.device(scenario).identity()
+    return named | {f"device {label}": value for label, value in device.items()}

@@ -1,0 +1,1 @@
+"""From the results of stages to what a verdict shows of them."""

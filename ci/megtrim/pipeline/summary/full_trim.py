@@ -1,0 +1,90 @@
+"""What the full way made of the same, if these results hold it: a quick look is set beside it.
+
+Nothing is made here. A folder of results may serve several configurations, so a build counts only
+if it is of these very scenarios, trimmed as this configuration says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from megtrim.build_spec import Variant
+from megtrim.midout.keepset import bindings, read_keep_set
+from megtrim.pipeline.building import links, variants
+from megtrim.pipeline.filenames import KEEP_SET_FILE
+from megtrim.pipeline.session import Context
+from megtrim.plan.graph import (
+    FUNCTIONS,
+    HEADER,
+    REDUCED,
+    Stage,
+    by_function,
+    from_plain,
+    region_task,
+    task_name,
+)
+from megtrim.store import Folder, key_of
+
+FUNCTION = "function"
+"""What the full way's program is called beside that of the quick one, which is the reduced one."""
+
+_Bound = tuple[tuple[object, ...], ...]
+"""Which scenarios a keep set is of, as :func:`megtrim.midout.keepset.bindings` says it."""
+
+
+def found(context: Context) -> Mapping[str, Folder]:
+    """Return the build by regions, and that by functions as well, where the full way has them."""
+    full = context.full
+    if full is None or from_plain(full.config):
+        return {}
+    as_full = replace(context, loaded=full, quick=False, done={})
+    bound = _bound(context.done[FUNCTIONS])
+    header = _header(as_full, bound)
+    if header is None:
+        return {}
+    as_full.done[HEADER] = header
+    function = _by_functions(as_full, bound) if by_function(full.config) else None
+    builds = {Variant.REGION: _by_regions(as_full, header), FUNCTION: function}
+    return {name: build for name, build in builds.items() if build is not None}
+
+
+def _header(context: Context, bound: _Bound) -> Folder | None:
+    """Find the newest header of these scenarios that a build was made with."""
+    form = {"layout": context.loaded.config.trim.layout}
+
+    def fits(header: Folder) -> bool:
+        alike = _has(header, form) and _bound(header) == bound
+        return alike and _by_regions(context, header) is not None
+
+    return context.store.previous(Stage.HEADER, fits=fits)
+
+
+def _by_regions(context: Context, header: Folder) -> Folder | None:
+    inputs = variants.region_inputs(replace(context, done={HEADER: header}))
+    name = task_name(region_task(context.loaded.config))
+    return context.store.find(Stage.REDUCE, key_of(Stage.REDUCE, name, inputs))
+
+
+def _by_functions(context: Context, bound: _Bound) -> Folder | None:
+    """Find the link of that build: by a keep set of these scenarios, whoever recorded it."""
+    wanted = links.shipped_inputs(context)
+
+    def recorded(digest: str | None) -> Folder | None:
+        def fits(keep: Folder) -> bool:
+            return keep.files.get(KEEP_SET_FILE) == digest and _bound(keep) == bound
+
+        return context.store.previous(Stage.FUNCTIONS, task_name(FUNCTIONS), fits=fits)
+
+    def fits(link: Folder) -> bool:
+        return _has(link, wanted) and recorded(link.inputs.get(links.KEEP_SET)) is not None
+
+    return context.store.previous(Stage.REDUCE, task_name(REDUCED), fits=fits)
+
+
+def _has(folder: Folder, inputs: Mapping[str, str]) -> bool:
+    return all(folder.inputs.get(label) == value for label, value in inputs.items())
+
+
+def _bound(folder: Folder) -> _Bound:
+    return bindings(read_keep_set(folder.file(KEEP_SET_FILE)))

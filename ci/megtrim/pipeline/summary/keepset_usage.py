@@ -1,0 +1,153 @@
+"""What was kept and for whom, as a verdict shows it, and how far the engine was trimmed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import groupby
+
+from megtrim.build_spec import MINIMUM_SIZE
+from megtrim.config.scenarios import all_scenarios
+from megtrim.config.switches import switched_off
+from megtrim.midout.keepset import KeepSet, read_keep_set
+from megtrim.midout.names import NameTable
+from megtrim.midout.region import Region
+from megtrim.pipeline.building import links, size_options
+from megtrim.pipeline.filenames import KEEP_SET_FILE, REGIONS_FILE
+from megtrim.pipeline.session import Context
+from megtrim.plan.graph import HEADER, PROFILE, REDUCED, REGION, Task, from_plain, trace_task
+from megtrim.verdict.model import (
+    FunctionsUse,
+    OperatorsUse,
+    OperatorUse,
+    Rebuild,
+    RegionsUse,
+    RegionUse,
+    TagUse,
+    TrimChoice,
+)
+
+
+def trim_choice(context: Context) -> TrimChoice:
+    """Return how far the engine was trimmed."""
+    trim = context.loaded.config.trim
+    plain = from_plain(context.loaded.config)
+    minimum = MINIMUM_SIZE if trim.minimum_size else ()
+    off = () if plain else switched_off(trim)
+    return TrimChoice(
+        level=trim.level,
+        layout=trim.layout,
+        minimum_size=trim.minimum_size and not plain,
+        optimize=trim.optimize,
+        switched_off=tuple(str(each) for each in off if each not in minimum),
+        means=size_options.told(context),
+        quick=context.quick,
+    )
+
+
+def regions_use(task: Task, context: Context) -> RegionsUse:
+    """Return the kept regions by tag, beside how many the profile binary holds.
+
+    None are held where the verdict's task rests on no profile build: one that a trap made
+    necessary is not asked, or the same trap would be told otherwise by the next run.
+    """
+    profiled = PROFILE in task.wants
+    held = _held(context) if profiled else ()
+    keep = _keep_set(context)
+    if keep is None:
+        return RegionsUse(held=len(held), kept=0, by_tag=())
+    kept = keep.regions()
+    names = NameTable(context.engine.texts())
+    total = Counter(region.tag for region in {*held, *kept})
+    by_tag = {tag: tuple(group) for tag, group in groupby(sorted(kept), lambda r: r.tag)}
+    return RegionsUse(
+        held=sum(total.values()) if profiled else 0,
+        kept=len(kept),
+        by_tag=tuple(
+            TagUse(
+                tag=tag,
+                kept=len(by_tag.get(tag, ())),
+                held=total[tag] if profiled else 0,
+                regions=tuple(
+                    RegionUse(
+                        name=str(region), meaning=names.meaning(region), scenarios=kept[region]
+                    )
+                    for region in by_tag.get(tag, ())
+                ),
+            )
+            for tag in sorted(total)
+        ),
+    )
+
+
+def traced_regions(context: Context) -> dict[str, int]:
+    """Return how many regions each traced scenario has, by its id."""
+    keep = _keep_set(context)
+    if context.committed and keep is not None:
+        return {record.id: len(record.regions) for record in keep.scenarios}
+    tasks = ((each.id, trace_task(each)) for each in all_scenarios(context.loaded.config))
+    return {
+        id_: int(context.done[task].result["regions"])
+        for id_, task in tasks
+        if task in context.done
+    }
+
+
+def functions_use(context: Context) -> tuple[FunctionsUse, ...]:
+    """Return how many functions each program kept; nothing where none are trimmed."""
+    if REDUCED not in context.done:
+        return ()
+    result = context.done[REDUCED].result
+    dropped: dict[str, int] = result.get(links.DROPPED, {})
+    return tuple(
+        FunctionsUse(
+            artifact=name,
+            held=result[links.HELD][name],
+            kept=result[links.HELD][name] - count,
+        )
+        for name, count in dropped.items()
+    )
+
+
+def rebuild(context: Context) -> Rebuild | None:
+    """Return what the build by regions compiled; None where there is none."""
+    made = [context.done[task] for task in (REGION, REDUCED) if task in context.done]
+    if HEADER not in context.done or not made:
+        return None
+    result = made[0].result
+    told = result["rebuilt"]
+    return Rebuild(
+        predicted=told["predicted"],
+        compiled=told["compiled"],
+        units=result["translation units"],
+    )
+
+
+def operators_use(context: Context) -> OperatorsUse:
+    """Return operators, data types and elementwise modes, each with the models that need it."""
+    keep = _keep_set(context)
+    needs = keep.operators if keep else None
+    if needs is None:
+        return OperatorsUse(kept=(), dtypes=(), elemwise_modes=())
+    return OperatorsUse(
+        kept=_uses(needs.operators),
+        dtypes=_uses(needs.dtypes),
+        elemwise_modes=_uses(needs.elemwise_modes),
+    )
+
+
+def _keep_set(context: Context) -> KeepSet | None:
+    """Return the keep set as the header was made from it; functions bring no region."""
+    if HEADER not in context.done:
+        return None
+    return read_keep_set(context.done[HEADER].file(KEEP_SET_FILE))
+
+
+def _uses(needed: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[OperatorUse, ...]:
+    return tuple(OperatorUse(name=name, models=models) for name, models in needed)
+
+
+def _held(context: Context) -> tuple[Region, ...]:
+    if PROFILE not in context.done:
+        return ()
+    text = context.done[PROFILE].file(REGIONS_FILE).read_text(encoding="utf-8")
+    return tuple(Region.parse(line) for line in text.splitlines())

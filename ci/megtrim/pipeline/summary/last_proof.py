@@ -1,0 +1,83 @@
+"""A scenario's last proof: when it was last verified, and whether that was the same program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.evidence.proofs import DAY_S
+from megtrim.pipeline.building import programs
+from megtrim.pipeline.session import Context
+from megtrim.plan.graph import REDUCED, Stage, verify_task
+from megtrim.verdict.model import ScenarioStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastProof:
+    """The newest verification of a scenario, which passed."""
+
+    days: int
+    """Its age; below -1 it is of a day to come, and would never grow old."""
+    same: bool
+    """Of this very program, not of an earlier one."""
+
+    def is_expired(self, allowed_s: float) -> bool:
+        """Tell whether it is older than allowed."""
+        return self.days < -1 or self.days * DAY_S > allowed_s
+
+    def told(self, allowed_s: float) -> str:
+        """Say how old it is: ``last proof 3 days old``."""
+        ahead = self.days < -1
+        text = "last proof of a day to come" if ahead else f"last proof {_days(self.days)} old"
+        text += "" if self.same else ", of another program"
+        expired = f", allowed are {_days(int(allowed_s // DAY_S))}"
+        return text + expired * self.is_expired(allowed_s)
+
+
+def last_proofs(context: Context) -> dict[str, LastProof | None]:
+    """Return the last proof of each scenario without a result; None: its last word is none.
+
+    An earlier program's counts as well: code that changes every day would else never be held to
+    a device again. Every result of a stage is looked at, so ask once.
+    """
+    return {
+        each.id: _last(context, each)
+        for each in all_scenarios(context.loaded.config)
+        if verify_task(each) not in context.done
+    }
+
+
+def expired(proofs: Mapping[str, LastProof | None], *, allowed_s: float) -> frozenset[str]:
+    """Return the scenarios whose last proof is older than allowed."""
+    return frozenset(
+        id_ for id_, proof in proofs.items() if proof is not None and proof.is_expired(allowed_s)
+    )
+
+
+def ahead(context: Context) -> Iterator[str]:
+    """Yield a warning where the day that all is judged by lies before what was verified already.
+
+    Where the machine is, it may be tomorrow; a clock that was set back lets lapsed waivers count.
+    """
+    tasks = (verify_task(each) for each in all_scenarios(context.loaded.config))
+    days = [str(context.done[task].result.get("day", "")) for task in tasks if task in context.done]
+    latest = max(days, default="")
+    if latest > (context.today + timedelta(days=1)).isoformat():
+        yield f"this is the verdict of {context.today}, of what was verified on {latest}"
+
+
+def _last(context: Context, scenario: Scenario) -> LastProof | None:
+    last = context.store.previous(Stage.VERIFY, scenario.id)
+    if last is None or last.result["status"] != ScenarioStatus.PASS:
+        return None
+    days = (context.today - date.fromisoformat(last.result["day"])).days
+    now = programs.digests(scenario, context, REDUCED, "reduced") if REDUCED in context.done else {}
+    same = bool(now) and all(last.inputs.get(label) == digest for label, digest in now.items())
+    # One of tomorrow, by another clock, is of today.
+    return LastProof(days=0 if days == -1 else days, same=same)
+
+
+def _days(days: int) -> str:
+    return "1 day" if days == 1 else f"{days} days"

@@ -1,0 +1,90 @@
+"""From the manifests of the stages that weigh to what a verdict shows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from megtrim.pipeline.session import Context
+from megtrim.plan.graph import SIZE, SWITCHES
+from megtrim.verdict.checks import budget_checks
+from megtrim.verdict.codec import decode
+from megtrim.verdict.model import (
+    ArtifactSizes,
+    BudgetRow,
+    BudgetStatus,
+    Check,
+    SwitchSize,
+    VariantSize,
+)
+
+
+def artifact_sizes(context: Context) -> tuple[ArtifactSizes, ...]:
+    """Return every artifact with its variants, plain first; nothing where nothing was weighed."""
+    if SIZE not in context.done:
+        return ()
+    rows = context.done[SIZE].result["artifacts"]
+    plain = {row["artifact"]: row["size_bytes"] for row in rows if row["variant"] == "plain"}
+    return tuple(
+        ArtifactSizes(
+            name=name,
+            sizes=tuple(
+                VariantSize(
+                    variant=row["variant"],
+                    size_bytes=row["size_bytes"],
+                    share=row["size_bytes"] / plain[name],
+                    growth_bytes=row["growth_bytes"],
+                    sections=tuple((group, size_bytes) for group, size_bytes in row["groups"]),
+                )
+                for row in rows
+                if row["artifact"] == name
+            ),
+        )
+        for name in context.loaded.config.artifacts
+    )
+
+
+def budget_rows(context: Context) -> tuple[BudgetRow, ...]:
+    """Return every budget as it was judged."""
+    if SIZE not in context.done:
+        return ()
+    return tuple(
+        BudgetRow(
+            artifact=row["artifact"],
+            variant=row["variant"],
+            size_bytes=row["size_bytes"],
+            max_bytes=row["max_bytes"],
+            growth_bytes=row["growth_bytes"],
+            growth_max_bytes=row["growth_max_bytes"],
+            baseline=row["baseline"],
+            waiver=row["waiver"],
+            lapsed=row["lapsed"],
+            status=BudgetStatus(row["status"]),
+        )
+        for row in context.done[SIZE].result["budgets"]
+    )
+
+
+def budget_checks_of(context: Context) -> Iterator[Check]:
+    """Yield the checks of all budgets."""
+    loaded = context.loaded
+    lines = {
+        each.artifact: loaded.line("budgets", i) for i, each in enumerate(loaded.config.budgets)
+    }
+    for row in budget_rows(context):
+        line = lines.get(row.artifact, 1)
+        yield from budget_checks(
+            row, invocation=context.invocation, file=loaded.path.name, line=line
+        )
+
+
+def switch_sizes(context: Context) -> tuple[SwitchSize, ...]:
+    """Return the table of switches; nothing where none was measured."""
+    if SWITCHES not in context.done:
+        return ()
+    rows = context.done[SWITCHES].result["rows"]
+    return tuple(decode(SwitchSize, row, f"rows[{at}]") for at, row in enumerate(rows))
+
+
+def baseline_text(context: Context) -> str:
+    """Return what growth was measured against; empty where nothing was."""
+    return str(context.done[SIZE].result["baseline"]) if SIZE in context.done else ""

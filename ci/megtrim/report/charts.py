@@ -1,0 +1,225 @@
+"""The pictures of the HTML report as numbers: bars of sections, bars of budgets, a map of regions.
+
+Pure; part of the report room. Positions are percentages of the picture's width or height, as text,
+so that a picture takes the width of any screen without its words being stretched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from megtrim.config.units import format_bytes, format_growth
+from megtrim.report.formatting import grouped, growth_of, percent
+from megtrim.report.treemap import layout
+from megtrim.verdict.model import ArtifactSizes, BudgetRow, RegionsUse, VariantSize
+
+_COLOURS = 8
+_MOST_TILES = 60
+_MAP_WIDTH, _MAP_HEIGHT = 100.0, 34.0
+# Least widths in percent at which words fit: on a wide screen (960 pixels), and on any (300).
+_FITS_WIDE, _FITS_ANY = 9.0, 25.0
+_COUNT_FITS_WIDE = 6.0
+_LEAST_TILE_HEIGHT = 6.0
+_CHARACTERS_PER_PERCENT = 1.15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """A part of a bar."""
+
+    name: str
+    bytes_text: str
+    x: str
+    width: str
+    colour: int
+    label: str
+    """On which screens its name fits: any, wide, none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One variant's bytes, drawn to the scale of its artifact, and once more to its own."""
+
+    variant: str
+    text: str
+    exact: str
+    share: str
+    growth: str
+    """Since the baseline; empty where there is none."""
+    width: str
+    segments: tuple[Segment, ...]
+    enlarged: tuple[Segment, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizePicture:
+    """All variants of an artifact: its bars, and the table of its sections."""
+
+    name: str
+    bars: tuple[Bar, ...]
+    sections: tuple[tuple[str, int, tuple[int | None, ...]], ...]
+    """(section, colour, bytes in each variant or None)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetBar:
+    """What is used of a limit: the bar, and where on it the limit is."""
+
+    used: str
+    limit: str
+    over: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapTile:
+    """One tag: its area is what the profile binary holds, its filled part what was kept."""
+
+    tag: str
+    text: str
+    x: str
+    y: str
+    width: str
+    height: str
+    filled: str
+    label: str
+    """The tag's name as it fits; empty where only numbers do."""
+    shows: str
+    """On which screens words fit: any, wide, none."""
+
+
+def size_picture(artifact: ArtifactSizes) -> SizePicture:
+    """Return the bars of ``artifact``; the widest is as wide as the picture."""
+    parts = {size.variant: _parts(size) for size in artifact.sizes}
+    names = tuple(dict.fromkeys(name for part in parts.values() for name, _ in part))
+    colours = {name: number % _COLOURS for number, name in enumerate(names)}
+    totals = {variant: sum(size for _, size in part) for variant, part in parts.items()}
+    scale = max(totals.values(), default=0)
+    bars = tuple(
+        Bar(
+            variant=size.variant,
+            text=format_bytes(size.size_bytes),
+            exact=grouped(size.size_bytes),
+            share=percent(size.share),
+            growth=growth_of(size),
+            width=_percentage(totals[size.variant], scale),
+            segments=_segments(parts[size.variant], colours, scale),
+            enlarged=_segments(parts[size.variant], colours, totals[size.variant]),
+        )
+        for size in artifact.sizes
+    )
+    sections = tuple(
+        (name, colours[name], tuple(dict(parts[size.variant]).get(name) for size in artifact.sizes))
+        for name in names
+    )
+    return SizePicture(name=artifact.name, bars=bars, sections=sections)
+
+
+def _parts(size: VariantSize) -> tuple[tuple[str, int], ...]:
+    """Return a variant's sections, with what no section accounts for as one more."""
+    rest = size.size_bytes - sum(part for _, part in size.sections)
+    unnamed = (("not in a section", rest),) if rest > 0 else ()
+    return (*size.sections, *unnamed)
+
+
+def _segments(
+    parts: tuple[tuple[str, int], ...], colours: dict[str, int], scale: int
+) -> tuple[Segment, ...]:
+    segments = []
+    before = 0
+    for name, size in parts:
+        segments.append(
+            Segment(
+                name=name,
+                bytes_text=format_bytes(size),
+                x=_percentage(before, scale),
+                width=_percentage(size, scale),
+                colour=colours[name],
+                label=_screens(100 * size / scale if scale else 0.0),
+            )
+        )
+        before += size
+    return tuple(segments)
+
+
+def size_bar(row: BudgetRow) -> BudgetBar | None:
+    """Return how much of its largest size an artifact takes; None: it has no limit."""
+    if row.max_bytes is None:
+        return None
+    left = row.max_bytes - row.size_bytes
+    room = f"{format_bytes(left)} left" if left >= 0 else f"{format_bytes(-left)} too many"
+    return _bar(row.size_bytes, row.max_bytes, f"{_of(row.size_bytes, row.max_bytes)}, {room}")
+
+
+def growth_bar(row: BudgetRow) -> BudgetBar | None:
+    """Return how much of its growth an artifact takes; None: it may grow as it likes."""
+    if row.growth_max_bytes is None:
+        return None
+    if row.growth_bytes is None:
+        return _bar(0, row.growth_max_bytes, "no baseline to compare with")
+    allowed = format_bytes(row.growth_max_bytes)
+    text = f"{format_growth(row.growth_bytes)} of {allowed} allowed"
+    return _bar(max(row.growth_bytes, 0), row.growth_max_bytes, text)
+
+
+def _of(size: int, limit: int) -> str:
+    return f"{format_bytes(size)} of {format_bytes(limit)}"
+
+
+def _bar(used: int, limit: int, text: str) -> BudgetBar:
+    # A little room beyond the limit shows it as a mark, not as the edge of the picture.
+    scale = max(used, limit * 26 // 25, 1)
+    return BudgetBar(
+        used=_percentage(used, scale),
+        limit=_percentage(limit, scale),
+        over=used > limit,
+        text=text,
+    )
+
+
+def region_map(regions: RegionsUse) -> tuple[MapTile, ...]:
+    """Return the map of all tags, the largest first; those after the sixtieth share a tile."""
+    held = [use for use in regions.by_tag if max(use.held, use.kept) > 0]
+    ordered = sorted(held, key=lambda use: (-max(use.held, use.kept), use.tag))
+    shown = [(use.tag, use.kept, max(use.held, use.kept)) for use in ordered[:_MOST_TILES]]
+    others = ordered[_MOST_TILES:]
+    if others:
+        kept = sum(use.kept for use in others)
+        total = sum(max(use.held, use.kept) for use in others)
+        shown.append((f"{len(others)} further tags", kept, total))
+        shown.sort(key=lambda entry: (-entry[2], entry[0]))
+    tiles = layout([total for _, _, total in shown], width=_MAP_WIDTH, height=_MAP_HEIGHT)
+    return tuple(
+        MapTile(
+            tag=tag,
+            text=f"{grouped(kept)} of {grouped(total)}",
+            x=_percentage(tile.x, _MAP_WIDTH),
+            y=_percentage(tile.y, _MAP_HEIGHT),
+            width=_percentage(tile.width, _MAP_WIDTH),
+            height=_percentage(tile.height, _MAP_HEIGHT),
+            filled=_percentage(kept, total),
+            label=_short(tag, tile.width),
+            shows=_screens(tile.width, _COUNT_FITS_WIDE)
+            if tile.height >= _LEAST_TILE_HEIGHT
+            else "none",
+        )
+        for (tag, kept, total), tile in zip(shown, tiles, strict=True)
+    )
+
+
+def _screens(width: float, least: float = _FITS_WIDE) -> str:
+    if width >= _FITS_ANY:
+        return "any"
+    return "wide" if width >= least else "none"
+
+
+def _short(tag: str, width: float) -> str:
+    """Return ``tag`` as it fits: tags differ in their ends, so the end is what is kept."""
+    if width < _FITS_WIDE:
+        return ""
+    characters = int(width * _CHARACTERS_PER_PERCENT)
+    return tag if len(tag) <= characters else f"…{tag[1 - characters :]}"
+
+
+def _percentage(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.3f}%" if whole > 0 else "0%"

@@ -1,0 +1,96 @@
+"""The parts of the comment that are folded: scenarios, what was kept, what it was made with.
+
+Pure; part of the report room. Each returns one fold that is whole by itself, so that
+:mod:`megtrim.report.comment` can leave it out.
+"""
+
+from __future__ import annotations
+
+from megtrim.report.formatting import SCENARIO_STATUSES, compiled, grouped, kept_of_held, seconds
+from megtrim.report.markup import MOST_ROWS, bounded_table, code, fold, prose
+from megtrim.report.status_icons import CHECK_SIGNS
+from megtrim.verdict.checks import with_note
+from megtrim.verdict.model import (
+    DeviceIdentity,
+    OperatorUse,
+    RegionsUse,
+    ScenarioResult,
+    TagUse,
+    Verdict,
+)
+from megtrim.verdict.statuses import ScenarioStatus
+
+
+def scenarios(verdict: Verdict) -> str:
+    """Return a row for each scenario."""
+    passed = sum(scenario.status is ScenarioStatus.PASS for scenario in verdict.scenarios)
+    title = f"Scenarios: {grouped(passed)} of {grouped(len(verdict.scenarios))} passed"
+    head = ("scenario", "result", "what was seen", "device", "regions>", "time>")
+    return fold(title, bounded_table(head, verdict.scenarios, _scenario))
+
+
+def _scenario(scenario: ScenarioResult) -> tuple[str, ...]:
+    return (
+        code(scenario.id),
+        CHECK_SIGNS[SCENARIO_STATUSES[scenario.status]],
+        prose(with_note(scenario.text, scenario.conditions)),
+        code(scenario.device),
+        grouped(scenario.regions),
+        seconds(scenario.time_s),
+    )
+
+
+def kept(verdict: Verdict) -> str:
+    """Return what of the engine was kept: regions by tag, operators, data types, modes."""
+    regions, operators = verdict.regions, verdict.operators
+    parts = [_tags(regions) if regions.kept else "No region was chosen by a trace."]
+    for name, uses in (
+        ("Operators", operators.kept),
+        ("Data types", operators.dtypes),
+        ("Elementwise modes", operators.elemwise_modes),
+    ):
+        parts.append(f"**{name}:** {_names(uses)}")
+    count = f": {kept_of_held(regions.kept, regions.held)} regions" if regions.kept else ""
+    return fold(f"What was kept{count}", "\n\n".join(parts))
+
+
+def _tags(regions: RegionsUse) -> str:
+    """Return kept regions by tag; what the engine holds is known where it was built to trace."""
+    columns = 3 if regions.held else 2
+
+    def row(use: TagUse) -> tuple[str, ...]:
+        return (code(use.tag), grouped(use.kept), grouped(use.held))[:columns]
+
+    tags = sorted(regions.by_tag, key=lambda use: (-use.kept, use.tag))
+    return bounded_table(("tag", "kept>", "held>")[:columns], tags, row)
+
+
+def _names(uses: tuple[OperatorUse, ...]) -> str:
+    shown = ", ".join(code(use.name) for use in uses[:MOST_ROWS])
+    more = len(uses) - MOST_ROWS
+    return (shown or "all") + (f" and {grouped(more)} more" if more > 0 else "")
+
+
+def identity(verdict: Verdict) -> str:
+    """Return which engine, toolchain, trim and devices the result is of."""
+    engine, toolchain, trim = verdict.engine, verdict.toolchain, verdict.trim
+    dirty = f", {grouped(len(engine.dirty))} changed files" if engine.dirty else ""
+    rows = [
+        ("engine", f"{code(engine.kind)} {code(engine.commit or engine.digest)}{dirty}"),
+        ("header generation", str(engine.generation)),
+        ("toolchain", f"{code(toolchain.kind)} {code(toolchain.target)} {code(toolchain.version)}"),
+        *((("image", code(toolchain.image)),) if toolchain.image else ()),
+        ("trim", code(f"level {trim.level}, layout {trim.layout}, optimize {trim.optimize}")),
+        ("minimum size", "yes" if trim.minimum_size else "no"),
+        *((("switched off", code(", ".join(trim.switched_off))),) if trim.switched_off else ()),
+        *((("means", code(", ".join(trim.used))),) if trim.used else ()),
+        *(("not used", prose(each)) for each in trim.unused),
+        *((("compiled", compiled(verdict.rebuild)),) if verdict.rebuild else ()),
+        *(("device", _device(device)) for device in verdict.devices),
+    ]
+    return fold("Engine, toolchain and devices", bounded_table(("what", "which"), rows, tuple))
+
+
+def _device(device: DeviceIdentity) -> str:
+    facts = ", ".join(code(f"{name}: {value}") for name, value in sorted(device.facts.items()))
+    return f"{code(device.name)} ({code(device.kind)}) {facts}"

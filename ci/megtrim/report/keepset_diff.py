@@ -1,0 +1,229 @@
+"""What a new keep set changes, for the person who reads the pull request that proposes it.
+
+Pure: keep sets and a verdict in, Markdown out, never longer than GitHub takes. All names are
+foreign text and stand in code, where they link and mention nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+
+from megtrim.elf.symbol_names import brief
+from megtrim.midout.keepset import KeepSet, ScenarioRecord, shrunken, shrunken_functions
+from megtrim.report.markup import code, code_in_title, fold, prose, table
+from megtrim.report.status_icons import VERDICT_SIGNS
+from megtrim.verdict.model import Verdict
+
+LONGEST_BODY = 60_000
+_ROOM = {"rows": 16_000, "operators": 4_000, "names": 26_000}
+"""Characters that the parts may take of it; with the rest they stay below it. Where regions and
+functions are told, each has half."""
+_MOST_ROWS = 100
+_MOST_NAMES = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioChange:
+    """One scenario's regions, or its functions, in two keep sets.
+
+    ``before`` or ``after`` is None where the scenario is in one alone.
+    """
+
+    id: str
+    before: int | None
+    after: int | None
+    """How many."""
+    added: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    """Regions in canonical spelling, or linkage names; none of another link."""
+    shrunken: bool = False
+    """Some were lost though nothing that the scenario is bound to changed."""
+    other_link: bool = False
+    """Functions of two links, which inline differently: their names compare only loosely."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """What the text of a pull request is made of."""
+
+    path: str
+    """Of the keep set, from the root of the repository."""
+    branch: str
+    previous: KeepSet | None
+    """The committed one; None where there is none, or none that can be read."""
+    current: KeepSet
+    verdict: Verdict
+    starts: str
+    """How checks are started, one sentence or more of our own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """What a keep set lists for a scenario: regions, or functions."""
+
+    name: str
+    listed: Callable[[ScenarioRecord], tuple[str, ...]]
+    """Sorted."""
+    shrunken: Callable[[KeepSet, KeepSet], Iterable[tuple[str, object]]]
+    """The scenarios that lost some, by their ids."""
+    show: Callable[[str], str]
+    link: Callable[[ScenarioRecord], str | None]
+    """What the names belong to; None where they mean the same everywhere."""
+
+    def count(self, keep: KeepSet) -> int:
+        """Return how many a keep set lists."""
+        return len({name for record in keep.scenarios for name in self.listed(record)})
+
+
+REGIONS = Kind(
+    name="regions",
+    listed=lambda record: tuple(map(str, record.regions)),
+    shrunken=shrunken,
+    show=str,
+    link=lambda _: None,
+)
+FUNCTIONS = Kind(
+    name="functions",
+    listed=lambda record: record.functions,
+    shrunken=shrunken_functions,
+    show=brief,
+    link=lambda record: record.link_sha256,
+)
+
+
+def changes(kind: Kind, previous: KeepSet | None, current: KeepSet) -> tuple[ScenarioChange, ...]:
+    """Return the scenarios that need others of a kind, sorted."""
+    before = {record.id: record for record in previous.scenarios} if previous else {}
+    after = {record.id: record for record in current.scenarios}
+    lost = {name for name, _ in kind.shrunken(previous, current)} if previous else set()
+    return tuple(
+        _change(kind, name, old, new, shrank=name in lost)
+        for name in sorted({*before, *after})
+        if _of(kind, old := before.get(name)) != _of(kind, new := after.get(name))
+    )
+
+
+def _of(kind: Kind, record: ScenarioRecord | None) -> object:
+    return record and (kind.listed(record), kind.link(record))
+
+
+def _change(
+    kind: Kind, name: str, old: ScenarioRecord | None, new: ScenarioRecord | None, *, shrank: bool
+) -> ScenarioChange:
+    had = kind.listed(old) if old else ()
+    has = kind.listed(new) if new else ()
+    links = {kind.link(old), kind.link(new)} - {None} if old and new else set()
+    other = len(links) > 1
+    return ScenarioChange(
+        id=name,
+        before=len(had) if old else None,
+        after=len(has) if new else None,
+        added=() if other else _beyond(has, had),
+        lost=() if other else _beyond(had, has),
+        shrunken=shrank,
+        other_link=other,
+    )
+
+
+def _beyond(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    known = {*others}
+    return tuple(name for name in names if name not in known)
+
+
+def body(proposal: Proposal) -> str:
+    """Return the description of the pull request, at most ``LONGEST_BODY`` characters."""
+    verdict, previous, current = proposal.verdict, proposal.previous, proposal.current
+    keeps = [keep for keep in (previous, current) if keep]
+    told = [kind for kind in (REGIONS, FUNCTIONS) if any(map(kind.count, keeps))]
+    changed = [(kind, changes(kind, previous, current)) for kind in told]
+    share = len(told)
+    parts = [
+        f"The scenarios were traced again, and {code(proposal.path)} is not what was committed.",
+        f"{VERDICT_SIGNS[verdict.verdict]} **{verdict.verdict}**: {prose(verdict.headline)}",
+        *(
+            part
+            for kind, found in changed
+            for part in (_kept(kind, proposal), _overview(kind, found, _ROOM["rows"] // share))
+        ),
+        *_operators(proposal),
+        *(part for kind, found in changed for part in _lists(kind, found, _ROOM["names"] // share)),
+        f"**Checks.** {proposal.starts}",
+        f"Branch {code(proposal.branch)} is written anew by each refresh: push no commit to it.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _kept(kind: Kind, proposal: Proposal) -> str:
+    previous, current = proposal.previous, proposal.current
+    before = "" if previous is None else f" (before: {kind.count(previous)})"
+    return f"{kind.name.capitalize()} that are kept: {kind.count(current)}{before}."
+
+
+def _overview(kind: Kind, found: tuple[ScenarioChange, ...], room: int) -> str:
+    if not found:
+        return f"No scenario needs other {kind.name} than before."
+    rows = [_row(change) for change in found[:_MOST_ROWS]]
+    shown = _fitting([" | ".join(row) for row in rows], room)
+    head = ("scenario", f"{kind.name} before>", "now>", "added>", "lost>")
+    text = table(head, rows[: len(shown)])
+    if len(found) > len(shown):
+        text += f"\n\n… and {len(found) - len(shown)} scenarios more."
+    if any(change.shrunken for change in found):
+        text += (
+            f"\n\n⚠️ lost {kind.name} though model, arguments, inputs and threads are the same: "
+            "was the run that was traced a whole one?"
+        )
+    if any(change.other_link for change in found):
+        text += "\n\nOf another link only numbers are compared: it may inline other functions."
+    return text
+
+
+def _row(change: ScenarioChange) -> tuple[str, ...]:
+    numbers = (f"+{len(change.added)}", f"-{len(change.lost)}")
+    return (
+        code(change.id) + (" ⚠️" if change.shrunken else ""),
+        *("none" if count is None else str(count) for count in (change.before, change.after)),
+        *(("another link", "") if change.other_link else numbers),
+    )
+
+
+def _operators(proposal: Proposal) -> Iterator[str]:
+    previous, current = proposal.previous, proposal.current
+    if previous is None or previous.operators is None or current.operators is None:
+        return
+    old = {name for name, _ in previous.operators.operators}
+    new = {name for name, _ in current.operators.operators}
+    for word, names in (("added", new - old), ("lost", old - new)):
+        if names:
+            shown = _fitting([code(name) for name in sorted(names)], _ROOM["operators"])
+            hidden = len(names) - len(shown)
+            more = f" and {hidden} more" if hidden else ""
+            yield f"Operators {word}: {', '.join(shown)}{more}."
+
+
+def _lists(kind: Kind, found: tuple[ScenarioChange, ...], room: int) -> Iterator[str]:
+    """Yield each scenario's changes by name, folded, as long as there is room for them."""
+    folded = []
+    for change in found:
+        lines = [*_names("added", change.added, kind), *_names("lost", change.lost, kind)]
+        if lines:
+            folded.append(fold(f"{code_in_title(change.id)}: {kind.name}", "\n".join(lines)))
+    shown = _fitting(folded, room)
+    yield from shown
+    if len(folded) > len(shown):
+        yield f"The {kind.name} of {len(folded) - len(shown)} scenarios more are in the diff."
+
+
+def _fitting(texts: list[str], room: int) -> list[str]:
+    """Return the first ``texts`` that fit."""
+    ends = accumulate(len(text) for text in texts)
+    return [text for text, end in zip(texts, ends, strict=True) if end <= room]
+
+
+def _names(word: str, names: tuple[str, ...], kind: Kind) -> Iterator[str]:
+    for name in names[:_MOST_NAMES]:
+        yield f"- {word} {code(kind.show(name))}"
+    if len(names) > _MOST_NAMES:
+        yield f"- … and {len(names) - _MOST_NAMES} more {word}"

@@ -1,0 +1,158 @@
+"""Running a plan: each task once for equal inputs, in order, and what became of each.
+
+Bad input and Ctrl-C end a chain at once. A product or infrastructure failure ends only what
+rests on it: the verdict speaks of it, and the chain exits as its worst stage.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, ProductFailure, worst
+from megtrim.pipeline import committed_keepset
+from megtrim.pipeline.session import Context, StageModule
+from megtrim.plan.graph import Stage, Task, keep_task, on_demand, resting
+from megtrim.plan.graph import tasks as tasks_of
+from megtrim.plan.staleness import State, Step, reason
+from megtrim.stages import (
+    build,
+    functions,
+    header,
+    neighbours,
+    profile,
+    reduce,
+    report,
+    size,
+    switches,
+    verdict,
+    verify,
+)
+from megtrim.store import Folder, key_of
+
+MODULES: Mapping[Stage, StageModule] = {
+    Stage.BUILD: build,
+    Stage.PROFILE: profile,
+    Stage.HEADER: header,
+    Stage.REDUCE: reduce,
+    Stage.FUNCTIONS: functions,
+    Stage.VERIFY: verify,
+    Stage.NEIGHBOURS: neighbours,
+    Stage.SIZE: size,
+    Stage.SWITCHES: switches,
+    Stage.VERDICT: verdict,
+    Stage.REPORT: report,
+}
+
+
+def run(tasks: Sequence[Task], context: Context) -> tuple[int, list[int]]:
+    """Run what is not up to date; return how many tasks that were, and the exit statuses."""
+    ran = 0
+    codes = []
+    can = able(context)
+    for task in tasks:
+        if _is_ready(task, can):
+            fresh, code = _attempt(task, can)
+            ran += fresh
+            codes.append(code)
+    return ran, codes
+
+
+def able(context: Context) -> Context:
+    """Return the same context, which makes a task that only some runs need when it is asked for."""
+    return replace(context, make=lambda task_id: obtain(task_id, context))
+
+
+def obtain(task_id: str, context: Context) -> Folder | None:
+    """Return the finished folder of a task, making it and what it rests on where need be.
+
+    For results that only some runs need. What failed is not tried again: None.
+    """
+    config = context.loaded.config
+    planned = (*tasks_of(config, committed=context.committed), *on_demand(config))
+    ids = {task.id for task in planned}
+    # A build that the committed keep set spared may be wanted all the same.
+    every = (*planned, *(task for task in tasks_of(config) if task.id not in ids))
+    for task in resting([task_id], every):
+        known = task.id in context.done or task.id in context.failed
+        if not known and _is_ready(task, context):
+            _attempt(task, context)
+    return context.done.get(task_id)
+
+
+def _is_ready(task: Task, context: Context) -> bool:
+    missing = [need for need in task.needs if need not in context.done]
+    if missing:
+        context.console.say(f"  skip  {task.id}: {missing[0]} did not succeed")
+    return not missing
+
+
+def _attempt(task: Task, context: Context) -> tuple[bool, int]:
+    """Do a task; return whether anything was done, and its exit status."""
+    stale = EXIT_PASS
+    try:
+        folder, fresh = _ensure(task, context)
+        if task.id == keep_task(context.loaded.config):
+            stale = committed_keepset.settle(context, folder)
+    except (ProductFailure, InfrastructureFailure) as failure:
+        failure.complete(context.invocation.place)
+        context.failed[task.id] = failure
+        context.console.warn(f"{task.id}: {failure}")
+        return False, failure.exit_code
+    context.done[task.id] = folder
+    return fresh, worst([stale, int(folder.result.get("exit code", EXIT_PASS))])
+
+
+def plan(tasks: Sequence[Task], context: Context) -> tuple[Step, ...]:
+    """Say what :func:`run` would do and why, without doing it."""
+    return tuple(_step(task, context) for task in tasks)
+
+
+def _ensure(task: Task, context: Context) -> tuple[Folder, bool]:
+    started = time.monotonic()
+    module = MODULES[task.stage]
+    named = module.inputs(task, context)
+
+    def produce(folder: Path) -> Mapping[str, Any]:
+        context.console.say(f"  run   {task.id}")
+        return module.work(task, context, folder)
+
+    folder, fresh = context.store.ensure(task.stage, task.name, named, produce)
+    how = f"done  {task.id} in {time.monotonic() - started:.1f} s" if fresh else f"ok    {task.id}"
+    context.console.say(f"  {how}")
+    return folder, fresh
+
+
+def _step(task: Task, context: Context) -> Step:
+    waits = [need for need in (*task.needs, *task.wants) if need not in context.done]
+    if waits:
+        return _told(task, State.WAITS, _with_forecast(f"on {waits[0]}", task, context))
+    try:
+        named = MODULES[task.stage].inputs(task, context)
+    except (InputError, ProductFailure, InfrastructureFailure) as error:
+        return _told(task, State.WAITS, error.message)
+    found = context.store.find(task.stage, key_of(task.stage, task.name, named))
+    if found is not None:
+        context.done[task.id] = found
+        relative = found.path.relative_to(context.store.root)
+        return _told(task, State.DONE, "nothing it rests on changed", str(relative))
+    previous = context.store.previous(task.stage, task.name)
+    why = reason(named, previous.inputs if previous else None)
+    return _told(task, State.RUN, _with_forecast(why, task, context))
+
+
+def _with_forecast(why: str, task: Task, context: Context) -> str:
+    """Add what a build would compile, where that can be told before it."""
+    if task.stage is not Stage.REDUCE:
+        return why
+    try:
+        return "; ".join(filter(None, (why, reduce.forecast(task, context))))
+    except (InputError, ProductFailure, InfrastructureFailure):
+        return why  # the stage itself says what is wrong, when its turn comes
+
+
+def _told(task: Task, state: State, why: str, folder: str = "") -> Step:
+    return Step(task=task.id, stage=task.stage, name=task.name, state=state, why=why, folder=folder)

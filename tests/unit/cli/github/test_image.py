@@ -1,0 +1,290 @@
+"""The image of a job: brought by digest, made by a recipe, or not needed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from megtrim.images import build as builds
+from megtrim.images.pins import Pin, write_pins
+from unit.cli.support import Shell
+
+DIGEST = "sha256:" + "a" * 64
+NAMED = f"registry.lan/android@{DIGEST}"
+OTHER = "sha256:" + "b" * 64
+DOCKER = """\
+#!/usr/bin/env python3
+import json, pathlib, sys
+here = pathlib.Path(__file__).parent
+words = sys.argv[1:]
+with (here / "told").open("a") as told:
+    told.write(json.dumps(words) + chr(10))
+images = json.loads((here / "images").read_text())
+def end(text="", rc=0, error=""):
+    (here / "images").write_text(json.dumps(images))
+    print(text)
+    sys.stderr.write(error)
+    raise SystemExit(rc)
+match words:
+    case ["image", "inspect", name]:
+        if name not in images:
+            end("[]", 1, "no such image")
+        end(json.dumps([{"Id": images[name], "Config": {"Env": None}}]))
+    case ["pull", "--quiet", name]:
+        if name.startswith("gone"):
+            end("", 1, "manifest unknown")
+        images[name] = "sha256:" + "c" * 64
+        end(name)
+    case ["load", "--quiet", "--input", file]:
+        if not pathlib.Path(file).read_text().startswith("{"):
+            end("", 1, "archive/tar: invalid tar header")
+        images.update(json.loads(pathlib.Path(file).read_text()))
+        end()
+    case ["save", "--output", file, tag]:
+        if (here / "full").exists():
+            pathlib.Path(file).write_text("half")
+            end("", 1, "write image.tar: no space left on device")
+        pathlib.Path(file).write_text(json.dumps({tag: images[tag]}))
+        end()
+    case ["build", *rest]:
+        sys.stdin.buffer.read()
+        images[rest[rest.index("--tag") + 1]] = "sha256:" + "d" * 64
+        end()
+end("", 1, "unknown: " + " ".join(words))
+"""
+"""Stands in for docker's command: it has the images of a file beside it."""
+
+
+class Job:
+    """A job on a machine with docker."""
+
+    def __init__(self, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.shell = shell
+        programs = shell.folder / "programs"
+        programs.mkdir()
+        (programs / "docker").write_text(DOCKER, encoding="utf-8")
+        (programs / "docker").chmod(0o755)
+        self.images = programs / "images"
+        self.images.write_text(json.dumps({}), encoding="utf-8")
+        self.told = programs / "told"
+        self.output = shell.folder / "output"
+        monkeypatch.setenv("PATH", str(programs), prepend=":")
+        monkeypatch.setenv("GITHUB_OUTPUT", str(self.output))
+
+    def configure(self, toolchain: str) -> None:
+        """Write a configuration."""
+        text = f"version: 1\nengine: {{kind: sample}}\ntoolchain: {toolchain}\n"
+        models = "models:\n- {name: m, file: m.mge, scenarios: [{name: s}]}\n"
+        (self.shell.folder / "m.mge").write_bytes(b"model")
+        (self.shell.folder / "megtrim.yaml").write_text(text + models, encoding="utf-8")
+
+    def pin(self, monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+        """Let the kit have recipes, and these pins."""
+        recipes = self.shell.folder / "recipes"
+        for name in ("android-arm64", "linux-arm64"):
+            (recipes / name).mkdir(parents=True)
+            (recipes / name / "Dockerfile").write_text("FROM x\n", encoding="utf-8")
+        values = {"base": f"debian@{DIGEST}", "ndk": DIGEST}
+        found = {
+            name: Pin(value=values[name], source=f"https://{name}.example", when="2026-01-31")
+            for name in names
+        }
+        write_pins(recipes / "pins.json", found)
+        monkeypatch.setattr(builds, "recipes", lambda: recipes)
+        monkeypatch.setattr("megtrim.images.image_archive.recipes", lambda: recipes)
+
+    def outputs(self) -> dict[str, str]:
+        """Return the outputs of the step."""
+        lines = self.output.read_text(encoding="utf-8").splitlines()
+        return {lines[i].partition("<<")[0]: lines[i + 1] for i in range(0, len(lines), 3)}
+
+    def verbs(self) -> list[str]:
+        """Return what docker was asked to do, beyond what it has."""
+        if not self.told.exists():
+            return []
+        every = [json.loads(line) for line in self.told.read_text("utf-8").splitlines()]
+        return [words[0] for words in every if words[:2] != ["image", "inspect"]]
+
+
+@pytest.fixture
+def job(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Job:
+    """A job whose configuration names no image."""
+    made = Job(shell, monkeypatch)
+    made.configure("{kind: host}")
+    return made
+
+
+def test_no_image_is_needed(job: Job) -> None:
+    """Docker is not even asked."""
+    answer = job.shell("github", "image")
+
+    assert (answer.status, answer.out) == (0, "no image is brought\n")
+    assert job.outputs() == {"image": "", "made": "false"}
+    assert job.verbs() == []
+
+
+@pytest.mark.parametrize("arguments", [("--image", NAMED), ()])
+def test_an_image_is_brought_by_its_digest(job: Job, arguments: tuple[str, ...]) -> None:
+    """The input's, or the configuration's; only the input is handed on, for it outweighs."""
+    job.configure("{kind: host}" if arguments else f"{{kind: ndk, image: '{NAMED}'}}")
+
+    first = job.shell("github", "image", *arguments)
+    handed_on = job.outputs()["image"]
+    second = job.shell("github", "image", *arguments)
+
+    assert (first.status, second.status) == (0, 0)
+    assert first.out == f"image {NAMED}, ID sha256:{'c' * 64}\n"
+    assert handed_on == (NAMED if arguments else "")
+    assert job.verbs() == ["pull"]
+
+
+@pytest.mark.parametrize("image", ["registry.lan/android:r21e", "android", "a@sha256:abc", "-x"])
+def test_a_tag_is_refused(job: Job, image: str) -> None:
+    """It may be another image tomorrow."""
+    answer = job.shell("github", "image", f"--image={image}")
+
+    assert answer.status == 2
+    assert answer.err == (
+        f"megtrim: the input image: found {image!r}, expected NAME@sha256:DIGEST in a job of CI\n"
+        "  `docker image inspect --format '{{.RepoDigests}}' NAME` tells it\n"
+    )
+    assert job.verbs() == []
+
+
+def test_what_is_wrong_with_the_configuration_the_trim_says(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is in the report then, where people look."""
+    job.configure("{kind: ndk, image: 'android:r21e'}")
+    tag = job.shell("github", "image")
+    (job.shell.folder / "megtrim.yaml").write_text("{", encoding="utf-8")
+    broken = job.shell("github", "image")
+
+    assert (tag.status, broken.status) == (0, 0)
+    assert "toolchain.image is no digest: android:r21e" in tag.err
+    assert "megtrim.yaml" in broken.err
+
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    job.configure("{kind: ndk, image: 'android:r21e'}")
+    trim = job.shell("plan")
+    assert trim.status == 2
+    assert trim.err.startswith(
+        "megtrim: toolchain.image: found 'android:r21e', expected NAME@sha256"
+    )
+    assert job.verbs() == []
+
+
+def test_a_tag_of_the_variable_is_refused_in_a_job(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Elsewhere it is for whoever trims by hand."""
+    monkeypatch.setenv("MEGTRIM_IMAGE", "android:r21e")
+    by_hand = job.shell("plan")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    in_a_job = job.shell("plan")
+
+    assert "expected NAME@sha256" not in by_hand.err
+    assert in_a_job.err.startswith("megtrim: --image: found 'android:r21e', expected NAME@sha256")
+    assert (by_hand.status, in_a_job.status) == (3, 2)
+
+
+def test_a_registry_that_has_it_not(job: Job) -> None:
+    """The machine is not to blame, nor is the pull request."""
+    answer = job.shell("github", "image", "--image", f"gone/android@{DIGEST}")
+
+    assert answer.status == 3
+    assert "manifest unknown" in answer.err
+
+
+def test_a_recipe_is_built_once(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next job, on another machine, loads what this one kept."""
+    job.pin(monkeypatch, "base")
+    first = job.shell("github", "image", "--recipe", "linux-arm64", "--kept", "image")
+    told = job.outputs()
+    assert first.status == 0, first.err
+    assert told == {"image": f"sha256:{'d' * 64}", "made": "true"}
+    assert job.verbs() == ["build", "save"]
+    job.images.write_text(json.dumps({}), encoding="utf-8")
+    job.output.unlink()
+
+    second = job.shell("github", "image", "--recipe", "linux-arm64", "--kept", "image")
+
+    assert second.status == 0, second.err
+    assert job.outputs() == {"image": told["image"], "made": "false"}
+    assert job.verbs() == ["build", "save", "load"]
+
+
+def test_a_damaged_archive_is_made_anew(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a cache."""
+    job.pin(monkeypatch, "base")
+    Path("image").mkdir()
+    Path("image", "image.tar").write_text("garbage", encoding="utf-8")
+
+    answer = job.shell("github", "image", "--recipe", "linux-arm64", "--kept", "image")
+
+    assert answer.status == 0, answer.err
+    assert job.verbs() == ["load", "build", "save"]
+    assert job.outputs()["made"] == "true"
+    assert Path("image", "image.tar").read_text(encoding="utf-8").startswith("{")
+
+
+def test_an_image_that_cannot_be_kept(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The trim has its image all the same; half an archive is left to nobody."""
+    job.pin(monkeypatch, "base")
+    job.told.with_name("full").touch()
+
+    answer = job.shell("github", "image", "--recipe", "linux-arm64", "--kept", "image")
+
+    assert answer.status == 0, answer.err
+    assert "the image is not kept for later jobs: image/image.tar cannot be" in answer.err
+    assert "no space left on device" in answer.err
+    assert job.outputs() == {"image": f"sha256:{'d' * 64}", "made": "false"}
+    assert not Path("image", "image.tar").exists()
+
+
+def test_a_folder_that_cannot_be_made(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more than a warning either."""
+    job.pin(monkeypatch, "base")
+    Path("file").touch()
+
+    answer = job.shell("github", "image", "--recipe", "linux-arm64", "--kept", "file/image")
+
+    assert answer.status == 0, answer.err
+    assert "the image is not kept for later jobs: file/image/image.tar" in answer.err
+    assert job.verbs() == ["build"]
+    assert job.outputs()["made"] == "false"
+
+
+@pytest.mark.parametrize(
+    ("recipe", "pins", "message"),
+    [
+        ("android-arm64", ("base",), "pins.json of the kit has no pin of: ndk"),
+        ("android-arm64", (), "pins.json of the kit has no pin of: base, ndk"),
+        ("linux-arm64", ("ndk",), "pins.json of the kit has no pin of: base"),
+        ("../x", (), "the recipe: found '../x', expected one of android-arm64, linux-arm64"),
+    ],
+)
+def test_what_a_recipe_lacks(
+    job: Job,
+    monkeypatch: pytest.MonkeyPatch,
+    recipe: str,
+    pins: tuple[str, ...],
+    message: str,
+) -> None:
+    """Nothing is guessed."""
+    job.pin(monkeypatch, *pins)
+
+    answer = job.shell("github", "image", "--recipe", recipe)
+
+    assert answer.status == 2
+    assert answer.err.startswith(f"megtrim: {message}\n")
+
+
+def test_one_of_both(job: Job) -> None:
+    """Which would count?"""
+    answer = job.shell("github", "image", "--recipe", "linux-arm64", "--image", NAMED)
+
+    assert answer.status == 2
+    assert answer.err == "megtrim: an image and a recipe: found both, expected one of them\n"

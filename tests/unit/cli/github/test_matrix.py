@@ -1,0 +1,164 @@
+"""``megtrim plan --github-matrix``: the jobs as JSON and as outputs of a step."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from megtrim.cli.github.matrix import show_matrix
+from megtrim.console import Console
+from megtrim.device_jobs.pack import select
+from megtrim.evidence.bundle import Purpose
+from megtrim.evidence.evidence import EvidenceSet, dump_set
+from megtrim.plan.graph import LINKED, REDUCED
+from megtrim.verdict.model import DeviceIdentity
+from unit.evidence.support import evidence, result
+from unit.stages.built import built, linked
+from unit.stages.support import NOTHING
+
+Show = Callable[..., dict[str, Any]]
+NONE: dict[str, Any] = {"include": []}
+
+
+@pytest.fixture
+def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that a runner reads a step's outputs from."""
+    path = tmp_path / "output"
+    monkeypatch.setenv("GITHUB_OUTPUT", str(path))
+    return path
+
+
+def outputs(path: Path) -> dict[str, str]:
+    """Read a step's outputs as a runner does."""
+    found, lines = {}, iter(path.read_text("utf-8").splitlines())
+    for line in lines:
+        name, _, end = line.partition("<<")
+        found[name] = "\n".join(iter(lines.__next__, end))
+    return found
+
+
+def job(cpu_class: str, shard: str, artifact: str) -> dict[str, str]:
+    name = f"{cpu_class} {shard}"
+    return {"name": name, "class": cpu_class, "shard": shard, "artifact": artifact}
+
+
+def test_the_committed_keep_set_is_verified(
+    tmp_path: Path, output: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the devices on runners alone."""
+    context = built(tmp_path, committed=True)
+
+    assert show_matrix(context, proofs=None, per_job=1) == 0
+    entries = [
+        job("any", "1/2", "megtrim-evidence-any-1"),
+        job("any", "2/2", "megtrim-evidence-any-2"),
+    ]
+    shown = json.loads(capsys.readouterr().out)
+    assert shown == {"device": {"include": entries}, "emulated": NONE}
+    told = outputs(output)
+    assert {name: json.loads(value) for name, value in told.items()} == {
+        "device": {"include": entries},
+        "device-jobs": 2,
+        "emulated": NONE,
+        "emulated-jobs": 0,
+        "functions": False,
+    }
+    assert not any("\n" in value for value in told.values())
+
+
+@pytest.mark.parametrize("way", ["committed", "quick"])
+def test_what_the_build_job_made_is_verified(tmp_path: Path, output: Path, way: str) -> None:
+    """By the committed keep set, or the quick way."""
+    made = built(tmp_path, committed=way == "committed", quick=way == "quick")
+    show_matrix(made, proofs=None, per_job=20)
+
+    told = outputs(output)
+    assert json.loads(told["device"]) == {"include": [job("any", "1/1", "megtrim-evidence-any-1")]}
+    assert told["emulated-jobs"] == "0"
+
+
+def test_else_all_is_traced(tmp_path: Path, output: Path) -> None:
+    """Classes without a runner are emulated."""
+    show_matrix(built(tmp_path), proofs=None, per_job=20)
+
+    told = outputs(output)
+    assert json.loads(told["device"]) == {"include": [job("any", "1/1", "megtrim-traces-any-1")]}
+    assert json.loads(told["emulated"]) == {"include": [job("big", "1/1", "megtrim-traces-big-1")]}
+    assert (told["device-jobs"], told["emulated-jobs"]) == ("1", "1")
+
+
+def test_functions_are_next_once_there_are_traces(tmp_path: Path, output: Path) -> None:
+    """The first jobs are told that others follow; those know that they are the last."""
+    context = linked(tmp_path)
+    show_matrix(context, proofs=None, per_job=20)
+    first = outputs(output)
+    output.unlink()
+    show_matrix(replace(context, traced={"m/s@any": NOTHING}), proofs=None, per_job=20)
+    second = outputs(output)
+
+    assert (first["functions"], second["functions"]) == ("true", "false")
+    assert json.loads(first["device"]) == {"include": [job("any", "1/1", "megtrim-traces-any-1")]}
+    assert json.loads(second["device"]) == {
+        "include": [job("any", "1/1", "megtrim-functions-any-1")]
+    }
+    assert json.loads(second["emulated"]) == {
+        "include": [job("big", "1/1", "megtrim-functions-big-1")]
+    }
+
+
+def test_where_nothing_is_traced_functions_come_first(tmp_path: Path, output: Path) -> None:
+    """Of the plain build."""
+    show_matrix(linked(tmp_path, trim="level: function, base: plain"), proofs=None, per_job=20)
+
+    told = outputs(output)
+    assert told["functions"] == "false"
+    assert json.loads(told["device"]) == {"include": [job("any", "1/1", "megtrim-functions-any-1")]}
+
+
+def test_before_the_link_no_functions_can_be_asked_for(
+    tmp_path: Path, output: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is made where the bundle is packed; a plan before that says what lacks."""
+    context = linked(tmp_path, trim="level: function, base: plain")
+    del context.done[LINKED]
+    told = io.StringIO()
+    show_matrix(replace(context, console=Console(told)), proofs=None, per_job=20)
+
+    assert json.loads(capsys.readouterr().out) == {"device": NONE, "emulated": NONE}
+    jobs = outputs(output)
+    assert (jobs["device-jobs"], jobs["emulated-jobs"], jobs["functions"]) == ("0", "0", "false")
+    assert told.getvalue() == (
+        "warning: no job: functions/linked is not made yet, and devices would run it\n"
+    )
+
+
+def test_what_is_proven_has_no_job(
+    tmp_path: Path, output: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pull request that changes nothing costs no device minute."""
+    context = built(tmp_path, committed=True)
+    asked = select(context, Purpose.VERIFY, EvidenceSet(entries=())).asked
+    proven = (result(scenario=each.id, binding=bound) for each, bound in asked)
+    proofs = tmp_path / "proofs.json"
+    board = DeviceIdentity(name="board", kind="local", facts={})
+    known = EvidenceSet(entries=(evidence(*proven, device=board),))
+    proofs.write_text(dump_set(known), encoding="utf-8")
+    show_matrix(context, proofs=proofs, per_job=20)
+
+    assert json.loads(capsys.readouterr().out) == {"device": NONE, "emulated": NONE}
+    assert outputs(output)["device-jobs"] == "0"
+
+
+def test_a_build_that_failed_has_no_job(tmp_path: Path, output: Path) -> None:
+    """There is nothing that a device could run."""
+    context = replace(built(tmp_path), committed=True)
+    del context.done[REDUCED]
+    show_matrix(context, proofs=tmp_path / "gone.json", per_job=20)
+
+    assert outputs(output)["device-jobs"] == "0"

@@ -1,0 +1,278 @@
+"""Which devices stand for a CPU class, by configuration, by ``--device`` and by a bundle."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from megtrim import devices
+from megtrim.cli.session import device_specs
+from megtrim.cli.session.device_specs import Around, bundle_orders, standing_for
+from megtrim.config.load import LoadedConfig, load_config
+from megtrim.devices import DeviceOrder
+from megtrim.devices.pool import pool
+from megtrim.devices.settings import CoolDown, DeviceSettings, PowerPort
+from megtrim.errors import InputError
+from megtrim.evidence.device import BundleCoolDown, BundleDevice, BundlePower, BundleSettings
+from megtrim.process import Processes
+
+RUNNERS = """\
+version: 1
+engine: {kind: sample}
+classes:
+- {name: a53, qemu_cpu: cortex-a53}
+- {name: a76, qemu_cpu: cortex-a76}
+- {name: none, qemu_cpu: max}
+devices:
+- {name: phone, kind: local, class: a53, runner: true}
+- {name: other, kind: local, class: a53, runner: true}
+- {name: tablet, kind: local, class: a76, runner: true}
+- {name: desk, kind: qemu, class: a76, sysroot: roots}
+- {name: second, kind: qemu, class: a76}
+models:
+- {name: m, file: m.mge, scenarios: [{name: s}]}
+"""
+ROOM = """\
+version: 1
+engine: {kind: sample}
+classes:
+- {name: a53, qemu_cpu: cortex-a53}
+- {name: a76}
+devices:
+- {name: one, kind: adb, class: a53, serial: 1A}
+- {name: board, kind: ssh, class: a53, host: board}
+- {name: far, kind: adb, class: a53, serial: 2B, runner: true}
+- {name: two, kind: adb, class: a53, match: {ro.product.model: Pixel 6}}
+- {name: qemu, kind: local, class: a76}
+models:
+- {name: m, file: m.mge, scenarios: [{name: s}]}
+"""
+FULL = """\
+version: 1
+engine: {kind: sample}
+devices:
+- name: phone
+  kind: adb
+  class: any
+  match: {ro.z: 1, ro.a: b}
+  power: {hub: 1-1.4, port: 2}
+  cool_down: {below: 38.5}
+  governor: performance
+  cpus: 4-7
+  sysroot: roots
+- {name: board, kind: ssh, class: any, host: b, port: 2222, user: pi, key: k, known_hosts: ~/h}
+models:
+- {name: m, file: m.mge, scenarios: [{name: s}]}
+"""
+
+
+def loaded(folder: Path, text: str) -> LoadedConfig:
+    (folder / "m.mge").write_bytes(b"model")
+    (folder / "megtrim.yaml").write_text(text, encoding="utf-8")
+    return load_config(folder / "megtrim.yaml")
+
+
+def around(folder: Path) -> Around:
+    return Around(
+        processes=Processes(os.environ),
+        scratch=folder / "runs",
+        machine="aarch64",
+        sysroot=Path("/its/own"),
+        say=lambda _text: None,
+    )
+
+
+def names(found: Any) -> dict[str, list[str]]:
+    return {name: [each.name for each in entries] for name, entries in found.items()}
+
+
+def test_what_hangs_on_a_runner_is_never_used_here(tmp_path: Path) -> None:
+    """A class of runners has an automatic device; one with another device has that."""
+    config = loaded(tmp_path, RUNNERS)
+
+    found = standing_for(config, None)
+
+    assert names(found) == {"a76": ["desk"], "a53": ["auto-a53"]}
+    orders = device_specs.device_orders(config, around(tmp_path), (*found["a76"], *found["a53"]))
+    assert [(entry.kind, order.name, order.qemu_cpu, order.sysroot) for entry, order in orders] == [
+        ("qemu", "desk", "cortex-a76", tmp_path / "roots"),
+        ("auto", "auto-a53", "cortex-a53", Path("/its/own")),
+    ]
+    assert [order.cpu_class for _, order in orders] == ["a76", "a53"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (None, {"a53": ["one", "two"], "a76": ["qemu"]}),
+        ("two", {"a53": ["two"], "a76": ["qemu"]}),
+        ("board", {"a53": ["board"], "a76": ["qemu"]}),
+        ("far", {"a53": ["far"], "a76": ["qemu"]}),
+        ("qemu", {"a53": ["one", "two"], "a76": ["qemu"]}),
+        ("adb", {"a53": ["one", "far", "two"], "a76": ["qemu"]}),
+        ("ssh", {"a53": ["board"], "a76": ["qemu"]}),
+        ("local", {"a53": ["local-a53"], "a76": ["qemu"]}),
+        ("auto", {"a53": ["auto-a53"], "a76": ["auto-a76"]}),
+    ],
+)
+def test_devices_of_a_class_and_kind_are_a_pool(
+    tmp_path: Path, asked: str | None, expected: dict[str, list[str]]
+) -> None:
+    """The first device's kind decides; a name is itself before it is a kind."""
+    assert names(standing_for(loaded(tmp_path, ROOM), asked)) == expected
+
+
+@pytest.mark.parametrize("kind", ["virtual-phone", "qemu", "local", "auto"])
+def test_a_kind_needs_no_entry(tmp_path: Path, kind: str) -> None:
+    """The demo runs on a virtual phone that nobody configured."""
+    config = loaded(tmp_path, FULL[: FULL.index("devices:")] + FULL[FULL.index("models:") :])
+
+    found = standing_for(config, kind)
+
+    assert names(found) == {"any": [kind]}
+    assert found["any"][0].kind == kind
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("virtual-phone", "--device virtual-phone: class a76 does not say which CPU it is"),
+        ("boart", "--device: found 'boart', expected a device or a kind (did you mean board?)"),
+        ("-x", "--device: found '-x', expected a device or a kind"),
+    ],
+)
+def test_what_nobody_knows_is_refused(tmp_path: Path, asked: str, said: str) -> None:
+    """With what there is."""
+    with pytest.raises(InputError) as caught:
+        standing_for(loaded(tmp_path, ROOM), asked)
+
+    assert caught.value.message.startswith(said)
+
+
+def test_what_is_asked_for_comes_first(tmp_path: Path) -> None:
+    """A probe, which has no class, runs there."""
+    config = loaded(tmp_path, ROOM)
+
+    assert list(standing_for(config, None)) == ["a53", "a76"]
+    assert list(standing_for(config, "qemu")) == ["a76", "a53"]
+    assert list(standing_for(config, "ssh")) == ["a53", "a76"]
+
+
+def test_a_phone_cannot_be_made_up(tmp_path: Path) -> None:
+    """Nobody said which."""
+    with pytest.raises(InputError) as caught:
+        standing_for(loaded(tmp_path, RUNNERS), "adb")
+
+    assert caught.value.message == f"--device: no device of kind adb is in {tmp_path}/megtrim.yaml"
+    assert caught.value.hint == (
+        "add it under `devices`, or use auto, local, qemu or virtual-phone"
+    )
+
+
+def test_an_order_holds_all_that_is_configured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Paths are relative to the file, or to the home folder."""
+    monkeypatch.setattr(Path, "home", lambda: Path("/home/me"))
+    config = loaded(tmp_path, FULL)
+
+    orders = device_specs.device_orders(config, around(tmp_path), config.config.devices)
+
+    phone, board = (order for _, order in orders)
+    assert phone.settings == DeviceSettings(
+        match=(("ro.a", "b"), ("ro.z", "1")),
+        power=PowerPort(hub="1-1.4", port=2),
+        cool_down=CoolDown(below_c=38.5, within_s=600.0),
+        governor="performance",
+        cpus="4-7",
+    )
+    assert (phone.sysroot, board.sysroot) == (tmp_path / "roots", Path("/its/own"))
+    assert board.settings == DeviceSettings(
+        host="b",
+        port=2222,
+        user="pi",
+        key=tmp_path / "k",
+        known_hosts=Path("/home/me/h"),
+    )
+
+
+def test_an_order_holds_all_that_a_bundle_tells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Paths are the runner's."""
+    monkeypatch.setattr(Path, "home", lambda: Path("/home/me"))
+    told = BundleDevice(
+        name="board",
+        kind="ssh",
+        cpu_class="a53",
+        qemu_cpu="cortex-a53",
+        runner=True,
+        settings=BundleSettings(
+            sysroot="/roots",
+            host="b",
+            port=2222,
+            user="pi",
+            key="~/.ssh/k",
+            known_hosts="/etc/h",
+            power=BundlePower(hub="1-1", port=3),
+            cool_down=BundleCoolDown(below_c=40.0, within_s=60.0),
+            governor="powersave",
+            cpus="0",
+        ),
+    )
+
+    [order] = bundle_orders(around(tmp_path), [told])
+
+    assert (order.name, order.qemu_cpu, order.cpu_class) == ("board", "cortex-a53", "a53")
+    assert (order.machine, order.scratch) == ("aarch64", tmp_path / "runs")
+    assert order.sysroot == Path("/roots")
+    assert order.settings == DeviceSettings(
+        host="b",
+        port=2222,
+        user="pi",
+        key=Path("/home/me/.ssh/k"),
+        known_hosts=Path("/etc/h"),
+        power=PowerPort(hub="1-1", port=3),
+        cool_down=CoolDown(below_c=40.0, within_s=60.0),
+        governor="powersave",
+        cpus="0",
+    )
+
+
+def test_no_home_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container whose user nobody knows."""
+
+    def nobody() -> Path:
+        msg = "Could not determine home directory."
+        raise RuntimeError(msg)
+
+    monkeypatch.setattr(Path, "home", nobody)
+    config = loaded(tmp_path, FULL)
+
+    with pytest.raises(InputError) as caught:
+        device_specs.device_orders(config, around(tmp_path), config.config.devices)
+
+    assert caught.value.message == "~/h: this user has no home folder"
+
+
+def test_several_orders_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the order in which they are configured."""
+    made: list[tuple[str, str, str]] = []
+
+    def make(kind: str, order: DeviceOrder, *, native: str) -> str:
+        made.append((kind, order.name, native))
+        return order.name
+
+    monkeypatch.setattr(devices, "make", make)
+    monkeypatch.setattr(pool, "joined", "+".join)
+    config = loaded(tmp_path, ROOM)
+    entries = standing_for(config, "adb")["a53"]
+    orders = [order for _, order in device_specs.device_orders(config, around(tmp_path), entries)]
+
+    device: Any = device_specs.make("adb", orders, native="x86_64")
+
+    assert device == "one+far+two"
+    assert made == [("adb", name, "x86_64") for name in ("one", "far", "two")]

@@ -1,0 +1,118 @@
+"""The text of the callers, and what is refused. That they fit the workflows: tests/workflows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import yaml
+
+from megtrim.config.workflow_templates import (
+    REFRESH,
+    SIZE_CHECK,
+    Callers,
+    Kit,
+    attributes,
+    workflows,
+)
+from megtrim.errors import InputError
+
+SHA = "0123456789abcdef0123456789abcdef01234567"
+CALLERS = Callers(
+    kit=Kit(repository="megtrim/kit.v2", sha=SHA, version="v1.20.3"),
+    branch="release/1",
+    config="trim/megtrim.yaml",
+    keep_set="trim/keepset.json",
+)
+
+
+def test_both_callers_are_written() -> None:
+    """In the folder where GitHub looks for them."""
+    texts = workflows(CALLERS)
+
+    assert list(texts) == [SIZE_CHECK, REFRESH]
+    assert SIZE_CHECK == ".github/workflows/megtrim.yml"
+    assert REFRESH == ".github/workflows/megtrim-refresh.yml"
+
+
+def test_what_a_caller_says() -> None:
+    """The kit by commit with its version beside it, the configuration, the keep set."""
+    check, refresh = workflows(CALLERS).values()
+
+    uses = "    uses: megtrim/kit.v2/.github/workflows/"
+    assert f"{uses}size-check.yml@{SHA} # v1.20.3\n" in check
+    assert f"{uses}trace-refresh.yml@{SHA} # v1.20.3\n" in refresh
+    assert '  push: {branches: ["release/1"]}\n' in check
+    assert yaml.safe_load(check)["jobs"]["size"]["with"] == {
+        "config": "trim/megtrim.yaml",
+        "pull-request": "${{ inputs.pull-request }}",
+    }
+    assert yaml.safe_load(refresh)["jobs"]["refresh"]["with"] == {
+        "config": "trim/megtrim.yaml",
+        "keep-set": "trim/keepset.json",
+    }
+
+
+def test_a_recipe_is_named_where_there_is_one() -> None:
+    """In both: both build."""
+    check, refresh = workflows(replace(CALLERS, recipe="android-arm64")).values()
+
+    assert yaml.safe_load(check)["jobs"]["size"]["with"]["image-recipe"] == "android-arm64"
+    assert yaml.safe_load(refresh)["jobs"]["refresh"]["with"]["image-recipe"] == "android-arm64"
+
+
+def test_packages_are_named_where_there_are_some() -> None:
+    """In both: both build."""
+    texts = workflows(replace(CALLERS, packages="clang-14 g++-aarch64-linux-gnu"))
+
+    for text in texts.values():
+        (job,) = yaml.safe_load(text)["jobs"].values()
+        assert job["with"]["packages"] == "clang-14 g++-aarch64-linux-gnu"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"config": "a b.yaml"}, "config: found 'a b.yaml', expected a path without spaces"),
+        ({"config": "../m.yaml"}, "config: found '../m.yaml', expected"),
+        ({"config": "/m.yaml"}, "config: found '/m.yaml', expected"),
+        ({"keep_set": "a,b"}, "keep set: found 'a,b', expected"),
+        ({"branch": "main]"}, "branch: found 'main]', expected the name of a branch"),
+        ({"packages": "a\nb"}, "packages: found 'a\\nb', expected"),
+        ({"kit": Kit(repository="kit", sha=SHA, version="v1.2.3")}, "repository: found 'kit'"),
+        ({"kit": Kit(repository="a/b/c", sha=SHA, version="v1.2.3")}, "repository: found 'a/b/c'"),
+        ({"kit": Kit(repository="a/..", sha=SHA, version="v1.2.3")}, "repository: found 'a/..'"),
+        ({"kit": Kit(repository="a/b", sha="main", version="v1.2.3")}, "sha: found 'main'"),
+        (
+            {"kit": Kit(repository="a/b", sha=SHA[:39], version="v1.2.3")},
+            f"sha: found '{SHA[:39]}'",
+        ),
+        ({"kit": Kit(repository="a/b", sha=SHA.upper(), version="v1.2.3")}, "sha: found"),
+        ({"kit": Kit(repository="a/b", sha=SHA, version="v1")}, "version: found 'v1', expected"),
+        ({"kit": Kit(repository="a/b", sha=SHA, version="v1.2.3\n")}, "version: found"),
+    ],
+)
+def test_what_could_be_read_otherwise_is_refused(change: dict[str, str], message: str) -> None:
+    """It would stand in a file that runs with a team's rights."""
+    with pytest.raises(InputError) as error:
+        workflows(replace(CALLERS, **change))  # type: ignore[arg-type]
+
+    assert error.value.message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("present", "expected"),
+    [
+        ("", "m/keepset.json merge=union\n"),
+        ("*.mge filter=lfs\n", "*.mge filter=lfs\nm/keepset.json merge=union\n"),
+        ("*.mge filter=lfs", "*.mge filter=lfs\nm/keepset.json merge=union\n"),
+        ("m/keepset.json merge=union\n*.a b\n", "m/keepset.json merge=union\n*.a b\n"),
+        ("# m/keepset.json merge=union\n", None),
+    ],
+)
+def test_the_line_for_git_is_added_once(present: str, expected: str | None) -> None:
+    """Beside what is there already, whether that ends with a newline or not."""
+    expected = f"{present}m/keepset.json merge=union\n" if expected is None else expected
+
+    assert attributes(present, "m/keepset.json") == expected
+    assert attributes(expected, "m/keepset.json") == expected

@@ -1,0 +1,123 @@
+"""YAML as this project reads it: fewer surprises than YAML has, and nothing that explodes."""
+
+from __future__ import annotations
+
+import pytest
+
+from megtrim.config.yaml.document import parse_document
+from megtrim.config.yaml.nodes import DEEPEST, MOST_VALUES
+from megtrim.config.yaml.problems import ConfigError
+
+
+def _value(text: str) -> object:
+    return parse_document(f"key: {text}\n".encode(), file="f").data["key"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("12", 12),
+        ("-3", -3),
+        ("0", 0),
+        ("999999999999999999", 999_999_999_999_999_999),
+        ("1000000000000000000", "1000000000000000000"),
+        ("1.5", 1.5),
+        ("-0.25", -0.25),
+        ("1.0e-3", 0.001),
+        ("true", True),
+        ("false", False),
+        ("null", None),
+        ("~", None),
+        ("", None),
+        ("'12'", "12"),
+        ('"true"', "true"),
+        ("''", ""),
+        ("yes", "yes"),
+        ("on", "on"),
+        ("True", "True"),
+        ("010", "010"),
+        ("1_000", "1_000"),
+        ("1:30", "1:30"),
+        ("1e3", "1e3"),
+        (".inf", ".inf"),
+        ("0x10", "0x10"),
+        ("2026-01-31", "2026-01-31"),
+        ("[1, a]", [1, "a"]),
+        ("{1: a, true: b}", {"1": "a", "true": "b"}),
+        ('{"<<": a}', {"<<": "a"}),
+        ("|\n  two\n  lines", "two\nlines\n"),
+    ],
+)
+def test_a_value_is_what_it_looks_like(text: str, value: object) -> None:
+    """No octal numbers, no times of day, no countries that are booleans; keys are always text."""
+    read = _value(text)
+
+    assert (read, type(read)) == (value, type(value))
+
+
+def test_lines_are_those_of_keys_and_of_list_entries() -> None:
+    """A value on the next line does not move its key."""
+    document = parse_document(b"\na:\n  b:\n    - x\n    - c: y\n", file="f")
+
+    assert dict(document.lines) == {
+        (): 2,
+        ("a",): 2,
+        ("a", "b"): 3,
+        ("a", "b", 0): 4,
+        ("a", "b", 1): 5,
+        ("a", "b", 1, "c"): 5,
+    }
+
+
+def test_an_alias_has_the_lines_of_what_it_stands_for() -> None:
+    """That is where a mistake in it is mended."""
+    document = parse_document(b"a: &x\n  b: 1\nc: *x\n", file="f")
+
+    assert document.data == {"a": {"b": 1}, "c": {"b": 1}}
+    assert (document.lines["c",], document.lines["c", "b"]) == (3, 2)
+
+
+def test_of_merged_mappings_the_first_counts_and_own_keys_win() -> None:
+    """Wherever the merge stands."""
+    text = b"a: &a {k: 1, l: 1}\nb: &b {k: 2, l: 2, m: 2}\n"
+    text += b"c: {<<: [*a, *b], l: 3}\nd:\n  <<: *a\n  <<: *b\n"
+    data = parse_document(text, file="f").data
+
+    assert data["c"] == {"k": 1, "l": 3, "m": 2}
+    assert data["d"] == {"k": 1, "l": 1, "m": 2}
+
+
+def test_depth_is_bounded() -> None:
+    """The deepest that is read, and one more."""
+    assert _value("[" * DEEPEST + "]" * DEEPEST) is not None
+    assert DEEPEST == 24
+    with pytest.raises(ConfigError, match=r"^f:1: found lists or mappings nested too deep"):
+        _value("[" * (DEEPEST + 1) + "]" * (DEEPEST + 1))
+
+
+def test_the_number_of_values_is_bounded() -> None:
+    """The mapping and the list count as values themselves."""
+    assert MOST_VALUES == 20_000
+    assert len(str(_value(f"[{'x,' * (MOST_VALUES - 2)}]"))) > MOST_VALUES
+    with pytest.raises(ConfigError, match=r"^f:1: found more than 20000 values"):
+        _value(f"[{'x,' * (MOST_VALUES - 1)}]")
+
+
+def test_an_alias_counts_as_what_it_stands_for() -> None:
+    """Ten values three thousand times are thirty thousand."""
+    ten = "a: &a [1, 2, 3, 4, 5, 6, 7, 8, 9]\n"
+    assert parse_document(f"{ten}b: [{'*a,' * 1998}]\n".encode(), file="f").lines[("b", 1997, 8)]
+    with pytest.raises(ConfigError, match="aliases counted"):
+        parse_document(f"{ten}b: [{'*a,' * 1999}]\n".encode(), file="f")
+
+
+@pytest.mark.parametrize("character", [r"\0", r"\x1b", r"\x7f", r"\ud800", r"\r"])
+def test_control_characters_and_halves_of_characters_are_refused(character: str) -> None:
+    """They would reach file names and terminals."""
+    with pytest.raises(ConfigError, match=r"^f:1: found a control character"):
+        _value(f'"a{character}b"')
+
+
+def test_other_scripts_are_text() -> None:
+    """As are line breaks and tabs inside of quotes."""
+    assert _value('"模型\\u3000\\n\\té"') == "模型\u3000\n\té"

@@ -1,0 +1,409 @@
+"""A pool: who gets which machine, what happens to one that fails, and what people are told."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from megtrim.devices.device import Seat
+from megtrim.devices.local import Local
+from megtrim.devices.pool.machine import Machine, NothingFits, Presence
+from megtrim.devices.pool.pool import Busy, Pool, joined, make_pool
+from megtrim.devices.pool.quarantine import Author
+from megtrim.devices.pool.recovery import UNAUTHORIZED, Beside
+from megtrim.devices.pool.state_dir import slug
+from megtrim.devices.pool.status import State
+from megtrim.devices.retry import deliver
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.process import Processes
+from support.waiting import until
+from unit.devices.machines import NOON, QUICK, Clock, FakeMachine, order
+
+
+class Lab:
+    """Two phones, and pools of them as several jobs would make them."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.tmp_path = tmp_path
+        self.one = FakeMachine("one", tmp_path / "runs")
+        self.two = FakeMachine("two", tmp_path / "runs")
+        self.attached: list[FakeMachine] = [self.one, self.two]
+        self.clock = Clock()
+        self.said: list[str] = []
+
+    def pool(self, name: str = "phones", said: list[str] | None = None) -> Pool:
+        asked = order(
+            self.tmp_path, name=name, now=self.clock, said=self.said if said is None else said
+        )
+        return make_pool(asked, kind="fake", find=self.find)
+
+    def find(self) -> Sequence[Machine]:
+        return list(self.attached)
+
+    def states(self) -> dict[str, State]:
+        return {each.name: each.state for each in self.pool().look()}
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return Lab(tmp_path)
+
+
+def failing(_seat: Seat) -> str:
+    msg = "link lost"
+    raise InfrastructureFailure(msg)
+
+
+def test_a_job_gets_a_machine_and_gives_it_back(lab: Lab) -> None:
+    """While it has it, everyone can see that."""
+    with lab.pool().reserve() as seat:
+        assert seat is lab.one
+        assert lab.states() == {"one": State.HELD, "two": State.FREE}
+
+    assert lab.states() == {"one": State.FREE, "two": State.FREE}
+    assert lab.said == []
+
+
+def test_two_jobs_get_two_machines(lab: Lab) -> None:
+    """Never the same."""
+    with lab.pool().reserve() as first, lab.pool().reserve() as second:
+        assert (first, second) == (lab.one, lab.two)
+
+
+def test_a_wait_is_told_and_ends(lab: Lab) -> None:
+    """With how many come first, who has it and for how long."""
+    lab.attached = [lab.one]
+    said: list[str] = []
+    got: list[Seat] = []
+
+    def wait() -> None:
+        with lab.pool("pixel-6", said).reserve() as seat:
+            got.append(seat)
+
+    with lab.pool().reserve():
+        lab.clock.pass_(minutes=4)
+        waiting = threading.Thread(target=wait, daemon=True)
+        waiting.start()
+        until(lambda: said, "a word about the wait")
+        standing = lab.pool().look()[0]
+        assert standing.waiting == 1
+    waiting.join(10)
+
+    assert got == [lab.one]
+    pid = standing.holder.pid if standing.holder else 0
+    assert said[0] == f"waiting for pixel-6: 1 before you (held by pid {pid} for 4 min)"
+    assert standing.text(lab.clock()) == f"held: by pid {pid} since 12:00:00 UTC, 1 waiting"
+
+
+def test_a_dead_machine_is_put_aside_and_the_job_goes_to_another(lab: Lab) -> None:
+    """It is found dead before the job begins, so the job loses nothing."""
+    lab.one.answers = False
+    with lab.pool().reserve() as seat:
+        assert seat is lab.two
+
+    until(lambda: lab.states()["one"] is State.QUARANTINED, "a quarantine")
+    put = lab.pool().room.records.read(lab.one.key).quarantine
+    assert put is not None
+    assert (put.by, put.since) == (Author.MACHINE, NOON)
+    assert put.reason.startswith(
+        "found attached and does not answer; does not answer (reconnected; waited 0 s; rebooted;"
+    )
+    with lab.pool().reserve() as seat:
+        assert seat is lab.two
+    assert lab.states() == {"one": State.QUARANTINED, "two": State.FREE}
+
+
+def test_a_machine_that_comes_back_is_used(lab: Lab) -> None:
+    """The ladder is climbed while it is held, and the job runs on it."""
+    lab.attached = [lab.one]
+    lab.one.attached, lab.one.cured_by = Presence.OFFLINE, "reconnect"
+    with lab.pool().reserve() as seat:
+        assert seat is lab.one
+
+    assert lab.said == [
+        "  heal  one: it is offline",
+        "  heal  one: reconnected",
+        "  heal  one: it answers again",
+    ]
+
+
+def test_a_job_that_fails_is_tried_on_another_machine(lab: Lab) -> None:
+    """What went wrong on each is kept."""
+    seen: list[str] = []
+
+    def work(seat: Seat) -> str:
+        seen.append(seat.name)
+        return seat.name if len(seen) > 1 else failing(seat)
+
+    assert deliver(lab.pool(), work, say=lab.said.append) == "two"
+    assert seen == ["one", "two"]
+    both_free = {"one": State.FREE, "two": State.FREE}
+    until(lambda: lab.states() == both_free, "the end of the care")
+    assert "  again one failed (link lost); attempt 2" in lab.said
+
+
+def test_a_machine_that_dies_under_a_job_is_put_aside_while_it_is_held(lab: Lab) -> None:
+    """With the job's failure as the reason."""
+    lab.attached = [lab.one]
+
+    def work(seat: Seat) -> None:
+        lab.one.answers = False
+        failing(seat)
+
+    with pytest.raises(InfrastructureFailure) as failure:
+        deliver(lab.pool(), work, say=lab.said.append)
+
+    put = lab.pool().room.records.read(lab.one.key).quarantine
+    assert put is not None
+    assert put.reason.startswith("link lost; does not answer (reconnected; ")
+    assert len(failure.value.attempts) == 2
+    assert failure.value.attempts[0] == "one: link lost"
+    assert failure.value.attempts[1].startswith(
+        "phones: no device of phones can be used: one: quarantined: since 2026-05-04 12:00 UTC"
+    )
+
+
+def test_a_machine_that_works_is_asked_for_another_job_first_thing(lab: Lab) -> None:
+    """Its life is not asked for again in the same process: each call costs time."""
+    lab.attached = [lab.one]
+    pool = lab.pool()
+    for _ in range(3):
+        with pool.reserve():
+            pass
+    assert lab.one.calls == ["alive"]
+
+
+def test_a_machine_that_failed_is_asked_again_whether_it_lives(lab: Lab) -> None:
+    """And comes last until another job went well."""
+    pool = lab.pool()
+    with pytest.raises(InfrastructureFailure), pool.reserve() as seat:
+        failing(seat)
+    until(lambda: not pool.beside.keys, "the end of the care")
+    with pool.reserve() as seat:
+        assert seat is lab.two
+    with pool.reserve() as seat:
+        assert seat is lab.one
+    assert lab.one.calls == ["alive", "alive", "alive"]
+
+
+def test_what_is_no_fault_of_the_machine_does_not_touch_it(lab: Lab) -> None:
+    """A product failure, an interruption, our own bug."""
+    for error in (ZeroDivisionError, KeyboardInterrupt):
+        with pytest.raises(error), lab.pool().reserve():
+            raise error
+    assert lab.one.calls == ["alive", "alive"]
+    assert lab.states()["one"] is State.FREE
+
+
+def test_an_unauthorized_phone_is_put_aside_at_once(lab: Lab) -> None:
+    """Nothing that a machine could do would help."""
+    lab.one.attached = Presence.UNAUTHORIZED
+    with lab.pool().reserve() as seat:
+        assert seat is lab.two
+
+    put = lab.pool().room.records.read(lab.one.key).quarantine
+    assert put is not None
+    assert put.reason == UNAUTHORIZED
+    assert lab.one.calls == []
+
+
+def test_a_phone_that_is_elsewhere_is_skipped(lab: Lab) -> None:
+    """It may hang on another host: no ladder, no quarantine."""
+    lab.one.attached = Presence.ABSENT
+    with lab.pool().reserve() as seat:
+        assert seat is lab.two
+    lab.two.attached = Presence.ABSENT
+
+    with pytest.raises(NothingFits, match="one: not found; two: not found"), lab.pool().reserve():
+        pass
+    assert lab.one.calls == []
+    assert lab.states() == {"one": State.ABSENT, "two": State.ABSENT}
+
+
+def test_a_phone_that_was_here_a_moment_ago_may_come_back(lab: Lab) -> None:
+    """The way to it is made anew, and waited for."""
+    lab.attached = [lab.one]
+    pool = lab.pool()
+    with pool.reserve():
+        pass
+    lab.one.attached, lab.one.cured_by = Presence.ABSENT, "reconnect"
+
+    with pool.reserve() as seat:
+        assert seat is lab.one
+
+
+def test_a_phone_that_went_for_good_is_no_quarantine(lab: Lab) -> None:
+    """Somebody unplugged it; when it is attached again it works."""
+    lab.attached = [lab.one]
+    pool = lab.pool()
+    with pool.reserve():
+        pass
+    lab.one.attached = Presence.ABSENT
+
+    with pytest.raises(NothingFits), pool.reserve():
+        pass
+    lab.one.attached = Presence.READY
+    with pool.reserve() as seat:
+        assert seat is lab.one
+
+
+def test_nothing_is_attached(lab: Lab) -> None:
+    """The entry is named."""
+    lab.attached = []
+    with pytest.raises(NothingFits) as failure, lab.pool("pixel-6").reserve():
+        pass
+    assert failure.value.message == "no device of pixel-6 can be used: pixel-6: not found"
+
+
+def test_where_nobody_can_look_that_is_the_reason(lab: Lab) -> None:
+    """Such as a server that does not run."""
+
+    def find() -> Sequence[Machine]:
+        msg = "no adb server"
+        raise InfrastructureFailure(msg)
+
+    pool = make_pool(order(lab.tmp_path), kind="fake", find=find)
+    with pytest.raises(NothingFits, match="phones: not found: no adb server"), pool.reserve():
+        pass
+
+
+def test_what_the_job_failed_of_is_what_counts(lab: Lab) -> None:
+    """Also where the machine cannot be looked after, because the server went."""
+    lab.attached = [lab.one]
+
+    def gone() -> Presence:
+        msg = "no adb server"
+        raise InfrastructureFailure(msg)
+
+    with pytest.raises(InfrastructureFailure, match="link lost"), lab.pool().reserve() as seat:
+        lab.one.presence = gone  # type: ignore[method-assign]
+        failing(seat)
+    assert lab.said == ["  heal  one: not possible: no adb server"]
+
+
+def test_a_quarantine_that_cannot_be_noted_ends_nothing(lab: Lab) -> None:
+    """The job goes to another machine all the same, and nothing turns in a circle."""
+    lab.one.answers = lab.two.answers = False
+    (lab.tmp_path / "state" / "machines").mkdir(parents=True)
+    for machine in (lab.one, lab.two):
+        (lab.tmp_path / "state" / "machines" / f"{slug(machine.key)}.lock").mkdir()
+
+    with pytest.raises(NothingFits), lab.pool().reserve():
+        pass
+    assert sum("cannot be noted" in line for line in lab.said) == 2
+
+
+def test_what_was_given_up_while_it_was_waited_for_is_not_tried_again(lab: Lab) -> None:
+    """Also where no quarantine could be noted that would say so."""
+    lab.one.answers = lab.two.answers = False
+    (lab.tmp_path / "state" / "machines").mkdir(parents=True)
+    (lab.tmp_path / "state" / "machines" / f"{slug(lab.one.key)}.lock").mkdir()
+
+    def reconnect() -> None:
+        until(lambda: any("before you" in line for line in lab.said), "the job waits for it")
+
+    class Lingering(Beside):
+        def start(self, key: str, care: Callable[[], None]) -> None:
+            def lingering() -> None:
+                care()
+                time.sleep(0.5)
+
+            super().start(key, lingering)
+
+    lab.one.reconnect = reconnect  # type: ignore[method-assign]
+    rarely = replace(QUICK, say_every_s=60.0)
+    asked = order(lab.tmp_path, patience=rarely, said=lab.said)
+    pool = make_pool(asked, kind="fake", find=lab.find)
+    pool.beside = Lingering(lab.said.append)
+    with pytest.raises(NothingFits), pool.reserve():
+        pass
+    assert sum("cannot be noted" in line for line in lab.said) == 1
+
+
+def test_a_damaged_record_costs_its_machine_alone(lab: Lab) -> None:
+    """And is named."""
+    record = lab.tmp_path / "state" / "machines" / f"{slug(lab.one.key)}.json"
+    record.parent.mkdir(parents=True)
+    record.write_text("{", encoding="utf-8")
+
+    with lab.pool().reserve() as seat:
+        assert seat is lab.two
+    standing = lab.pool().look()[0]
+    assert standing.state is State.DAMAGED
+    assert standing.text(NOON).startswith(f"unknown: {record}: Invalid JSON")
+    assert record.read_text(encoding="utf-8") == "{"
+
+
+def test_those_who_wait_learn_that_the_machine_was_put_aside(lab: Lab) -> None:
+    """They do not wait for ever."""
+    lab.attached = [lab.one]
+    failures: list[NothingFits] = []
+
+    def wait() -> None:
+        try:
+            with lab.pool().reserve():
+                pass
+        except NothingFits as failure:
+            failures.append(failure)
+
+    with lab.pool().reserve():
+        waiting = threading.Thread(target=wait, daemon=True)
+        waiting.start()
+        until(lambda: lab.pool().look()[0].waiting, "somebody who waits")
+        lab.pool().room.records.put_aside(lab.one.key, "one", "it burns", Author.PERSON)
+        until(lambda: failures, "the news")
+    waiting.join(10)
+
+    assert "by a person because it burns" in failures[0].message
+
+
+def test_a_machine_can_be_held_for_care_in_quarantine(lab: Lab) -> None:
+    """That is when it needs it; who does not want to wait is told."""
+    pool = lab.pool()
+    pool.room.records.put_aside(lab.one.key, "one", "it burns", Author.MACHINE)
+    standing = pool.look()[0]
+    with pool.hold(standing) as machine:
+        assert machine is lab.one
+        with pytest.raises(Busy, match="held by pid"), pool.hold(standing, wait=False):
+            pass
+    with pool.hold(standing, wait=False):
+        pass
+
+
+def test_pools_of_a_class_become_one(lab: Lab) -> None:
+    """Named after the class; it is of the kind of its first entry."""
+    left = make_pool(order(lab.tmp_path, name="a"), kind="fake", find=lambda: [lab.one])
+    right = make_pool(order(lab.tmp_path, name="b"), kind="fake", find=lambda: [lab.two])
+    both = joined([left, right])
+
+    assert isinstance(both, Pool)
+    assert (both.name, both.kind, both.retries) == ("armv82-pool", "fake", 2)
+    assert both.identity() == {"kind": "fake", "class": "armv82", "devices": "a, b"}
+    assert both.facts() == {"devices": "a, b", "class": "armv82"}
+    with both.reserve() as first, both.reserve() as second:
+        assert {first, second} == {lab.one, lab.two}
+    assert joined([left]) is left
+
+
+def test_this_machine_stands_for_itself(lab: Lab, tmp_path: Path) -> None:
+    """It is never busy, so it needs no pool."""
+    local = Local("here", Processes({}), tmp_path)
+    assert joined([local, lab.pool()]) is local
+    assert isinstance(joined([lab.pool(), local]), Pool)
+
+
+def test_a_missing_tool_is_not_hidden(lab: Lab) -> None:
+    """It is for the person who called to get it."""
+
+    def find() -> Sequence[Machine]:
+        msg = "there is no program 'adb'"
+        raise InputError(msg)
+
+    pool = make_pool(order(lab.tmp_path), kind="fake", find=find)
+    with pytest.raises(InputError, match="no program"), pool.reserve():
+        pass

@@ -1,0 +1,347 @@
+"""The queue: who gets which machine, and when. Real processes are in the integration tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.devices.pool.queue import Queue, Turn, Wait, assign
+from megtrim.devices.pool.state_dir import held, slug
+from megtrim.errors import InfrastructureFailure, InputError
+from support.waiting import until
+from unit.devices.machines import NOON, Clock
+
+KEYS = st.sampled_from("ABCD")
+_LONGER_THAN_ALL_S = 600.0
+"""A job that went by itself would bring what a test waits for."""
+TICKETS = st.dictionaries(st.integers(1, 99), st.lists(KEYS, max_size=4).map(tuple), max_size=6)
+
+
+@pytest.mark.parametrize(
+    ("tickets", "free", "given_out"),
+    [
+        ({1: ("A",), 2: ("A",)}, {"A"}, {1: "A"}),
+        ({2: ("A",), 1: ("A",)}, {"A"}, {1: "A"}),
+        ({1: ("A", "B"), 2: ("A", "B")}, {"A", "B"}, {1: "A", 2: "B"}),
+        ({1: ("B", "A"), 2: ("A", "B")}, {"A", "B"}, {1: "B", 2: "A"}),
+        ({1: ("A",), 2: ("B",)}, {"B"}, {2: "B"}),
+        ({1: ("A", "B"), 2: ("B",)}, {"B"}, {1: "B"}),
+        ({1: ()}, {"A"}, {}),
+        ({}, {"A"}, {}),
+    ],
+)
+def test_in_order_of_arrival_each_gets_the_first_that_is_free(
+    tickets: dict[int, tuple[str, ...]], free: set[str], given_out: dict[int, str]
+) -> None:
+    """Nobody who wants something else waits for them."""
+    assert assign(tickets, free) == given_out
+
+
+@given(tickets=TICKETS, free=st.sets(KEYS))
+def test_nobody_is_overtaken(tickets: dict[int, tuple[str, ...]], free: set[str]) -> None:
+    """No machine goes to two, and none to a later one while an earlier one wants it."""
+    given_out = assign(tickets, free)
+
+    assert len(set(given_out.values())) == len(given_out)
+    for number, key in given_out.items():
+        assert key in free
+        assert key in tickets[number]
+        earlier = [n for n in tickets if n < number and key in tickets[n]]
+        assert all(n in given_out for n in earlier)
+    for number in tickets.keys() - given_out.keys():
+        assert set(tickets[number]) & free <= set(given_out.values())
+
+
+@pytest.fixture
+def queue(tmp_path: Path) -> Queue:
+    return Queue(tmp_path, Clock())
+
+
+def wanting(*keys: str) -> Callable[[], Sequence[str]]:
+    return lambda: keys
+
+
+def test_a_machine_can_be_kept_when_the_block_is_left(queue: Queue) -> None:
+    """By whoever was handed the lock, and people see what for."""
+    with queue.turn("a phone", wanting("A")) as turn:
+        lock = turn.lock.hand_over()
+    queue.tell_healing("A", lock)
+    holder = queue.holder("A")
+    assert holder is not None
+    assert (holder.pid, holder.healing) == (os.getpid(), True)
+
+    lock.release()
+    lock.release()
+    assert queue.holder("A") is None
+    with queue.turn("a phone", wanting("A")):
+        assert (mine := queue.holder("A")) is not None
+        assert not mine.healing
+
+
+def test_a_machine_is_held_until_the_block_is_left(queue: Queue) -> None:
+    """Everyone can see by whom, and since when."""
+    with queue.turn("a phone", wanting("A")) as turn:
+        assert (turn.key, turn.place) == ("A", 1)
+        holder = queue.holder("A")
+        assert holder is not None
+        assert (holder.pid, holder.since, holder.key) == (os.getpid(), NOON, "A")
+        assert queue.tickets() == ()
+
+    assert queue.holder("A") is None
+    assert queue.holder("never seen") is None
+
+
+def test_a_machine_is_free_although_a_child_has_its_file(queue: Queue) -> None:
+    """A program that was started at that moment holds every open file until it runs."""
+    with queue.turn("a phone", wanting("A")) as turn:
+        childs = os.dup(turn.lock.descriptor)
+    try:
+        assert queue.holder("A") is None
+    finally:
+        os.close(childs)
+
+
+def test_a_machine_that_somebody_was_quicker_to_take_is_waited_for(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It seemed to be free when it was looked at."""
+    holding = Job(queue, "A")
+    until(lambda: holding.turn, "the first")
+    with monkeypatch.context() as patch:
+        patch.setattr(Queue, "_holder", lambda _queue, _key: None)
+        second = Job(queue, "A")
+        until(lambda: len(second.waits) > 1, "two looks of the second")
+
+    assert second.turn is None
+    holding.leave()
+    until(lambda: second.turn, "the second's turn")
+    second.leave()
+
+
+def test_a_failing_job_frees_its_machine(queue: Queue) -> None:
+    """And the error goes its way."""
+    with pytest.raises(ZeroDivisionError), queue.turn("a phone", wanting("A")):
+        raise ZeroDivisionError
+
+    assert queue.holder("A") is None
+
+
+class Job(threading.Thread):
+    """A job of this process that takes a machine and keeps it until it is told to leave."""
+
+    def __init__(self, queue: Queue, *keys: str, place: int | None = None) -> None:
+        super().__init__(daemon=True)
+        self.queue, self.keys, self.place = queue, keys, place
+        self.turn: Turn | None = None
+        self.waits: list[Wait] = []
+        self.enough = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        with self.queue.turn("job", wanting(*self.keys), self.waits.append, self.place) as turn:
+            self.turn = turn
+            self.enough.wait(_LONGER_THAN_ALL_S)
+
+    def leave(self) -> None:
+        """End the job."""
+        self.enough.set()
+        self.join(20)
+
+
+def test_those_who_wait_are_told_how_many_come_first(queue: Queue) -> None:
+    """The one that has it and those before; not those who want something else."""
+    first = Job(queue, "A")
+    until(lambda: first.turn, "the first")
+    other = Job(queue, "B")
+    until(lambda: other.turn, "the other")
+    second = Job(queue, "A")
+    until(lambda: second.waits, "the second")
+    third = Job(queue, "A", "B")
+    until(lambda: third.waits, "the third")
+
+    assert [holder.key for holder in second.waits[-1].holders] == ["A"]
+    assert second.waits[-1].before == 1
+    assert [holder.key for holder in third.waits[-1].holders] == ["A", "B"]
+    assert third.waits[-1].before == 3
+    looked = len(second.waits)
+    until(lambda: len(second.waits) > looked, "another look")
+    assert second.waits[-1].before == 1
+    assert [ticket.wants for ticket in queue.tickets()] == [("A",), ("A", "B")]
+    assert {ticket.pid for ticket in queue.tickets()} == {os.getpid()}
+
+    first.leave()
+    until(lambda: second.turn, "the second's turn")
+    assert third.turn is None
+    second.leave()
+    until(lambda: third.turn, "the third's turn")
+    assert third.turn is not None
+    assert third.turn.key == "A"
+    other.leave()
+    third.leave()
+
+
+def test_a_place_is_kept_for_another_try(queue: Queue) -> None:
+    """Whoever got a machine that turned out dead is not sent to the end."""
+    with queue.turn("first", wanting("A")) as turn:
+        place = turn.place
+    holding = Job(queue, "A")
+    until(lambda: holding.turn, "somebody")
+    late = Job(queue, "A")
+    until(lambda: late.waits, "one who came later")
+    again = Job(queue, "A", place=place)
+    until(lambda: again.waits, "the first again")
+
+    holding.leave()
+    until(lambda: again.turn, "the first's turn")
+    assert late.turn is None
+    again.leave()
+    late.leave()
+    assert late.turn is not None
+
+
+def test_what_the_wish_raises_ends_the_waiting(queue: Queue) -> None:
+    """And no ticket is left."""
+
+    def nothing() -> Sequence[str]:
+        msg = "all of them are gone"
+        raise InfrastructureFailure(msg)
+
+    with pytest.raises(InfrastructureFailure, match="all of them"), queue.turn("a", nothing):
+        pass
+
+    assert queue.tickets() == ()
+
+
+def test_who_stopped_looking_keeps_a_place_and_is_passed_by(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that somebody suspended must not stop everybody."""
+    monkeypatch.setattr("megtrim.devices.pool.queue._ASLEEP_AFTER_S", 0.8)
+    holding = Job(queue, "A")
+    until(lambda: holding.turn, "the first")
+    morning = threading.Event()
+    slept: list[Wait] = []
+    woken: list[str] = []
+
+    def sleep(wait: Wait) -> None:
+        slept.append(wait)
+        morning.wait(_LONGER_THAN_ALL_S)
+
+    def doze() -> None:
+        with queue.turn("sleepy", wanting("A"), sleep) as turn:
+            woken.append(turn.key)
+
+    asleep = threading.Thread(target=doze, daemon=True)
+    asleep.start()
+    until(lambda: slept, "the one that falls asleep")
+    awake = Job(queue, "A")
+    until(lambda: awake.waits and awake.waits[-1].before == 2, "both are before it")
+    until(lambda: awake.waits[-1].before == 1, "one is passed by")
+
+    holding.leave()
+    until(lambda: awake.turn, "the later one")
+    morning.set()
+    awake.leave()
+    asleep.join(20)
+    assert woken == ["A"]
+
+
+def test_a_ticket_of_nobody_is_removed(queue: Queue, tmp_path: Path) -> None:
+    """Whatever it says: its owner is dead."""
+    tickets = tmp_path / "queue" / "tickets"
+    tickets.mkdir(parents=True)
+    (tickets / "0000000001.ticket").write_text("rubbish", encoding="utf-8")
+    (tickets / "notes").write_text("mine", encoding="utf-8")
+
+    with queue.turn("a", wanting("A")) as turn:
+        assert turn.key == "A"
+
+    assert [path.name for path in tickets.iterdir()] == ["notes"]
+
+
+def test_a_ticket_that_a_person_removed_is_taken_anew(queue: Queue, tmp_path: Path) -> None:
+    """Cleaning up under a waiting job costs it its place at most."""
+    holding = Job(queue, "A")
+    until(lambda: holding.turn, "the first")
+    waiting = Job(queue, "A")
+    until(lambda: waiting.waits, "the second")
+    for path in (tmp_path / "queue" / "tickets").iterdir():
+        path.unlink()
+    until(lambda: len(queue.tickets()) == 1, "the new ticket")
+    holding.leave()
+    until(lambda: waiting.turn, "its turn")
+    waiting.leave()
+
+
+def test_a_living_ticket_that_is_damaged_is_named(queue: Queue, tmp_path: Path) -> None:
+    """It was not megtrim that wrote it."""
+    holding = Job(queue, "A")
+    until(lambda: holding.turn, "the first")
+
+    def spoil() -> Sequence[str]:
+        for path in (tmp_path / "queue" / "tickets").iterdir():
+            path.write_text('{"version": 2}', encoding="utf-8")
+            spoiled.append(path)
+        return ("A",)
+
+    spoiled: list[Path] = []
+    seen: list[str] = []
+
+    def looked(_wait: Wait) -> None:
+        spoil()
+        with pytest.raises(InputError) as refused:
+            queue.tickets()
+        seen.append(refused.value.message)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), queue.turn("b", wanting("A"), looked):
+        pass
+
+    assert seen == [f"{spoiled[0]}: version: Input should be 1, expected what megtrim writes there"]
+    holding.leave()
+
+
+def test_a_lock_whose_text_is_damaged_is_still_a_lock(queue: Queue, tmp_path: Path) -> None:
+    """The text is for people; of whom it is cannot be told then."""
+    lock = tmp_path / "queue" / "machines" / f"{slug('A')}.lock"
+    with queue.turn("a", wanting("A")):
+        assert json.loads(lock.read_text(encoding="utf-8"))["pid"] == os.getpid()
+        lock.write_text("rubbish", encoding="utf-8")
+        holder = queue.holder("A")
+        assert holder is not None
+        assert holder.pid == 0
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
+def test_what_is_no_plain_file_is_no_lock(queue: Queue, tmp_path: Path, kind: str) -> None:
+    """Nothing waits on a pipe, nothing is written through a link."""
+    order = tmp_path / "queue" / "order.lock"
+    order.parent.mkdir()
+    match kind:
+        case "pipe":
+            os.mkfifo(order)
+        case "link":
+            order.symlink_to(tmp_path / "elsewhere")
+        case _:
+            order.mkdir()
+
+    with pytest.raises(InfrastructureFailure, match=r"order\.lock cannot be used"):
+        queue.tickets()
+
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_queue_that_is_locked_for_ever_is_named(
+    queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Instead of a wait without an end."""
+    monkeypatch.setattr("megtrim.devices.pool.state_dir._LONGEST_LOCK_S", 0.05)
+    with held(queue._order), pytest.raises(InfrastructureFailure, match=r"order\.lock has been"):
+        queue.tickets()

@@ -1,0 +1,140 @@
+"""What a machine tells is read strictly: complete, or not at all."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.devices.remote.replies import (
+    Ended,
+    Entry,
+    Made,
+    parse_digests,
+    parse_ended,
+    parse_entry,
+    parse_made,
+    until,
+)
+
+A, B = "a" * 64, "b" * 40
+ENTRY = (
+    f"megtrim root=/r/m\nmegtrim sum=sha256sum\nmegtrim file={A}\nmegtrim file={B}.part\n"
+    "megtrim file=*\nmegtrim free=1234\n"
+)
+MADE = (
+    "megtrim size=5 ./out/a b\nmegtrim size=0 ./t\n"
+    f"{A}  ./out/a b\n{B}  ./t\nmegtrim surveyed=yes\n"
+)
+ENDED = "megtrim pid=77\nmegtrim rc=133\nmegtrim began=10.25\nmegtrim ended=11.50\n"
+
+
+def test_an_entry() -> None:
+    """Only finished files count as kept."""
+    assert parse_entry(ENTRY) == Entry(
+        root="/r/m", program="sha256sum", cached=frozenset({A}), free_kb=1234
+    )
+
+
+@pytest.mark.parametrize(("program", "name"), [("sha256sum", "sha256"), ("sha1sum", "sha1")])
+def test_the_digest_that_the_machine_can_tell(program: str, name: str) -> None:
+    entry = parse_entry(ENTRY.replace("sha256sum", program))
+    assert entry is not None
+    assert entry.algorithm == name
+
+
+@pytest.mark.parametrize("key", ["root", "sum", "free"])
+def test_an_entry_that_lacks_something_is_none(key: str) -> None:
+    lines = [line for line in ENTRY.splitlines() if not line.startswith(f"megtrim {key}=")]
+    assert parse_entry("\n".join(lines)) is None
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("=/r/m", "=r/m"),
+        ("=sha256sum", "=cksum"),
+        ("=1234", "=-1"),
+        ("34", "²"),
+        ("34", "9" * 5000),
+    ],
+)
+def test_an_entry_with_something_odd_is_none(right: str, wrong: str) -> None:
+    assert parse_entry(ENTRY.replace(right, wrong)) is None
+
+
+def test_digests() -> None:
+    assert parse_digests(f"{A}  ./model.mge\n{B}  x\nnoise\n{A[1:]}  short\n") == {
+        "model.mge": A,
+        "x": B,
+    }
+
+
+def test_names_with_backslashes() -> None:
+    """Some programs double them and say so, others leave them alone."""
+    assert parse_digests(f"\\{A}  ./a\\\\n\n{B}  ./b\\n\n") == {"a\\n": A, "b\\n": B}
+
+
+def test_what_was_made() -> None:
+    assert parse_made(MADE) == {
+        "out/a b": Made(size_bytes=5, digest=A),
+        "t": Made(size_bytes=0, digest=B),
+    }
+    assert parse_made("megtrim surveyed=yes\n") == {}
+
+
+@pytest.mark.parametrize("line", range(5))
+def test_a_survey_that_lost_a_line_is_none(line: int) -> None:
+    """A file is never missing silently."""
+    lines = MADE.splitlines(keepends=True)
+    del lines[line]
+    assert parse_made("".join(lines)) is None
+
+
+def test_how_a_run_ended() -> None:
+    assert parse_ended(ENDED + MADE + "megtrim free=9\n") == Ended(
+        rc=133,
+        late=False,
+        pid=77,
+        wall_s=1.25,
+        made={"out/a b": Made(size_bytes=5, digest=A), "t": Made(size_bytes=0, digest=B)},
+        free_kb=9,
+    )
+
+
+def test_a_run_that_was_too_slow_on_a_machine_that_tells_little() -> None:
+    told = "megtrim rc=137\nmegtrim late=yes\nmegtrim began=\nmegtrim surveyed=yes\n"
+    assert parse_ended(told) == Ended(
+        rc=137, late=True, pid=None, wall_s=None, made={}, free_kb=None
+    )
+
+
+@pytest.mark.parametrize(
+    "told", ["", ENDED, "megtrim rc=x\n" + MADE, MADE, f"megtrim rc={'9' * 5000}\n{MADE}"]
+)
+def test_an_end_that_lacks_something_is_none(told: str) -> None:
+    assert parse_ended(told) is None
+
+
+@given(st.text())
+def test_nonsense_is_never_taken_for_something(text: str) -> None:
+    assert parse_ended(text) is None
+    assert parse_entry(text) is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (["a", "b", "", "MARK", "report"], ["a", "b"]),
+        (["a", "", "", "MARK", "report", "MARK"], ["a", ""]),
+        (["", "a", "", "b"], ["", "a", "", "b"]),
+        (["MARK"], []),
+    ],
+)
+def test_lines_are_told_up_to_the_mark(lines: list[str], told: list[str]) -> None:
+    """Without the empty line that stands before it."""
+    heard: list[str] = []
+    tell = until("MARK", heard.append)
+    for line in lines:
+        tell(line)
+    assert heard == told

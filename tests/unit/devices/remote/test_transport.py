@@ -1,0 +1,194 @@
+"""A script's end and status come from its own last line, whatever carried it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from megtrim.devices.remote.transport import (
+    LinkLost,
+    NoSpace,
+    answers,
+    brought,
+    call,
+    ended,
+    frame,
+    moved,
+    new_nonce,
+    short,
+    step_of,
+    unframe,
+)
+from megtrim.errors import InfrastructureFailure
+from megtrim.process import Command, Outcome, Processes
+from unit.devices.folder_link import FolderLink, losing
+
+NONCE = "end-0123456789abcdef"
+
+
+def outcome(
+    stdout: str = "",
+    stderr: str = "",
+    *,
+    rc: int = 0,
+    timed_out: bool = False,
+    aborted: bool = False,
+) -> Outcome:
+    return Outcome(
+        argv=("tool",),
+        rc=rc,
+        stdout=stdout,
+        stderr=stderr,
+        wall_s=1.5,
+        timed_out=timed_out,
+        aborted=aborted,
+    )
+
+
+@pytest.fixture
+def link(processes: Processes) -> FolderLink:
+    return FolderLink(processes)
+
+
+@given(st.text(), st.integers(min_value=0, max_value=255))
+def test_what_was_printed_comes_back_exactly(text: str, rc: int) -> None:
+    """Whether or not it ends with a newline, and whatever its status."""
+    assert unframe(f"{text}\n{NONCE} {rc}\n", NONCE) == (text, rc)
+
+
+@given(st.text(), st.integers(min_value=0, max_value=9), st.data())
+def test_a_cut_stream_is_no_end(text: str, rc: int, data: st.DataObject) -> None:
+    """No prefix that lacks the status is taken for one."""
+    whole = f"{text}\n{NONCE} {rc}"
+    length = data.draw(st.integers(min_value=0, max_value=len(whole) - 1))
+    assert unframe(whole[:length], NONCE) is None
+
+
+@pytest.mark.parametrize("trailer", ["", "x", "-1", "1 2", "1\n2", "²", "1x", "9" * 5000])
+def test_an_odd_status_is_no_end(trailer: str) -> None:
+    assert unframe(f"text\n{NONCE} {trailer}\n", NONCE) is None
+
+
+def test_old_phones_end_lines_with_two_characters() -> None:
+    assert unframe(f"text\n{NONCE} 7\r\n", NONCE) == ("text", 7)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\x00\r")), max_size=4))
+def test_arguments_arrive_as_they_are(arguments: list[str]) -> None:
+    """Quotes, newlines, dollars and all."""
+    script = 'printf "%s|" "$#" "$@"; exit 3'
+    argv = ("sh", "-c", frame(script, tuple(arguments), NONCE))
+    run = Processes({**os.environ, "LC_ALL": "C.UTF-8"}).run(Command(argv=argv, timeout_s=10))
+
+    assert unframe(run.stdout, NONCE) == ("|".join([str(len(arguments)), *arguments, ""]), 3)
+
+
+@pytest.mark.parametrize(("script", "rc"), [("exit 0", 0), ("exit 255", 255), ("false", 1)])
+def test_the_status_is_the_scripts(link: FolderLink, script: str, rc: int) -> None:
+    assert link.shell(script, timeout_s=5).rc == rc
+
+
+def test_a_shell_that_is_killed_is_a_lost_link(link: FolderLink) -> None:
+    """It says where, and what the tool that carried it had to say."""
+    with pytest.raises(LinkLost) as caught:
+        link.shell("# megtrim:get\necho some; echo 'error: closed' >&2; kill -9 $$", timeout_s=5)
+
+    assert caught.value.message == (
+        "board (test): the link was lost while looking for results: error: closed"
+    )
+
+
+def test_a_slow_call_and_an_aborted_one_are_values() -> None:
+    for given_up in (outcome("cut", timed_out=True), outcome("cut", aborted=True)):
+        assert ended(given_up, NONCE, label="x", script="") is given_up
+
+
+def test_what_came_with_the_end_is_kept() -> None:
+    told = ended(outcome(f"a\nb\n\n{NONCE} 5\n", "err", rc=1), NONCE, label="x", script="")
+
+    assert (told.stdout, told.stderr, told.rc, told.wall_s) == ("a\nb\n", "err", 5, 1.5)
+    assert (told.timed_out, told.aborted) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("script", "step"),
+    [
+        ("# megtrim:enter\n", "entering it"),
+        ("# megtrim:put\n", "preparing the run"),
+        ("# megtrim:run\n", "running the program"),
+        ("# megtrim:probe\n", "asking whether it is there"),
+        ("# megtrim:clean\n", "cleaning up"),
+        ("# megtrim:other\n", "talking to it"),
+        ("echo", "talking to it"),
+    ],
+)
+def test_steps_have_words(script: str, step: str) -> None:
+    assert step_of(script) == step
+
+
+def test_a_call_that_must_succeed_says_why_it_did_not(link: FolderLink) -> None:
+    """Too slow, a full disk, or another status: each its own failure."""
+    assert call(link, 'echo "$1"', "word", timeout_s=5) == "word\n"
+    with pytest.raises(InfrastructureFailure, match=r"preparing the run ended with 3: a; b$"):
+        call(link, "# megtrim:put\necho a >&2; echo b >&2; exit 3", timeout_s=5)
+    with pytest.raises(NoSpace, match=r"^board \(test\): no space left while preparing the run\n"):
+        call(link, "# megtrim:put\necho 'cp: x: No space left on device' >&2; exit 1", timeout_s=5)
+    with pytest.raises(LinkLost, match=r"no answer within 1 s while cleaning up$"):
+        call(link, "# megtrim:clean\nexec sleep 9", timeout_s=1)
+
+
+def test_signs_of_life(link: FolderLink) -> None:
+    """A lost link and a slow answer are none."""
+    assert answers(link, timeout_s=5)
+    link.before = losing("probe")
+    assert not answers(link, timeout_s=5)
+
+
+def test_a_machine_that_talks_nonsense_is_not_alive(processes: Processes, tmp_path: Path) -> None:
+    """Only the very word is an answer."""
+    link = FolderLink(processes, cut="probe")
+    assert not answers(link, timeout_s=5)
+
+
+def test_transfers_tell_why_they_failed() -> None:
+    """An abort is left to the one who aborted."""
+    full = outcome(stderr="adb: error: ... remote No space left on device\n", rc=1)
+    for check in (moved, brought):
+        check(outcome(), label="x", step="moving", timeout_s=5)
+        check(outcome(rc=1, aborted=True), label="x", step="moving", timeout_s=5)
+        with pytest.raises(LinkLost, match=r"^x: no answer within 5 s while moving$"):
+            check(outcome(timed_out=True), label="x", step="moving", timeout_s=5)
+        with pytest.raises(LinkLost, match=r"^x: the link was lost while moving: gone$"):
+            check(outcome(stderr="gone", rc=1), label="x", step="moving", timeout_s=5)
+    with pytest.raises(NoSpace, match=r"^x: no space left while moving\n"):
+        brought(full, label="x", step="moving", timeout_s=5)
+    with pytest.raises(LinkLost):
+        moved(full, label="x", step="moving", timeout_s=5)
+
+
+def test_what_a_tool_said_is_kept_short() -> None:
+    assert short("\n") == "it ended without a word"
+    assert short("a\n\n b \nc\nd\n") == "b; c; d"
+    assert short("x" * 300) == "x" * 300
+    assert short("a" + "x" * 300) == "…" + "x" * 299
+
+
+def test_nonces_differ() -> None:
+    assert len({new_nonce() for _ in range(50)}) == 50
+
+
+def test_a_lost_link_ends_the_script_by_its_own_trap(link: FolderLink) -> None:
+    """The shell that hears of it is the script's own: what it traps, it does."""
+    told = link.shell("trap 'echo heard; exit 4' HUP; kill -HUP $$; sleep 5", timeout_s=10)
+
+    assert (told.stdout, told.rc) == ("heard\n", 4)
+
+
+def test_what_a_machine_said_commands_neither_terminals_nor_runners() -> None:
+    """It may be anything, and stands in messages."""
+    assert short("\x1b]0;mine\x07 ##[error]x\n") == "\ufffd]0;mine\ufffd # #[error]x"

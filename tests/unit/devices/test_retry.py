@@ -1,0 +1,187 @@
+"""Work on a device: again where the machine failed, and never where the program did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from megtrim.devices import Seat
+from megtrim.devices.pool.machine import NothingFits
+from megtrim.devices.retry import ProgramKilled, deliver, expect_not_killed, unhidden
+from megtrim.errors import InfrastructureFailure, ProductFailure
+from megtrim.load_and_run.exit_status import ProgramRun
+from unit.stages.fake_device import FakeDevice
+
+
+class Pool(FakeDevice):
+    """Gives out machines by turns; the first of them are dead."""
+
+    def __init__(self, *, dead: int, retries: int) -> None:
+        super().__init__(name="pool", retries=retries)
+        self.left = [f"phone-{number}" for number in range(1, 9)]
+        self.dead = dead
+
+    @contextmanager
+    def reserve(self) -> Iterator[FakeDevice]:
+        name = self.left.pop(0)
+        yield FakeDevice(name=name, interrupt=int(name[-1]) <= self.dead)
+
+
+def work(seat: Seat) -> str:
+    """Fail on a dead machine."""
+    if getattr(seat, "interrupt", False):
+        msg = "the link was lost"
+        raise InfrastructureFailure(msg, hint="look at its cable")
+    return seat.name
+
+
+def test_work_is_delivered_by_the_first_machine_that_is_well() -> None:
+    """The dead ones before it are told of."""
+    said: list[str] = []
+
+    assert deliver(Pool(dead=2, retries=2), work, say=said.append) == "phone-3"
+    assert said == [
+        "  again phone-1 failed (the link was lost); attempt 2",
+        "  again phone-2 failed (the link was lost); attempt 3",
+    ]
+
+
+def test_the_last_failure_knows_all_attempts() -> None:
+    """In order, each with its machine."""
+    with pytest.raises(InfrastructureFailure) as caught:
+        deliver(Pool(dead=9, retries=2), work, say=lambda _text: None)
+
+    assert caught.value.attempts == tuple(f"phone-{n}: the link was lost" for n in (1, 2, 3))
+    assert caught.value.message == "the link was lost (attempt 3 of 3)"
+    assert caught.value.hint == "look at its cable"
+
+
+def test_a_device_without_retries_is_tried_once() -> None:
+    """A full disk of this machine is full the next time, too."""
+    with pytest.raises(InfrastructureFailure) as caught:
+        deliver(Pool(dead=9, retries=0), work, say=lambda _text: None)
+
+    assert caught.value.message == "the link was lost"
+    assert caught.value.attempts == ("phone-1: the link was lost",)
+
+
+def killed(rc: int, **changes: Any) -> ProgramRun:
+    values = {"stdout": "", "stderr": "", "wall_s": 0.1, "timed_out": False}
+    return ProgramRun(argv=("load_and_run",), rc=rc, **{**values, **changes})
+
+
+@pytest.mark.parametrize(
+    ("rc", "name"), [(137, "9 (SIGKILL)"), (143, "15 (SIGTERM)"), (-9, "9 (SIGKILL)")]
+)
+def test_a_program_that_was_killed_says_nothing(rc: int, name: str) -> None:
+    """The message names the signal, the hint says that nobody can know who sent it."""
+    with pytest.raises(ProgramKilled) as caught:
+        expect_not_killed("phone-1", killed(rc))
+
+    assert caught.value.message == (
+        f"phone-1: load_and_run was ended by signal {name}, which megtrim did not send"
+    )
+    assert "a program that sends the signal to itself looks the same" in caught.value.hint
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    "run",
+    [killed(0), killed(1), killed(133), killed(134), killed(139), killed(137, timed_out=True)],
+)
+def test_any_other_end_is_the_programs_own(run: ProgramRun) -> None:
+    """A trap, an abort, a wild pointer; and what megtrim itself ended for its time."""
+    expect_not_killed("phone-1", run)
+
+
+@pytest.mark.parametrize(("retries", "attempts"), [(0, 2), (1, 2), (2, 3)])
+def test_a_program_that_was_killed_is_tried_again_everywhere(retries: int, attempts: int) -> None:
+    """This machine has no retries else: what killed it may be over by then."""
+
+    def work(seat: Seat) -> str:
+        expect_not_killed(seat.name, killed(137))
+        return seat.name
+
+    with pytest.raises(InfrastructureFailure) as caught:
+        deliver(Pool(dead=0, retries=retries), work, say=lambda _text: None)
+    assert len(caught.value.attempts) == attempts
+
+
+@pytest.mark.parametrize("ending", [ProductFailure("trap"), KeyboardInterrupt(), ValueError()])
+def test_nothing_else_is_tried_again(ending: BaseException) -> None:
+    """A trap on one phone is a trap; a second try must not hide it."""
+    tried: list[str] = []
+
+    def fails(seat: Seat) -> str:
+        tried.append(seat.name)
+        raise ending
+
+    with pytest.raises(type(ending)):
+        deliver(Pool(dead=0, retries=2), fails, say=lambda _text: None)
+    assert tried == ["phone-1"]
+
+
+def test_a_device_that_gives_out_nothing_is_tried_again_too() -> None:
+    """The attempt then has the name of the device, as no machine is known."""
+
+    class Empty(FakeDevice):
+        @contextmanager
+        def reserve(self) -> Iterator[FakeDevice]:
+            msg = "no phone is attached"
+            raise InfrastructureFailure(msg)
+            yield self
+
+    with pytest.raises(InfrastructureFailure) as caught:
+        deliver(Empty(name="pixels", retries=1), work, say=lambda _text: None)
+    assert caught.value.attempts == ("pixels: no phone is attached",) * 2
+
+
+def test_where_no_machine_is_left_nothing_is_tried_again() -> None:
+    """What was tried before is kept."""
+
+    class Last(Pool):
+        @contextmanager
+        def reserve(self) -> Iterator[FakeDevice]:
+            if self.left[0] != "phone-1":
+                msg = "every phone is in quarantine"
+                raise NothingFits(msg)
+            with super().reserve() as seat:
+                yield seat
+
+    with pytest.raises(InfrastructureFailure) as caught:
+        deliver(Last(dead=1, retries=5), work, say=lambda _text: None)
+    assert caught.value.attempts == (
+        "phone-1: the link was lost",
+        "pool: every phone is in quarantine",
+    )
+
+
+@pytest.mark.parametrize(
+    ("seen", "ended", "told"),
+    [
+        ([], "good", "good"),
+        ([], "bad", "bad"),
+        (["trap"], "good", "trap"),
+        (["trap"], "bad", "bad"),
+    ],
+)
+def test_a_bad_end_is_not_hidden_by_a_good_one(seen: list[str], ended: str, told: str) -> None:
+    """What trapped once trapped, however often it passes afterwards; a later bad end says more."""
+    assert unhidden(seen, lambda: ended, good=lambda end: end == "good") == told
+
+
+def test_a_bad_end_is_not_hidden_by_a_machine_that_fails() -> None:
+    """The first one stands; where none was seen, nothing is known."""
+    seen: list[str] = []
+
+    def fails() -> str:
+        msg = "the link was lost"
+        raise InfrastructureFailure(msg)
+
+    with pytest.raises(InfrastructureFailure, match="the link was lost"):
+        unhidden(seen, fails, good=lambda _end: True)
+    seen += ["trap", "another"]
+    assert unhidden(seen, fails, good=lambda _end: True) == "trap"

@@ -1,0 +1,321 @@
+"""The functions of a linked file: made files, damaged ones, and one of many functions."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from megtrim.elf.function_table import (
+    Function,
+    FunctionTable,
+    holding,
+    link_identity,
+    parse_table,
+    read_registrations,
+    read_table,
+)
+from megtrim.errors import InputError
+from unit.functions.made_links import (
+    CODE_AT,
+    DATA,
+    FILE,
+    IFUNC,
+    LOCAL,
+    NO_TYPE,
+    SECTION,
+    WEAK,
+    X86_64,
+    Symbol,
+    functions,
+    linked,
+    table,
+)
+
+
+def test_functions_are_listed_by_address_under_all_of_their_names() -> None:
+    """Aliases, internal functions and weak ones; neither data nor what is only imported."""
+    found = table(
+        Symbol(name="second", at=16, size=8),
+        Symbol(name="hidden", at=8, binding=LOCAL),
+        Symbol(name="alias", at=16, size=8, binding=WEAK),
+        Symbol(name="number", kind=DATA),
+        Symbol(name="puts", at=None),
+        Symbol(name="$x", kind=NO_TYPE, binding=LOCAL),
+        Symbol(name="main.cpp", kind=FILE, binding=LOCAL),
+        Symbol(name="", kind=SECTION, binding=LOCAL),
+        entry=CODE_AT + 16,
+    )
+
+    assert found.machine == "aarch64"
+    assert found.entry == CODE_AT + 16
+    assert found.functions == (
+        Function("hidden", CODE_AT + 8, 4, local=True),
+        Function("alias", CODE_AT + 16, 8, local=False),
+        Function("second", CODE_AT + 16, 8, local=False),
+    )
+
+
+def test_what_a_file_shares_with_others_is_told() -> None:
+    """By its dynamic symbols, functions or not."""
+    found = table(
+        Symbol(name="mine"),
+        dynamic=(
+            Symbol(name="offered"),
+            Symbol(name="number", kind=DATA),
+            Symbol(name="puts", at=None),
+            Symbol(name="environ", at=None, kind=DATA),
+        ),
+    )
+
+    assert found.exported == {"offered", "number"}
+    assert found.imported == {"puts", "environ"}
+
+
+def test_what_is_called_before_main_is_counted() -> None:
+    """Both arrays together."""
+    assert table(Symbol(name="f"), registered=(2, 40)).registrations == 42
+
+
+def test_registrations_are_counted_in_a_stripped_file_too(tmp_path: Path) -> None:
+    """They stand in arrays, not among the symbols."""
+    program = tmp_path / "lar"
+    program.write_bytes(linked(None, registered=(2, 40)))
+
+    assert read_registrations(program) == 42
+
+
+def test_functions_that_are_something_else_too_are_told() -> None:
+    """One chosen at the start, and one whose name is data in another object."""
+    found = table(
+        Symbol(name="plain"),
+        Symbol(name="chosen", kind=IFUNC),
+        Symbol(name="table", binding=LOCAL),
+        Symbol(name="table", kind=DATA),
+        Symbol(name="number", kind=DATA),
+    )
+
+    assert [each.name for each in found.functions] == ["chosen", "plain", "table"]
+    assert found.ifuncs == {"chosen"}
+    assert found.data == {"table"}
+
+
+def test_what_linkers_add_is_no_function_of_the_program() -> None:
+    """Its names hold addresses, so that no other link has them."""
+    found = table(
+        Symbol(name="__CortexA53843419_1552004", binding=LOCAL),
+        Symbol(name="__AArch64ADRPThunk_f", binding=LOCAL),
+        Symbol(name="__AArch64AbsLongThunk_f", binding=LOCAL),
+        Symbol(name="__f_veneer", binding=LOCAL),
+        Symbol(name="veneer"),
+    )
+
+    assert [each.name for each in found.functions] == ["veneer"]
+
+
+@pytest.mark.parametrize(
+    ("address", "names"),
+    [
+        (99, ()),
+        (100, ("around", "first")),
+        (107, ("around", "first")),
+        (108, ("around",)),
+        (120, ("around", "inner")),
+        (124, ("around",)),
+        (139, ("around",)),
+        (140, ("bare",)),
+        (141, ()),
+        (1000, ()),
+    ],
+)
+def test_functions_at_an_address(address: int, names: tuple[str, ...]) -> None:
+    """From the first byte to the last; one of no known size has its first."""
+    found = functions(("around", 100, 40), ("first", 100, 8), ("inner", 120, 4), ("bare", 140, 0))
+
+    assert tuple(each.name for each in found.at(address)) == names
+    assert holding(found, [address]) == names
+
+
+def test_an_empty_function_did_not_run_with_the_one_behind_it() -> None:
+    """It lies wherever the linker put the next; alone it may be code of unknown size."""
+    found = functions(("empty", 100, 0), ("f", 100, 8), ("label", 104, 0), ("bare", 108, 0))
+
+    assert holding(found, [100, 104]) == ("f",)
+    assert holding(found, [108]) == ("bare",)
+
+
+SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=12)
+
+
+@given(SPANS, st.lists(st.integers(0, 100), max_size=12))
+def test_what_holds_addresses_is_what_holds_each(
+    spans: list[tuple[int, int]], addresses: list[int]
+) -> None:
+    """However functions lie in each other; one of no size only where no other does."""
+    found = functions(*((f"f{number}", *span) for number, span in enumerate(spans)))
+    wanted = set()
+    for address in addresses:
+        there = found.at(address)
+        wanted |= {e.name for e in there if e.size_bytes} or {e.name for e in there}
+
+    assert holding(found, addresses) == tuple(sorted(wanted))
+
+
+def test_a_function_that_holds_all_others_costs_no_time() -> None:
+    """Nothing is looked at again and again."""
+    many = [(f"f{number}", 4 * number, 4) for number in range(30_000)]
+    found = functions(("all", 0, 1 << 40), *many)
+    started = time.process_time()
+
+    assert len(holding(found, range(0, 4 * 30_000, 4))) == 30_001
+    assert time.process_time() - started < 5
+
+
+def test_both_machines_are_read() -> None:
+    """Whatever the machine, the file is the same."""
+    assert table(Symbol(name="f"), machine=X86_64).machine == "x86_64"
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (linked([Symbol(name="f")], machine=40), "a file for EM_ARM; functions are trimmed on"),
+        (linked([Symbol(name="f")], kind=1), "found ET_REL, expected a linked file"),
+        (linked(None), "has no symbol table, so its functions have no names"),
+        (b"", "a damaged ELF file"),
+        (b"#!/bin/sh\n", "a damaged ELF file"),
+        (linked([Symbol(name="f")])[:4200], "a damaged ELF file"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(data: bytes, said: str) -> None:
+    """Another machine, an object, a stripped file, something else, half a file."""
+    with pytest.raises(InputError) as caught:
+        parse_table(data, source="out/lar")
+
+    assert caught.value.message.startswith(f"out/lar: {said}")
+    assert caught.value.hint
+
+
+def test_names_that_are_no_text_are_read() -> None:
+    """They are shown as they are, and nobody can ask a linker for them."""
+    data = linked([Symbol(name="fxx")]).replace(b"fxx", b"f\xff\n")
+
+    assert parse_table(data, source="x").functions[0].name == "f\\xff\n"
+
+
+def test_a_name_without_an_end_is_refused() -> None:
+    """It would reach into whatever comes next."""
+    data = linked([Symbol(name="abcdef")], dynamic=()).replace(b"abcdef\0", b"abcdefg")
+
+    with pytest.raises(InputError, match="a damaged ELF file"):
+        parse_table(data, source="x")
+
+
+def test_names_that_share_their_ends_do_not_fill_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a file may hold is not what it may unfold to."""
+    monkeypatch.setattr("megtrim.elf.function_table._MAX_NAMES_BYTES", 1000)
+    data = linked([Symbol(name="a" * 90) for _ in range(12)])
+
+    with pytest.raises(InputError, match="a damaged ELF file"):
+        parse_table(data, source="x")
+
+
+def test_many_functions_are_read_at_once(tmp_path: Path) -> None:
+    """100,000 of them, as the engine's plain build has, in about a second."""
+    count = 100_000
+    names = b"\0" + b"".join(b"_ZN3mgb4name%06dEv\0" % number for number in range(count))
+    entries = bytes(24) + b"".join(
+        struct.pack("<IBBHQQ", 1 + 21 * number, 0x12, 0, 1, CODE_AT + 4 * number, 4)
+        for number in range(count)
+    )
+    few = linked([Symbol(name="f")])
+    path = tmp_path / "many"
+    path.write_bytes(_with_symbols(few, entries, names))
+    started = time.process_time()
+
+    found = read_table(path)
+
+    assert time.process_time() - started < 3
+    assert len(found.functions) == count
+    assert found.functions[-1] == Function("_ZN3mgb4name099999Ev", CODE_AT + 4 * (count - 1), 4)
+
+
+def _with_symbols(data: bytes, entries: bytes, names: bytes) -> bytes:
+    """Return a made program with another symbol table behind its end."""
+    changed = bytearray(data)
+    (headers,) = struct.unpack_from("<Q", data, 40)
+    for number, content in ((4, entries), (5, names)):
+        struct.pack_into("<QQ", changed, headers + 64 * number + 24, len(changed), len(content))
+        changed += content
+    return bytes(changed)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    """The path and the reason."""
+    with pytest.raises(InputError, match="none: cannot be read: No such file or directory"):
+        read_table(tmp_path / "none")
+
+
+WHOLE = linked(
+    [Symbol(name="first", size=8), Symbol(name="second", at=8), Symbol(name="data", kind=DATA)],
+    dynamic=[Symbol(name="puts", at=None), Symbol(name="first")],
+    registered=(1, 2),
+)
+"""Its first page is mostly empty, so bytes are damaged in what is not."""
+PLACES = [at for at, value in enumerate(WHOLE) if value or at > 4096]
+
+
+@settings(deadline=2000)
+@given(st.lists(st.tuples(st.sampled_from(PLACES), st.integers(0, 255)), max_size=8))
+def test_damaged_files_are_read_or_refused(changes: list[tuple[int, int]]) -> None:
+    """Any byte may be wrong; never anything else, and never huge."""
+    data = bytearray(WHOLE)
+    for at, value in changes:
+        data[at] = value
+
+    try:
+        found = parse_table(bytes(data), source="x")
+    except InputError as error:
+        assert error.message.startswith("x: ")
+    else:
+        assert len(found.functions) <= 5
+
+
+@given(st.integers(0, len(WHOLE) - 1))
+def test_cut_off_files_are_refused(kept: int) -> None:
+    """Its table of sections stands at the end."""
+    with pytest.raises(InputError):
+        parse_table(WHOLE[:kept], source="x")
+
+
+def test_a_link_is_named_by_its_bytes_its_names_and_what_lists_tell_of() -> None:
+    """Lists are by name: equal code under another name, or under one name more, is another link."""
+    one, two = Function("one", 16, 8), Function("two", 32, 8)
+
+    def identity(*functions: Function, sha256: str = "a" * 64, groups: Sequence[str] = ()) -> str:
+        return link_identity(sha256, replace(none, functions=functions), groups)
+
+    none = FunctionTable(
+        machine="x86_64", entry=0, functions=(), imported=frozenset(), exported=frozenset(),
+        registrations=0, ifuncs=frozenset(),
+    )  # fmt: skip
+    assert identity(one, two) == identity(one, two)
+    told = (
+        identity(one, two),
+        identity(one, two, sha256="b" * 64),
+        identity(replace(one, name="two"), replace(two, name="one")),
+        identity(one, two, Function("zwei", 32, 8)),
+        identity(one),
+        identity(one, two, groups=["one"]),
+        identity(one, two, groups=["one", "two"]),
+        identity(one, two, groups=["one two"]),
+    )
+    assert len({*told}) == len(told)

@@ -1,0 +1,281 @@
+"""Driving CMake and Ninja: what is shown of a build that fails, and which failure it is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from megtrim.build_spec import BuildScript
+from megtrim.engines.cmake import driver
+from megtrim.engines.cmake.driver import Job, WorkTree, first_error
+from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.process import Command, Outcome, Processes
+
+COMPILER = """\
+[1/4] Building CXX object src/CMakeFiles/e.dir/a.cpp.o
+/s/src/a.cpp:3:5: warning: unused variable 'x' [-Wunused-variable]
+[2/4] Building CXX object src/CMakeFiles/e.dir/b.cpp.o
+FAILED: src/CMakeFiles/e.dir/b.cpp.o
+/usr/bin/c++ -O3 -o b.cpp.o -c /s/src/b.cpp
+In file included from /s/src/b.cpp:1:
+/s/src/b.h:10:2: note: declared here
+/s/src/b.cpp:7:15: error: no member named 'float16' in namespace 'dt'
+    7 |   dt::float16 value;
+      |   ~~~~^
+1 error generated.
+[3/4] Building CXX object src/CMakeFiles/e.dir/c.cpp.o
+FAILED: src/CMakeFiles/e.dir/c.cpp.o
+/usr/bin/c++ -O3 -o c.cpp.o -c /s/src/c.cpp
+/s/src/c.cpp:1:1: error: second
+ninja: build stopped: subcommand failed.
+"""
+
+LINKER = """\
+[7/8] Linking CXX executable load_and_run
+FAILED: load_and_run
+: && /usr/bin/c++ -O3 a.o -o load_and_run && :
+/usr/bin/ld: a.o: in function `main':
+a.cpp:(.text+0x5): undefined reference to `run()'
+collect2: error: ld returned 1 exit status
+ninja: build stopped: subcommand failed.
+"""
+
+LLD = """\
+[7/8] Linking CXX executable load_and_run
+FAILED: load_and_run
+: && /usr/bin/clang++ a.o -o load_and_run && :
+ld.lld: error: undefined symbol: run()
+>>> referenced by a.cpp
+"""
+
+CONFIGURE = """\
+-- The CXX compiler identification is Clang 14.0.6
+-- Looking for pthread.h
+CMake Error at CMakeLists.txt:12 (add_subdirectory):
+  The source directory /s/third_party/x does not contain a CMakeLists.txt file.
+
+-- Configuring incomplete, errors occurred!
+"""
+
+
+def test_the_first_error_of_a_compiler() -> None:
+    """Target, command, and the error with what stands around it; not the next failure's."""
+    shown = first_error(COMPILER).splitlines()
+
+    assert shown[:5] == [
+        "FAILED: src/CMakeFiles/e.dir/b.cpp.o",
+        "/usr/bin/c++ -O3 -o b.cpp.o -c /s/src/b.cpp",
+        "In file included from /s/src/b.cpp:1:",
+        "/s/src/b.h:10:2: note: declared here",
+        "/s/src/b.cpp:7:15: error: no member named 'float16' in namespace 'dt'",
+    ]
+    assert "warning" not in "".join(shown)
+
+
+def test_the_first_error_of_a_linker() -> None:
+    """Both dialects."""
+    assert first_error(LINKER).splitlines()[:4] == [
+        "FAILED: load_and_run",
+        ": && /usr/bin/c++ -O3 a.o -o load_and_run && :",
+        "/usr/bin/ld: a.o: in function `main':",
+        "a.cpp:(.text+0x5): undefined reference to `run()'",
+    ]
+    assert first_error(LLD).splitlines() == [
+        "FAILED: load_and_run",
+        ": && /usr/bin/clang++ a.o -o load_and_run && :",
+        "ld.lld: error: undefined symbol: run()",
+        ">>> referenced by a.cpp",
+    ]
+
+
+def test_the_first_error_of_a_configuration() -> None:
+    """There is no failed target; what stands before helps."""
+    assert first_error(CONFIGURE).splitlines()[:3] == CONFIGURE.splitlines()[:3]
+
+
+def test_a_failure_without_an_error_line_shows_what_the_target_said() -> None:
+    """A script of the build that dies with a traceback, say."""
+    said = [f"line {number}" for number in range(30)]
+    failed = ["FAILED: generated.h", "python3 generate.py"]
+
+    output = "\n".join(["[1/2] x", *failed, *said])
+    assert first_error(output).splitlines() == [*failed, *said[:10]]
+    assert first_error("\n".join(said)).splitlines() == said[-12:]
+    assert first_error("") == ""
+
+
+def test_an_error_among_many_lines_is_shown_in_few() -> None:
+    """And a line of any length in part."""
+    noise = [f"/s/x.h:{number}:1: note: {'x' * 5000}" for number in range(50)]
+    lines = ["[1/2] x", "FAILED: a.o", "c++ a.cpp", *noise, "a.cpp:1:1: fatal error: no", *noise]
+
+    shown = first_error("\n".join(lines)).splitlines()
+
+    assert shown[:2] == ["FAILED: a.o", "c++ a.cpp"]
+    assert shown[5] == "a.cpp:1:1: fatal error: no"
+    assert len(shown) == 15
+    assert max(len(line) for line in shown) == 1000
+
+
+TOOL = """\
+#!/bin/sh
+echo "$0 $*" >> {calls}
+case "$0" in *cmake) exit {configures};; esac
+echo '[1/2] first'
+echo 'no step'
+echo '[2/2] second'
+{script}
+"""
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job(
+        source=tmp_path / "src",
+        build=tmp_path / "build",
+        options=(("CMAKE_BUILD_TYPE", "Release"), ("X", "a b")),
+        targets=("one", "two"),
+        log=tmp_path / "build.log",
+        jobs=3,
+        env={"MARK": "1"},
+    )
+
+
+def fake_tools(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, script: str = "", configures: int = 0
+) -> Path:
+    """Put programs called cmake and ninja where megtrim's own are looked for."""
+    calls = tmp_path / "calls"
+    for name in ("cmake", "ninja"):
+        tool = tmp_path / "tools" / name
+        tool.parent.mkdir(exist_ok=True)
+        tool.write_text(TOOL.format(calls=calls, script=script, configures=configures), "utf-8")
+        tool.chmod(0o755)
+    monkeypatch.setattr(Processes, "build_tool", lambda _self, name: str(tmp_path / "tools" / name))
+    return calls
+
+
+def test_a_build_is_configured_and_then_built(
+    processes: Processes, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command lines, the progress, and the log with both."""
+    calls = fake_tools(tmp_path, monkeypatch, script='echo "mark $MARK" >&2')
+    steps: list[tuple[int, int, str]] = []
+
+    driver.run(job, processes, lambda *step: steps.append(step))
+
+    tools = tmp_path / "tools"
+    configure = (
+        f"{tools}/cmake -G Ninja -S {job.source} -B {job.build} "
+        f"-DCMAKE_MAKE_PROGRAM={tools}/ninja -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "
+        "-DCMAKE_BUILD_TYPE=Release -DX=a b"
+    )
+    build = f"{tools}/ninja -C {job.build} -j 3 one two"
+    assert calls.read_text(encoding="utf-8").splitlines() == [configure, build]
+    assert steps == [(1, 2, "first"), (2, 2, "second")]
+    log = job.log.read_text(encoding="utf-8")
+    assert log.splitlines()[0] == "$ " + configure.replace("-DX=a b", "'-DX=a b'")
+    assert log.endswith("[1/2] first\nno step\n[2/2] second\nmark 1\n")
+
+
+@pytest.mark.parametrize(
+    ("env", "path"),
+    [({}, "/usr/bin:/bin"), ({"PATH": ""}, "/usr/bin:/bin"), ({"PATH": "/a"}, "/a")],
+)
+def test_the_engines_own_script_finds_our_tools_first(
+    job: Job,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    env: dict[str, str],
+    path: str,
+) -> None:
+    """Then the path as it is; without one the system's folders, never the current folder."""
+    ran: list[Command] = []
+
+    class Recorded(Processes):
+        def run(self, command: Command) -> Outcome:
+            ran.append(command)
+            return Outcome(
+                argv=command.argv, rc=0, stdout="", stderr="", wall_s=0.0, timed_out=False
+            )
+
+    fake_tools(tmp_path, monkeypatch)
+    script = BuildScript(path="build.sh", arguments=("-x",), build="b", why="it is its own")
+    driver.run_script(script, job, Recorded(env), lambda *_: None)
+
+    assert ran[0].argv == ("bash", f"{job.source}/build.sh", "-x", "-j", "3")
+    assert ran[0].env == {"PATH": f"{tmp_path}/tools:{path}", "MARK": "1"}
+
+
+def test_an_engine_that_does_not_configure_is_not_built(
+    processes: Processes, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A product failure, with the log's place."""
+    calls = fake_tools(tmp_path, monkeypatch, configures=1)
+
+    with pytest.raises(ProductFailure, match=r"^the engine does not configure:") as caught:
+        driver.run(job, processes, lambda *_: None)
+
+    assert caught.value.hint == f"the whole log is {job.log}"
+    assert len(calls.read_text(encoding="utf-8").splitlines()) == 1
+
+
+def test_an_engine_that_does_not_compile_is_a_product_failure(
+    processes: Processes, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its first error."""
+    script = "echo 'FAILED: a.o'; echo 'c++ a.cpp'; echo 'a.cpp:1:1: error: no'; exit 1"
+    fake_tools(tmp_path, monkeypatch, script=script)
+
+    with pytest.raises(ProductFailure) as caught:
+        driver.run(job, processes, lambda *_: None)
+
+    assert caught.value.message == (
+        "the engine does not compile:\nFAILED: a.o\nc++ a.cpp\na.cpp:1:1: error: no"
+    )
+
+
+def test_a_full_disk_is_not_the_engines_fault(
+    processes: Processes, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However the compiler puts it."""
+    script = "echo 'a.cpp:1:1: fatal error: a.o: No space left on device'; exit 1"
+    fake_tools(tmp_path, monkeypatch, script=script)
+
+    with pytest.raises(
+        InfrastructureFailure, match=f"^the build in {job.build} stopped: the disk is full"
+    ):
+        driver.run(job, processes, lambda *_: None)
+
+
+def test_a_build_that_hangs_is_infrastructure(
+    processes: Processes, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is known of the product."""
+    fake_tools(tmp_path, monkeypatch, script="sleep 20")
+    monkeypatch.setattr(driver, "BUILD_TIMEOUT_S", 0.3)
+
+    with pytest.raises(InfrastructureFailure, match="was ended after 0 s"):
+        driver.run(job, processes, lambda *_: None)
+
+
+def test_tools_are_those_beside_python(processes: Processes) -> None:
+    """The same on every machine; what is not there is told with how to get it."""
+    assert processes.build_tool("ninja") == str(Path(sys.executable).parent / "ninja")
+    assert os.access(processes.build_tool("cmake"), os.X_OK)
+    with pytest.raises(InputError) as caught:
+        processes.build_tool("bazel")
+    assert caught.value.hint == "pip install bazel"
+
+
+def test_a_work_tree_has_its_places(tmp_path: Path) -> None:
+    """All below one folder: equal relative paths make equal builds."""
+    tree = WorkTree(root=tmp_path)
+    places = (tree.source, tree.build, tree.include, tree.toolchain_file)
+
+    assert [str(path.relative_to(tmp_path)) for path in places] == [
+        *("src", "build", "include", "toolchain.cmake")
+    ]

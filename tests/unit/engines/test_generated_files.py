@@ -1,0 +1,95 @@
+"""The files that a build has in place of, or beside, those of the checkout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from megtrim.build_spec import BuildOrder, Variant
+from megtrim.engines import generated_files
+from megtrim.engines.checkout import Checkout, digest_of
+from megtrim.engines.cmake.driver import WorkTree
+from megtrim.errors import ProductFailure
+
+ORDER = BuildOrder(
+    variant=Variant.REDUCED,
+    targets=(),
+    options=(),
+    overrides=(("a.cpp", "other\r\n"),),
+    include=(("midout.h", "regions\n"), ("megtrim/tags/kern.h", "kern\n")),
+)
+PLAIN = BuildOrder(variant=Variant.PLAIN, targets=(), options=())
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    root = tmp_path / "checkout"
+    root.mkdir()
+    for name in ("a.cpp", "b.cpp"):
+        (root / name).write_text(f"{name}\n", encoding="utf-8")
+    files = {name: digest_of(root / name) or "" for name in ("a.cpp", "b.cpp")}
+    return Checkout(root=root, files=files, commit="", dirty=())
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> WorkTree:
+    return WorkTree(root=tmp_path / "work")
+
+
+def present(tree: WorkTree) -> dict[str, str]:
+    """Return every file of sources and includes."""
+    return {
+        str(path.relative_to(tree.root)): path.read_bytes().decode()
+        for folder in (tree.source, tree.include)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_the_tree_has_what_is_ordered(checkout: Checkout, tree: WorkTree) -> None:
+    """Sources of the checkout, others in their place, and generated files in folders."""
+    generated_files.write(ORDER, tree, checkout)
+
+    assert present(tree) == {
+        "src/a.cpp": "other\r\n",
+        "src/b.cpp": "b.cpp\n",
+        "include/midout.h": "regions\n",
+        "include/megtrim/tags/kern.h": "kern\n",
+    }
+    generated_files.expect(ORDER, tree)
+
+
+def test_what_is_no_longer_ordered_goes(checkout: Checkout, tree: WorkTree) -> None:
+    """A stale generated file would be opened in place of the engine's own."""
+    generated_files.write(ORDER, tree, checkout)
+    generated_files.write(PLAIN, tree, checkout)
+
+    assert present(tree) == {"src/a.cpp": "a.cpp\n", "src/b.cpp": "b.cpp\n"}
+
+
+def test_pending_are_the_files_that_would_change(checkout: Checkout, tree: WorkTree) -> None:
+    """Told without writing: all before the first build, none after it, then those that differ."""
+    before = generated_files.pending(ORDER, tree, checkout)
+    generated_files.write(ORDER, tree, checkout)
+    (tree.include / "midout.h").write_text("old\n", encoding="utf-8")
+    (tree.include / "stale.h").write_text("stale\n", encoding="utf-8")
+    after = generated_files.pending(ORDER, tree, checkout)
+    plain = generated_files.pending(PLAIN, tree, checkout)
+
+    names = ("src/a.cpp", "src/b.cpp", "include/midout.h", "include/megtrim/tags/kern.h")
+    assert before == {tree.root / name for name in names}
+    assert after == {tree.include / "midout.h", tree.include / "stale.h"}
+    assert plain == after | {tree.root / name for name in (names[0], names[3])}
+
+
+@pytest.mark.parametrize("name", ["src/a.cpp", "include/megtrim/tags/kern.h"])
+def test_a_file_that_changed_meanwhile_is_told(
+    checkout: Checkout, tree: WorkTree, name: str
+) -> None:
+    """Then something else was compiled than what was ordered."""
+    generated_files.write(ORDER, tree, checkout)
+    (tree.root / name).write_text("otherwise\n", encoding="utf-8")
+
+    with pytest.raises(ProductFailure, match="changed while it was compiled"):
+        generated_files.expect(ORDER, tree)

@@ -1,0 +1,38 @@
+"""A run that ended before a verdict says so in a document."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from megtrim.errors import InputError
+from megtrim.evidence.early_exit import EarlyEnding, dump_ending, parse_ending
+
+ENDING = EarlyEnding(exit=2, message="megtrim.yaml: no models", hint="add one")
+
+
+def test_an_ending_comes_back_as_it_went() -> None:
+    """With its message and hint."""
+    data = {"version": 1, "exit": 2, "message": "megtrim.yaml: no models", "hint": "add one"}
+    text = json.dumps(data, indent=1) + "\n"
+
+    assert dump_ending(ENDING) == text
+    assert parse_ending(text, source="x") == ENDING
+    assert str(ENDING) == "megtrim.yaml: no models\n  add one"
+    assert str(EarlyEnding(exit=3, message="no space", hint="")) == "no space"
+
+
+@pytest.mark.parametrize("status", [1, 2, 3, 70, 130])
+def test_every_failure_has_its_exit_status(status: int) -> None:
+    """As the command line ends."""
+    assert EarlyEnding(exit=status, message="", hint="").exit == status
+
+
+@pytest.mark.parametrize("status", [0, 4, 71, 256, -1])
+def test_a_good_ending_is_none(status: int) -> None:
+    """A run that left no verdict and exits 0 would open the gate."""
+    text = dump_ending(ENDING).replace('"exit": 2', f'"exit": {status}')
+
+    with pytest.raises(InputError, match="exit: found"):
+        parse_ending(text, source="ending.json")

@@ -1,0 +1,252 @@
+"""What stays whatever ran: by patterns, by folders, what reports errors, and what those call."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Mapping, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.elf.function_table import parse_table
+from megtrim.errors import InputError
+from megtrim.functions.calls import Code, parse_code
+from megtrim.functions.keep_patterns import Wanted, keep_always, without_chance
+from megtrim.functions.link_map import Origins
+from megtrim.functions.observables import Observables
+from unit.functions.made_links import CODE_AT, Symbol, linked
+
+RUN, LOAD, FORMAT = "_ZN2my7Session3runEi", "_ZN2my7Session4loadERKSs", "_ZN2my3log6formatEPKcz"
+WRITE, HIDDEN, MAIN = "_ZN2my3log5writeEPKcz", "_ZN12_GLOBAL__N_16hiddenEv", "main"
+PROBE = "cpuinfo_probe"
+NAMES = (RUN, LOAD, FORMAT, WRITE, HIDDEN, MAIN, PROBE)
+STEP = 16
+ORIGINS = Origins(
+    starts=tuple(CODE_AT + STEP * at for at in range(len(NAMES))),
+    ends=tuple(CODE_AT + STEP * (at + 1) for at in range(len(NAMES))),
+    files=(
+        *("src/CMakeFiles/my.dir/session/run.cpp.o", "src/CMakeFiles/my.dir/session/load.cpp.o"),
+        *("log/liblog.a(format.cpp.o)", "log/liblog.a(write.cpp.o)", "main.cpp.o", "main.cpp.o"),
+        "third_party/cpuinfo/libcpuinfo.a(probe.c.o)",
+    ),
+)
+
+
+def kept(
+    *patterns: str,
+    where: str = "megtrim.yaml:7",
+    ran: Collection[str] = (),
+    unseen: Collection[str] = (),
+    names: Sequence[str] = NAMES,
+    calls: Mapping[str, Sequence[str]] | None = None,
+) -> tuple[str, ...]:
+    """Return what these patterns keep of a program of ``names``, each of which calls others."""
+    wanted = tuple(Wanted(text=text, where=where) for text in patterns)
+    code = code_of(names, calls or {})
+    return keep_always(wanted, ran=ran, unseen=unseen, code=code, origins=ORIGINS)
+
+
+def code_of(names: Sequence[str], calls: Mapping[str, Sequence[str]]) -> Code:
+    """Return the code of a program of ``names``, each of which calls others."""
+    content = b""
+    for at, name in enumerate(names):
+        places = (names.index(to) for to in calls.get(name, ()))
+        words = (
+            struct.pack("<I", 0x94000000 | ((STEP * (to - at) // 4 - place) & 0x3FFFFFF))
+            for place, to in enumerate(places)
+        )
+        content += b"".join(words).ljust(STEP, b"\x1f")
+    symbols = [Symbol(name=name, at=STEP * at, size=STEP) for at, name in enumerate(names)]
+    data = linked(symbols, code=content)
+    return parse_code(data, parse_table(data, source="x"), source="x")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("my::log::*", {FORMAT, WRITE}),
+        ("my::log::write", {WRITE}),
+        ("my::log::write(char const*, ...)", {WRITE}),
+        ("(anonymous namespace)::hidden", {HIDDEN}),
+        ("my::*::??*", {RUN, LOAD, FORMAT, WRITE}),
+        ("*hidden*", {HIDDEN}),
+        ("(anonymous namespace)::*", {HIDDEN}),
+        ("_ZN2my7Session*", {RUN, LOAD}),
+        ("*", {*NAMES}),
+        ("main", {MAIN}),
+        ("*[lL]oad*", {LOAD}),
+        ("*std::string const&*", {LOAD}),
+        ("cpuinfo_*", {PROBE}),
+    ],
+)
+def test_functions_by_name(pattern: str, names: set[str]) -> None:
+    """As linkers write them or as people do, with arguments or without."""
+    assert {*kept(pattern)} == names
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("src/session/", {RUN, LOAD}),
+        ("./src/session/", {RUN, LOAD}),
+        ("session/", {RUN, LOAD}),
+        ("log/", {FORMAT, WRITE}),
+        ("cpuinfo/", {PROBE}),
+    ],
+)
+def test_functions_by_folder(pattern: str, names: set[str]) -> None:
+    """Of objects and archives that lie there, wherever the tree lies."""
+    assert {*kept(pattern)} == names
+
+
+def test_what_is_kept_can_be_called() -> None:
+    """With all that it calls, but for what ran: that is there already."""
+    calls = {WRITE: [FORMAT], FORMAT: [HIDDEN, LOAD], LOAD: [RUN]}
+
+    assert {*kept("my::log::write", calls=calls)} == {WRITE, FORMAT, HIDDEN, LOAD, RUN}
+    assert {*kept("my::log::write", calls=calls, ran=[LOAD, MAIN])} == {WRITE, FORMAT, HIDDEN}
+    assert kept("my::log::write", calls=calls, ran=[WRITE]) == ()
+
+
+def test_what_reports_errors_stays_unasked() -> None:
+    """So a trimmed program still says what is wrong; where nothing can be thrown, no more."""
+    names = (MAIN, "_ZN2my5ErrorC2EPKc", "__my_assert_fail", "_ZN2my4likeEv", *UNWINDING)
+
+    assert {*kept(names=names)} == {"_ZN2my5ErrorC2EPKc", "__my_assert_fail"}
+
+
+UNWINDING = (
+    *("__cxa_throw", "__gxx_personality_v0", "_Unwind_Resume", "__cxa_begin_catch"),
+    *("_ZNK10__cxxabiv117__class_type_info9can_catchEPKNS_16__shim_type_infoERPv",),
+)
+
+
+def test_reports_that_throw_keep_what_exceptions_need() -> None:
+    """Much of it is reached by tables alone; the demangler has a small substitute."""
+    fail = "_ZN2my11assert_failEPKc"
+    names = (MAIN, fail, "__cxa_demangle", *UNWINDING)
+    calls = {fail: ["__cxa_throw"], "__cxa_throw": ["__cxa_demangle"]}
+
+    assert {*kept(names=names, calls=calls)} == {fail, *UNWINDING}
+    assert {*kept(names=names, calls=calls, ran=[fail, "__cxa_throw"])} == set()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "near"),
+    [
+        ("my::lgo::*", " (near it: log)"),
+        ("my::Sesion::run", " (near it: Session)"),
+        ("src/sesion/", " (near it: src/session/)"),
+        ("src/session", " (near it: src/session/)"),
+        ("my::log::*zzz", ""),
+        ("my::(anonymous namespace)::zzz", ""),
+        ("nowhere/at/all/", ""),
+    ],
+)
+def test_a_pattern_that_matches_nothing_is_refused(pattern: str, near: str) -> None:
+    """By where it stands, with what is near it."""
+    with pytest.raises(InputError) as caught:
+        kept(pattern)
+
+    assert caught.value.message == f"megtrim.yaml:7: no function matches {pattern!r}{near}"
+    assert caught.value.hint == (
+        "name functions as in the source, my::log::*, or a folder of objects: src/log/"
+    )
+
+
+def test_all_patterns_that_match_nothing_are_told_at_once() -> None:
+    """A link later is late for the second."""
+    with pytest.raises(InputError) as caught:
+        kept("no::such", "my::log::*", "nowhere/")
+
+    assert caught.value.message == (
+        "megtrim.yaml:7: no function matches 'no::such'\n"
+        "megtrim.yaml:7: no function matches 'nowhere/'"
+    )
+
+
+def test_nobody_minds_if_an_engine_lacks_what_is_kept_by_default() -> None:
+    """A pattern of the engine's own, not of a team."""
+    assert kept("nothing/", "no::such", where="") == ()
+
+
+@given(st.text("my:logSesion*?[]!()~_<> &,0", min_size=1, max_size=20))
+def test_any_pattern_matches_or_is_refused(pattern: str) -> None:
+    """Never anything else, and soon."""
+    try:
+        found = kept(pattern)
+    except InputError:
+        return
+
+    assert {*found} <= {*NAMES}
+
+
+def test_what_a_sort_takes_by_the_values_stays() -> None:
+    """Values may be addresses, so another run takes another helper than the one that was seen."""
+    sort = "_ZNSt6__ndk16__sortIRNS_6__lessIiiEEPiEEvT0_S5_T_"
+    taken = "_ZNSt6__ndk17__sort3IRNS_6__lessIiiEEPiEEjT0_S5_S5_T_"
+    other = "_ZNSt6__ndk127__insertion_sort_incompleteIRNS_6__lessIiiEEPiEEbT0_S5_T_"
+    names = ("main", sort, taken, other, "plain")
+
+    found = kept(
+        ran=("main", sort, taken),
+        names=names,
+        calls={"main": (sort,), sort: (taken, other, "plain")},
+    )
+
+    assert found == (other,)
+    assert kept(ran=("main",), names=names, calls={sort: (other,)}) == ()
+    calls = {"plain": (other,)}
+    assert kept(ran=("main",), unseen=("plain",), names=names, calls=calls) == (other,)
+
+
+SORT = "_ZNSt6__ndk16__sortIRNS_6__lessIiiEEPiEEvT0_S5_T_"
+SORT3 = "_ZNSt6__ndk17__sort3IRNS_6__lessIiiEEPiEEjT0_S5_S5_T_"
+GROW = "_ZNSt5dequeImSaImEE16_M_push_back_auxIJRKmEEEvDpOT_"
+
+
+def listed(
+    ran: Collection[str],
+    *,
+    calls: Mapping[str, Sequence[str]],
+    names: Sequence[str] = ("main", SORT, SORT3, GROW, "other"),
+    groups: Sequence[tuple[str, ...]] = (),
+    unseen: Collection[str] = (),
+) -> tuple[str, ...]:
+    """Return the list of a run without what chance decides."""
+    alone = tuple((name,) for name in names if name not in unseen)
+    return without_chance(
+        ran,
+        unseen=unseen,
+        code=code_of(names, calls),
+        observables=Observables(link_sha256="0" * 64, groups=tuple(groups) or alone),
+    )
+
+
+def test_lists_do_not_differ_by_what_depends_on_values() -> None:
+    """A queue that grew in one run alone: both lists are equal, and so is what stays."""
+    calls = {"main": (SORT, GROW), SORT: (SORT3,)}
+    names = ("main", SORT, SORT3, GROW, "other")
+    once, again = names, ("main", SORT, "other")
+
+    assert listed(once, calls=calls) == listed(again, calls=calls) == ("main", "other")
+    for ran in (once, again, ("main", "other")):
+        assert {*ran, *kept(ran=ran, names=names, calls=calls)} == {*names}
+
+
+def test_what_nothing_else_keeps_is_listed() -> None:
+    """No direct call of what ran leads to it: without the list it would go."""
+    assert listed(("main", GROW), calls={}) == (GROW, "main")
+    assert listed(("main", GROW), calls={"other": (GROW,)}) == (GROW, "main")
+    assert listed(("main", GROW), calls={"other": (GROW,)}, unseen=("other",)) == ("main",)
+
+
+def test_functions_that_share_code_are_listed_alike() -> None:
+    """Where one of their names depends on values, all do."""
+    groups = (("alias", GROW), ("main",))
+    names = ("main", GROW, "alias")
+    ran = (GROW, "alias", "main")
+
+    assert listed(ran, calls={"main": (GROW,)}, names=names, groups=groups) == ("main",)
+    assert listed(ran, calls={}, names=names, groups=groups) == ran

@@ -1,0 +1,56 @@
+"""Text files of one link: what they are is told before anything else of them is read."""
+
+from __future__ import annotations
+
+import pytest
+
+from megtrim.errors import InputError
+from megtrim.functions.link_files import check_names, dump_lines, parse_lines
+
+LINK = "6e" * 32
+TEXT = f"megtrim things v1\nlink {LINK}\none\ntwo three\n"
+
+
+def parsed(data: bytes) -> tuple[str, list[str]]:
+    return parse_lines(data, magic="megtrim things v1", source="f.txt", hint="make it anew")
+
+
+def test_lines_follow_what_the_file_is() -> None:
+    """Whatever they are; there may be none."""
+    assert dump_lines("megtrim things v1", LINK, ["one", "two three"]) == TEXT
+    assert parsed(TEXT.encode()) == (LINK, ["one", "two three"])
+    assert parsed(dump_lines("megtrim things v1", LINK, ()).encode()) == (LINK, [])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        (TEXT, "", 1, "found '', expected 'megtrim things v1'"),
+        ("things", "functions", 1, "found 'megtrim functions v1', expected"),
+        ("link 6e", "link 6E", 2, "expected the word link and a sha256"),
+        ("three\n", "three", 4, "the last line has no end: is the file cut off?"),
+    ],
+)
+def test_another_file_is_refused(old: str, new: str, line: int, said: str) -> None:
+    """With its line, and what to do."""
+    with pytest.raises(InputError) as caught:
+        parsed(TEXT.replace(old, new, 1).encode())
+
+    assert caught.value.message.startswith(f"f.txt:{line}: {said}")
+    assert caught.value.hint == "make it anew"
+
+
+def test_a_file_beyond_all_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before it is looked into."""
+    monkeypatch.setattr("megtrim.functions.link_files.MAX_BYTES", len(TEXT) - 1)
+
+    with pytest.raises(InputError, match=r"f\.txt:1: more than"):
+        parsed(TEXT.encode())
+
+
+@pytest.mark.parametrize("name", ["ma in", '"', "", "main\r"])
+def test_names_are_those_of_a_linker(name: str) -> None:
+    """Anything else could mean more there."""
+    check_names(["_Z3foov", "f.cold"], source="f.txt", line=7, hint="")
+    with pytest.raises(InputError, match=r"f\.txt:7: found .*, expected a linkage name"):
+        check_names(["_Z3foov", name], source="f.txt", line=7, hint="")

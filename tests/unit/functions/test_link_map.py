@@ -1,0 +1,140 @@
+"""Where functions came from, by the maps of three linkers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.errors import InputError
+from megtrim.functions.link_map import is_platform, parse_map, platform_names, read_map
+from unit.functions.made_links import functions
+
+LLD = b"""\
+             VMA              LMA     Size Align Out     In      Symbol
+             270              270       15     1 .interp
+             270              270       15     1         <internal>:(.interp)
+            1000             1000      100     4 .text
+            1000             1000       20     4         /ndk/usr/lib/crtbegin_dynamic.o:(.text)
+            1000             1000       20     1                 _start
+            1020             1020       10     4         a.dir/src/main.cpp.o:(.text.main)
+            1030             1030       40     4         lite/liblite.a(run.cpp.o):(.text.run)
+            1030             1030       40     1                 mgb::run(int (*)(long))
+            1080             1080       10     4         /sys root/libc.a(memcpy.o):(.text)
+"""
+GNU = b"""\
+Discarded input sections
+
+ .text.unused   0x0000000000000000       0x20 gone.o
+
+Linker script and memory map
+
+LOAD main.o
+ .text          0x0000000000001000       0x20 /usr/lib/Scrt1.o
+                0x0000000000001000                _start
+ .text._ZN3mgb3runEv
+                0x0000000000001030       0x40 lite/liblite.a(run.cpp.o)
+                0x0000000000001030                mgb::run(int (*)(long))
+ *fill*         0x0000000000001070       0x10
+ .text          0x0000000000001080       0x10 /usr/lib/libc.a(memcpy.o)
+"""
+PROGRAM = functions(
+    ("_start", 0x1000, 16), ("_ZN3mgb3runEv", 0x1030, 64), ("memcpy", 0x1080, 8), ("x", 0x5000, 4)
+)
+
+
+@pytest.mark.parametrize(
+    ("address", "file"),
+    [
+        (0xFFF, ""),
+        (0x1000, "/ndk/usr/lib/crtbegin_dynamic.o"),
+        (0x101F, "/ndk/usr/lib/crtbegin_dynamic.o"),
+        (0x1020, "a.dir/src/main.cpp.o"),
+        (0x1030, "lite/liblite.a(run.cpp.o)"),
+        (0x106F, "lite/liblite.a(run.cpp.o)"),
+        (0x1070, ""),
+        (0x1080, "/sys root/libc.a(memcpy.o)"),
+        (0x1090, ""),
+    ],
+)
+def test_the_map_of_lld(address: int, file: str) -> None:
+    """Sections of inputs, not those of the output, nor symbols."""
+    assert parse_map(LLD, source="x").of(address) == file
+
+
+@pytest.mark.parametrize(
+    ("address", "file"),
+    [
+        (0, ""),
+        (0x1000, "/usr/lib/Scrt1.o"),
+        (0x1020, ""),
+        (0x1040, "lite/liblite.a(run.cpp.o)"),
+        (0x1075, ""),
+        (0x1080, "/usr/lib/libc.a(memcpy.o)"),
+    ],
+)
+def test_the_map_of_gnu_linkers(address: int, file: str) -> None:
+    """A long name takes a line of its own; what was discarded is nowhere."""
+    assert parse_map(GNU, source="x").of(address) == file
+
+
+@pytest.mark.parametrize("text", [LLD, GNU])
+def test_functions_of_the_platform(text: bytes) -> None:
+    """What begins a program, and its C library."""
+    assert platform_names(parse_map(text, source="x"), PROGRAM) == {"_start", "memcpy"}
+
+
+@pytest.mark.parametrize(
+    ("file", "platform"),
+    [
+        ("/usr/lib/libc.a(memcpy.o)", True),
+        ("libm.a(sin.o)", True),
+        ("/cache/libcompiler_rt.a(rt.o)", True),
+        ("/ndk/libclang_rt.builtins-aarch64-android.a(udivti3.o)", True),
+        ("/usr/lib/gcc/libgcc.a(x.o)", True),
+        ("/usr/lib/crt1.o", True),
+        ("/usr/lib/rcrt1.o", True),
+        ("/usr/lib/crtbeginS.o", True),
+        ("/usr/lib/libgcc_eh.a(unwind-dw2.o)", False),
+        ("/ndk/libgcc_real.a(unwind-dw2.o)", False),
+        ("/ndk/libc++_static.a(string.o)", False),
+        ("/usr/lib/libstdc++.a(string.o)", False),
+        ("lite/liblite.a(libc.a)", False),
+        ("src/libc.a/main.o", False),
+        ("src/crt_names.cpp.o", False),
+        ("<internal>", False),
+        ("", False),
+    ],
+)
+def test_which_files_are_the_platform(file: str, platform: bool) -> None:
+    """The C library and the compiler's arithmetic; neither the C++ library nor the unwinder."""
+    assert is_platform(file) is platform
+
+
+@pytest.mark.parametrize("data", [b"", b"hello\n", LLD.splitlines()[0], bytes(50)])
+def test_what_tells_no_origin_is_refused(data: bytes) -> None:
+    """Some linkers write maps of other kinds."""
+    with pytest.raises(InputError, match=r"p\.map: tells of no part of the program"):
+        parse_map(data, source="p.map")
+
+
+@given(st.sampled_from([LLD, GNU]), st.integers(0, 800), st.binary(max_size=8))
+def test_a_damaged_map_is_read_or_refused(text: bytes, at: int, noise: bytes) -> None:
+    """Numbers and paths may be anything."""
+    try:
+        origins = parse_map(text[:at] + noise + text[at + len(noise) :], source="x")
+    except InputError:
+        return
+
+    assert origins.of(0x1030) is not None
+
+
+def test_a_map_is_read_by_its_path(tmp_path: Path) -> None:
+    """And a missing one is named."""
+    (tmp_path / "p.map").write_bytes(LLD)
+
+    assert read_map(tmp_path / "p.map") == parse_map(LLD, source="x")
+    with pytest.raises(InputError, match="none: cannot be read"):
+        read_map(tmp_path / "none")

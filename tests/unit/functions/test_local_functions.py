@@ -1,0 +1,368 @@
+"""Functions emptied in objects and archives, read back by another reader."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from megtrim.errors import InputError
+from megtrim.functions import local_functions, stub_code
+from unit.elf.made_objects import (
+    AARCH64,
+    ALLOC,
+    CALL,
+    DATA,
+    EXECUTE,
+    IFUNC,
+    NO_TYPE,
+    POINTER,
+    WRITE,
+    X86_64,
+    Named,
+    Part,
+    Read,
+    archive,
+    object_file,
+    read,
+    unwind_table,
+)
+
+BODY = bytes(range(32))
+
+
+def function(name: str, *relocations: tuple[int, int, str, int], size: int = 32) -> Part:
+    """Return a function's own section."""
+    return Part(name=f".text.{name}", content=BODY[:size], relocations=relocations)
+
+
+def symbol(name: str, *, size: int = 32, kind: int = 2, at: int = 0, part: str = "") -> Named:
+    """Return a function's symbol."""
+    return Named(name=name, part=part or f".text.{name}", size=size, kind=kind, at=at)
+
+
+def emptied(data: bytes, *names: str, named: bool = False, unwind_tables: bool = True) -> bytes:
+    """Return the copy; no edit undoes another one, in part or in whole."""
+    numbers = local_functions.numbered(names)
+    edits = local_functions.edits(
+        data, numbers, source="x.o", named=named, unwind_tables=unwind_tables
+    )
+    copy = bytearray(data)
+    for at, content in edits:
+        copy[at : at + len(content)] = content
+    assert len(copy) == len(data)
+    assert all(copy[at : at + len(content)] == content for at, content in edits)
+    return bytes(copy)
+
+
+def sizes(made: Read) -> dict[str, int]:
+    """Return the size of each function's section."""
+    return {
+        name: len(content) for name, (_, content, _) in made.sections.items() if "text." in name
+    }
+
+
+TWO = object_file(
+    [
+        function("one", (8, CALL[AARCH64], ".text.two", 0), (16, CALL[AARCH64], "other", 0)),
+        function("two", (4, CALL[AARCH64], "other", 0)),
+        function("other"),
+    ],
+    [symbol("one"), symbol("two"), symbol("other")],
+)
+
+
+@pytest.mark.parametrize("machine", [AARCH64, X86_64])
+def test_a_function_becomes_a_trap(machine: int) -> None:
+    """Its section, its symbol, what it refers to and its alignment go down with it."""
+    trap = stub_code.trap(machine)
+    call = (8, CALL[machine], "two", 0 if machine == AARCH64 else -4)
+    parts = [function("one", call), function("two", call)]
+    data = object_file(parts, [symbol("one"), symbol("two")], machine=machine)
+    before, after = read(data), read(emptied(data, "one"))
+
+    assert after.sections[".text.one"] == (6, trap, len(trap) // 4 * 4 or 1)
+    assert after.symbols == {"one": len(trap), "two": 32}
+    assert after.relocations == {".rela.text.one": (), ".rela.text.two": ((8, ".text.two"),)}
+    assert after.sections[".text.two"] == before.sections[".text.two"]
+
+
+def test_every_member_of_an_archive_is_emptied_alike() -> None:
+    """A name says nothing of where it is; the members that lack it stay as they are."""
+    last = object_file([function("last")], [symbol("last")])
+    data = archive({"one.o/": TWO, "last.o/": last, "again.o/": TWO})
+    made = emptied(data, "two")
+
+    assert made == archive(
+        {"one.o/": emptied(TWO, "two"), "last.o/": last, "again.o/": emptied(TWO, "two")}
+    )
+    assert sizes(read(emptied(TWO, "two"))) == {
+        ".text.one": 32,
+        ".text.two": 4,
+        ".text.other": 32,
+        ".rela.text.one": 48,
+        ".rela.text.two": 0,
+    }
+
+
+def test_nothing_to_empty_is_no_edit() -> None:
+    """So the file itself can be linked."""
+    assert local_functions.edits(TWO, local_functions.numbered(["three"]), source="x.o") == []
+
+
+def test_all_names_of_a_function_must_be_given_up() -> None:
+    """One that ran keeps the function under the others, too."""
+    data = object_file(
+        [function("one")], [symbol("one"), symbol("alias", part=".text.one", kind=2)]
+    )
+
+    assert emptied(data, "one") == data
+    assert read(emptied(data, "alias", "one")).symbols == {"one": 4, "alias": 4}
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        symbol("second", at=16, size=16, part=".text.one"),
+        symbol("label", at=8, size=0, kind=NO_TYPE, part=".text.one"),
+        symbol("table", at=24, size=8, kind=DATA, part=".text.one"),
+        symbol("chosen", kind=IFUNC, part=".text.one"),
+    ],
+)
+def test_a_section_with_more_in_it_stays(second: Named) -> None:
+    """Whatever it is, and whether it is given up or not: what lies behind would be gone."""
+    data = object_file([function("one")], [symbol("one"), second])
+    assert emptied(data, "one", second.name) == data
+
+
+def test_signs_of_code_and_data_are_no_names() -> None:
+    """The symbols ``$x`` and ``$d`` of aarch64."""
+    marks = [symbol(name, size=0, kind=NO_TYPE, part=".text.one") for name in ("$x", "$d.4")]
+    data = object_file([function("one")], [*marks, symbol("one")])
+
+    assert read(emptied(data, "one")).symbols == {"$x": 0, "$d.4": 0, "one": 4}
+
+
+@pytest.mark.parametrize(
+    ("part", "size"),
+    [
+        (Part(name=".text.one", content=BODY), 16),
+        (Part(name=".text.one", content=BODY), 0),
+        (Part(name=".init", content=BODY), 32),
+        (Part(name=".text.one", content=BODY, flags=ALLOC | WRITE), 32),
+        (Part(name=".text.one", content=BODY[:2]), 2),
+    ],
+)
+def test_what_is_not_a_functions_own_section_stays(part: Part, size: int) -> None:
+    """Code behind the function, pieces that make a function together, data, and no room."""
+    data = object_file([part], [symbol("one", size=size, part=part.name)])
+    assert emptied(data, "one") == data
+
+
+def test_padding_behind_a_function_is_no_code() -> None:
+    """As assemblers fill sections up to 16 bytes."""
+    data = object_file([function("one")], [symbol("one", size=17)])
+    assert sizes(read(emptied(data, "one"))) == {".text.one": 4}
+
+
+@pytest.mark.parametrize(
+    ("machine", "addend", "emptied_as_well"),
+    [(AARCH64, 0, True), (AARCH64, 8, False), (X86_64, -4, True), (X86_64, 4, False)],
+)
+def test_what_is_entered_behind_its_beginning_stays(
+    machine: int, addend: int, emptied_as_well: bool
+) -> None:
+    """By code that stays: the jump would end anywhere."""
+    jump = (8, CALL[machine], ".text.two", addend)
+    parts = [function("one", jump), function("two")]
+    data = object_file(parts, [symbol("one"), symbol("two")], machine=machine)
+
+    assert (emptied(data, "two") != data) == emptied_as_well
+    assert {sizes(read(emptied(data, "one", "two")))[f".text.{name}"] for name in
+            ("one", "two")} == {len(stub_code.trap(machine))}  # fmt: skip
+
+
+def test_what_stays_keeps_what_it_enters_in_turn() -> None:
+    """``kept`` jumps into ``one``, ``one`` into ``two``."""
+    parts = [
+        function("kept", (8, CALL[AARCH64], ".text.one", 4)),
+        function("one", (8, CALL[AARCH64], ".text.two", 4)),
+        function("two", (8, CALL[AARCH64], ".text.three", 0)),
+        function("three"),
+    ]
+    data = object_file(parts, [symbol(name) for name in ("kept", "one", "two", "three")])
+    made = sizes(read(emptied(data, "one", "two", "three")))
+
+    assert [made[f".text.{name}"] for name in ("kept", "one", "two", "three")] == [32, 32, 32, 4]
+
+
+def test_tables_of_a_switch_keep_nothing() -> None:
+    """They are data that point into the function that alone uses them."""
+    table = Part(
+        name=".rodata.one",
+        content=bytes(16),
+        flags=ALLOC,
+        relocations=((0, POINTER[AARCH64], ".text.one", 8), (8, POINTER[AARCH64], ".text.one", 16)),
+    )
+    data = object_file([function("one"), table], [symbol("one")])
+    made = read(emptied(data, "one"))
+
+    assert sizes(made)[".text.one"] == 4
+    assert len(made.relocations[".rela.rodata.one"]) == 2
+
+
+def test_the_cold_half_goes_with_its_function_only() -> None:
+    """GCC has tables of the hot half lead into the cold one, too."""
+    half = symbol("one.cold", part=".text.unlikely.one")
+    parts = [function("one"), Part(name=".text.unlikely.one", content=BODY)]
+    data = object_file(parts, [symbol("one"), half])
+
+    assert emptied(data, "one.cold") == data
+    assert set(sizes(read(emptied(data, "one", "one.cold"))).values()) == {4}
+
+
+EXCEPTIONS = Part(name=".gcc_except_table.one", content=bytes(8), flags=ALLOC)
+UNWOUND = object_file(
+    [
+        function("one"),
+        function("two"),
+        EXCEPTIONS,
+        unwind_table((".text.one", ".gcc_except_table.one"), ("two", None)),
+    ],
+    [symbol("one"), symbol("two")],
+)
+
+
+def test_the_unwind_entry_goes_with_its_function() -> None:
+    """All that it refers to, so that the tables of its exceptions go, too; the other stays."""
+    before = read(UNWOUND).relocations[".rela.eh_frame"]
+    assert before == ((20, ".text.one"), (29, ".gcc_except_table.one"), (44, ".text.two"))
+
+    assert read(emptied(UNWOUND, "one")).relocations[".rela.eh_frame"] == (
+        (20, ""), (29, ""), (44, ".text.two"),
+    )  # fmt: skip
+    assert read(emptied(UNWOUND, "two")).relocations[".rela.eh_frame"] == (*before[:2], (44, ""))
+
+
+def test_unwind_entries_go_altogether() -> None:
+    """Of what stays as well, where nobody throws; it is not touched otherwise."""
+    before, made = read(UNWOUND), read(emptied(UNWOUND, unwind_tables=False))
+
+    assert made.relocations[".rela.eh_frame"] == ((20, ""), (29, ""), (44, ""))
+    assert {name for name, was in before.sections.items() if made.sections[name] != was} == {
+        ".eh_frame",
+        ".rela.eh_frame",
+    }
+
+
+@pytest.mark.parametrize(("name", "lengths"), [("one", [0, 32]), ("two", [32, 0])])
+def test_the_entry_of_what_is_gone_covers_nothing(name: str, lengths: list[int]) -> None:
+    """For some linkers go by the length of a function."""
+    content = read(emptied(UNWOUND, name)).sections[".eh_frame"][1]
+    assert [int.from_bytes(content[at : at + 4], "little") for at in (24, 48)] == lengths
+
+
+def test_functions_tell_their_places_among_the_names() -> None:
+    """In the order in which the names are given."""
+    data = object_file(
+        [Part(name=f".text.{name}", content=bytes(200)) for name in ("one", "two")],
+        [symbol(name, size=200) for name in ("one", "two")],
+    )
+    made = read(emptied(data, "two", "three", "one", named=True))
+
+    assert made.sections[".text.one"][1] == stub_code.telling(AARCH64, 2)
+    assert made.sections[".text.two"][1] == stub_code.telling(AARCH64, 0)
+    assert made.symbols["one"] == len(stub_code.telling(AARCH64, 2))
+
+
+def test_sections_beyond_those_that_a_symbol_can_count() -> None:
+    """Symbols of large objects have their sections in a table of their own."""
+    data = object_file([function("one")], [symbol("one")], extended=True)
+    assert sizes(read(emptied(data, "one"))) == {".text.one": 4}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        object_file([function("one")], [symbol("one")], kind=3),
+        object_file([function("one")], [symbol("one")], machine=40),
+        object_file([function("one")], [symbol("one")]).replace(b"\x7fELF\x02", b"\x7fELF\x01"),
+        object_file([function("one"), Part(name=".gnu.lto_one", content=b"x", flags=0)],
+                    [symbol("one")]),
+        object_file([function("one"), Part(name=".rel.x", content=b"x", flags=0, kind=9)],
+                    [symbol("one")]),
+        b"INPUT(-lc++_static)",
+    ],
+    ids=["shared", "arm", "32 bits", "lto", "other relocations", "script"],
+)  # fmt: skip
+def test_what_is_left_as_it_is(data: bytes) -> None:
+    """Linked files, other machines, what GCC compiles at the link, scripts."""
+    assert emptied(data, "one", unwind_tables=False) == data
+
+
+@pytest.mark.parametrize("size", [4, 20, 63, 64, 300, len(TWO) - 1])
+def test_an_object_that_is_cut_off(size: int) -> None:
+    """It is refused by its name."""
+    with pytest.raises(InputError) as caught:
+        local_functions.edits(TWO[:size], local_functions.numbered(["two"]), source="lib/x.o")
+    assert str(caught.value) == "lib/x.o: a damaged object or archive\n  build it again"
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, len(UNWOUND) - 1), st.integers(0, 255)), min_size=1, max_size=12
+    )
+)
+def test_a_damaged_object_is_refused_or_edited_within_its_bytes(
+    damage: list[tuple[int, int]],
+) -> None:
+    """Never anything else, whatever bytes it has."""
+    data = bytearray(UNWOUND)
+    for at, value in damage:
+        data[at] = value
+    for wrapped in (bytes(data), archive({"one.o/": bytes(data)})):
+        try:
+            edits = local_functions.edits(
+                wrapped, local_functions.numbered(["one", "two"]), source="x.o", named=True
+            )
+        except InputError:
+            continue
+        assert all(at >= 0 and at + len(new) <= len(wrapped) for at, new in edits)
+
+
+NAMES = st.sampled_from(["one", "two", "three", "four"])
+
+
+@given(
+    st.lists(st.tuples(NAMES, NAMES, st.sampled_from([0, 0, 4, 12])), max_size=6),
+    st.sets(NAMES),
+    st.booleans(),
+)
+def test_what_stays_is_whole(
+    jumps: list[tuple[str, str, int]], given_up: set[str], named: bool
+) -> None:
+    """Whatever jumps where: no code that stays differs, or leads into the midst of a trap."""
+    names = ("one", "two", "three", "four")
+    parts = [
+        function(
+            name,
+            *(
+                (4 * at, CALL[AARCH64], f".text.{target}", offset)
+                for at, (source, target, offset) in enumerate(jumps)
+                if source == name
+            ),
+        )
+        for name in names
+    ]
+    data = object_file(parts, [symbol(name) for name in names])
+    made = read(emptied(data, *sorted(given_up), named=named))
+    stays = {name for name in names if made.symbols[name] == 32}
+
+    assert stays >= {*names} - given_up
+    for name in stays:
+        assert made.sections[f".text.{name}"][1] == BODY
+    entered = {target for source, target, offset in jumps if source in stays and offset}
+    assert entered <= stays
+    assert stays - ({*names} - given_up) <= entered
+    assert all(made.sections[f".text.{name}"][0] == ALLOC | EXECUTE for name in names)

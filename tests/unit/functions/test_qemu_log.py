@@ -1,0 +1,136 @@
+"""What ran, from a log of translated code: a real one, made ones, and damaged ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.elf.function_table import FunctionTable
+from megtrim.errors import InputError, ProductFailure
+from megtrim.functions.qemu_log import ENVIRONMENT, LOG_FILE, ran_in_log
+from unit.functions.made_links import functions
+
+PROGRAM = functions(
+    ("_start", 0x1000, 16),
+    ("main", 0x1010, 32),
+    ("_ZN3mgb3runEv", 0x1030, 64),
+    ("_ZN3mgb4stopEv", 0x1070, 16),
+    ("alias", 0x1070, 16),
+    ("never", 0x1080, 16),
+)
+BASE = 0x5500000000
+
+
+def block(name: str, *addresses: int, base: int = BASE) -> str:
+    """Return one block as qemu writes it."""
+    lines = "".join(f"0x{base + each:x}:  d503201f  nop      \n" for each in addresses)
+    return f"----------------\nIN: {name}\n{lines}\n"
+
+
+def ran(*blocks: str, program: FunctionTable = PROGRAM) -> tuple[str, ...]:
+    """Return what a log of these blocks says."""
+    return ran_in_log("".join(blocks).encode(), program, source="log")
+
+
+def test_functions_of_translated_blocks_ran() -> None:
+    """Wherever the program lies in memory; what ran of its libraries is no part of it."""
+    log = (
+        block("__dl__start", 0x79D0, base=0x5502000000),
+        block("_start", 0x1000, 0x1004),
+        block("main", 0x1010),
+        block("", 0x1080, base=0x7F00000000),
+        block("_ZN3mgb3runEv", 0x1048, 0x104C),
+    )
+
+    assert ran(*log) == ("_ZN3mgb3runEv", "_start", "main")
+
+
+def test_a_function_ran_under_all_of_its_names() -> None:
+    """Which of them qemu shows does not matter."""
+    assert ran(block("main", 0x1010), block("alias", 0x1070)) == ("_ZN3mgb4stopEv", "alias", "main")
+
+
+def test_a_block_may_run_on_into_the_next_function() -> None:
+    """Each instruction counts, not only the first of a block."""
+    assert ran(block("main", 0x1010), block("main", 0x102C, 0x1030)) == ("_ZN3mgb3runEv", "main")
+
+
+def test_a_program_that_is_loaded_where_it_was_linked() -> None:
+    """One that is not position-independent."""
+    assert ran(block("_start", 0x1000, base=0), block("main", 0x1010, base=0)) == ("_start", "main")
+
+
+def test_most_blocks_decide_where_a_program_lies() -> None:
+    """A loader may have functions of the same names."""
+    log = (
+        block("_start", 0x1000, base=0x4000000000),
+        block("_start", 0x1000),
+        block("main", 0x1010),
+    )
+
+    assert ran(*log) == ("_start", "main")
+
+
+def test_older_and_newer_logs_are_read() -> None:
+    """Their addresses differ in length, and some tell the mode of the processor."""
+    text = "IN: main\n0x0000005500001010:  48 89 e7   movq %rsp, %rdi\n"
+
+    assert ran(text) == ("main",)
+
+
+def test_a_log_of_another_program_is_a_named_failure() -> None:
+    """Nothing of this one ran, though its places are the same."""
+    with pytest.raises(ProductFailure) as caught:
+        ran(block("other", 0x1010), block("main", 0x1234))
+
+    assert caught.value.message == "log: none of the program's 6 functions ran"
+
+
+@pytest.mark.parametrize("data", [b"", b"hello\n", b"IN: main\n", b"0x1000: nop\n", bytes(100)])
+def test_what_is_no_log_is_refused(data: bytes) -> None:
+    """An empty one, too: then the emulator was not told to write one."""
+    with pytest.raises(InputError, match="log: holds no block of translated code"):
+        ran_in_log(data, PROGRAM, source="log")
+
+
+def test_a_log_beyond_all_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is made of it."""
+    monkeypatch.setattr("megtrim.functions.qemu_log.MAX_LOG_BYTES", 10)
+    with pytest.raises(InputError, match="larger than 10 bytes"):
+        ran(block("main", 0x1010))
+
+
+WHOLE = "".join((block("_start", 0x1000), block("main", 0x1010, 0x1014))).encode()
+
+
+@given(st.integers(0, len(WHOLE)), st.binary(max_size=12))
+def test_a_damaged_log_is_read_or_refused(at: int, noise: bytes) -> None:
+    """Names and addresses may be anything."""
+    try:
+        found = ran_in_log(WHOLE[:at] + noise + WHOLE[at + len(noise) :], PROGRAM, source="log")
+    except (InputError, ProductFailure):
+        return
+
+    assert {*found} <= {each.name for each in PROGRAM.functions}
+
+
+REAL = Path(__file__).parents[2] / "data" / "functions" / "blocks.log"
+
+
+def test_a_real_log_is_read() -> None:
+    """Of an Android program: its first blocks, after those of the loader."""
+    program = functions(
+        ("_start", 0xBA2C4, 0xC),
+        ("_start_main", 0xBA2D0, 0x40),
+        ("__atexit_handler_wrapper", 0xBA310, 0xC),
+    )
+
+    assert ran_in_log(REAL.read_bytes(), program, source="log") == ("_start", "_start_main")
+
+
+def test_qemu_is_told_by_its_environment() -> None:
+    """It writes where the device looks for what a run recorded."""
+    assert ENVIRONMENT == {"QEMU_LOG": "in_asm", "QEMU_LOG_FILENAME": LOG_FILE}

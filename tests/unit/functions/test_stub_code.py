@@ -1,0 +1,81 @@
+"""What is left of a function, down to its bytes."""
+
+from __future__ import annotations
+
+import pytest
+
+from megtrim.elf.objects import Object
+from megtrim.functions import stub_code
+from unit.elf.made_objects import AARCH64, X86_64, Named, Part, object_file
+
+MESSAGE = b"megtrim: function #%d is not kept\n"
+TELLS = {
+    # As objdump shows it: bti c; mov x8, #64; mov x0, #2; adr x1, +16; mov x2, #33; svc #0; brk #1
+    AARCH64: "5f2403d5 080880d2 400080d2 81000010 220480d2 010000d4 200020d4",
+    # endbr64; push 1; pop rax; push 2; pop rdi; lea rsi, [rip + 7]; push 33; pop rdx; syscall; ud2
+    X86_64: "f30f1efa 6a01 58 6a02 5f 488d3507000000 6a21 5a 0f05 0f0b",
+}
+
+
+@pytest.mark.parametrize(
+    ("machine", "code", "alignment"),
+    [(AARCH64, "200020d4", 4), (X86_64, "0f0b", 1)],
+)
+def test_a_trap_is_the_shortest_code_that_stops(machine: int, code: str, alignment: int) -> None:
+    """``brk #1`` and ``ud2``, as compilers write them for __builtin_trap."""
+    assert stub_code.trap(machine).hex() == code
+    assert stub_code.alignment(machine) == alignment
+
+
+@pytest.mark.parametrize("machine", [AARCH64, X86_64])
+def test_code_that_tells_its_number(machine: int) -> None:
+    """It writes the line that lies behind it to standard error, all of it and no more."""
+    assert stub_code.telling(machine, 7) == bytes.fromhex(TELLS[machine]) + MESSAGE % 7
+    longer = stub_code.telling(machine, 123456789)
+    assert longer.endswith(MESSAGE % 123456789)
+    assert len(longer) == len(stub_code.telling(machine, 7)) + 8
+    if machine == AARCH64:
+        assert int.from_bytes(longer[16:20], "little") >> 5 & 0xFFFF == 41
+    else:
+        assert longer[18] == 41
+
+
+def places(*sizes: int, numbers: dict[int, int]) -> list[tuple[int, int, bytes]]:
+    """Empty functions of these sizes in one object, and return where what is left lies."""
+    parts = [Part(name=f".text.f{size}", content=bytes(size)) for size in sizes]
+    symbols = [Named(name=f"f{size}", part=f".text.f{size}", size=size) for size in sizes]
+    unit = Object(memoryview(object_file(parts, symbols)))
+    assert [unit.sections[at].start for at in (1, 2)] == [64, 64 + sizes[0] + -sizes[0] % 8]
+    return list(stub_code.placed(unit, range(1, len(sizes) + 1), numbers))
+
+
+def test_without_a_number_a_trap_lies_where_the_function_lay() -> None:
+    """Each in its own place."""
+    trap = stub_code.trap(AARCH64)
+    assert places(8, 16, numbers={}) == [(1, 64, trap), (2, 72, trap)]
+
+
+def test_code_with_a_number_lies_in_what_the_larger_ones_leave() -> None:
+    """A function of two instructions is told by its number as well."""
+    found = places(8, 160, numbers={1: 3, 2: 4})
+    three, four = (stub_code.telling(AARCH64, number) for number in (3, 4))
+
+    assert found == [(1, 72, three), (2, 72 + len(three) + -len(three) % 4, four)]
+    assert found[1][1] + len(four) <= 72 + 160
+
+
+def test_where_no_room_is_left_the_trap_of_another_does() -> None:
+    """For the function's own place may be another one's code by now."""
+    found = places(100, 8, 8 + 16, numbers={1: 0, 2: 1, 3: 2})
+
+    assert found == [
+        (1, 64, stub_code.telling(AARCH64, 0)),
+        (2, 64 + 24, stub_code.trap(AARCH64)),
+        (3, 64 + 24, stub_code.trap(AARCH64)),
+    ]
+
+
+def test_where_there_was_no_room_at_all_each_keeps_its_own_trap() -> None:
+    """So small functions alone have no numbers."""
+    trap = stub_code.trap(AARCH64)
+    assert places(8, 16, numbers={1: 0, 2: 1}) == [(1, 64, trap), (2, 72, trap)]

@@ -1,0 +1,343 @@
+"""Dumped outputs: read, compared bit by bit or with a tolerance, refused as evidence."""
+
+from __future__ import annotations
+
+import math
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.errors import InputError
+from megtrim.load_and_run import dump
+from megtrim.load_and_run.dtypes import BY_NAME
+from megtrim.load_and_run.dump import Comparison, Tensor, parse_dump
+from megtrim.load_and_run.parity import EXACT, Tolerance
+
+WITH_RTTI = (
+    "var={id:178, shape:{1,3}, Float32, owner:ADD(x,y)[177]{Elemwise}, name:out, slot:0, "
+    'CompNode("cpu0:0" from "cpux:0"), s, 2, 8} owner_opr_inputs= 0={id:173}'
+)
+WITHOUT_RTTI = WITH_RTTI.replace("{Elemwise}", "{}")
+
+
+def dumped(
+    data: bytes, *, number: int = 0, shape: tuple[int, ...] = (1, 3), text: str = WITH_RTTI
+) -> bytes:
+    """Return a file as the engine's ``dump_tensor`` writes it."""
+    places = (*shape, *(0,) * (7 - len(shape)))
+    return struct.pack("<10I", len(text), number, 7, *places) + text.encode() + data
+
+
+def floats(*values: float) -> bytes:
+    return struct.pack(f"<{len(values)}f", *values)
+
+
+def tensor(data: bytes, dtype: str = "Float32", shape: tuple[int, ...] | None = None) -> Tensor:
+    width = BY_NAME[dtype].bits // 8 or 1
+    return Tensor(name="out", dtype=dtype, shape=shape or (len(data) // width,), data=data)
+
+
+def compare(plain: Tensor, reduced: Tensor, tolerance: float) -> Comparison:
+    return dump.compare(plain, reduced, Tolerance(absolute=tolerance))
+
+
+def refusal(output: Tensor) -> str | None:
+    return dump.refusal(output, EXACT)
+
+
+def refused(data: bytes) -> str:
+    with pytest.raises(InputError) as caught:
+        parse_dump(data, name="run0-var178", source="out/run0-var178")
+    assert "--bin-out-dump" in caught.value.hint
+    return caught.value.message.removeprefix("out/run0-var178: not a whole dumped output: ")
+
+
+def test_dump_is_read() -> None:
+    """Type, shape and bytes; the description is only passed over."""
+    data = floats(1, 2, 3)
+
+    found = parse_dump(dumped(data), name="run0-var178", source="x")
+
+    assert found == Tensor(name="run0-var178", dtype="Float32", shape=(1, 3), data=data)
+
+
+def test_engine_with_other_numbers_of_dimensions() -> None:
+    """The header says for how many it has room."""
+    for places in (1, 64):
+        shape = (2, *(0,) * (places - 1))
+        data = struct.pack(f"<{3 + places}I", 0, 2, places, *shape) + b"ab"
+
+        assert parse_dump(data, name="o", source="x").shape == (2,)
+
+
+def test_description_does_not_count() -> None:
+    """A build without type names describes the same output in other words."""
+    data = floats(1, 2, 3)
+
+    plain, reduced = (
+        parse_dump(dumped(data, text=text), name="o", source="x")
+        for text in (WITH_RTTI, WITHOUT_RTTI)
+    )
+
+    assert plain == reduced
+
+
+@pytest.mark.parametrize(
+    ("number", "dtype", "shape", "size"),
+    [
+        (2, "Int8", (5,), 5),
+        (9, "Float16", (2, 2), 8),
+        (14, "Complex64", (2,), 16),
+        (100_001, "QuantizedS32", (3,), 12),
+        (100_004, "QuantizedS4", (2, 3), 3),
+        (100_004, "QuantizedS4", (2, 3), 4),
+        (5, "IntB1", (9,), 2),
+        (0, "Float32", (1, 1, 1, 1, 1, 1, 2), 8),
+        (0, "Float32", (), 0),
+        (0, "Float32", (3, 0, 5), 0),
+    ],
+)
+def test_types_and_shapes(number: int, dtype: str, shape: tuple[int, ...], size: int) -> None:
+    """The width of an element decides the size; small elements are packed, or filled by row."""
+    data = bytes(range(size))
+
+    found = parse_dump(dumped(data, number=number, shape=shape), name="o", source="x")
+
+    assert (found.dtype, found.shape, found.data) == (dtype, shape, data)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "0 bytes, a header takes 12"),
+        (bytes(11), "11 bytes, a header takes 12"),
+        (bytes(12), "data type 0 and 0 places for dimensions"),
+        (struct.pack("<3I", 0, 15, 7), "data type 15 and 7 places for dimensions"),
+        (struct.pack("<3I", 0, 0, 65), "data type 0 and 65 places for dimensions"),
+        (struct.pack("<3I", 0, 0, 7), "12 bytes, the header promises 40 before the tensor"),
+        (dumped(b"", text="x" * 9)[:-1], "48 bytes, the header promises 49 before the tensor"),
+        (dumped(floats(1, 2)), "a tensor of 8 bytes, Float32 (1, 3) takes 12"),
+        (dumped(floats(1, 2, 3) + b"x"), "a tensor of 13 bytes, Float32 (1, 3) takes 12"),
+        (
+            dumped(b"", number=100_004, shape=(2, 3)),
+            "a tensor of 0 bytes, QuantizedS4 (2, 3) takes 3 or 4",
+        ),
+        (dumped(b"", shape=(2**32 - 1,) * 7), "a tensor of 0 bytes, Float32 (4294967295, 42949"),
+    ],
+)
+def test_files_that_are_no_whole_dump(data: bytes, message: str) -> None:
+    """A cut-off file is no output that differs."""
+    assert refused(data).startswith(message)
+
+
+@given(st.binary(max_size=120))
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    """One clear message, or a tensor."""
+    try:
+        parse_dump(data, name="o", source="out/o")
+    except InputError as error:
+        assert error.message.startswith("out/o: not a whole dumped output: ")
+
+
+def test_equal_bits() -> None:
+    """Numbers that are missing count as equal where their bits are."""
+    data = floats(1, math.nan, math.inf)
+
+    assert compare(tensor(data), tensor(data), 0) == Comparison(
+        equal=True, largest_difference=0.0, text=""
+    )
+
+
+def test_last_bit_counts_at_tolerance_0() -> None:
+    """Exact is exact."""
+    left, right = floats(1.0, 2.0), floats(1.0, float(np.nextafter(np.float32(2), np.float32(3))))
+
+    found = compare(tensor(left), tensor(right), 0)
+
+    assert found == Comparison(
+        equal=False,
+        largest_difference=2.0**-22,
+        text="largest difference 2.38419e-07, allowed is 0",
+    )
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (floats(0.0), floats(-0.0)),
+        (struct.pack("<I", 0x7FC00000), struct.pack("<I", 0x7FC00001)),
+    ],
+)
+def test_other_bits_of_the_same_value(left: bytes, right: bytes) -> None:
+    """Two zeros, two kinds of NaN: not the same bits, but no difference within a tolerance."""
+    assert not compare(tensor(left), tensor(right), 0).equal
+    assert compare(tensor(left), tensor(right), 0).largest_difference == 0.0
+    assert compare(tensor(left), tensor(right), 1e-9).equal
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "equal"), [(0.25, True), (0.2499, False), (0, False), (1, True)]
+)
+def test_tolerance_is_absolute_and_inclusive(tolerance: float, equal: bool) -> None:
+    """The largest difference of all elements is held against it."""
+    found = compare(tensor(floats(100, 5, 1)), tensor(floats(100, 5.25, 0.9375)), tolerance)
+
+    assert found.largest_difference == 0.25
+    assert found.equal is equal
+
+
+@pytest.mark.parametrize(
+    ("dtype", "left", "right"),
+    [
+        ("Float16", np.array([2], "<f2").tobytes(), np.array([2.5], "<f2").tobytes()),
+        ("BFloat16", struct.pack("<H", 0x4000), struct.pack("<H", 0x4020)),
+        ("Complex64", floats(1, 0), floats(1, 0.5)),
+    ],
+)
+def test_tolerance_is_for_every_kind_of_floating_point(
+    dtype: str, left: bytes, right: bytes
+) -> None:
+    """Half precision and complex numbers as well."""
+    assert compare(tensor(left, dtype), tensor(right, dtype), 0.5).equal
+    assert not compare(tensor(left, dtype), tensor(right, dtype), 0.49).equal
+
+
+@pytest.mark.parametrize("dtype", ["Int32", "QuantizedS32"])
+def test_tolerance_is_for_floating_point_only(dtype: str) -> None:
+    """A quantised output that is off by one is another output."""
+    left, right = struct.pack("<2i", 7, 2**31 - 1), struct.pack("<2i", 7, -(2**31))
+
+    found = compare(tensor(left, dtype), tensor(right, dtype), 1e12)
+
+    assert found.equal is False
+    assert found.largest_difference == 2**32 - 1
+
+
+@pytest.mark.parametrize(
+    ("dtype", "left", "right", "difference"),
+    [
+        ("Float16", np.array([1, 2], "<f2").tobytes(), np.array([1, 2.5], "<f2").tobytes(), 0.5),
+        ("BFloat16", struct.pack("<2H", 0x3F80, 0x4000), struct.pack("<2H", 0x3F80, 0x4040), 1.0),
+        ("Complex64", floats(1, 0, 3, 4), floats(1, 0, 0, 0), 5.0),
+        ("Int8", b"\xff\x01", b"\x01\x01", 2.0),
+        ("Uint8", b"\xff\x01", b"\x01\x01", 254.0),
+        ("Quantized8Asymm", b"\xff\x01", b"\x01\x01", 254.0),
+        ("Uint16", b"\xff\xff", b"\0\0", 65535.0),
+        ("Int16", b"\xff\xff", b"\0\0", 1.0),
+        ("Int64", struct.pack("<q", 2**60), struct.pack("<q", 2**60 + 1), 1.0),
+        ("Int64", struct.pack("<q", 2**63 - 1), struct.pack("<q", -(2**63)), 2.0**64),
+        ("Uint64", struct.pack("<Q", 2**64 - 1), bytes(8), 2.0**64),
+        ("Complex128", struct.pack("<2d", 3, 4), bytes(16), 5.0),
+        ("QuantizedS4", b"\x21", b"\x2f", 14.0),
+    ],
+)
+def test_differences_by_type(dtype: str, left: bytes, right: bytes, difference: float) -> None:
+    """Every type is read as what it is."""
+    found = compare(tensor(left, dtype), tensor(right, dtype), 0)
+
+    assert (found.equal, found.largest_difference) == (False, difference)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (floats(1, math.nan), floats(1, 2)),
+        (floats(1, 2), floats(1, math.nan)),
+        (floats(1, math.inf), floats(1, 2)),
+        (floats(1, math.inf), floats(1, -math.inf)),
+    ],
+)
+def test_a_number_on_one_side_only(left: bytes, right: bytes) -> None:
+    """No tolerance covers that."""
+    found = compare(tensor(left), tensor(right), 1e30)
+
+    assert (found.equal, found.largest_difference) == (False, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("reduced", "text"),
+    [
+        (tensor(bytes(4), "Int32"), "data type Float32 became Int32"),
+        (tensor(bytes(4), shape=(1, 1)), "shape (1,) became (1, 1)"),
+        (tensor(bytes(8), shape=(1,)), "size 4 became 8"),
+    ],
+)
+def test_other_types_and_shapes(reduced: Tensor, text: str) -> None:
+    """Outputs that cannot be compared are not equal, with any tolerance."""
+    found = compare(tensor(bytes(4)), reduced, 1e30)
+
+    assert found == Comparison(equal=False, largest_difference=math.inf, text=text)
+
+
+@pytest.mark.parametrize(
+    ("output", "why"),
+    [
+        (tensor(b"", shape=(0, 3)), "the output out is empty"),
+        (tensor(floats(0, 0, 0)), "the output out is constant: every number is 0"),
+        (tensor(floats(0.0, -0.0)), "the output out is constant: every number is 0"),
+        (tensor(floats(2.5, math.nan, 2.5)), "the output out is constant: every number is 2.5"),
+        (tensor(floats(math.nan, math.nan)), "the output out holds 2 NaN or infinite of 2"),
+        (tensor(floats(math.nan)), "the output out holds 1 NaN or infinite of 1"),
+        (tensor(floats(math.inf, -math.inf)), "the output out holds 2 NaN or infinite of 2"),
+        (
+            tensor(floats(1, 2, *[math.nan] * 998)),
+            "the output out holds 998 NaN or infinite of 1000",
+        ),
+        (tensor(floats(1, math.inf)), "the output out is constant: every number is 1"),
+        (
+            tensor(b"\x11\x11", "QuantizedS4", (4,)),
+            "the output out is constant: every number is 1",
+        ),
+        (
+            tensor(b"\x11\x71\x11\x71", "QuantizedS4", (2, 3)),
+            "the output out is constant: every number is 1",
+        ),
+        (tensor(b"\x11", "QuantizedS4", (2,)), "the output out is constant: every number is 1"),
+        (
+            tensor(b"\x11\x01", "QuantizedS4", (3,)),
+            "the output out is constant: every number is 1",
+        ),
+        (tensor(b"\x07\x07", "Int8"), "the output out is constant: every number is 7"),
+        (
+            tensor(struct.pack("<2H", 0x7FC0, 0x7FC0), "BFloat16"),
+            "the output out holds 2 NaN or infinite of 2",
+        ),
+    ],
+)
+def test_outputs_that_prove_nothing(output: Tensor, why: str) -> None:
+    """Empty, constant and NaN-filled outputs are equal for the wrong reason."""
+    assert refusal(output) == why
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        tensor(floats(0, 0, 1)),
+        tensor(floats(1, math.nan, 2)),
+        tensor(floats(1, math.inf, -math.inf, 2)),
+        tensor(b"\x12\x12", "QuantizedS4", (4,)),
+        tensor(b"\x01", "QuantizedS4", (1,)),
+        tensor(struct.pack("<2q", 2**60, 2**60 + 1), "Int64"),
+        tensor(floats(0.5)),
+        tensor(b"\x00\x01", "Bool"),
+        tensor(struct.pack("<2H", 0x3F80, 0x4000), "BFloat16"),
+    ],
+)
+def test_outputs_that_are_evidence(output: Tensor) -> None:
+    """One number that varies is enough; a single number cannot vary.
+
+    At least half are finite, small elements are looked at one by one, large ones to the last bit.
+    """
+    assert refusal(output) is None
+
+
+@given(st.binary(min_size=16, max_size=64).map(lambda data: data[: len(data) // 16 * 16]))
+def test_any_tensor_equals_itself(data: bytes) -> None:
+    """Whatever the bits, in every type."""
+    for dtype in BY_NAME:
+        found = compare(tensor(data, dtype), tensor(data, dtype), 0)
+        assert (found.equal, found.largest_difference) == (True, 0.0)
+        refusal(tensor(data, dtype))

@@ -1,0 +1,139 @@
+"""How a run ended: every device tells a trap in its own way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending, ending_signal
+
+LOGS = Path(__file__).parents[2] / "data" / "logs-android"
+PLAIN_LOG = (LOGS / "resnet18-s.plain.log").read_text(encoding="utf-8")
+
+
+def run(rc: int, *, stderr: str = "", stdout: str = "", timed_out: bool = False) -> ProgramRun:
+    return ProgramRun(
+        argv=("load_and_run",),
+        rc=rc,
+        stdout=stdout,
+        stderr=stderr,
+        wall_s=0.1,
+        timed_out=timed_out,
+    )
+
+
+@pytest.mark.parametrize("rc", [133, 132, -5, -4])
+def test_trap_by_status(rc: int) -> None:
+    """SIGTRAP on Arm, SIGILL on x86, as a shell or a parent process tells it."""
+    assert ending(run(rc)) is Ending.TRAP
+
+
+def test_trap_that_the_c_library_turned_into_exit_1() -> None:
+    """Android 11 under emulation: only the C library's own line tells."""
+    said = (LOGS / "resnet18-s.nchw44.trap-android11.log").read_text(encoding="utf-8")
+
+    assert ending(run(1, stderr=said)) is Ending.TRAP
+    assert ending(run(1, stdout=said)) is Ending.TRAP
+    assert ending_signal(run(1, stderr=said)) == 5
+
+
+def test_trap_that_the_emulator_tells() -> None:
+    """Android 6 under emulation."""
+    said = (LOGS / "resnet18-s.nchw44.trap-android6.log").read_text(encoding="utf-8")
+
+    assert ending(run(133, stderr=said)) is Ending.TRAP
+    assert ending(run(1, stderr=said)) is Ending.TRAP
+
+
+def test_fatal_line_as_logcat_shows_it() -> None:
+    """The same line with logcat's columns in front."""
+    line = "11-21 04:32:51.123  2853  2853 F libc    : Fatal signal 5 (SIGTRAP), code 1\n"
+
+    assert ending(run(1, stderr=f"first\n{line}")) is Ending.TRAP
+
+
+@pytest.mark.parametrize("rc", [134, 139, -6, -11, 129, 192])
+def test_other_signals(rc: int) -> None:
+    """An abort, a wild pointer: no trap, and still the program's own."""
+    assert ending(run(rc)) is Ending.CRASHED
+
+
+@pytest.mark.parametrize("rc", [137, 143, -9, -15])
+def test_signals_from_outside(rc: int) -> None:
+    """A low-memory killer, a time limit of the host: as a shell or a parent process tells it."""
+    assert ending(run(rc)) is Ending.KILLED
+
+
+def test_an_emulator_that_tells_of_a_signal_from_outside() -> None:
+    """It names the signal that its program got, and ends as it likes."""
+    said = "qemu: uncaught target signal 15 (Terminated) - core dumped\n"
+
+    assert ending(run(1, stderr=said)) is Ending.KILLED
+
+
+@pytest.mark.parametrize(
+    ("said", "signal"),
+    [
+        ("libc: Fatal signal 11 (SIGSEGV), code 1, fault addr 0x0 in tid 7\n", 11),
+        ("libc: Fatal signal 6 (SIGABRT), code -6 in tid 7\n", 6),
+        ("qemu: uncaught target signal 6 (Aborted) - core dumped\n", 6),
+    ],
+)
+def test_other_signals_that_the_c_library_turned_into_exit_1(said: str, signal: int) -> None:
+    """The number counts, not that there is such a line."""
+    assert ending(run(1, stderr=said)) is Ending.CRASHED
+    assert ending_signal(run(1, stderr=said)) == signal
+
+
+@pytest.mark.parametrize("rc", [1, 2, 127, 128, 193, 255])
+def test_failed_by_its_own_decision(rc: int) -> None:
+    """An exit status that no signal gives, with a log that speaks of none."""
+    assert ending(run(rc, stderr=PLAIN_LOG)) is Ending.FAILED
+    assert ending_signal(run(rc)) is None
+
+
+def test_passed() -> None:
+    """Exit status 0 is a pass, whatever a program prints."""
+    assert ending(run(0, stderr=PLAIN_LOG)) is Ending.PASSED
+    assert ending(run(0, stdout="libc: Fatal signal 5 (SIGTRAP)\n")) is Ending.PASSED
+    assert ending_signal(run(0)) is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "libc: Fatal signal 5 (SIGTRAP), code 1 in tid 7\n",
+        "qemu: uncaught target signal 4 (Illegal instruction) - core dumped\n",
+    ],
+)
+def test_a_trap_that_something_ended_with_0(said: str) -> None:
+    """A wrapper swallowed the exit status, not the word of who saw the trap."""
+    assert ending(run(0, stderr=said)) is Ending.TRAP
+
+
+@pytest.mark.parametrize("rc", [0, 1, 133, 137])
+def test_timeout(rc: int) -> None:
+    """A run that was ended for its time tells nothing else."""
+    assert ending(run(rc, timed_out=True)) is Ending.TIMEOUT
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "the model speaks of signal 5\n",
+        "iter 5: libc Fatal signal 5\n",
+        "see qemu: uncaught target signal 5 in the manual\n",
+    ],
+)
+def test_text_that_only_looks_like_it(said: str) -> None:
+    """Only the whole line of the C library or the emulator counts."""
+    assert ending(run(1, stderr=said)) is Ending.FAILED
+
+
+@given(st.integers(-64, 255), st.text(max_size=80))
+def test_every_run_ends_somehow(rc: int, said: str) -> None:
+    """Whatever the status and the text, there is one answer."""
+    assert ending(run(rc, stderr=said)) in set(Ending)

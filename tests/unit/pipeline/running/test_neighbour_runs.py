@@ -1,0 +1,192 @@
+"""A neighbour on a trimmed build, held against what the plain build does with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from megtrim.devices import Seat
+from megtrim.load_and_run.exit_status import ProgramRun
+from megtrim.load_and_run.parity import EXACT
+from megtrim.pipeline.running.execution import RunOrder, RunResult
+from megtrim.pipeline.running.neighbour_runs import Attempt, Build, Seen, attempt, judged
+from megtrim.verdict.neighbours import Outcome
+from unit.stages.fake_device import FakeDevice, Fickle
+from unit.stages.support import evidence, floats, run
+
+ORDER = RunOrder(
+    program=Path("plain"), model=Path("m"), arguments=(), inputs={}, threads=1, timeout_s=90.0
+)
+COMPUTES = Attempt(order=ORDER, builds=(), complains=False, searches=False, tolerance=EXACT)
+COMPLAINS = replace(COMPUTES, complains=True)
+SEARCHES = replace(COMPUTES, searches=True)
+GOOD = evidence(outputs={"o": floats(1, 200)})
+GONE = "ERROR: cannot open model.mge: No such file"
+
+
+def said(rc: int, stderr: str = "", **more: Any) -> RunResult:
+    return evidence(replace(run(rc, stderr=stderr), **more))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "seen", "expected"),
+    [
+        (COMPUTES, GOOD, (Outcome.SAME, "the same outputs")),
+        (COMPUTES, said(133), (Outcome.TRAPPED, "it trapped")),
+        (COMPUTES, said(1, GONE), (Outcome.REFUSED, f"it ended with 1: {GONE[7:]}")),
+        (COMPUTES, said(134), (Outcome.CRASHED, "without a word it ended with 134")),
+        (COMPUTES, said(1), (Outcome.CRASHED, "without a word it ended with 1")),
+        (
+            COMPUTES,
+            said(137, timed_out=True, wall_s=30.2),
+            (Outcome.HANGS, "it did not end within 30 s"),
+        ),
+        (
+            COMPUTES,
+            evidence(outputs={"o": floats(1, 200.125)}),
+            (Outcome.DIFFERS, "output o: largest difference 0.125, allowed is 0"),
+        ),
+        (SEARCHES, evidence(outputs={"o": floats(1, 200.125)}), (Outcome.SAME, "the same outputs")),
+        (
+            SEARCHES,
+            evidence(outputs={"o": floats(1, 200.25)}),
+            (Outcome.DIFFERS, "output o: largest difference 0.25, allowed is 0.2"),
+        ),
+        (COMPUTES, evidence(), (Outcome.DIFFERS, "output o came from the plain build alone")),
+    ],
+)
+def test_how_a_run_that_computes_ended(
+    wanted: Attempt, seen: RunResult, expected: tuple[Outcome, str]
+) -> None:
+    """Equal outputs to the last bit; after a search, within a thousandth of the largest value."""
+    assert judged(wanted, GOOD, seen) == expected
+
+
+def test_equal_outputs_that_prove_little_are_equal() -> None:
+    """A constant is no proof of a scenario, and still the same."""
+    constant = evidence(outputs={"o": floats(0, 0)})
+
+    assert judged(COMPUTES, constant, constant)[0] is Outcome.SAME
+
+
+@pytest.mark.parametrize(
+    ("plain", "seen", "expected"),
+    [
+        (said(1, GONE), said(1, GONE), Outcome.SAME),
+        (
+            said(1, "ERROR: at /a/b.cpp:12: 0x1f"),
+            said(1, "ERROR: at ../c.cpp:7: 0x2"),
+            Outcome.SAME,
+        ),
+        (said(1, GONE), said(1, "ERROR: no"), Outcome.REFUSED),
+        (said(1, GONE), said(134, GONE), Outcome.REFUSED),
+        (said(1, GONE), said(0, stdout="all is well"), Outcome.DIFFERS),
+        (said(1, GONE), said(133, GONE), Outcome.TRAPPED),
+        (said(1, GONE), said(1), Outcome.CRASHED),
+        (said(0, stdout="usage: 3 flags"), said(0, stdout="usage: 4 flags"), Outcome.SAME),
+        (said(0, stdout="usage"), said(0), Outcome.DIFFERS),
+        (said(1, stdout="usage"), said(1, stdout="usage"), Outcome.SAME),
+    ],
+)
+def test_how_a_complaint_ended(plain: RunResult, seen: RunResult, expected: Outcome) -> None:
+    """Words and exit status; paths, numbers and addresses are no other words."""
+    assert judged(COMPLAINS, plain, seen)[0] is expected
+
+
+def tried(folder: Path, *plays: str, complains: bool = False) -> tuple[Seen, list[str], FakeDevice]:
+    """Try a neighbour on plain and two levels; return what was seen and whose logs were kept."""
+    for name in ("plain", "region", "function", "m"):
+        (folder / name).write_bytes(b"")
+    device = Fickle(plays=list(plays))
+    logs: list[str] = []
+
+    def needs(seat: Seat, order: RunOrder, trapped: ProgramRun) -> tuple[str, ...]:
+        assert (order.program, trapped.rc) == (folder / "plain", 133)
+        return ("kern<7>",)
+
+    wanted = replace(
+        COMPUTES,
+        order=replace(ORDER, program=folder / "plain", model=folder / "m"),
+        builds=tuple(
+            Build(level=level, program=folder / level, needs=needs)
+            for level in ("region", "function")
+        ),
+        complains=complains,
+    )
+    seen = attempt(wanted, cast("Seat", device), lambda build, _: logs.append(build))
+    return seen, logs, device
+
+
+def test_every_level_is_held_against_plain(tmp_path: Path) -> None:
+    """In order; what a trap lacked is asked for on the same machine."""
+    seen, logs, device = tried(tmp_path, "output o 1 2", "output o 1 2", "exit 133")
+
+    assert seen.text == "it runs: 1 output"
+    assert [(e.level, e.outcome, e.works, e.needs, e.time_s) for e in seen.levels] == [
+        ("region", Outcome.SAME, True, (), 0.5),
+        ("function", Outcome.TRAPPED, False, ("kern<7>",), 0.5),
+    ]
+    assert logs == ["plain", "region", "function"]
+    assert [argv[0] for argv in device.runs] == ["plain", "region", "function"]
+
+
+@pytest.mark.parametrize(
+    ("play", "complains", "text"),
+    [
+        ("exit 1\nstderr ERROR: no such layout", False, "it cannot run this: no such layout"),
+        ("exit 133", False, "it cannot run this: it ended with 133"),
+        ("exit 0", False, "it leaves no output to compare"),
+        ("exit 1", True, "without a word it ended with 1"),
+        ("exit 133\nstderr ERROR: so", True, "it ended with 133: so"),
+    ],
+)
+def test_what_plain_cannot_do_says_nothing_of_trimming(
+    tmp_path: Path, play: str, complains: bool, text: str
+) -> None:
+    """Then nothing else is run."""
+    seen, logs, _ = tried(tmp_path, play, complains=complains)
+
+    assert seen.levels == ()
+    assert seen.text == text
+    assert logs == ["plain"]
+
+
+def test_a_complaint_in_other_words_works_all_the_same(tmp_path: Path) -> None:
+    """Whoever reads it knows what is wrong; one that computes must not refuse."""
+    refuses = "exit 1\nstderr ERROR: other words"
+    complaint, _, _ = tried(
+        tmp_path, "exit 1\nstderr ERROR: words", refuses, refuses, complains=True
+    )
+    computing, _, _ = tried(tmp_path, "output o 1 2", refuses, refuses)
+
+    assert complaint.text == "it ended with 1: words"
+    assert [(e.outcome, e.works) for e in complaint.levels] == [(Outcome.REFUSED, True)] * 2
+    assert [(e.outcome, e.works) for e in computing.levels] == [(Outcome.REFUSED, False)] * 2
+
+
+@pytest.mark.parametrize(
+    ("wall_s", "allowed_s", "expected_s"),
+    [(0.1, 90.0, 30.0), (2.0, 90.0, 40.0), (20.0, 90.0, 90.0), (0.1, 10.0, 10.0)],
+)
+def test_a_trimmed_program_is_waited_for_by_the_time_of_plain(
+    monkeypatch: pytest.MonkeyPatch, wall_s: float, allowed_s: float, expected_s: float
+) -> None:
+    """Twenty times as long, at least 30 s, and never longer than its scenario may take."""
+    waited: list[float] = []
+
+    def ran(_seat: Seat, order: RunOrder) -> RunResult:
+        waited.append(order.timeout_s)
+        return replace(GOOD, run=replace(GOOD.run, wall_s=wall_s))
+
+    monkeypatch.setattr("megtrim.pipeline.running.neighbour_runs.run_on", ran)
+    wanted = replace(
+        COMPUTES,
+        order=replace(ORDER, timeout_s=allowed_s),
+        builds=(Build(level="region", program=Path("r"), needs=lambda *_: ()),),
+    )
+    attempt(wanted, cast("Seat", FakeDevice()), lambda *_: None)
+
+    assert waited == [allowed_s, expected_s]

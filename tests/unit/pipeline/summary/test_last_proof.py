@@ -1,0 +1,142 @@
+"""The age of a scenario's last proof, and what it means."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from megtrim.config.scenarios import all_scenarios
+from megtrim.pipeline.building import programs
+from megtrim.pipeline.session import Context
+from megtrim.pipeline.summary.last_proof import LastProof, ahead, expired, last_proofs
+from megtrim.plan.graph import REDUCED, verify_task
+from megtrim.store import Folder
+from unit.stages.built import built
+
+DAY_S = 86_400.0
+ID = "m/s@any"
+
+
+def prove(context: Context, *, reduced: str, day: str = "2027-01-28", status: str = "pass") -> None:
+    result = {"status": status, "day": day}
+    context.store.ensure("verify", ID, {"reduced": reduced}, lambda _folder: result)
+
+
+@pytest.fixture
+def now(tmp_path: Path) -> Context:
+    """A context of 2027-01-31."""
+    return built(tmp_path, today=date(2027, 1, 31))
+
+
+def program(context: Context) -> str:
+    return context.done[REDUCED].files["bin/load_and_run"]
+
+
+def test_without_a_word_of_before_there_is_no_proof(now: Context) -> None:
+    """Of any scenario."""
+    assert last_proofs(now) == {"m/s@any": None, "m/s@big": None, "m/t@any": None}
+
+
+def test_a_proof_of_this_program(now: Context) -> None:
+    """Its age is in days."""
+    prove(now, reduced=program(now))
+
+    assert last_proofs(now)[ID] == LastProof(days=3, same=True)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_proof_of_an_earlier_program_counts(now: Context, there: bool) -> None:
+    """Code that changes every day would else never be held to a device."""
+    prove(now, reduced="earlier")
+    if not there:
+        del now.done[REDUCED]
+
+    assert last_proofs(now)[ID] == LastProof(days=3, same=False)
+
+
+def test_a_program_with_another_library_beside_it_is_another(
+    now: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine may be in the library, and the program never change."""
+    prove(now, reduced=program(now))
+    beside = {"reduced": program(now), "reduced libengine.so": "b" * 64}
+    monkeypatch.setattr(programs, "digests", lambda *_: beside)
+
+    assert last_proofs(now)[ID] == LastProof(days=3, same=False)
+
+
+def test_a_failure_is_no_proof(now: Context) -> None:
+    """It revokes those before it."""
+    prove(now, reduced=program(now), status="trap")
+
+    assert last_proofs(now)[ID] is None
+
+
+def test_a_proof_of_tomorrow_is_of_today(now: Context) -> None:
+    """Clocks differ."""
+    prove(now, reduced=program(now), day="2027-02-01")
+
+    assert last_proofs(now)[ID] == LastProof(days=0, same=True)
+
+
+def test_a_proof_of_a_day_to_come_is_none(now: Context) -> None:
+    """It would never grow old."""
+    prove(now, reduced=program(now), day="2027-02-02")
+    proof = last_proofs(now)[ID]
+
+    assert proof == LastProof(days=-2, same=True)
+    assert expired({ID: proof}, allowed_s=14 * DAY_S) == {ID}
+
+
+def test_a_result_of_now_needs_no_proof(now: Context) -> None:
+    """It is one, or revokes them."""
+    scenario = next(each for each in all_scenarios(now.loaded.config) if each.id == ID)
+    prove(now, reduced=program(now))
+    previous = now.store.previous("verify", ID)
+    assert previous is not None
+    now.done[verify_task(scenario)] = previous
+
+    assert ID not in last_proofs(now)
+
+
+@pytest.mark.parametrize(
+    ("proof", "told", "old"),
+    [
+        (LastProof(days=0, same=True), "last proof 0 days old", False),
+        (LastProof(days=1, same=True), "last proof 1 day old", False),
+        (LastProof(days=14, same=True), "last proof 14 days old", False),
+        (LastProof(days=15, same=True), "last proof 15 days old, allowed are 14 days", True),
+        (LastProof(days=-2, same=True), "last proof of a day to come, allowed are 14 days", True),
+        (LastProof(days=3, same=False), "last proof 3 days old, of another program", False),
+    ],
+)
+def test_a_proof_is_told_with_its_age(proof: LastProof, told: str, old: bool) -> None:
+    """And expires when it is older than allowed."""
+    allowed: Any = 14 * DAY_S
+
+    assert proof.told(allowed) == told
+    assert expired({ID: proof, "never": None}, allowed_s=allowed) == ({ID} if old else set())
+
+
+@pytest.mark.parametrize(
+    ("day", "told"),
+    [
+        ("2027-02-01", []),
+        ("2027-02-02", ["this is the verdict of 2027-01-31, of what was verified on 2027-02-02"]),
+    ],
+)
+def test_a_day_before_what_was_verified_is_told(now: Context, day: str, told: list[str]) -> None:
+    """A clock that was set back; one of tomorrow is another time zone's."""
+    prove(now, reduced=program(now), day=day)
+    now.done[f"verify/{ID}"] = _found(now)
+
+    assert list(ahead(now)) == told
+
+
+def _found(context: Context) -> Folder:
+    folder = context.store.previous("verify", ID)
+    assert folder is not None
+    return folder

@@ -1,0 +1,265 @@
+"""The pull request that proposes a keep set says what changes, in a bounded and inert text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from megtrim.midout.keepset import KeepSet, ScenarioRecord, build_keep_set
+from megtrim.midout.region import Region
+from megtrim.models.operators import OperatorNeeds
+from megtrim.report.keepset_diff import (
+    FUNCTIONS,
+    LONGEST_BODY,
+    REGIONS,
+    Proposal,
+    ScenarioChange,
+    body,
+    changes,
+)
+from unit.verdict import examples
+
+A, B, C = Region("a", (1,)), Region("b", ("float",)), Region("c", ())
+
+
+def record(name: str, *regions: Region, threads: int = 1) -> ScenarioRecord:
+    """Return what a scenario brought."""
+    return ScenarioRecord(
+        id=name,
+        model_sha256="0" * 64,
+        arguments=("--cpu",),
+        inputs=(),
+        algo_cache_sha256=None,
+        threads=threads,
+        trace_sha256="2" * 64,
+        regions=regions,
+    )
+
+
+def ran(name: str, *functions: str, link: str = "c") -> ScenarioRecord:
+    """Return what a scenario brought that ran functions as well as region A."""
+    return replace(record(name, A), functions=functions, link_sha256=link * 64)
+
+
+def keep(*records: ScenarioRecord, operators: tuple[str, ...] | None = None) -> KeepSet:
+    """Return a keep set; ``operators`` are those that model m needs."""
+    needs = operators and OperatorNeeds(
+        hashes=(), dtypes=(), operators=tuple((o, ("m",)) for o in operators), elemwise_modes=()
+    )
+    return build_keep_set(20220507, records, needs or None)
+
+
+def text(previous: KeepSet | None, current: KeepSet) -> str:
+    """Return the description of a proposal."""
+    return body(
+        Proposal(
+            path="megtrim/keepset.json",
+            branch="megtrim/keepset",
+            previous=previous,
+            current=current,
+            verdict=examples.passing(),
+            starts="They start by themselves.",
+        )
+    )
+
+
+def test_each_scenario_that_differs_is_told() -> None:
+    """New ones, lost ones, changed ones; equal ones are left out."""
+    previous = keep(record("gone", A), record("more", A), record("same", A), record("less", A, B))
+    current = keep(record("new", A, C), record("more", A, B), record("same", A), record("less", A))
+
+    assert changes(REGIONS, previous, current) == (
+        ScenarioChange(id="gone", before=1, after=None, lost=("a<1>",)),
+        ScenarioChange(id="less", before=2, after=1, lost=("b<float>",), shrunken=True),
+        ScenarioChange(id="more", before=1, after=2, added=("b<float>",)),
+        ScenarioChange(id="new", before=None, after=2, added=("a<1>", "c<>")),
+    )
+
+
+def test_fewer_regions_with_other_threads_are_no_shrinking() -> None:
+    """What is bound to something else may well need less."""
+    (change,) = changes(REGIONS, keep(record("s", A, B)), keep(record("s", A, threads=2)))
+
+    assert (change.lost, change.shrunken) == (("b<float>",), False)
+
+
+def test_the_first_keep_set_is_all_new() -> None:
+    """There is nothing before it."""
+    assert changes(REGIONS, None, keep(record("s", A))) == (
+        ScenarioChange(id="s", before=None, after=1, added=("a<1>",)),
+    )
+
+
+def test_the_description() -> None:
+    """The verdict first, an overview, the regions folded, and how checks start."""
+    previous = keep(record("m/s@any", A, B), operators=("Pooling", "Elemwise"))
+    current = keep(record("m/s@any", A, C), operators=("Convolution", "Elemwise"))
+
+    assert text(previous, current) == (
+        "The scenarios were traced again, and `megtrim/keepset.json` is not what was committed.\n"
+        "\n"
+        "✅ **pass**: load\\_and\\_run: 37.5 MiB → 2.5 MiB (6.7% of plain), "
+        "3 of 3 scenarios verified, 149 of 900 regions kept\n"
+        "\n"
+        "Regions that are kept: 2 (before: 2).\n"
+        "\n"
+        "| scenario | regions before | now | added | lost |\n"
+        "| --- | ---: | ---: | ---: | ---: |\n"
+        "| `m/s@any` ⚠️ | 2 | 2 | +1 | -1 |\n"
+        "\n"
+        "⚠️ lost regions though model, arguments, inputs and threads are the same: "
+        "was the run that was traced a whole one?\n"
+        "\n"
+        "Operators added: `Convolution`.\n"
+        "\n"
+        "Operators lost: `Pooling`.\n"
+        "\n"
+        "<details><summary><code>m&#47;s&#64;<!-- -->any</code>: regions</summary>\n"
+        "\n"
+        "- added `c<>`\n"
+        "- lost `b<float>`\n"
+        "\n"
+        "</details>\n"
+        "\n"
+        "**Checks.** They start by themselves.\n"
+        "\n"
+        "Branch `megtrim/keepset` is written anew by each refresh: push no commit to it.\n"
+    )
+
+
+def test_a_keep_set_of_other_bindings_says_that_regions_stay() -> None:
+    """Another header's generation, or other operators, and the same scenarios."""
+    same = keep(record("s", A))
+    other = KeepSet(generation=20190219, scenarios=same.scenarios, operators=None)
+
+    assert "\n\nNo scenario needs other regions than before.\n\n" in text(other, same)
+
+
+@pytest.mark.parametrize("operators", [None, ("Pooling",)])
+def test_operators_are_compared_only_where_both_list_them(
+    operators: tuple[str, ...] | None,
+) -> None:
+    """A keep set that keeps all operators names none."""
+    other = ("Convolution",) if operators is None else None
+
+    assert "Operators" not in text(
+        keep(record("s", A), operators=operators), keep(record("s", B), operators=other)
+    )
+
+
+def test_functions_are_told_beside_regions() -> None:
+    """A refresh may change them alone; names are readable, and long ones in brief."""
+    long = f"_ZN2ns4pushI{'14some_type_name' * 6}EEvT_"
+    previous, current = (
+        keep(ran("m/s@any", "main", "_ZN2ns3oneEv")),
+        keep(ran("m/s@any", long, "main")),
+    )
+
+    assert changes(REGIONS, previous, current) == ()
+    assert text(previous, current).split("\n\n")[2:-2] == [
+        "Regions that are kept: 1 (before: 1).",
+        "No scenario needs other regions than before.",
+        "Functions that are kept: 2 (before: 2).",
+        (
+            "| scenario | functions before | now | added | lost |\n"
+            "| --- | ---: | ---: | ---: | ---: |\n"
+            "| `m/s@any` ⚠️ | 2 | 2 | +1 | -1 |"
+        ),
+        (
+            "⚠️ lost functions though model, arguments, inputs and threads are the same: "
+            "was the run that was traced a whole one?"
+        ),
+        "<details><summary><code>m&#47;s&#64;<!-- -->any</code>: functions</summary>",
+        "- added `void ns::push<…>(…)`\n- lost `ns::one()`",
+        "</details>",
+    ]
+
+
+def test_functions_of_another_link_are_only_counted() -> None:
+    """It inlines others, so that a name that is gone says little; no scenario shrank by it."""
+    previous, current = keep(ran("s", "a", "b", "main")), keep(ran("s", "main", link="d"))
+
+    assert changes(FUNCTIONS, previous, current) == (
+        ScenarioChange(id="s", before=3, after=1, other_link=True),
+    )
+    said = text(previous, current)
+    assert "\n| `s` | 3 | 1 | another link |  |\n\nOf another link only numbers are" in said
+    assert "<details>" not in said
+
+
+def test_the_first_list_of_functions_is_all_new() -> None:
+    """Before, only regions were trimmed: there was no link."""
+    assert changes(FUNCTIONS, keep(record("s", A)), keep(ran("s", "main"))) == (
+        ScenarioChange(id="s", before=0, after=1, added=("main",)),
+    )
+
+
+def test_where_no_region_is_trimmed_none_is_told() -> None:
+    """Such a keep set lists functions alone."""
+    alone = replace(ran("s", "main"), regions=())
+
+    said = text(None, keep(alone))
+
+    assert "egions" not in said.replace("149 of 900 regions kept", "")
+    assert "\n\nFunctions that are kept: 1.\n\n" in said
+
+
+def test_names_mention_nobody() -> None:
+    """A scenario ends with @class: outside of code that would call a person."""
+    said = text(None, keep(record("m/s@torvalds", Region("x", ("a<b>",)))))
+
+    assert said.count("@torvalds") == said.count("`m/s@torvalds`") == 1
+    assert "<summary><code>m&#47;s&#64;<!-- -->torvalds</code>: regions</summary>" in said
+
+
+def test_a_title_of_a_fold_holds_no_markup() -> None:
+    """It is HTML, where backticks protect nothing, and a keep set may name its scenarios so."""
+    said = text(None, keep(record("</summary><img src=x>@torvalds", A)))
+
+    assert said.count("<img") == said.count("`</summary><img src=x>@torvalds`") == 1
+    assert "<summary><code>&#60;&#47;summary&#62;&#60;img src&#61;x" in said
+
+
+def test_forty_regions_are_all_listed() -> None:
+    """One more is counted."""
+    forty = tuple(Region("x", (n,)) for n in range(40))
+
+    assert "more added" not in text(None, keep(record("s", *forty)))
+    assert "\n- … and 1 more added\n" in text(None, keep(record("s", *forty, A)))
+
+
+def test_ten_thousand_regions_fit() -> None:
+    """What is left out is counted."""
+    wide = tuple(Region(f"tag_{n}", ("very::long::" + "n" * 60, n)) for n in range(60))
+    many = keep(*(record(f"model-{n}/scenario@any", *wide) for n in range(150)))
+
+    said = text(None, many)
+
+    assert len(said) <= LONGEST_BODY
+    assert len(said) > LONGEST_BODY // 3
+    assert "\n\n… and 50 scenarios more.\n\n" in said
+    assert "\n- … and 20 more added\n" in said
+    assert said.count("<details>") + int(said.split("The regions of ")[1].split()[0]) == 150
+
+
+@pytest.mark.parametrize("brought", [record, ran])
+def test_the_longest_names_fit(brought: Callable[..., ScenarioRecord]) -> None:
+    """Names that are written as entities take six times their length."""
+    hostile = "`|" * 100
+    names = tuple(f"name_{n}" for n in range(80)) if brought is ran else (A,)
+    few = keep(
+        *(brought(f"{n}{hostile}/s@any", *names) for n in range(150)),
+        operators=tuple(f"{n}{hostile}" for n in range(20)),
+    )
+    proposal = Proposal(
+        path=hostile,
+        branch=hostile,
+        previous=keep(record("x", B), operators=tuple(f"x{n}{hostile}" for n in range(20))),
+        current=few,
+        verdict=replace(examples.passing(), headline="*" * 5000),
+        starts="They start by themselves.",
+    )
+
+    assert LONGEST_BODY // 2 < len(body(proposal)) <= LONGEST_BODY
