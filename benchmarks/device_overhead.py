@@ -26,12 +26,12 @@ from faults.programs import compile_program, model, trace_bytes, with_role
 from faults.world import pool_of
 from megtrim.build_spec import Variant
 from megtrim.devices import Device
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.timeouts import Timeouts
 from megtrim.phone import root
-from megtrim.phone.launch import Wish, started
+from megtrim.phone.launch import PhoneRequest, started
 from megtrim.phone.server import connect, private_server
-from megtrim.pipeline.running.execution import RunOrder, run_on
-from megtrim.process import Command, Processes
+from megtrim.pipeline.running.execution import RunSpec, run_on
+from megtrim.process import Command, ProcessRunner
 
 PAYLOAD_BYTES = 10_000_000
 TENTHS = 10
@@ -45,7 +45,7 @@ _CALL_S = 120.0
 class Bench:
     """A phone, and what runs on it."""
 
-    processes: Processes
+    processes: ProcessRunner
     serial: str
     scratch: Path
     program: Path
@@ -72,7 +72,7 @@ class Bench:
 
     def ours(self, payload: Path) -> float:
         """Do it as every stage does; return the seconds."""
-        order = RunOrder(
+        order = RunSpec(
             program=self.program,
             model=payload,
             arguments=(),
@@ -106,20 +106,20 @@ class Bench:
 
 
 @contextmanager
-def phone(processes: Processes, serial: str) -> Iterator[tuple[Processes, str]]:
+def phone(processes: ProcessRunner, serial: str) -> Iterator[tuple[ProcessRunner, str]]:
     """Give out the serial of a phone, and an environment that leads to it."""
     if serial:
         yield processes, serial
         return
     files = root.provide(processes)
-    wish = Wish(name=f"benchmark-{os.getpid()}")
+    wish = PhoneRequest(name=f"benchmark-{os.getpid()}")
     with started(processes, files.path, wish) as made, private_server(processes) as server:
         connect(processes, server, made.serial)
-        yield Processes({**processes.env, **server.env}), made.serial
+        yield ProcessRunner({**processes.env, **server.env}), made.serial
 
 
 def main(serial: str = "") -> None:
-    own = Processes(os.environ)
+    own = ProcessRunner(os.environ)
     with tempfile.TemporaryDirectory() as name, phone(own, serial) as (processes, found):
         scratch = Path(name)
         env = {**processes.env, "MEGTRIM_STATE": str(scratch / "state")}
@@ -128,11 +128,11 @@ def main(serial: str = "") -> None:
         program.write_bytes(with_role(compiled, Variant.PROFILE, Plant.SOUND, os.getpid()))
         program.chmod(0o755)
         bench = Bench(
-            processes=Processes(env),
+            processes=ProcessRunner(env),
             serial=found,
             scratch=scratch,
             program=program,
-            pool=pool_of({"phone": found}, Processes(env), scratch, Patience()),
+            pool=pool_of({"phone": found}, ProcessRunner(env), scratch, Timeouts()),
         )
         bench.prepare()
         pairs = []

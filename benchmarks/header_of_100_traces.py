@@ -26,7 +26,7 @@ from megtrim.midout.keepset import ScenarioRecord, build_keep_set, dump_keep_set
 from megtrim.midout.scoped_headers import MACROS, Scopes
 from megtrim.midout.trace import read_trace
 from megtrim.models.operators import merge, parse_operator_json
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 
 DATA = Path(__file__).resolve().parents[1] / "tests/data"
 COUNT = 100
@@ -69,7 +69,7 @@ def upstream(checkout: str, files: list[Path], folder: Path) -> None:
     script = f"{checkout}/tools/gen_header_for_bin_reduce.py"
     argv = (sys.executable, script, *map(str, files), "-o", str(folder / "upstream.h"))
     env = {"PYTHONDONTWRITEBYTECODE": "1"}
-    outcome = Processes(os.environ).run(Command(argv=argv, cwd=folder, env=env, timeout_s=300))
+    outcome = ProcessRunner(os.environ).run(Command(argv=argv, cwd=folder, env=env, timeout_s=300))
     if not outcome.ok:
         raise SystemExit(outcome.stderr)
 
@@ -78,7 +78,7 @@ def digest(seed: int) -> str:
     """Return the digest of what another process makes, whose sets are ordered by ``seed``."""
     argv = (sys.executable, str(Path(__file__).resolve()), DIGEST)
     env = {"PYTHONHASHSEED": str(seed)}
-    return Processes({**os.environ, **env}).capture(*argv).strip()
+    return ProcessRunner({**os.environ, **env}).capture(*argv).strip()
 
 
 def seconds(work: Callable[[], object]) -> float:

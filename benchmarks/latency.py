@@ -27,7 +27,7 @@ from pathlib import Path
 
 import click
 
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 
 ROUNDS = 11
 SECONDS = 2.0
@@ -191,7 +191,7 @@ def _cpu_s() -> float:
 
 def runner(program: Path, arguments: Sequence[str], launcher: Sequence[str], folder: Path) -> Run:
     """Return how a program of this machine, or of an emulated one, is run."""
-    processes = Processes(os.environ)
+    processes = ProcessRunner(os.environ)
 
     def run(iterations: int) -> None:
         argv = (*launcher, str(program.absolute()), *arguments, "--iter", str(iterations))

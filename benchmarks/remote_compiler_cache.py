@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 from compiler_cache.conftest import Bench
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from support.storages import Redis, free_port, redis_server
 
 _HEAVY = """\
@@ -40,7 +40,7 @@ def main(files: int) -> None:
     with tempfile.TemporaryDirectory(prefix="megtrim-benchmark-") as scratch:
         root = Path(scratch)
         own = {name: value for name, value in os.environ.items() if "CCACHE" not in name}
-        processes = Processes(own)
+        processes = ProcessRunner(own)
         bench = Bench(root / "bench", processes)
         for number in range(1, files):
             part = bench.root / "engine" / "src" / f"part_{number}.cpp"

@@ -25,7 +25,7 @@ from latency import ROUNDS, SECONDS, Compared, Run, compare
 from sides import Sides, forget, run
 
 from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.devices import RunDirectory, Seat
+from megtrim.devices import Lease, RunDirectory
 from megtrim.errors import ProductFailure
 from megtrim.load_and_run.arguments import Invocation, compose
 from megtrim.pipeline.filenames import DROPPED_FILE
@@ -132,7 +132,7 @@ def timed(
 
 
 def _runner(
-    scenario: Scenario, context: Context, program: Path, seat: Seat, stack: ExitStack
+    scenario: Scenario, context: Context, program: Path, seat: Lease, stack: ExitStack
 ) -> Run:
     """Return how a program runs with any number of iterations, in a folder that it is put in."""
     settings = scenario.settings

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import click
 
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 
 TARGET = 1.03
 SAMPLE = Path(__file__).parents[1] / "examples/sample-engine/megtrim.yaml"
@@ -49,7 +49,7 @@ class Side:
         """Trim, and return what that took of the CPU, user and system."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         command = Command(argv=self._argv, timeout_s=600, env=self._env)
-        ended = Processes(os.environ).run(command)
+        ended = ProcessRunner(os.environ).run(command)
         if not ended.ok:
             raise click.ClickException(ended.stderr)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 _PHONE = ("adb", "ip", "tc", "qemu-aarch64-static", "aarch64-linux-gnu-g++")
 pytest_plugins = ("support.checkout",)
@@ -116,9 +116,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(scope="session")
-def processes() -> Processes:
+def processes() -> ProcessRunner:
     """The environment of the test run, as the command line would read it."""
-    return Processes(os.environ)
+    return ProcessRunner(os.environ)
 
 
 @pytest.fixture(autouse=True, scope="session")

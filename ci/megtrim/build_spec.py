@@ -97,7 +97,7 @@ class EngineLibrary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolchainOrder:
+class ToolchainSpec:
     """What a configuration asks of a toolchain."""
 
     kind: str
@@ -212,7 +212,7 @@ class SourceOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuildOrder:
+class BuildSpec:
     """One variant to be built by CMake and Ninja in a shadow tree."""
 
     variant: Variant
@@ -249,14 +249,14 @@ class BuildOrder:
             raise InputError(msg, hint="name a folder of results without blanks: --out PATH")
         return ((self.header_option, path),)
 
-    def with_options(self, more: Mapping[str, str | bool | int]) -> BuildOrder:
+    def with_options(self, more: Mapping[str, str | bool | int]) -> BuildSpec:
         """Return the same order with further CMake options, which win over its own."""
         added = {name: _cmake_value(value) for name, value in more.items()}
         return replace(self, options=tuple((dict(self.options) | added).items()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinkOrder:
+class LinkSpec:
     """One more link of a built target, beside the target itself."""
 
     target: str
@@ -285,7 +285,7 @@ class LinkOrder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rebuilt:
+class RebuiltSources:
     """What one build compiled in a tree where there may have been one before it."""
 
     predicted: tuple[str, ...] | None
@@ -308,7 +308,7 @@ class BuildRecord:
     """Translation units whose compile command forces the header in."""
     units_with_regions: int
     """Translation units whose recorded dependencies hold the ``midout.h`` that was generated."""
-    rebuilt: Rebuilt
+    rebuilt: RebuiltSources
 
 
 def _cmake_value(value: str | bool | int) -> str:

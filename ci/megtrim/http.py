@@ -23,7 +23,7 @@ _MOVED = (301, 302, 303, 307, 308)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class TransferLimits:
     """What one exchange may take; ``silence_s`` is how long a server may send nothing."""
 
     connect_s: float = 10.0
@@ -48,7 +48,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Response:
     """One answer: header names are in lower case, the body is bounded and decoded."""
 
     status: int
@@ -56,7 +56,7 @@ class Answer:
     body: bytes
 
 
-class Broken(Exception):
+class TransportError(Exception):
     """No whole answer came. ``untouched``: the server certainly did nothing."""
 
     def __init__(self, text: str, *, untouched: bool, final: bool = False) -> None:
@@ -85,7 +85,7 @@ class _Session(requests.Session):
         return None
 
 
-class Wire:
+class HttpClient:
     """Carries requests; ``home`` is a URL whose origin alone gets the token."""
 
     def __init__(
@@ -95,7 +95,7 @@ class Wire:
         *,
         headers: Mapping[str, str],
         clock: Callable[[], float],
-        limits: Limits,
+        limits: TransferLimits,
     ) -> None:
         self._home = origin(home)
         self._token = token
@@ -104,7 +104,7 @@ class Wire:
         self._session = _Session()
         self._session.headers.update(headers)
 
-    def exchange(self, request: Request) -> Answer:
+    def exchange(self, request: Request) -> Response:
         """Ask once, and go where the answer lies."""
         url = request.url
         ends_s = self._clock() + request.longest_s
@@ -117,7 +117,7 @@ class Wire:
                 return answer
             url = self._following(request, url, answer.headers.get("location", ""))
         msg = "the answers lead in a circle"
-        raise Broken(msg, untouched=True, final=True)
+        raise TransportError(msg, untouched=True, final=True)
 
     def is_home(self, url: str) -> bool:
         """Tell whether the token may go there."""
@@ -130,10 +130,10 @@ class Wire:
         if parts is None or downgrade or not (request.may_leave or self.is_home(following)):
             host = one_line(parts.netloc, limit=80) if parts else "nowhere"
             msg = f"the answer leads to {host}, where this request must not go"
-            raise Broken(msg, untouched=True, final=True)
+            raise TransportError(msg, untouched=True, final=True)
         return following
 
-    def _once(self, request: Request, url: str, ends_s: float) -> Answer:
+    def _once(self, request: Request, url: str, ends_s: float) -> Response:
         with self._words_for_errors():
             response = self._session.request(
                 request.method,
@@ -147,7 +147,7 @@ class Wire:
             with contextlib.closing(response):
                 headers = {name.lower(): value for name, value in response.headers.items()}
                 body = self._body(response, request, ends_s)
-                return Answer(status=response.status_code, headers=headers, body=body)
+                return Response(status=response.status_code, headers=headers, body=body)
 
     def _body(self, response: requests.Response, request: Request, ends_s: float) -> bytes:
         body = bytearray()
@@ -161,10 +161,10 @@ class Wire:
                 if response.status_code >= 300:  # only its words are wanted, and these are none
                     return b""
                 msg = f"the answer is larger than {request.largest_bytes} bytes"
-                raise Broken(msg, untouched=False, final=True)
+                raise TransportError(msg, untouched=False, final=True)
             if self._clock() > ends_s:
                 msg = f"the answer took longer than {request.longest_s:g} s"
-                raise Broken(msg, untouched=False)
+                raise TransportError(msg, untouched=False)
         return bytes(body)
 
     @contextlib.contextmanager
@@ -174,23 +174,23 @@ class Wire:
             yield
         except requests.exceptions.SSLError:
             msg = "its certificate is not trusted"
-            raise Broken(msg, untouched=True, final=True) from None
+            raise TransportError(msg, untouched=True, final=True) from None
         except requests.exceptions.ConnectTimeout:
             msg = f"no connection within {self._limits.connect_s:g} s"
-            raise Broken(msg, untouched=True) from None
+            raise TransportError(msg, untouched=True) from None
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             causes = tuple(_causes(error))
             if any(isinstance(each, urllib3.exceptions.ReadTimeoutError) for each in causes):
                 msg = f"no answer within {self._limits.silence_s:g} s"
-                raise Broken(msg, untouched=False) from None
+                raise TransportError(msg, untouched=False) from None
             never = any(isinstance(c, urllib3.exceptions.NewConnectionError) for c in causes)
             reason = next((c.strerror for c in causes if isinstance(c, OSError) and c.strerror), "")
             text = "no connection" if never else "the connection broke"
             text += f" ({one_line(reason)})" if reason else ""
-            raise Broken(text, untouched=never) from None
+            raise TransportError(text, untouched=never) from None
         except ValueError:  # a host name or a header that is none
             msg = "the answer cannot be read"
-            raise Broken(msg, untouched=False, final=True) from None
+            raise TransportError(msg, untouched=False, final=True) from None
 
 
 def split(url: str) -> SplitResult | None:

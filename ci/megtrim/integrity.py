@@ -26,7 +26,7 @@ _LARGEST_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownDigests:
     """A digest, and what the disk said of the file that had it."""
 
     sha256: str
@@ -36,12 +36,12 @@ class Known:
     changed_ns: int
 
 
-def is_known(path: Path, known: Known) -> bool:
+def is_known(path: Path, known: KnownDigests) -> bool:
     """Say whether the disk says of a file what it said when its digest was taken."""
     return _known(path, known.sha256) == known
 
 
-def read_known(path: Path, sha256: str) -> Known | None:
+def read_known(path: Path, sha256: str) -> KnownDigests | None:
     """Read a file; return what it is known by from now on, None where it has another digest."""
     said = _known(path, sha256)
     try:
@@ -51,7 +51,7 @@ def read_known(path: Path, sha256: str) -> Known | None:
     return said if whole and said == _known(path, sha256) else None
 
 
-def read_damage(folder: Path, files: Mapping[str, str]) -> tuple[str, dict[str, Known]]:
+def read_damage(folder: Path, files: Mapping[str, str]) -> tuple[str, dict[str, KnownDigests]]:
     """Return the first file that is not what it was, or an empty text, and what is known by now.
 
     ``files``: relative path to sha256. What had to be read is remembered in the folder.
@@ -82,7 +82,7 @@ def load_text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def _known(path: Path, sha256: str) -> Known | None:
+def _known(path: Path, sha256: str) -> KnownDigests | None:
     """Return what the disk says of a plain file; None of anything else."""
     try:
         said = path.lstat()
@@ -90,7 +90,7 @@ def _known(path: Path, sha256: str) -> Known | None:
         return None
     if not stat.S_ISREG(said.st_mode):
         return None
-    return Known(sha256, said.st_size, said.st_ino, said.st_mtime_ns, said.st_ctime_ns)
+    return KnownDigests(sha256, said.st_size, said.st_ino, said.st_mtime_ns, said.st_ctime_ns)
 
 
 def _digest(path: Path) -> str:
@@ -98,16 +98,16 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _load(folder: Path) -> dict[str, Known]:
+def _load(folder: Path) -> dict[str, KnownDigests]:
     """Return what is remembered; nothing where that is damaged: all is read anew then."""
     try:
         rows = json.loads(load_text(folder / MEMORY))
-        return {name: Known(*row) for name, row in rows.items()}
+        return {name: KnownDigests(*row) for name, row in rows.items()}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return {}
 
 
-def _remember(folder: Path, known: Mapping[str, Known]) -> None:
+def _remember(folder: Path, known: Mapping[str, KnownDigests]) -> None:
     """Write it whole or not at all; where that cannot be, the next run reads the files again."""
     temporary = folder / f"{MEMORY}.{os.getpid()}.tmp"
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The one door to other programs: a :class:`Command` goes in, an :class:`Outcome` comes out.
+"""The one door to other programs: a :class:`Command` in, a :class:`CompletedCommand` out.
 
 No other module may import ``subprocess`` (a linter says so). Every call has a deadline and
 an escalation (interrupt, terminate, kill the whole group), and a program that is not there,
@@ -73,7 +73,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class CompletedCommand:
     """How it ended. ``rc`` follows the shell: 128 + N for a program ended by signal N."""
 
     argv: tuple[str, ...]
@@ -89,7 +89,7 @@ class Outcome:
         return self.rc == 0 and not self.timed_out and not self.aborted
 
 
-class Processes:
+class ProcessRunner:
     """Starts programs in one base environment, which the command line reads once."""
 
     where = "this machine"
@@ -139,7 +139,7 @@ class Processes:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         return used.ru_utime + used.ru_stime
 
-    def run(self, command: Command) -> Outcome:
+    def run(self, command: Command) -> CompletedCommand:
         """Run to the end. Raises for a program that is missing or cannot start, not for its rc."""
         started = time.monotonic()
         child: subprocess.Popen[bytes] | None = None
@@ -166,7 +166,7 @@ class Processes:
         for stream in streams:
             if stream.failure is not None:
                 raise stream.failure
-        return Outcome(
+        return CompletedCommand(
             argv=command.argv,
             rc=child.returncode if child.returncode >= 0 else 128 - child.returncode,
             stdout=streams[0].text(),

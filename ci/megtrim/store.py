@@ -45,7 +45,7 @@ _DISK_ERRORS = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Folder:
+class StageFolder:
     """A finished stage folder and its manifest."""
 
     path: Path
@@ -56,7 +56,9 @@ class Folder:
     result: Mapping[str, Any]
     files: Mapping[str, str]
     """Relative path to sha256."""
-    known: Mapping[str, integrity.Known] = field(default_factory=dict, compare=False, repr=False)
+    known: Mapping[str, integrity.KnownDigests] = field(
+        default_factory=dict, compare=False, repr=False
+    )
     """By what the disk says, files that need not be read again to be sure of them."""
 
     def file(self, name: str) -> Path:
@@ -137,7 +139,7 @@ class Store:
         self._say = say
         self._warn = warn
 
-    def find(self, stage: str, key: str) -> Folder | None:
+    def find(self, stage: str, key: str) -> StageFolder | None:
         """Return the finished folder, or None where there is none, or it is torn or damaged."""
         path = self.root / stage / key
         folder, damage = _load(path)
@@ -146,8 +148,8 @@ class Store:
         return folder
 
     def previous(
-        self, stage: str, name: str = "", *, fits: Callable[[Folder], bool] = lambda _: True
-    ) -> Folder | None:
+        self, stage: str, name: str = "", *, fits: Callable[[StageFolder], bool] = lambda _: True
+    ) -> StageFolder | None:
         """Return the newest finished folder that fits, whatever its inputs were.
 
         ``name``: of that name alone; empty: of any.
@@ -170,7 +172,7 @@ class Store:
         name: str,
         inputs: Mapping[str, str],
         produce: Callable[[Path], Mapping[str, Any]],
-    ) -> tuple[Folder, bool]:
+    ) -> tuple[StageFolder, bool]:
         """Return the folder for these inputs, and whether it had to be produced now.
 
         ``produce`` gets the empty folder and returns the result that goes into the manifest.
@@ -309,7 +311,7 @@ def _touch(manifest: Path) -> None:
         os.utime(manifest)
 
 
-def _load(path: Path) -> tuple[Folder | None, str]:
+def _load(path: Path) -> tuple[StageFolder | None, str]:
     """Return a finished folder, or None and what is wrong with it: empty where it is torn."""
     try:
         manifest = parse_manifest(integrity.load_text(path / MANIFEST))
@@ -325,7 +327,7 @@ def _load(path: Path) -> tuple[Folder | None, str]:
     damage, known = integrity.read_damage(path, files)
     if damage:
         return None, f"{damage}: {_OTHER_DIGEST}"
-    folder = Folder(
+    folder = StageFolder(
         path=path,
         stage=manifest.stage,
         name=manifest.name,

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from act.driver.forge import KIT
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 from support.megtrim_cli import SAMPLE
 
 MODEL = "tiny-mobile"
@@ -95,6 +95,6 @@ def _tell_act(caller: Path, kit_sha: str) -> None:
 
 def _megtrim(work: Path, *argv: str) -> None:
     command = Command(argv=(*_MEGTRIM, *argv), timeout_s=300, cwd=work, merge_stderr=True)
-    done = Processes(os.environ).run(command)
+    done = ProcessRunner(os.environ).run(command)
     assert done.ok, f"{command}\n{done.stdout}"
     shutil.rmtree(work / "megtrim-out", ignore_errors=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 from support.megtrim_cli import ROOT
 
 pytestmark = pytest.mark.unit
@@ -28,11 +28,11 @@ sys.exit(0 if {good} else 1)
 """
 
 
-def build(home: Path, *argv: str, path: Path | None = None) -> Outcome:
+def build(home: Path, *argv: str, path: Path | None = None) -> CompletedCommand:
     """Run the script for a user with that home and PATH."""
     env = {"HOME": str(home), "PATH": str(path or home / "empty")}
     command = (sys.executable, str(TOOLS / "build.py"), *argv)
-    return Processes(env).run(Command(argv=command, timeout_s=60))
+    return ProcessRunner(env).run(Command(argv=command, timeout_s=60))
 
 
 def fake_go(folder: Path, *, good: bool) -> Path:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from attacks.arena import ARTIFACT, Arena
-from megtrim.github.baseline import How
+from megtrim.github.baseline import BaselineSource
 from megtrim.size.baseline import dump_sizes
 from support.github_double import GithubDouble
 from unit.github.test_baseline import Team, archive, team
@@ -133,7 +133,7 @@ def test_a_baseline_of_a_fork(team: Team) -> None:
     tagged = team.repository.run(team.head, branch="main")
     team.repository.artifact(tagged, archive())
 
-    assert team.find().how is How.NONE
+    assert team.find().how is BaselineSource.NONE
 
 
 def test_a_baseline_that_was_exchanged(team: Team) -> None:
@@ -141,7 +141,7 @@ def test_a_baseline_that_was_exchanged(team: Team) -> None:
     artifact = team.repository.artifact(team.repository.run(team.base), archive())
     team.repository.artifacts[artifact]["digest"] = "sha256:" + "0" * 64
 
-    assert team.find().how is How.NONE
+    assert team.find().how is BaselineSource.NONE
 
 
 def test_a_baseline_of_this_very_commit(team: Team) -> None:
@@ -149,4 +149,4 @@ def test_a_baseline_of_this_very_commit(team: Team) -> None:
     team.repository.artifact(team.repository.run(team.head, branch="main"), archive())
     found = team.find()
 
-    assert (found.how, json.dumps(list(found.sizes.values()))) == (How.NONE, "[]")
+    assert (found.how, json.dumps(list(found.sizes.values()))) == (BaselineSource.NONE, "[]")

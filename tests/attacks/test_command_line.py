@@ -7,7 +7,7 @@ import os
 import pytest
 
 from attacks.arena import ARTIFACT, Arena
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 
 pytestmark = [pytest.mark.chain]
 
@@ -17,7 +17,7 @@ AUTHOR = ("-c", "user.name=ann", "-c", "user.email=ann@example.com")
 def git(arena: Arena, *words: str) -> None:
     """Run git in the engine's folder."""
     argv = ("git", "-C", str(arena.folder / "engine"), *AUTHOR, *words)
-    ended = Processes(os.environ).run(Command(argv=argv, timeout_s=60))
+    ended = ProcessRunner(os.environ).run(Command(argv=argv, timeout_s=60))
     assert ended.rc == 0, ended.stderr
 
 

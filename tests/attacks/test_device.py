@@ -17,8 +17,8 @@ import pytest
 from attacks.arena import PROGRAM, SCENARIO, Arena
 from attacks.documents import Documents, leaving, script
 from attacks.test_parity import dumped
-from megtrim.devices import DeviceOrder, make
-from megtrim.process import Processes
+from megtrim.devices import DeviceSpec, make
+from megtrim.process import ProcessRunner
 from unit.device_jobs.test_worker import Place, only
 from unit.stages.fake_device import GOOD, TRAPS, Fickle
 
@@ -143,11 +143,11 @@ def test_a_program_says_how_it_ended(papers: Documents) -> None:
     expect_red(papers, GOOD_PROGRAM, reduced, "trap")
 
 
-def test_another_emulated_cpu(tmp_path: Path, processes: Processes) -> None:
+def test_another_emulated_cpu(tmp_path: Path, processes: ProcessRunner) -> None:
     """The CPU is a part of what a result is bound to."""
     told = []
     for cpu in ("max", "cortex-a53"):
-        order = DeviceOrder(
+        order = DeviceSpec(
             name="emulated",
             processes=processes,
             scratch=tmp_path,

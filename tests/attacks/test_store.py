@@ -18,7 +18,7 @@ import pytest
 
 from attacks.arena import ARTIFACT, OTHER, OWNER, PROGRAM, SCENARIO, Arena
 from attacks.tampering import edit, flip, put_program, swap
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 from support.megtrim_cli import ROOT
 
 pytestmark = [pytest.mark.chain]
@@ -350,7 +350,7 @@ def run_older(arena: Arena, verb: str, *words: str) -> int:
     argv = (sys.executable, "-m", "megtrim", *verb.split(), *where, *words)
     env = {"PYTHONPATH": str(older(arena)), **OWNER}
     command = Command(argv=argv, timeout_s=600, cwd=arena.folder, env=env)
-    return Processes(os.environ).run(command).rc
+    return ProcessRunner(os.environ).run(command).rc
 
 
 def test_an_older_megtrim_that_compared_nothing_shares_the_store(arena: Arena) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from attacks.arena import Arena
 from attacks.documents import Documents, trap
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 from workflows.documents import action, workflow
 
 pytestmark = [pytest.mark.chain]
@@ -56,7 +56,7 @@ class Runner:
         argv = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
         env = {"PENDING": pending}
         command = Command(argv=argv, timeout_s=120, cwd=self.folder, env=env)
-        return Processes(os.environ).run(command).rc
+        return ProcessRunner(os.environ).run(command).rc
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from megtrim import toolchains
-from megtrim.build_spec import BuildOrder, ToolchainOrder, Variant
+from megtrim.build_spec import BuildSpec, ToolchainSpec, Variant
 from megtrim.engines import checkout
 from megtrim.engines.builder import Builder
 from megtrim.engines.cmake import remote_cache
 from megtrim.engines.cmake.compiler_cache import CompilerCache
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from support.storages import Redis, redis_server
 
 FILES = 3
@@ -47,7 +47,7 @@ class Bench:
     """Builds the engine with a local cache that is empty each time."""
 
     root: Path
-    processes: Processes
+    processes: ProcessRunner
     number: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
@@ -84,15 +84,15 @@ class Bench:
             "CCACHE_DIR": str(home / "local"),
             "CCACHE_STATSLOG": str(counted),
         }
-        processes = Processes(env)
+        processes = ProcessRunner(env)
         warnings: list[str] = []
         cache = self.cache(remote, writes=writes, warnings=warnings)
-        toolchain = toolchains.find(ToolchainOrder(kind="host"), processes, emulated=False)
+        toolchain = toolchains.find(ToolchainSpec(kind="host"), processes, emulated=False)
         cache.variables(processes, toolchain.cxx_compiler, home / "work")
         meanwhile()
         source = checkout.take(self.root / "engine", processes)
         builder = Builder(source, toolchain, processes, jobs=2, cache=cache)
-        order = BuildOrder(variant=Variant.PLAIN, targets=("small",), options=())
+        order = BuildSpec(variant=Variant.PLAIN, targets=("small",), options=())
         started = time.monotonic()
         builder.build(order, work=home / "work", folder=home / "stage", progress=lambda *_: None)
         wall_s = time.monotonic() - started
@@ -112,10 +112,10 @@ def _text(home: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def bench(processes: Processes, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+def bench(processes: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> Bench:
     """The engine, and what builds it."""
     own = {name: value for name, value in processes.env.items() if not name.startswith("CCACHE_")}
-    return Bench(tmp_path_factory.mktemp("bench"), Processes(own))
+    return Bench(tmp_path_factory.mktemp("bench"), ProcessRunner(own))
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def plain(bench: Bench) -> Built:
 
 
 @pytest.fixture
-def redis(processes: Processes, tmp_path: Path) -> Iterator[Redis]:
+def redis(processes: ProcessRunner, tmp_path: Path) -> Iterator[Redis]:
     """A redis-server with nothing in it."""
     with redis_server(processes, tmp_path) as server:
         yield server

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 from support.docker_engine import debian_image, engine
 
 __all__ = ["ROOT", "debian_image", "engine"]
@@ -33,10 +33,10 @@ class Host:
     """One container. ``order`` are the arguments that a technician would choose."""
 
     name: str
-    processes: Processes
+    processes: ProcessRunner
     order: tuple[str, ...]
 
-    def run(self, *argv: str, timeout_s: float = 120) -> Outcome:
+    def run(self, *argv: str, timeout_s: float = 120) -> CompletedCommand:
         """Run a program in it, as root."""
         command = ("docker", "exec", self.name, *argv)
         return self.processes.run(Command(argv=command, timeout_s=timeout_s))
@@ -47,7 +47,7 @@ class Host:
         assert outcome.rc == 0, outcome.stdout + outcome.stderr
         return outcome.stdout
 
-    def set_up(self, *options: str) -> Outcome:
+    def set_up(self, *options: str) -> CompletedCommand:
         """Run the one command."""
         script = "/opt/megtrim/scripts/device-host/set_up.py"
         return self.run("python3", script, *self.order, *options)
@@ -87,10 +87,10 @@ def _checkout(folder: Path) -> None:
         ("cp", "-r", str(ROOT / "scripts" / "device-host"), str(scripts)),
         ("install", "-D", "-m", "0755", str(HERE / "megtrim"), str(folder / ".venv/bin/megtrim")),
     ):
-        assert Processes(os.environ).run(Command(argv=argv, timeout_s=60)).rc == 0
+        assert ProcessRunner(os.environ).run(Command(argv=argv, timeout_s=60)).rc == 0
 
 
-def _start(processes: Processes, suite: str, folder: Path, *options: str) -> Host:
+def _start(processes: ProcessRunner, suite: str, folder: Path, *options: str) -> Host:
     digest = _runner(folder / "runner.tar.gz")
     _checkout(folder / "megtrim")
     name = f"megtrim-device-host-{suite}-{os.getpid()}"
@@ -118,7 +118,7 @@ def _remove(host: Host) -> None:
 
 
 @pytest.fixture(scope="module")
-def booted(engine: Processes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+def booted(engine: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     """Debian 12 with systemd as its first process."""
     # Credentials reach a unit by a mount that has to spread; containers begin without that.
     start = "mount --make-rshared / && exec /sbin/init"
@@ -141,7 +141,7 @@ def booted(engine: Processes, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture(scope="module")
-def image(engine: Processes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+def image(engine: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     """Debian 13 where no systemd runs, as while an image is made."""
     host = _start(engine, "trixie", tmp_path_factory.mktemp("image"), "--init", "sleep 3600")
     try:

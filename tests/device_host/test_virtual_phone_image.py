@@ -12,23 +12,23 @@ import pytest
 from device_host.conftest import ROOT, debian_image
 from megtrim.phone import server
 from megtrim.phone.server import AdbServer
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 
 FOLDER = ROOT / "docker" / "virtual-phone"
 TAG = "megtrim-virtual-phone-test:trixie"
 SOURCE = ROOT / "tests" / "integration" / "devices" / "arch.cpp"
 
 
-def docker(processes: Processes, *words: str, timeout_s: float = 60) -> Outcome:
+def docker(processes: ProcessRunner, *words: str, timeout_s: float = 60) -> CompletedCommand:
     return processes.run(Command(argv=("docker", *words), timeout_s=timeout_s))
 
 
-def told(outcome: Outcome) -> str:
+def told(outcome: CompletedCommand) -> str:
     assert outcome.rc == 0, outcome.stdout[-2000:] + outcome.stderr[-2000:]
     return outcome.stdout.strip()
 
 
-def rights(processes: Processes) -> tuple[str, ...]:
+def rights(processes: ProcessRunner) -> tuple[str, ...]:
     """Return the options of the README's `docker run`, and that of its table for AppArmor."""
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
     run = readme.partition("docker run ")[2].partition("```")[0]
@@ -39,7 +39,7 @@ def rights(processes: Processes) -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="module")
-def image(engine: Processes, tmp_path_factory: pytest.TempPathFactory) -> str:
+def image(engine: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The image, over the device host's Debian. It is kept, and replaced by the next."""
     base = debian_image(engine, "trixie", tmp_path_factory.mktemp("base"))
     before = docker(engine, "image", "inspect", "--format", "{{.Id}}", TAG).stdout
@@ -52,7 +52,7 @@ def image(engine: Processes, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def container(engine: Processes, image: str) -> Iterator[str]:
+def container(engine: ProcessRunner, image: str) -> Iterator[str]:
     """A phone in a container, whose port is published on this machine alone."""
     name = f"megtrim-virtual-phone-{os.getpid()}"
     options = ("--detach", "--name", name, "--publish", "127.0.0.1::5555", *rights(engine))
@@ -64,14 +64,14 @@ def container(engine: Processes, image: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def adb_server(engine: Processes, tmp_path: Path) -> Iterator[AdbServer]:
+def adb_server(engine: ProcessRunner, tmp_path: Path) -> Iterator[AdbServer]:
     """A server of this test's own."""
     with server.private_server(engine, beside=tmp_path) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def program(processes: Processes, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def program(processes: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A static program for arm64 that says where it runs."""
     program = tmp_path_factory.mktemp("arm64") / "arch"
     compiler = ("aarch64-linux-gnu-g++", "-static", str(SOURCE))
@@ -80,13 +80,13 @@ def program(processes: Processes, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 def test_a_phone_in_a_container(
-    engine: Processes, container: str, adb_server: AdbServer, program: Path
+    engine: ProcessRunner, container: str, adb_server: AdbServer, program: Path
 ) -> None:
     """It runs a program for arm64, fails when told to, comes back, and ends with 0."""
     serial = told(docker(engine, "port", container, "5555/tcp")).splitlines()[0]
     server.connect(engine, adb_server, serial)
 
-    def adb(*words: str) -> Outcome:
+    def adb(*words: str) -> CompletedCommand:
         argv = ("adb", "-s", serial, *words)
         return engine.run(Command(argv=argv, env=adb_server.env, timeout_s=30))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.midout.header import Layout, render
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from support.enabled import enabled
 from support.recorded import CASES, JSONS, TRACES, keep_set
 from support.upstream import FACTS, OLD_TAG, Generator, facts, newer, older
@@ -27,7 +27,7 @@ PAIRS = tuple(product(TRACES, JSONS))
 @pytest.fixture(scope="module", params=["newer", "older"])
 def generator(
     request: pytest.FixtureRequest,
-    processes: Processes,
+    processes: ProcessRunner,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Generator:
     checkout = Path(os.environ["MEGTRIM_ENGINE"])

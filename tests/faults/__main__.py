@@ -14,7 +14,7 @@ from faults.matrix import Case, full, short
 from faults.measures import measure
 from faults.page import PAGE, RECORD, page
 from faults.result import encode, summary, versions
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 ROOT = Path(__file__).resolve().parents[2]
 _LANES = 6
@@ -35,7 +35,7 @@ def main() -> int:
 
     judged, wall_s = suite.run(cases, lanes=options.lanes, in_short=options.short, tell=tell)
     _say(summary(judged))
-    processes = Processes(os.environ)
+    processes = ProcessRunner(os.environ)
     measures = measure(processes, _say) if options.measures else ()
     result = {
         "version": 1,

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from faults.world import pool_of
-from megtrim.devices.timeouts import Patience
-from megtrim.pipeline.running.execution import RunOrder, run_on
-from megtrim.process import Background, Processes
+from megtrim.devices.timeouts import Timeouts
+from megtrim.pipeline.running.execution import RunSpec, run_on
+from megtrim.process import Background, ProcessRunner
 
 GOT, DONE = ".got", ".done"
 
@@ -78,9 +78,9 @@ def crossed(told: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def main() -> None:
     order = JobOrder(**json.loads(sys.argv[1]))
-    processes = Processes({**os.environ, "MEGTRIM_STATE": order.state})
-    device = pool_of(order.serials, processes, Path(order.state), Patience())
-    work = RunOrder(
+    processes = ProcessRunner({**os.environ, "MEGTRIM_STATE": order.state})
+    device = pool_of(order.serials, processes, Path(order.state), Timeouts())
+    work = RunSpec(
         program=Path(order.program),
         model=Path(order.model),
         arguments=(),

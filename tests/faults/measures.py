@@ -17,12 +17,12 @@ from faults.matrix import Plant
 from faults.programs import compile_program, write_files
 from faults.result import Measure
 from faults.world import Clock, Lane, lane
-from megtrim.devices import Seat
+from megtrim.devices import Lease
 from megtrim.devices.retry import deliver
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure
-from megtrim.pipeline.running.execution import RunOrder, run_on
-from megtrim.process import Command, Processes
+from megtrim.pipeline.running.execution import RunSpec, run_on
+from megtrim.process import Command, ProcessRunner
 
 TESTS = Path(__file__).resolve().parents[1]
 _NOTICED_S, _FREED_S, _LOST_S = 30.0, 1.0, 30.0
@@ -32,7 +32,7 @@ _WAIT_S = 60.0
 _LOOK_S = 0.02
 
 
-def measure(processes: Processes, say: Callable[[str], None]) -> tuple[Measure, ...]:
+def measure(processes: ProcessRunner, say: Callable[[str], None]) -> tuple[Measure, ...]:
     """Take all of them, one after another."""
     found = []
     with tempfile.TemporaryDirectory(prefix="megtrim-faults-") as scratch:
@@ -72,7 +72,7 @@ class _Bench:
     compiled: bytes
     count: int = 0
 
-    def _order(self, tenths: int, size_bytes: int = 300_000) -> RunOrder:
+    def _order(self, tenths: int, size_bytes: int = 300_000) -> RunSpec:
         self.count += 1
         folder = self.lane.scratch / f"measure-{self.count}"
         files = write_files(
@@ -83,7 +83,7 @@ class _Bench:
             tenths=tenths,
             size_bytes=size_bytes,
         )
-        return RunOrder(
+        return RunSpec(
             program=files.plain,
             model=files.model,
             arguments=(),
@@ -105,12 +105,12 @@ class _Bench:
         order = self._order(10, _PAYLOAD_BYTES)
         return self._noticed(order, fault, {"moment": "push", "nth": 2, "after_bytes": 1_000_000})
 
-    def _noticed(self, order: RunOrder, fault: str, moment: dict[str, Any]) -> float:
+    def _noticed(self, order: RunSpec, fault: str, moment: dict[str, Any]) -> float:
         control = self.lane.first.control
         control.fault("reset")
         control.fault(fault, **moment)
         hit = Clock(lambda: bool(control.status()["happened"]))
-        device = self.lane.device(self._state(), Patience(), spare=False)
+        device = self.lane.device(self._state(), Timeouts(), spare=False)
         told_s = hit_s = 0.0
         try:
             with device.reserve() as seat:
@@ -132,11 +132,11 @@ class _Bench:
         control = self.lane.first.control
         control.fault("reset")
         control.fault(fault, moment="run", delay_s=0.3, for_s=_LOST_S)
-        device = self.lane.device(self._state(), Patience(), spare=False)
+        device = self.lane.device(self._state(), Timeouts(), spare=False)
         start, text = time.monotonic(), "given up"
         tries = []
 
-        def work(seat: Seat) -> int:
+        def work(seat: Lease) -> int:
             tries.append(seat.name)
             return run_on(seat, order).run.rc
 
@@ -145,7 +145,7 @@ class _Bench:
             text = f"ended with {rc}, at try {len(tries)}, after {time.monotonic() - start:.0f} s"
         except InfrastructureFailure as failure:
             rc, text = -1, f"given up: {failure.message}"
-        self.lane.mend(Patience(), enter=False)
+        self.lane.mend(Timeouts(), enter=False)
         what = f"a link that is {word} for 30 s under a run, one phone, nobody helps"
         return Measure(what=what, target="the run is delivered", seen=text, met=rc == 0)
 
@@ -160,7 +160,7 @@ class _Bench:
         yield _none_left("a job that was cancelled (Ctrl-C)", self.lane.left())
         with self._job(state, _LONG_TENTHS, spare=False) as job:
             self._await_program(job)
-            device = self.lane.device(state, Patience(), spare=False)
+            device = self.lane.device(state, Timeouts(), spare=False)
             os.kill(job.process.pid, signal.SIGKILL)
             start = time.monotonic()
             with device.reserve() as seat:
@@ -178,7 +178,7 @@ class _Bench:
         for what, model_bytes in (("went well", b""), ("failed by itself", b"no model")):
             if model_bytes:
                 order.model.write_bytes(model_bytes)
-            device = self.lane.device(self._state(), Patience(), spare=False)
+            device = self.lane.device(self._state(), Timeouts(), spare=False)
             rc = deliver(device, lambda seat: run_on(seat, order).run.rc, say=_ignore)
             yield _none_left(f"a run that {what} (exit status {rc})", self.lane.left())
 

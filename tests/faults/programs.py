@@ -13,7 +13,7 @@ from megtrim.build_spec import Variant
 from megtrim.midout.keepset import KeepSet, ScenarioRecord, build_keep_set
 from megtrim.midout.region import Region
 from megtrim.midout.trace import MAGIC, parse_trace
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 
 SOURCE = Path(__file__).with_name("program.cpp")
 COMPILER = "aarch64-linux-gnu-g++"
@@ -24,7 +24,7 @@ MISSING = 41
 _ROLE = b"megtrim-role:plain:sound:------------------"
 
 
-def compile_program(processes: Processes, folder: Path) -> Path:
+def compile_program(processes: ProcessRunner, folder: Path) -> Path:
     """Compile it, static: a phone has no C library of ours."""
     target = folder / "program"
     flags = ("-std=c++17", "-O1", "-static", "-s")

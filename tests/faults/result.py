@@ -14,7 +14,7 @@ from typing import Any
 from faults.judge import Judged, Seen, Tally, tally
 from faults.matrix import Case, Fault, Moment, Plant, Purpose, Verdict, Way
 from megtrim.phone import root
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,7 @@ def decode(run: Mapping[str, Any]) -> Judged:
     return Judged(case=case, seen=seen, wrong=tuple(run["wrong"]))
 
 
-def versions(processes: Processes) -> dict[str, str]:
+def versions(processes: ProcessRunner) -> dict[str, str]:
     """Return the versions of what the phones are made of."""
     emulator = processes.capture("qemu-aarch64-static", "--version").splitlines()[0]
     client = processes.capture("adb", "version").splitlines()[1]

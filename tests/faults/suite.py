@@ -19,7 +19,7 @@ from faults.programs import compile_program
 from faults.result import decode, encode
 from faults.trial import SHORT, attempt, bound_s
 from faults.world import Lane, lane
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 
 TESTS = Path(__file__).resolve().parents[1]
 CASES = "--cases"
@@ -34,7 +34,7 @@ def chosen(numbers: Sequence[int], *, in_short: bool) -> tuple[Case, ...]:
     return tuple(case for case in cases if case.number in numbers)
 
 
-def run_lane(cases: Sequence[Case], number: int, processes: Processes) -> Iterator[Judged]:
+def run_lane(cases: Sequence[Case], number: int, processes: ProcessRunner) -> Iterator[Judged]:
     """Do the cases one after another on two phones of their own."""
     with tempfile.TemporaryDirectory(prefix="megtrim-faults-") as scratch:
         compiled = compile_program(processes, Path(scratch)).read_bytes()
@@ -58,7 +58,7 @@ def _until_hit(case: Case, phones: Lane, compiled: bytes) -> Judged:
 def child(numbers: Sequence[int], *, in_short: bool) -> None:
     """Be a lane: print one line of JSON for each case."""
     cases = chosen(numbers, in_short=in_short)
-    for judged in run_lane(cases, os.getpid(), Processes(os.environ)):
+    for judged in run_lane(cases, os.getpid(), ProcessRunner(os.environ)):
         sys.stdout.write(json.dumps(encode(judged)) + "\n")
         sys.stdout.flush()
 
@@ -83,7 +83,7 @@ def run(
         argv = (sys.executable, "-m", "faults", *words)
         env = {"PYTHONPATH": os.pathsep.join((str(TESTS), str(TESTS.parent / "ci")))}
         command = Command(argv=argv, env=env, timeout_s=_LANE_S, on_line=heard)
-        done = Processes(os.environ).run(command)
+        done = ProcessRunner(os.environ).run(command)
         return "" if done.ok else f"its lane ended with {done.rc}: {done.stderr[-3000:]}"
 
     shares = [share for share in (cases[first::lanes] for first in range(lanes)) if share]

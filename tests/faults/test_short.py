@@ -20,13 +20,13 @@ from faults.result import summary
 from faults.trial import attempt
 from faults.world import Lane, lane
 from megtrim.devices.remote.run_directory import RemoteDirectory
-from megtrim.devices.remote.transport import LinkLost
+from megtrim.devices.remote.transport import ConnectionLost
 from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 
 @pytest.fixture
-def phones(processes: Processes, tmp_path: Path) -> Iterator[Lane]:
+def phones(processes: ProcessRunner, tmp_path: Path) -> Iterator[Lane]:
     """One lane for one test."""
     with lane(processes, os.getpid(), tmp_path) as found:
         yield found
@@ -43,7 +43,7 @@ def test_no_verdict_is_wrong() -> None:
 
 
 def test_a_lost_link_taken_for_a_failure_is_caught(
-    phones: Lane, processes: Processes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    phones: Lane, processes: ProcessRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The suite can fail: a device room that says exit status 1 for a lost link is found out."""
     honest = RemoteDirectory.run
@@ -51,7 +51,7 @@ def test_a_lost_link_taken_for_a_failure_is_caught(
     def lying(directory: RemoteDirectory, *words: object, **more: object) -> ProgramRun:
         try:
             return honest(directory, *words, **more)  # type: ignore[arg-type]
-        except LinkLost as lost:
+        except ConnectionLost as lost:
             return ProgramRun(
                 argv=("load_and_run",),
                 rc=1,
@@ -69,7 +69,7 @@ def test_a_lost_link_taken_for_a_failure_is_caught(
     assert [text.split(",")[0] for text in judged.wrong] == ["it says engine-error"]
 
 
-def _unplugged(phones: Lane, processes: Processes, tmp_path: Path) -> Judged:
+def _unplugged(phones: Lane, processes: ProcessRunner, tmp_path: Path) -> Judged:
     """Unplug a phone under the plain build's run, after which nothing more is asked of it."""
     compiled = compile_program(processes, tmp_path).read_bytes()
     way = replace(WAYS[0], turn=1)

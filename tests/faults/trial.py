@@ -13,20 +13,20 @@ from faults.matrix import SOFT, Case, Fault, Moment, Purpose, Verdict
 from faults.programs import Files, keep_set, trace_bytes, write_files
 from faults.world import Clock, Lane, happened
 from megtrim.build_spec import Variant
-from megtrim.devices import Seat
+from megtrim.devices import Lease
 from megtrim.devices.retry import deliver
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.load_and_run.parity import EXACT
 from megtrim.midout.trace import TraceFailure
 from megtrim.phone.faults import UNDONE_BY
 from megtrim.phone.faults import Fault as PhoneFault
 from megtrim.pipeline.running import tracing
-from megtrim.pipeline.running.execution import RunOrder, RunResult
-from megtrim.pipeline.running.verification import Trial, prove
+from megtrim.pipeline.running.execution import RunResult, RunSpec
+from megtrim.pipeline.running.verification import VerificationCase, prove
 
 SHORT = replace(
-    Patience().scaled(0.1), call_s=4.0, probe_s=2.0, heartbeat_s=1.0, push_base_s=6.0, poll_s=0.2
+    Timeouts().scaled(0.1), call_s=4.0, probe_s=2.0, heartbeat_s=1.0, push_base_s=6.0, poll_s=0.2
 )
 """Waiting times of the suite: a tenth, but for those that a busy machine needs itself."""
 
@@ -41,7 +41,7 @@ _TIMEOUT_S = 30.0
 _VALUES = {Fault.SLOW: 4_000_000.0, Fault.BATTERY: 2.0}
 
 
-def bound_s(patience: Patience, attempts: int) -> float:
+def bound_s(patience: Timeouts, attempts: int) -> float:
     """Return the time within which any case must have ended."""
     calls = 12 * patience.call_s + 4 * patience.transfer_s(_MODEL_BYTES)
     return attempts * (calls + patience.reconnect_s + 2 * patience.boot_s + _TENTHS)
@@ -58,9 +58,9 @@ class _Work:
     armed: bool = False
     result: dict[str, object] = field(default_factory=dict)
 
-    def __call__(self, seat: Seat) -> Verdict:
+    def __call__(self, seat: Lease) -> Verdict:
         self._maybe_arm(1)
-        order = RunOrder(
+        order = RunSpec(
             program=self.files.plain,
             model=self.files.model,
             arguments=(),
@@ -70,7 +70,7 @@ class _Work:
         )
         if self.case.way.purpose is Purpose.TRACE:
             return self._trace(seat, order.with_program(self.files.profile))
-        trial = Trial(
+        trial = VerificationCase(
             order=order,
             reduced=self.files.reduced,
             profile=self.files.profile,
@@ -80,7 +80,7 @@ class _Work:
         self.result = prove(trial, seat, self._after_run)
         return Verdict(str(self.result["status"]))
 
-    def _trace(self, seat: Seat, order: RunOrder) -> Verdict:
+    def _trace(self, seat: Lease, order: RunSpec) -> Verdict:
         _, data, _ = tracing.trace("model/default@any", order, seat, lambda _seen: None)
         self.result = {"trace": data}
         return Verdict.PASS
@@ -107,7 +107,7 @@ class _Work:
         self.lane.first.control.fault(case.fault, _VALUES.get(case.fault), **moment)
 
 
-def attempt(case: Case, lane: Lane, compiled: bytes, patience: Patience = SHORT) -> Seen:
+def attempt(case: Case, lane: Lane, compiled: bytes, patience: Timeouts = SHORT) -> Seen:
     """Do one case and return what came out of it. The lane's phones are healthy afterwards."""
     folder = lane.scratch / f"case-{case.number}"
     shutil.rmtree(folder, ignore_errors=True)

@@ -11,15 +11,15 @@ from pathlib import Path
 
 from faults.matrix import Fault
 from megtrim import devices
-from megtrim.devices import Device, DeviceOrder
+from megtrim.devices import Device, DeviceSpec
 from megtrim.devices.adb import KIND, ROOT
 from megtrim.devices.pool.pool import joined
 from megtrim.devices.settings import DeviceSettings
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.timeouts import Timeouts
 from megtrim.phone import root
-from megtrim.phone.launch import Phone, Wish, started
+from megtrim.phone.launch import PhoneRequest, RunningPhone, started
 from megtrim.phone.server import AdbServer, connect, private_server
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 
 _CALL_S = 20.0
 _MEND_S = 60.0
@@ -31,21 +31,21 @@ _BOOT_S = 1.0
 class Lane:
     """Two phones; ``first`` is the one that things happen to."""
 
-    first: Phone
-    second: Phone
+    first: RunningPhone
+    second: RunningPhone
     server: AdbServer
-    processes: Processes
+    processes: ProcessRunner
     """Its environment leads to the lane's own server."""
     scratch: Path
 
-    def device(self, state: Path, patience: Patience, *, spare: bool) -> Device:
+    def device(self, state: Path, patience: Timeouts, *, spare: bool) -> Device:
         """Return a pool of the first phone, or of both, as a configuration would make it."""
         phones = (self.first, self.second) if spare else (self.first,)
         serials = {phone.name: phone.serial for phone in phones}
-        processes = Processes({**self.processes.env, "MEGTRIM_STATE": str(state)})
+        processes = ProcessRunner({**self.processes.env, "MEGTRIM_STATE": str(state)})
         return pool_of(serials, processes, self.scratch, patience)
 
-    def mend(self, patience: Patience, *, enter: bool) -> None:
+    def mend(self, patience: Timeouts, *, enter: bool) -> None:
         """Undo every fault, wait until the phones answer; let the next job enter if wished."""
         self.first.control.fault("reset")
         for phone in (self.first, self.second):
@@ -63,17 +63,17 @@ class Lane:
             found += [f"{phone.name}:{name}" for name in listing.split()]
         return tuple(found)
 
-    def shell(self, phone: Phone, text: str) -> str:
+    def shell(self, phone: RunningPhone, text: str) -> str:
         """Run something on a phone by bare adb and return what it printed."""
         return self.processes.run(
             Command(argv=self.adb(phone, "shell", "-n", text), timeout_s=_CALL_S)
         ).stdout
 
-    def adb(self, phone: Phone, *words: str) -> tuple[str, ...]:
+    def adb(self, phone: RunningPhone, *words: str) -> tuple[str, ...]:
         """Return a bare adb command line for a phone."""
         return (self.server.adb, "-s", phone.serial, *words)
 
-    def _await(self, phone: Phone) -> None:
+    def _await(self, phone: RunningPhone) -> None:
         deadline = time.monotonic() + _MEND_S
         while time.monotonic() < deadline:
             if self.shell(phone, "getprop sys.boot_completed").strip() == "1":
@@ -87,11 +87,11 @@ class Lane:
 
 
 def pool_of(
-    serials: Mapping[str, str], processes: Processes, scratch: Path, patience: Patience
+    serials: Mapping[str, str], processes: ProcessRunner, scratch: Path, patience: Timeouts
 ) -> Device:
     """Return a pool of phones, given by name and serial."""
     orders = (
-        DeviceOrder(
+        DeviceSpec(
             name=name,
             processes=processes,
             scratch=scratch,
@@ -107,7 +107,7 @@ def pool_of(
     return joined([devices.make(KIND, order, native="x86_64") for order in orders])
 
 
-def happened(phone: Phone, fault: Fault) -> bool:
+def happened(phone: RunningPhone, fault: Fault) -> bool:
     """Tell whether the fault hit since the phone was last mended."""
     return any(each.split(" ")[0] == fault for each in phone.control.status()["happened"])
 
@@ -138,7 +138,7 @@ class Clock:
 
 
 @contextmanager
-def lane(processes: Processes, number: int, scratch: Path) -> Iterator[Lane]:
+def lane(processes: ProcessRunner, number: int, scratch: Path) -> Iterator[Lane]:
     """Run two phones and a server until the block is left."""
     folder = scratch / f"lane-{number}"
     folder.mkdir(parents=True)
@@ -146,7 +146,9 @@ def lane(processes: Processes, number: int, scratch: Path) -> Iterator[Lane]:
     with ExitStack() as stack:
         first, second = (
             stack.enter_context(
-                started(processes, files.path, Wish(name=f"{word}-{number}", boot_s=_BOOT_S))
+                started(
+                    processes, files.path, PhoneRequest(name=f"{word}-{number}", boot_s=_BOOT_S)
+                )
             )
             for word in ("first", "second")
         )
@@ -158,6 +160,6 @@ def lane(processes: Processes, number: int, scratch: Path) -> Iterator[Lane]:
             first=first,
             second=second,
             server=server,
-            processes=Processes(env),
+            processes=ProcessRunner(env),
             scratch=folder,
         )

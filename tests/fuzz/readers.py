@@ -11,11 +11,11 @@ import numpy as np
 
 from megtrim.config.yaml.document import parse_document
 from megtrim.evidence.bundle import dump_bundle, parse_bundle
-from megtrim.evidence.early_exit import EarlyEnding, dump_ending, parse_ending
+from megtrim.evidence.early_exit import EarlyExit, dump_ending, parse_ending
 from megtrim.evidence.evidence import EvidenceSet, dump_set, parse_set
 from megtrim.functions.function_list import FunctionList, dump_list, parse_list
 from megtrim.functions.observables import Observables, dump_observables, parse_observables
-from megtrim.load_and_run.npy_mutation import Change, changed
+from megtrim.load_and_run.npy_mutation import NpyMutation, changed
 from megtrim.midout.keepset import parse_keep_set
 from megtrim.midout.trace import parse_trace
 from megtrim.models.operators import parse_operator_json
@@ -40,7 +40,7 @@ class FileReader:
 
 
 def _npy(data: bytes) -> None:
-    for change in Change:
+    for change in NpyMutation:
         changed(data, change, source="x.npy")
 
 
@@ -115,7 +115,7 @@ READERS = (
     ),
     FileReader(
         "ending.json",
-        (dump_ending(EarlyEnding(exit=2, message="m", hint="h")).encode(),),
+        (dump_ending(EarlyExit(exit=2, message="m", hint="h")).encode(),),
         _text(lambda text: parse_ending(text, source="e")),
     ),
     FileReader(

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.images.container_processes import Inside, Seen
-from megtrim.images.docker import Docker
-from megtrim.process import Command, Outcome, Processes
+from megtrim.images.container_processes import ContainerRunner, Mounts
+from megtrim.images.docker import DockerClient
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 from support.docker_engine import debian_image, engine
 from support.standin_ndk import make_standin_ndk
 
@@ -21,10 +21,12 @@ LINUX = "megtrim-images-test:linux-arm64"
 ANDROID = "megtrim-images-test:android-arm64"
 
 
-def megtrim(*words: str, env: dict[str, str] | None = None, timeout_s: float = 900) -> Outcome:
+def megtrim(
+    *words: str, env: dict[str, str] | None = None, timeout_s: float = 900
+) -> CompletedCommand:
     """Run megtrim as a user does."""
     argv = (sys.executable, "-m", "megtrim", *words)
-    return Processes(os.environ).run(Command(argv=argv, env=env or {}, timeout_s=timeout_s))
+    return ProcessRunner(os.environ).run(Command(argv=argv, env=env or {}, timeout_s=timeout_s))
 
 
 def built(*words: str) -> str:
@@ -35,13 +37,13 @@ def built(*words: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def docker(engine: Processes) -> Docker:
+def docker(engine: ProcessRunner) -> DockerClient:
     """The client, with a daemon that answers."""
-    return Docker(engine)
+    return DockerClient(engine)
 
 
 @pytest.fixture(scope="session")
-def base(engine: Processes, tmp_path_factory: pytest.TempPathFactory) -> str:
+def base(engine: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A Debian without any tool of a build."""
     return debian_image(engine, "bookworm", tmp_path_factory.mktemp("base"))
 
@@ -70,20 +72,20 @@ def _kept(*words: str) -> str:
 
 
 @pytest.fixture
-def inside(docker: Docker, linux_image: str, tmp_path: Path) -> Iterator[Inside]:
+def inside(docker: DockerClient, linux_image: str, tmp_path: Path) -> Iterator[ContainerRunner]:
     """Runs programs in the image; ``tmp_path / "out"`` is all that they may write to."""
     yield opened(docker, linux_image, tmp_path)
 
 
-def opened(docker: Docker, image: str, folder: Path) -> Inside:
+def opened(docker: DockerClient, image: str, folder: Path) -> ContainerRunner:
     """Return what runs programs in an image, with a folder to write to and one to read."""
     (folder / "given").mkdir(exist_ok=True)
-    seen = Seen(writable=(folder / "out",), readable=(folder / "given",))
-    return Inside(docker, docker.image(image), seen)
+    seen = Mounts(writable=(folder / "out",), readable=(folder / "given",))
+    return ContainerRunner(docker, docker.image(image), seen)
 
 
 @pytest.fixture
-def ours(docker: Docker) -> Callable[[int], list[str]]:
+def ours(docker: DockerClient) -> Callable[[int], list[str]]:
     """List the containers that a megtrim of that process number has not removed."""
 
     def containers(pid: int) -> list[str]:

@@ -17,8 +17,8 @@ from threading import Thread
 import pytest
 
 from images.conftest import ANDROID, LINUX, built, megtrim
-from megtrim.images.docker import Docker
-from megtrim.process import Processes
+from megtrim.images.docker import DockerClient
+from megtrim.process import ProcessRunner
 from support.standin_ndk import make_standin_ndk
 
 TAG = "megtrim-images-test:tried"
@@ -32,7 +32,9 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def archives(docker: Docker, processes: Processes, tmp_path: Path) -> Iterator[tuple[Path, str]]:
+def archives(
+    docker: DockerClient, processes: ProcessRunner, tmp_path: Path
+) -> Iterator[tuple[Path, str]]:
     """A folder, and where containers that are being built find it."""
     # A daemon that was never started before tells no gateway; the interface has its address.
     name = '{{index .Options "com.docker.network.bridge.name"}}'
@@ -61,7 +63,7 @@ def zipped(source: Path, archive: Path) -> str:
     return hashlib.sha256(archive.read_bytes()).hexdigest()
 
 
-def test_a_second_build_builds_nothing(docker: Docker, base: str, linux_image: str) -> None:
+def test_a_second_build_builds_nothing(docker: DockerClient, base: str, linux_image: str) -> None:
     """Equal things give the same image, in the time of a look."""
     before = docker.image(linux_image)
     started = time.monotonic()
@@ -72,7 +74,7 @@ def test_a_second_build_builds_nothing(docker: Docker, base: str, linux_image: s
 
 
 def test_an_ndk_is_its_content(
-    docker: Docker, android_image: str, standin: Path, tmp_path: Path
+    docker: DockerClient, android_image: str, standin: Path, tmp_path: Path
 ) -> None:
     """Another folder, another date, another umask: the same image. Another release: another."""
     copied = tmp_path / "copied"
@@ -92,7 +94,11 @@ def test_an_ndk_is_its_content(
 
 
 def test_an_ndk_from_an_archive(
-    docker: Docker, android_image: str, standin: Path, archives: tuple[Path, str], tmp_path: Path
+    docker: DockerClient,
+    android_image: str,
+    standin: Path,
+    archives: tuple[Path, str],
+    tmp_path: Path,
 ) -> None:
     """It is loaded and held to its checksum; neither stays in the image."""
     folder, url = archives

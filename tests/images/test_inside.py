@@ -15,21 +15,25 @@ import pytest
 from images.conftest import opened
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.images import container_owner
-from megtrim.images.container_processes import Inside
-from megtrim.images.docker import Docker
-from megtrim.process import Command, Outcome, Processes
+from megtrim.images.container_processes import ContainerRunner
+from megtrim.images.docker import DockerClient
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 
 ROOT = Path(__file__).parents[2]
 STUBBORN = "trap '' INT TERM; echo up; while :; do sleep 0.1; done"
 
 
 def shell(
-    inside: Inside, script: str, *, env: dict[str, str] | None = None, cwd: Path | None = None
-) -> Outcome:
+    inside: ContainerRunner,
+    script: str,
+    *,
+    env: dict[str, str] | None = None,
+    cwd: Path | None = None,
+) -> CompletedCommand:
     return inside.run(Command(argv=("sh", "-c", script), env=env or {}, cwd=cwd, timeout_s=60))
 
 
-def test_nothing_of_this_machine_enters(inside: Inside, tmp_path: Path) -> None:
+def test_nothing_of_this_machine_enters(inside: ContainerRunner, tmp_path: Path) -> None:
     """No network, no rights, none of the caller's variables; the folders have their own paths."""
     script = "ls /sys/class/net; grep CapEff /proc/self/status; env | sort; pwd"
     outcome = shell(inside, script, env={"GIVEN": "a b", "PATH": "/usr/bin"}, cwd=tmp_path / "out")
@@ -44,7 +48,7 @@ def test_nothing_of_this_machine_enters(inside: Inside, tmp_path: Path) -> None:
 
 
 def test_files_are_the_callers(
-    docker: Docker, linux_image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    docker: DockerClient, linux_image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever runs megtrim, root or not, owns what is written; what is only read stays as it is."""
     (tmp_path / "given").mkdir()
@@ -69,7 +73,7 @@ def test_files_are_the_callers(
     assert (tmp_path / "given" / "source").read_text(encoding="utf-8") == "as it was"
 
 
-def test_streams_are_those_of_the_program(inside: Inside, tmp_path: Path) -> None:
+def test_streams_are_those_of_the_program(inside: ContainerRunner, tmp_path: Path) -> None:
     """Bytes in, bytes out, lines as they come, errors apart."""
     given, taken = tmp_path / "in", tmp_path / "taken"
     given.write_bytes(bytes(range(256)) * 1000)
@@ -92,17 +96,17 @@ def test_streams_are_those_of_the_program(inside: Inside, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("rc", [1, 125, 126, 127])
-def test_a_programs_own_exit_status_stays(inside: Inside, rc: int) -> None:
+def test_a_programs_own_exit_status_stays(inside: ContainerRunner, rc: int) -> None:
     """Docker has meanings of its own for some; a program may end with any."""
     assert shell(inside, f"exit {rc}").rc == rc
 
 
-def test_a_signal_is_told_as_a_shell_does(inside: Inside) -> None:
+def test_a_signal_is_told_as_a_shell_does(inside: ContainerRunner) -> None:
     """A trap is recognised by it."""
     assert shell(inside, "kill -TRAP $$").rc == 128 + signal.SIGTRAP
 
 
-def test_what_cannot_run(inside: Inside, tmp_path: Path) -> None:
+def test_what_cannot_run(inside: ContainerRunner, tmp_path: Path) -> None:
     """A program that is not there is an input error; a folder, and docker itself, are not."""
     with pytest.raises(InputError, match=r"^image \S+ has no program 'no-such-tool'\n.*images"):
         inside.run(Command(argv=("no-such-tool",), timeout_s=60))
@@ -118,7 +122,7 @@ def test_what_cannot_run(inside: Inside, tmp_path: Path) -> None:
         del inside._docker.processes.env["DOCKER_HOST"]
 
 
-def test_looking_into_the_image(inside: Inside, tmp_path: Path) -> None:
+def test_looking_into_the_image(inside: ContainerRunner, tmp_path: Path) -> None:
     """Programs and small files are those of the image, not of this machine."""
     assert inside.which("clang++-14") == "/usr/bin/clang++-14"
     assert inside.which("/usr/bin/clang++-14") == "/usr/bin/clang++-14"
@@ -136,7 +140,7 @@ def test_looking_into_the_image(inside: Inside, tmp_path: Path) -> None:
         inside.read(Path("/usr/bin/qemu-aarch64-static"))
 
 
-def test_a_folder_can_be_brought_out(inside: Inside, tmp_path: Path) -> None:
+def test_a_folder_can_be_brought_out(inside: ContainerRunner, tmp_path: Path) -> None:
     """For boards that need the libraries of the image."""
     inside.bring_out(Path("/usr/aarch64-linux-gnu"), tmp_path / "sysroot")
 
@@ -146,7 +150,7 @@ def test_a_folder_can_be_brought_out(inside: Inside, tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_of_a_run_that_is_ended(
-    inside: Inside, ours: Callable[[int], list[str]]
+    inside: ContainerRunner, ours: Callable[[int], list[str]]
 ) -> None:
     """Too long, or aborted: a program that obeys no signal goes with its container."""
     late = inside.run(Command(argv=("sh", "-c", STUBBORN), timeout_s=1.5))
@@ -175,7 +179,7 @@ print(inside.run(command), flush=True)
 @pytest.mark.parametrize("script", ["echo up; exec sleep 600", STUBBORN], ids=["obeys", "stubborn"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
 def test_nothing_is_left_of_a_megtrim_that_is_ended(
-    docker: Docker,
+    docker: DockerClient,
     linux_image: str,
     tmp_path: Path,
     ours: Callable[[int], list[str]],
@@ -186,7 +190,9 @@ def test_nothing_is_left_of_a_megtrim_that_is_ended(
     argv = (sys.executable, "-u", "-c", HOLDER, linux_image, str(tmp_path), script)
     log = tmp_path / "log"
     env = {"PYTHONPATH": f"{ROOT / 'ci'}:{ROOT / 'tests'}"}
-    with Processes(os.environ).background(Command(argv=argv, timeout_s=0, log=log, env=env)) as run:
+    with ProcessRunner(os.environ).background(
+        Command(argv=argv, timeout_s=0, log=log, env=env)
+    ) as run:
         _until(lambda: log.exists() and "up" in log.read_text(encoding="utf-8"))
         assert len(ours(run.pid)) == 1
         os.kill(run.pid, number)
@@ -196,7 +202,7 @@ def test_nothing_is_left_of_a_megtrim_that_is_ended(
         _until(lambda: ours(run.pid) == [])
 
 
-def test_what_others_hold_is_left_alone(docker: Docker, inside: Inside) -> None:
+def test_what_others_hold_is_left_alone(docker: DockerClient, inside: ContainerRunner) -> None:
     """A container of a megtrim that lives, or of another machine, is not ours to end."""
     name = "megtrim-test-of-another-machine"
     label = f"{container_owner.LABEL}=another-boot/pid:[1]/1/1"
@@ -218,7 +224,7 @@ def test_what_others_hold_is_left_alone(docker: Docker, inside: Inside) -> None:
         docker.remove(name)
 
 
-def test_nothing_runs_beside_megtrim(inside: Inside) -> None:
+def test_nothing_runs_beside_megtrim(inside: ContainerRunner) -> None:
     """There is nobody who would wait for it."""
     with pytest.raises(InputError, match=r"^adb would run beside megtrim"):
         inside.background(Command(argv=("adb",), timeout_s=0))

@@ -7,21 +7,23 @@ from pathlib import Path
 
 from megtrim.engines.cmake import remote_cache
 from megtrim.engines.cmake.compiler_cache import VARIABLE, CompilerCache
-from megtrim.images.container_processes import Inside
-from megtrim.process import Command, Processes
+from megtrim.images.container_processes import ContainerRunner
+from megtrim.process import Command, ProcessRunner
 from support.storages import free_port, redis_server
 
 CLANG = ("/usr/bin/clang++-14",)
 
 
-def variables(inside: Inside, url: str, folder: Path, warnings: list[str]) -> dict[str, str]:
+def variables(
+    inside: ContainerRunner, url: str, folder: Path, warnings: list[str]
+) -> dict[str, str]:
     """Return what a build in the image is told of a storage."""
     storages = remote_cache.parse(url, source=VARIABLE)
     cache = CompilerCache(storages, writes=True, passed={}, warn=warnings.append)
     return dict(cache.variables(inside, CLANG, folder))
 
 
-def compiled(inside: Inside, told: dict[str, str], folder: Path) -> Counter[str]:
+def compiled(inside: ContainerRunner, told: dict[str, str], folder: Path) -> Counter[str]:
     """Compile a file with a local cache that is empty; return what ccache did."""
     folder.mkdir()
     (folder / "a.cpp").write_text("int a() { return 1; }\n", encoding="utf-8")
@@ -39,7 +41,9 @@ def compiled(inside: Inside, told: dict[str, str], folder: Path) -> Counter[str]
     return Counter((folder / "counted").read_text(encoding="utf-8").split("\n"))
 
 
-def test_a_storage_is_asked_and_used(inside: Inside, processes: Processes, tmp_path: Path) -> None:
+def test_a_storage_is_asked_and_used(
+    inside: ContainerRunner, processes: ProcessRunner, tmp_path: Path
+) -> None:
     """The containers that are told of it reach it; those that are not have no network."""
     warnings: list[str] = []
     out = tmp_path / "out"
@@ -57,7 +61,7 @@ def test_a_storage_is_asked_and_used(inside: Inside, processes: Processes, tmp_p
     assert alone["remote_storage_miss"] == 0
 
 
-def test_a_dead_storage_is_left_out(inside: Inside, tmp_path: Path) -> None:
+def test_a_dead_storage_is_left_out(inside: ContainerRunner, tmp_path: Path) -> None:
     """And the containers of the build then have no network either."""
     warnings: list[str] = []
     url = f"redis://127.0.0.1:{free_port()}"

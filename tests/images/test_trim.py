@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from megtrim.images.docker import Docker
-from megtrim.process import Command, Processes
+from megtrim.images.docker import DockerClient
+from megtrim.process import Command, ProcessRunner
 from support.megtrim_cli import Project
 
 MODEL = "tiny-quant"
@@ -61,7 +61,7 @@ def manifest(project: Project, stage: str) -> dict[str, Any]:
     return data
 
 
-def test_a_trim_inside(docker: Docker, trimmed: Project, linux_image: str) -> None:
+def test_a_trim_inside(docker: DockerClient, trimmed: Project, linux_image: str) -> None:
     """Green, by the image's own tools; the image is named wherever the toolchain is."""
     image = docker.image(linux_image).id
     verdict = trimmed.verdict()
@@ -89,7 +89,7 @@ def test_the_same_binary_as_outside(trimmed: Project) -> None:
 
 
 def test_a_trim_with_an_ndk(
-    docker: Docker, android_image: str, standin: Path, tmp_path: Path
+    docker: DockerClient, android_image: str, standin: Path, tmp_path: Path
 ) -> None:
     """The C++ library lies in the image alone, and loses what a machine's own loses."""
     project = project_in(tmp_path / "team", "ndk", android_image)
@@ -145,7 +145,7 @@ def test_a_trim_that_is_ended_leaves_no_container(
     project = project_in(tmp_path / "team", "clang-linux-arm64", linux_image)
     log = tmp_path / "log"
     command = Command(argv=project.argv("build"), env=project.env, timeout_s=0, log=log)
-    with Processes(os.environ).background(command) as run:
+    with ProcessRunner(os.environ).background(command) as run:
         _until(lambda: any(project.out.glob(_OBJECT)))
         os.kill(run.pid, number)
         _until(lambda: not run.alive())

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from megtrim import toolchains
-from megtrim.build_spec import BuildOrder, LinkOrder, Toolchain, ToolchainOrder, Variant
+from megtrim.build_spec import BuildSpec, LinkSpec, Toolchain, ToolchainSpec, Variant
 from megtrim.elf.function_table import FunctionTable
 from megtrim.engines import checkout
-from megtrim.engines.application import ApplicationOrder
+from megtrim.engines.application import ApplicationSpec
 from megtrim.engines.builder import Builder
 from megtrim.engines.cmake.compiler_cache import CompilerCache
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 
 TRAPPED = {"aarch64": 128 + 5, "x86_64": 128 + 4}
 """The status of a program that a stub ends."""
@@ -32,10 +32,10 @@ class Seat:
     """One toolchain, and a tree that is built with it."""
 
     toolchain: Toolchain
-    processes: Processes
+    processes: ProcessRunner
     root: Path
     sources: Path
-    order: BuildOrder
+    order: BuildSpec
 
     @property
     def build(self) -> Path:
@@ -43,9 +43,9 @@ class Seat:
 
     def link(
         self,
-        *links: LinkOrder,
+        *links: LinkSpec,
         name: str = "folder",
-        applications: tuple[ApplicationOrder, ...] = (),
+        applications: tuple[ApplicationSpec, ...] = (),
     ) -> Path:
         """Link, and return the folder of the results."""
         folder = self.root / name
@@ -67,27 +67,27 @@ class Seat:
         )
         return folder / "links"
 
-    def run(self, program: Path, *arguments: str, **env: str) -> Outcome:
+    def run(self, program: Path, *arguments: str, **env: str) -> CompletedCommand:
         """Run a program of the toolchain, under qemu where it is another machine's."""
         if self.toolchain.machine != os.uname().machine:
             return self.emulate(program, *arguments, **env)
         return self._run(str(program), *arguments, **env)
 
-    def emulate(self, program: Path, *arguments: str, **env: str) -> Outcome:
+    def emulate(self, program: Path, *arguments: str, **env: str) -> CompletedCommand:
         """Run a program under qemu, whatever its machine."""
         sysroot = ("-L", str(self.toolchain.sysroot)) if self.toolchain.sysroot else ()
         emulator = (f"qemu-{self.toolchain.machine}-static", *sysroot)
         return self._run(*emulator, str(program), *arguments, **env)
 
-    def _run(self, *argv: str, **env: str) -> Outcome:
+    def _run(self, *argv: str, **env: str) -> CompletedCommand:
         return self.processes.run(Command(argv=argv, timeout_s=20, env=env, cwd=self.root))
 
 
 def seat(kind: str, root: Path, sources: Path, *targets: str, **options: str) -> Seat:
     """Return a seat that has built nothing yet; ``options`` are CMake's."""
-    processes = Processes({**os.environ, "CCACHE_DISABLE": "1"})
-    found = toolchains.KINDS[kind](ToolchainOrder(kind=kind), processes)
-    order = BuildOrder(
+    processes = ProcessRunner({**os.environ, "CCACHE_DISABLE": "1"})
+    found = toolchains.KINDS[kind](ToolchainSpec(kind=kind), processes)
+    order = BuildSpec(
         variant=Variant.PLAIN,
         targets=targets,
         options=(("CMAKE_BUILD_TYPE", "Release"), *options.items()),

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 
 
-def run(*argv: str, env: dict[str, str] | None = None) -> Outcome:
+def run(*argv: str, env: dict[str, str] | None = None) -> CompletedCommand:
     """Run a program to its end."""
-    return Processes(os.environ).run(Command(argv=argv, timeout_s=600, env=env or {}))
+    return ProcessRunner(os.environ).run(Command(argv=argv, timeout_s=600, env=env or {}))
 
 
 def build(source: Path, folder: Path, **settings: str) -> Path:
     """Build ``load_and_run`` in ``folder`` and return it."""
-    processes = Processes(os.environ)
+    processes = ProcessRunner(os.environ)
     configure = (
         *(processes.build_tool("cmake"), "-G", "Ninja", "-S", str(source), "-B", str(folder)),
         f"-DCMAKE_MAKE_PROGRAM={processes.build_tool('ninja')}",

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from megtrim.github.baseline import Base
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.verdict.document import dump
 from support.megtrim_cli import ARGV, SAMPLE, Project
@@ -39,7 +39,7 @@ def checkout(folder: Path, out: Path, *, quick: bool = False) -> Project:
     return project
 
 
-def rebuild(project: Project) -> Outcome:
+def rebuild(project: Project) -> CompletedCommand:
     """Run the step; its outputs go beside the results."""
     where = ("--config", str(project.config), "--out", str(project.out))
     command = Command(
@@ -48,7 +48,7 @@ def rebuild(project: Project) -> Outcome:
         cwd=project.folder,
         env={"GITHUB_OUTPUT": str(project.folder / "outputs")},
     )
-    return Processes(os.environ).run(command)
+    return ProcessRunner(os.environ).run(command)
 
 
 def test_plain_and_reduced_are_built_from_what_is_committed(

@@ -11,7 +11,7 @@ import pytest
 from integration.conftest import MakeProject
 from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
 from megtrim.midout.region import Region
-from megtrim.process import Outcome
+from megtrim.process import CompletedCommand
 from support.megtrim_cli import Project
 
 pytestmark = [pytest.mark.chain]
@@ -33,7 +33,7 @@ def _keep_set(project: Project) -> Path:
     return project.folder / "megtrim" / "keepset.json"
 
 
-def _trim(project: Project, *arguments: str) -> tuple[Outcome, dict[str, Any]]:
+def _trim(project: Project, *arguments: str) -> tuple[CompletedCommand, dict[str, Any]]:
     """Trim by the committed keep set; return how that ended, and the verdict of this very run."""
     ended = project.run("trim", "--committed", "--json", *arguments)
     folder = Path(json.loads(ended.stdout)["done"]["verdict/verdict"]["folder"])

@@ -19,7 +19,7 @@ import pytest
 
 from megtrim.cli.session.invocation import BASELINE_FILE, REPORT_ARTIFACT
 from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 from support.megtrim_cli import ARGV, Project
 
 pytestmark = [pytest.mark.chain]
@@ -53,17 +53,17 @@ class Team:
     def keep_set(self) -> Path:
         return self.project.folder / "megtrim" / "keepset.json"
 
-    def run(self, *words: str, env: dict[str, str] | None = None) -> Outcome:
+    def run(self, *words: str, env: dict[str, str] | None = None) -> CompletedCommand:
         """Run megtrim from the top of the checkout."""
-        processes = Processes(os.environ)
+        processes = ProcessRunner(os.environ)
         return processes.run(
             Command(argv=(*ARGV, *words), timeout_s=600, cwd=self.top, env=env or {})
         )
 
-    def trim(self, *words: str, env: dict[str, str] | None = None) -> Outcome:
+    def trim(self, *words: str, env: dict[str, str] | None = None) -> CompletedCommand:
         return self.run("trim", "--config", self.config, "--out", self.out, *words, env=env)
 
-    def paste(self, command: str) -> Outcome:
+    def paste(self, command: str) -> CompletedCommand:
         """Run a printed command as a shell would take it."""
         program, *words = shlex.split(command)
         assert program == "megtrim", command
@@ -104,7 +104,7 @@ def team(tmp_path: Path, out: Path) -> Team:
     return team
 
 
-def _seen_again(team: Team, ended: Outcome, check: str, rc: int = 1) -> Outcome:
+def _seen_again(team: Team, ended: CompletedCommand, check: str, rc: int = 1) -> CompletedCommand:
     """Paste the command of a check; it ends as the trim did, and tells the same."""
     assert ended.rc == rc, ended.stdout + ended.stderr
     command = team.printed(check)

@@ -12,12 +12,12 @@ from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
 from megtrim import toolchains
-from megtrim.build_spec import LinkOrder, Toolchain, ToolchainOrder
+from megtrim.build_spec import LinkSpec, Toolchain, ToolchainSpec
 from megtrim.elf.function_table import FunctionTable, read_table
 from megtrim.engines.link import stubbed_objects
-from megtrim.engines.link.invocation import Bench
+from megtrim.engines.link.invocation import LinkEnvironment
 from megtrim.functions import local_functions
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 from unit.engines.support import bench, write
 
 SOURCES = {
@@ -102,10 +102,10 @@ class Place:
 
     root: Path
     toolchain: Toolchain
-    processes: Processes
+    processes: ProcessRunner
     count: int = 0
 
-    def run(self, *argv: str, rc: int | None = 0, timeout_s: float = 240) -> Outcome:
+    def run(self, *argv: str, rc: int | None = 0, timeout_s: float = 240) -> CompletedCommand:
         outcome = self.processes.run(Command(argv=argv, timeout_s=timeout_s, cwd=self.root))
         assert rc in (None, outcome.rc), outcome.stdout + outcome.stderr
         return outcome
@@ -122,7 +122,7 @@ class Place:
         objects.remove("main.cpp.o")
         self.run(self.toolchain.archiver or "ar", "rcs", "lib/libparts.a", *objects)
 
-    def linked(self, *flags: str, order: LinkOrder) -> Path:
+    def linked(self, *flags: str, order: LinkSpec) -> Path:
         """Link with the inputs emptied as ordered, and return the program."""
         self.count += 1
         flags = (*self.toolchain.link_flags, *flags)
@@ -132,11 +132,11 @@ class Place:
         self.run(*argv, "-o", f"program-{self.count}")
         return self.root / f"program-{self.count}"
 
-    def bench(self, scratch: str) -> Bench:
+    def bench(self, scratch: str) -> LinkEnvironment:
         """Return where links are made; what they need goes into a folder of its own."""
         return replace(bench(self.root, self.root / scratch, self.toolchain), build=self.root)
 
-    def started(self, program: Path, *arguments: str) -> Outcome:
+    def started(self, program: Path, *arguments: str) -> CompletedCommand:
         """Run a program, under qemu where it is another machine's."""
         sysroot = ("-L", str(self.toolchain.sysroot)) if self.toolchain.sysroot else ()
         native = self.toolchain.machine == os.uname().machine
@@ -148,19 +148,19 @@ class Place:
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Place:
     """The sources, compiled by each kind of compiler."""
     kind = str(request.param)
-    processes = Processes(os.environ)
+    processes = ProcessRunner(os.environ)
     made = Place(
         root=write(tmp_path_factory.mktemp(kind), SOURCES),
-        toolchain=toolchains.KINDS[kind](ToolchainOrder(kind=kind), processes),
+        toolchain=toolchains.KINDS[kind](ToolchainSpec(kind=kind), processes),
         processes=processes,
     )
     made.compiled()
     return made
 
 
-def order(*names: str, named: bool = False, unwind_tables: bool = True) -> LinkOrder:
+def order(*names: str, named: bool = False, unwind_tables: bool = True) -> LinkSpec:
     """Return what is asked of a link."""
-    return LinkOrder(
+    return LinkSpec(
         target="program", label="x", emptied=names, named=named, unwind_tables=unwind_tables
     )
 
@@ -274,7 +274,7 @@ def test_a_cold_half_is_no_function(tmp_path: Path) -> None:
     place = Place(
         root=write(tmp_path, HALVES),
         toolchain=toolchains.KINDS["host"](
-            ToolchainOrder(kind="host"), processes := Processes(os.environ)
+            ToolchainSpec(kind="host"), processes := ProcessRunner(os.environ)
         ),
         processes=processes,
     )
@@ -298,7 +298,7 @@ def test_an_object_of_very_many_sections(tmp_path: Path) -> None:
     count = 66_000
     each = '.section .text.f{0},"ax"\n.type f{0}, @function\nf{0}: nop\nnop\nret\n.size f{0}, 3\n'
     text = "".join(each.format(number) for number in range(count))
-    processes = Processes(os.environ)
+    processes = ProcessRunner(os.environ)
     write(tmp_path, {"many.s": text})
     processes.capture("gcc", "-c", str(tmp_path / "many.s"), "-o", str(tmp_path / "many.o"))
     data = (tmp_path / "many.o").read_bytes()

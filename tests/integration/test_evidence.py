@@ -17,7 +17,7 @@ import pytest
 
 from integration.conftest import MakeProject
 from megtrim.midout.keepset import read_keep_set
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 from support.megtrim_cli import ARGV, Project
 
 pytestmark = [pytest.mark.chain]
@@ -43,12 +43,12 @@ class Team:
         """The keep set that the team commits."""
         return self.folder / "megtrim/keepset.json"
 
-    def call(self, *words: str, cwd: Path | None = None, **env: str) -> Outcome:
+    def call(self, *words: str, cwd: Path | None = None, **env: str) -> CompletedCommand:
         """Run megtrim, where it finds no configuration."""
         command = Command(argv=(*ARGV, *words), timeout_s=600, cwd=cwd or self.folder, env=env)
-        return Processes(os.environ).run(command)
+        return ProcessRunner(os.environ).run(command)
 
-    def trim(self, *more: str) -> Outcome:
+    def trim(self, *more: str) -> CompletedCommand:
         ended = self.project.run("trim", "--no-gate", "--json", *more)
         assert ended.rc == 0, ended.stderr
         # Other tests share the folder of results: OUT/final may be another one's.

@@ -13,7 +13,7 @@ import pytest
 from integration.conftest import MakeProject
 from integration.test_evidence import CHECK, Team, checks
 from megtrim.elf.symbol_names import readable
-from megtrim.process import Outcome
+from megtrim.process import CompletedCommand
 from megtrim.size.baseline import load_sizes
 
 pytestmark = [pytest.mark.chain]
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.chain]
 MODEL = "tiny-mobile"
 
 
-def builds(trimmed: Outcome) -> set[str]:
+def builds(trimmed: CompletedCommand) -> set[str]:
     """Return the tasks that compile or trace, of those that a trim with --json tells of."""
     done = json.loads(trimmed.stdout)["done"]
     return {task for task in done if task.startswith(("build/", "profile/", "reduce/region"))}

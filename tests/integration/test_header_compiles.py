@@ -20,7 +20,7 @@ from megtrim.midout.header import Layout, render
 from megtrim.midout.keepset import KeepSet, ScenarioRecord, build_keep_set
 from megtrim.midout.region import Region
 from megtrim.midout.scoped_headers import Scopes, rewritten, scopes
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 
 SOURCES = Path(__file__).parent / "header"
 SAMPLE_MIDOUT = Path(__file__).parents[2] / "examples/sample-engine/src/midout"
@@ -103,7 +103,7 @@ class Form(StrEnum):
 class Workshop:
     """One compiler, one folder; header and sources are written anew for each keep set."""
 
-    def __init__(self, compiler: str, folder: Path, processes: Processes) -> None:
+    def __init__(self, compiler: str, folder: Path, processes: ProcessRunner) -> None:
         self.compiler = compiler
         self.folder = folder
         self.processes = processes
@@ -138,12 +138,12 @@ class Workshop:
         self.expect(self.compiler, *objects, "-o", str(program))
         return program
 
-    def expect(self, *argv: str) -> Outcome:
+    def expect(self, *argv: str) -> CompletedCommand:
         outcome = self.run(*argv)
         assert outcome.rc == 0, outcome.stderr
         return outcome
 
-    def run(self, *argv: str) -> Outcome:
+    def run(self, *argv: str) -> CompletedCommand:
         return self.processes.run(Command(argv=argv, timeout_s=60))
 
     def front(self, unit: str) -> tuple[str, ...]:
@@ -158,7 +158,7 @@ class Workshop:
 
 @pytest.fixture(params=COMPILERS)
 def workshop(
-    request: pytest.FixtureRequest, tmp_path: Path, processes: Processes
+    request: pytest.FixtureRequest, tmp_path: Path, processes: ProcessRunner
 ) -> Iterator[Workshop]:
     yield Workshop(request.param, tmp_path, processes)
 

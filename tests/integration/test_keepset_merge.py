@@ -16,7 +16,7 @@ from megtrim.midout.keepset import (
 )
 from megtrim.midout.region import Region
 from megtrim.models.operators import OperatorInfo, OperatorNeeds, merge
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 
 pytestmark = pytest.mark.chain
 
@@ -58,7 +58,7 @@ def needs(**operators: str) -> OperatorNeeds:
 class Merge:
     """``git merge-file`` over three versions of the committed file."""
 
-    def __init__(self, folder: Path, processes: Processes) -> None:
+    def __init__(self, folder: Path, processes: ProcessRunner) -> None:
         self.folder = folder
         self.processes = processes
 
@@ -75,7 +75,7 @@ class Merge:
 
 
 @pytest.fixture
-def merged(tmp_path: Path, processes: Processes) -> Merge:
+def merged(tmp_path: Path, processes: ProcessRunner) -> Merge:
     return Merge(tmp_path, processes)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from megtrim.engines.megengine.engine import MegEngine
 from megtrim.load_and_run.logs import parse_log
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 from support.megtrim_cli import SAMPLE, Project
 from support.miniature import Generation, make_miniature
 from support.standin_ndk import make_standin_ndk
@@ -32,8 +32,8 @@ OUR_PROGRAMS = Path(sys.executable).parent
 BOTH = pytest.mark.parametrize("generation", list(Generation))
 
 
-def _run(*argv: str, **env: str) -> Outcome:
-    return Processes(os.environ).run(Command(argv=argv, timeout_s=600, env=env))
+def _run(*argv: str, **env: str) -> CompletedCommand:
+    return ProcessRunner(os.environ).run(Command(argv=argv, timeout_s=600, env=env))
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def ndk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_standin_ndk(tmp_path_factory.mktemp("ndk") / "android-ndk-r21e")
 
 
-def _script(tree: Path, ndk: Path, *arguments: str, extra: str = "") -> Outcome:
+def _script(tree: Path, ndk: Path, *arguments: str, extra: str = "") -> CompletedCommand:
     """Run the tree's own script. What it bundles is older than what new CMakes take."""
     return _run(
         *("bash", str(tree / SCRIPT), "-j", "2", *arguments),
@@ -74,7 +74,7 @@ def test_the_tree_says_its_generation(tmp_path: Path, generation: Generation, nu
     """Megtrim tells them apart by the files that they have."""
     tree = make_miniature(tmp_path / "tree", generation)
 
-    assert MegEngine(tree, Processes(os.environ)).identity().generation == number
+    assert MegEngine(tree, ProcessRunner(os.environ)).identity().generation == number
 
 
 @BOTH

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 
 pytestmark = pytest.mark.chain
 
@@ -21,7 +21,7 @@ exec {real} "$@"
 """
 
 
-def build(tmp_path: Path, processes: Processes, then: str) -> Outcome:
+def build(tmp_path: Path, processes: ProcessRunner, then: str) -> CompletedCommand:
     """Build the plain variant with a compiler that does something else at one source."""
     project = shutil.copytree(CONFIG.parent, tmp_path / "project")
     text = CONFIG.read_text(encoding="utf-8").replace("kind: auto", "kind: host")
@@ -42,7 +42,7 @@ def build(tmp_path: Path, processes: Processes, then: str) -> Outcome:
 
 @pytest.mark.parametrize("gone", ["out", "out/work"])
 def test_results_that_are_removed_meanwhile_are_infrastructure(
-    tmp_path: Path, processes: Processes, gone: str
+    tmp_path: Path, processes: ProcessRunner, gone: str
 ) -> None:
     """The compiler complains, and it is not the engine's fault."""
     ended = build(tmp_path, processes, then=f"rm -rf {tmp_path / gone}")
@@ -52,7 +52,7 @@ def test_results_that_are_removed_meanwhile_are_infrastructure(
     assert "was removed or unmounted" in ended.stderr
 
 
-def test_a_full_disk_is_infrastructure(tmp_path: Path, processes: Processes) -> None:
+def test_a_full_disk_is_infrastructure(tmp_path: Path, processes: ProcessRunner) -> None:
     """As a compiler says it."""
     said = "echo 'fatal error: error writing to /tmp/x.s: No space left on device' >&2; exit 1"
     ended = build(tmp_path, processes, then=said)
@@ -62,7 +62,7 @@ def test_a_full_disk_is_infrastructure(tmp_path: Path, processes: Processes) -> 
 
 
 def test_an_engine_that_does_not_compile_is_still_told(
-    tmp_path: Path, processes: Processes
+    tmp_path: Path, processes: ProcessRunner
 ) -> None:
     """Where nothing was taken away."""
     ended = build(tmp_path, processes, then="echo 'file.cpp:1: error: bad' >&2; exit 1")

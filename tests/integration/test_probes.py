@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from integration.links import KINDS, Seat, seat
-from megtrim.build_spec import LinkOrder
+from megtrim.build_spec import LinkSpec
 from megtrim.elf.function_table import FunctionTable, read_table
 from megtrim.functions import link_map, probes, qemu_log
 from megtrim.functions.function_list import function_list
 from megtrim.functions.observables import Observables, observables
-from megtrim.process import Command, Outcome
+from megtrim.process import Command, CompletedCommand
 from unit.engines.support import write
 
 SOURCES = Path(__file__).with_name("probes")
@@ -63,7 +63,7 @@ class Twins:
     def record(self) -> Path:
         return self.at.root / probes.RECORD_FILE
 
-    def run(self, *arguments: str) -> Outcome:
+    def run(self, *arguments: str) -> CompletedCommand:
         """Run the twin with a fresh record."""
         self.record.unlink(missing_ok=True)
         return self.at.run(self.twin, *arguments, **probes.ENVIRONMENT)
@@ -97,8 +97,8 @@ def on_host(tmp_path: Path) -> Twins:
 def _twins(kind: str, root: Path) -> Twins:
     sources = {name: (SOURCES / name).read_text() for name in ("CMakeLists.txt", "program.cpp")}
     at = seat(kind, root, write(root / "sources", sources), "program")
-    unfolded = LinkOrder(target="program", label="unfolded", unfolded=True, map=True)
-    probed = LinkOrder(
+    unfolded = LinkSpec(target="program", label="unfolded", unfolded=True, map=True)
+    probed = LinkSpec(
         target="program",
         label="probed",
         unfolded=True,
@@ -155,7 +155,7 @@ def test_a_second_run_adds_to_the_record(made: Twins) -> None:
     assert "fork_in_child" in made.ran()
 
 
-def _refused(ended: Outcome) -> str | None:
+def _refused(ended: CompletedCommand) -> str | None:
     assert ended.rc == probes.UNSUPPORTED
     assert ended.stdout == ""
     return probes.refusal(ended.stderr)

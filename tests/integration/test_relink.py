@@ -11,20 +11,20 @@ import pytest
 from integration.links import KINDS, TRAPPED, Seat, places, seat
 from megtrim import toolchains
 from megtrim.build_spec import (
-    BuildOrder,
     BuildScript,
+    BuildSpec,
     EngineLibrary,
     Linkage,
-    LinkOrder,
-    ToolchainOrder,
+    LinkSpec,
+    ToolchainSpec,
     Variant,
 )
 from megtrim.elf.function_table import read_table
 from megtrim.engines import checkout
-from megtrim.engines.application import ApplicationOrder
+from megtrim.engines.application import ApplicationSpec
 from megtrim.errors import InputError, ProductFailure
 from megtrim.functions import qemu_log, stubs
-from megtrim.process import Outcome, Processes
+from megtrim.process import CompletedCommand, ProcessRunner
 from support.standin_ndk import make_standin_ndk
 from unit.engines.support import snapshot, write
 
@@ -80,7 +80,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return of_parts(request.param, tmp_path_factory.mktemp(request.param))
 
 
-SHIPPED = LinkOrder(target="program", label="shipped", sources=stubs.SOURCES, script=OTHER)
+SHIPPED = LinkSpec(target="program", label="shipped", sources=stubs.SOURCES, script=OTHER)
 
 
 def test_a_function_gives_its_place_to_the_stub(made: Seat) -> None:
@@ -102,7 +102,7 @@ def test_the_same_link_makes_the_same_bytes(made: Seat, tmp_path: Path) -> None:
     """And the tree's own files stay as they were, the dependency file of its link among them."""
     made.link()
     before = snapshot(made.build)
-    links = made.link(LinkOrder(target="program", label="again", map=True))
+    links = made.link(LinkSpec(target="program", label="again", map=True))
     own = tmp_path / "own"
     own.write_bytes((made.build / "program").read_bytes())
     if made.toolchain.strip:
@@ -125,8 +125,8 @@ def test_a_link_unfolds_what_the_target_folds(tmp_path: Path) -> None:
     sources = write(tmp_path / "sources", parts)
     made = seat("clang-linux-arm64", tmp_path, sources, "program", EXTRA_LINK="-Wl,--icf=all")
     links = made.link(
-        LinkOrder(target="program", label="folded"),
-        LinkOrder(target="program", label="unfolded", unfolded=True),
+        LinkSpec(target="program", label="folded"),
+        LinkSpec(target="program", label="unfolded", unfolded=True),
     )
     folded = places(read_table(links / "folded/program"))
     unfolded = places(read_table(links / "unfolded/program"))
@@ -160,8 +160,8 @@ def test_a_function_that_only_jumps_is_seen_to_run(tmp_path: Path) -> None:
     """New lld lets its callers pass it by, where it is not told otherwise."""
     made = seat("zig", tmp_path, write(tmp_path / "sources", JUMPS), "program")
     links = made.link(
-        LinkOrder(target="program", label="unfolded", unfolded=True),
-        LinkOrder(target="program", label="own", flags=("-Wl,-O2",)),
+        LinkSpec(target="program", label="unfolded", unfolded=True),
+        LinkSpec(target="program", label="own", flags=("-Wl,-O2",)),
     )
 
     assert {"_Z4parti", "_Z5otheri"} <= set(ran(made, links / "unfolded/program"))
@@ -195,16 +195,16 @@ def optimised(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seat]:
     yield seat("clang-linux-arm64", root, sources, "program", **lto)
 
 
-def shipped_by_list(made: Seat, *, unfolded: bool) -> tuple[tuple[str, ...], Outcome]:
+def shipped_by_list(made: Seat, *, unfolded: bool) -> tuple[tuple[str, ...], CompletedCommand]:
     """Take a list from a link of either kind; return what it drops, and a run without that."""
     name = f"unfolded-{unfolded}"
-    listed = LinkOrder(target="program", label="listed", unfolded=unfolded)
+    listed = LinkSpec(target="program", label="listed", unfolded=unfolded)
     program = made.link(listed, name=name) / "listed/program"
     table = read_table(program)
     done = ran(made, program)
     ours = [each for each in ("_Z4parti", "_Z5otherPFiiE", "_Z5countv") if each not in done]
     dropped = tuple(each for each in ours if each in places(table))
-    order = LinkOrder(
+    order = LinkSpec(
         target="program",
         label="shipped",
         sources=stubs.SOURCES,
@@ -237,13 +237,13 @@ def test_gcc_cannot_be_kept_from_inlining(tmp_path: Path) -> None:
     made = of_parts("host", tmp_path, EXTRA_COMPILE="-flto", EXTRA_LINK="-flto")
 
     with pytest.raises(InputError, match=r"program: GNU ld compiles .*main\.cpp\.o while it links"):
-        made.link(LinkOrder(target="program", label="unfolded", unfolded=True))
+        made.link(LinkSpec(target="program", label="unfolded", unfolded=True))
 
 
 def test_the_linkers_own_words_tell_what_is_wrong(made: Seat) -> None:
     """A name that is nowhere is the program's fault; nothing is left that looks like a link."""
     calls = ("calls.c", "void nobody(void);\nvoid megtrim_stub(void) { nobody(); }\n")
-    order = LinkOrder(target="program", label="wrong", sources=(calls,), script=OTHER)
+    order = LinkSpec(target="program", label="wrong", sources=(calls,), script=OTHER)
 
     with pytest.raises(ProductFailure, match=r"undefined \w+:? (?:to )?`?nobody"):
         made.link(order)
@@ -253,7 +253,7 @@ def test_the_linkers_own_words_tell_what_is_wrong(made: Seat) -> None:
 def test_an_option_that_the_linker_lacks_is_told_as_such(made: Seat) -> None:
     """Then another toolchain may do."""
     with pytest.raises(InputError, match="no-such-thing") as caught:
-        made.link(LinkOrder(target="program", label="odd", flags=("-Wl,--no-such-thing",)))
+        made.link(LinkSpec(target="program", label="odd", flags=("-Wl,--no-such-thing",)))
     assert caught.value.hint == "choose a toolchain with lld, or trim.level: region"
 
 
@@ -292,7 +292,7 @@ def test_a_response_file_is_read(tmp_path: Path) -> None:
 def test_a_shared_object_is_linked_again(tmp_path: Path) -> None:
     """As a program is: what it exports stays."""
     made = of_parts("host", tmp_path, "libwhole.so", "program")
-    order = LinkOrder(target="libwhole.so", label="shipped", sources=stubs.SOURCES, script=OTHER)
+    order = LinkSpec(target="libwhole.so", label="shipped", sources=stubs.SOURCES, script=OTHER)
     table = read_table(made.link(order) / "shipped/libwhole.so")
 
     assert places(table)["_Z5otheri"] == places(table)["megtrim_stub"]
@@ -315,13 +315,13 @@ target_link_libraries(own ${MEGTRIM_ENGINE_LIBRARIES})
 """,
         },
     )
-    application = ApplicationOrder(
+    application = ApplicationSpec(
         name="own",
         checkout=checkout.take(own, made.processes),
         library=EngineLibrary(linkage=Linkage.STATIC, file="libparts.a", include=()),
         lto=False,
     )
-    order = LinkOrder(
+    order = LinkSpec(
         target="own", label="shipped", sources=stubs.SOURCES, script=OTHER, strip=False
     )
     links = made.link(order, applications=(application,))
@@ -344,10 +344,10 @@ ninja -C "$folder/inside" program
 def test_a_target_of_a_build_script_is_linked_again(tmp_path: Path) -> None:
     """In the folder that the script builds in, and without the script where nothing changed."""
     ndk = make_standin_ndk(tmp_path / "ndk")
-    processes = Processes({**os.environ, "ANDROID_NDK_ROOT": str(ndk), "CCACHE_DISABLE": "1"})
-    toolchain = toolchains.KINDS["ndk"](ToolchainOrder(kind="ndk"), processes)
+    processes = ProcessRunner({**os.environ, "ANDROID_NDK_ROOT": str(ndk), "CCACHE_DISABLE": "1"})
+    toolchain = toolchains.KINDS["ndk"](ToolchainSpec(kind="ndk"), processes)
     sources = write(tmp_path / "sources", PARTS | {"build.sh": SCRIPT})
-    order = BuildOrder(
+    order = BuildSpec(
         variant=Variant.PLAIN,
         targets=("program",),
         options=(("CMAKE_BUILD_TYPE", "Release"),),

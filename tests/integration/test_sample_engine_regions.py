@@ -14,7 +14,7 @@ from integration.sample_builds import build, run
 from megtrim.load_and_run.dump import parse_dump
 from megtrim.midout.region import Region
 from megtrim.midout.trace import parse_trace, promised_items, regions_in_binary
-from megtrim.process import Outcome
+from megtrim.process import CompletedCommand
 from unit.sample_engine.coverage_scenarios import SCENARIOS, blocked, convolutions
 from unit.sample_engine.engine_scripts import ENGINE, ModelWriter, Noise
 
@@ -37,7 +37,7 @@ class _Bench:
 
     def run(
         self, model: ModelWriter, arguments: tuple[str, ...], shape: tuple[int, ...]
-    ) -> Outcome:
+    ) -> CompletedCommand:
         """Run a model; ``{cache}``, ``{dump}`` and ``{data}`` stand for paths."""
         np.save(self.folder / "data.npy", Noise(5).uniform(*shape))
         (self.folder / "model.sample").write_bytes(model.model())

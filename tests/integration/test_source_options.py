@@ -11,7 +11,7 @@ import pytest
 
 from megtrim.build_spec import SourceOptions
 from megtrim.engines.cmake import source_options
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 from unit.engines.support import write
 
 pytestmark = pytest.mark.chain
@@ -58,7 +58,7 @@ def test_cmake_gives_them_to_all_but_the_kernels(
 
 def _configured(folder: Path, name: str, hook: Path) -> dict[tuple[str, str], list[str]]:
     """Return the options of each target's sources behind the build type's."""
-    processes = Processes(os.environ)
+    processes = ProcessRunner(os.environ)
     argv = (
         *(processes.build_tool("cmake"), "-G", "Ninja", "-S", str(folder / "src")),
         *("-B", str(folder / "build"), f"-DCMAKE_MAKE_PROGRAM={processes.build_tool('ninja')}"),

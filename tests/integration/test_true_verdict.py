@@ -10,7 +10,7 @@ import junitparser
 import pytest
 
 from integration.conftest import MakeProject
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 from support.megtrim_cli import ARGV, Project
 
 pytestmark = [pytest.mark.chain]
@@ -53,7 +53,7 @@ def stories(project: Project) -> dict[str, object]:
 
 def gate(project: Project) -> int:
     command = Command(argv=(*ARGV, "gate", str(project.out / "final")), timeout_s=60)
-    return Processes(os.environ).run(command).rc
+    return ProcessRunner(os.environ).run(command).rc
 
 
 def test_a_flaky_engine_is_red_everywhere_until_it_is_verified_again(

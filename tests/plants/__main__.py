@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TextIO
 
 from megtrim.errors import Interrupted
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from plants.plant import Plant, load_plants, select
 from plants.result import describe, encode, passes, summarize
 from plants.trial import Settings, try_plants
@@ -48,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _try(plants: tuple[Plant, ...], options: argparse.Namespace) -> int:
-    settings = Settings(processes=Processes(os.environ), timeout_s=options.timeout)
+    settings = Settings(processes=ProcessRunner(os.environ), timeout_s=options.timeout)
     try:
         results = try_plants(
             plants,

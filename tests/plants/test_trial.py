@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 from plants.plant import ROOT, Plant
 from plants.result import Fate, Result, encode, passes, summarize
 from plants.trial import Settings, try_plants
@@ -49,7 +49,7 @@ def settings(tmp_path: Path) -> Settings:
         path = tmp_path / "tree" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    return Settings(processes=Processes(os.environ), timeout_s=60.0, root=tmp_path / "tree")
+    return Settings(processes=ProcessRunner(os.environ), timeout_s=60.0, root=tmp_path / "tree")
 
 
 def fates(settings: Settings, *plants: Plant, jobs: int = 1) -> dict[str, tuple[Fate, str]]:
@@ -161,7 +161,7 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         sent = pool.submit(interrupt)
         command = Command(argv=("sh", "-c", script), cwd=tmp_path, env=env, timeout_s=120.0)
-        outcome = Processes(os.environ).run(command)
+        outcome = ProcessRunner(os.environ).run(command)
         sent.result()
 
     assert (outcome.rc, outcome.stdout) == (130, "")

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 from plants.plant import ROOT, Misfit, Plant, planted
 from plants.result import Fate, Result
 
@@ -33,7 +33,7 @@ _LONGEST_SOUND_S = 3600.0
 class Settings:
     """What all lanes share."""
 
-    processes: Processes
+    processes: ProcessRunner
     timeout_s: float
     """Of the tests of one plant."""
     root: Path = ROOT
@@ -89,7 +89,7 @@ def _lane(share: Sequence[Plant], settings: Settings, stop: threading.Event) -> 
             yield result
 
 
-def _unsound(plant: Plant, sound: Outcome) -> str:
+def _unsound(plant: Plant, sound: CompletedCommand) -> str:
     """Say why a plant's tests can tell nothing: they fail on the copy as it is; or nothing."""
     if sound.rc not in (_PASSED, _SOME_FAILED) or sound.timed_out:
         return f"tests do not run without any plant: {_last_words(sound)}"
@@ -102,11 +102,11 @@ def _holds(test: str, name: str) -> bool:
     return name == test or name.startswith((f"{test}::", f"{test}["))
 
 
-def _failed(outcome: Outcome) -> list[str]:
+def _failed(outcome: CompletedCommand) -> list[str]:
     return _FAILED.findall(outcome.stdout) if outcome.rc == _SOME_FAILED else []
 
 
-def _last_words(outcome: Outcome) -> str:
+def _last_words(outcome: CompletedCommand) -> str:
     lines = [line for line in outcome.stdout.splitlines() if line.strip()]
     told = [line for line in lines if line.startswith("ERROR")] or lines
     return f"pytest ended with {outcome.rc}: {told[-1] if told else 'it said nothing'}"
@@ -138,7 +138,7 @@ def _run_tests(
     stop: threading.Event,
     *,
     first_only: bool,
-) -> Outcome:
+) -> CompletedCommand:
     options = ("-q", "--tb=no", "-p", "no:cacheprovider", *(("-x",) if first_only else ()))
     scratch = ("--basetemp", str(tree.parent / "tmp"))
     # The copy's code wins over the package that is installed; a lane that cannot run must fail.

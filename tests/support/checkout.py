@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 
 _CHECKOUT = Path(__file__).parents[2]
 _BEFORE = pytest.StashKey[frozenset[str] | None]()
@@ -24,7 +24,7 @@ def _state() -> frozenset[str] | None:
     if shutil.which("git") is None:
         return None
     argv = ("git", "--no-optional-locks", "status", "--porcelain", "--ignored")
-    told = Processes(os.environ).run(Command(argv=argv, cwd=_CHECKOUT, timeout_s=60))
+    told = ProcessRunner(os.environ).run(Command(argv=argv, cwd=_CHECKOUT, timeout_s=60))
     lines = frozenset(line for line in told.stdout.splitlines() if not line.endswith(_CACHES))
     return lines if told.ok else None
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 
 INCLUDED = (
     *("adb", "ca-certificates", "git", "passwd", "python3", "python3-venv"),
@@ -27,7 +27,9 @@ SUITES = {"bookworm": "libicu72", "trixie": "libicu76"}
 
 
 @pytest.fixture(scope="session")
-def engine(processes: Processes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
+def engine(
+    processes: ProcessRunner, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ProcessRunner]:
     """Docker, started for these tests where it does not run.
 
     Whoever started it ends it, when no other worker uses it any more.
@@ -48,7 +50,7 @@ def engine(processes: Processes, tmp_path_factory: pytest.TempPathFactory) -> It
         yield processes
 
 
-def _wait_for_engine(processes: Processes, log: Path) -> None:
+def _wait_for_engine(processes: ProcessRunner, log: Path) -> None:
     for _ in range(60):
         if processes.run(Command(argv=("docker", "info"), timeout_s=60)).rc == 0:
             return
@@ -56,7 +58,7 @@ def _wait_for_engine(processes: Processes, log: Path) -> None:
     pytest.fail(f"docker does not start here: {log.read_text(encoding='utf-8')[-2000:]}")
 
 
-def debian_image(processes: Processes, suite: str, folder: Path) -> str:
+def debian_image(processes: ProcessRunner, suite: str, folder: Path) -> str:
     """Return an image of Debian with a host's packages, made now if there is none."""
     packages = ",".join((*INCLUDED, SUITES[suite]))
     key = hashlib.sha256(packages.encode()).hexdigest()[:12]

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "examples" / "sample-engine"
@@ -70,9 +70,9 @@ class Project:
         """Return the command line of a verb on this project."""
         return (*ARGV, verb, "--config", str(self.config), "--out", str(self.out), *arguments)
 
-    def run(self, verb: str, *arguments: str, timeout_s: float = 600) -> Outcome:
+    def run(self, verb: str, *arguments: str, timeout_s: float = 600) -> CompletedCommand:
         """Run a verb to its end."""
-        processes = Processes(os.environ)
+        processes = ProcessRunner(os.environ)
         command = Command(
             argv=self.argv(verb, *arguments), timeout_s=timeout_s, cwd=self.folder, env=self.env
         )

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.phone import launch, server
-from megtrim.phone.control import Control
-from megtrim.phone.launch import Wish
+from megtrim.phone.control import ControlClient
+from megtrim.phone.launch import PhoneRequest
 from megtrim.phone.server import AdbServer
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 
 CPU = "cortex-a76"
 _NUMBERS = count()
@@ -28,18 +28,18 @@ class ConnectedPhone:
 
     name: str
     serial: str
-    control: Control
+    control: ControlClient
     server: AdbServer
-    processes: Processes
+    processes: ProcessRunner
     pid: int
     folder: Path
 
-    def adb(self, *words: str, timeout_s: float = 30.0) -> Outcome:
+    def adb(self, *words: str, timeout_s: float = 30.0) -> CompletedCommand:
         """Call adb with this phone's serial."""
         argv = (self.server.adb, "-s", self.serial, *words)
         return self.processes.run(Command(argv=argv, timeout_s=timeout_s))
 
-    def shell(self, script: str, timeout_s: float = 30.0) -> Outcome:
+    def shell(self, script: str, timeout_s: float = 30.0) -> CompletedCommand:
         """Let the phone's shell run a script."""
         return self.adb("shell", script, timeout_s=timeout_s)
 
@@ -55,11 +55,11 @@ StartPhone = Callable[..., ConnectedPhone]
 @contextmanager
 def phone_starter(root: Path, env: dict[str, str], adb: AdbServer) -> Iterator[StartPhone]:
     """Give a starter of phones, all of which end with the block."""
-    processes = Processes({**env, **adb.env})
+    processes = ProcessRunner({**env, **adb.env})
     with ExitStack() as stack:
 
         def start(**wish: Any) -> ConnectedPhone:
-            asked = Wish(**{"name": f"test-{next(_NUMBERS)}", "cpu": CPU, **wish})
+            asked = PhoneRequest(**{"name": f"test-{next(_NUMBERS)}", "cpu": CPU, **wish})
             phone = stack.enter_context(launch.started(processes, root, asked))
             server.connect(processes, adb, phone.serial)
             stack.callback(_disconnect, processes, adb, phone.serial)
@@ -76,5 +76,5 @@ def phone_starter(root: Path, env: dict[str, str], adb: AdbServer) -> Iterator[S
         yield start
 
 
-def _disconnect(processes: Processes, adb: AdbServer, serial: str) -> None:
+def _disconnect(processes: ProcessRunner, adb: AdbServer, serial: str) -> None:
     processes.run(Command(argv=(adb.adb, "disconnect", serial), timeout_s=10))

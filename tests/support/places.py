@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 from support.megtrim_cli import SAMPLE, Project
 from support.pages import Block
 
@@ -27,15 +27,15 @@ class Place:
     folder: Path
     env: dict[str, str] = field(default_factory=dict)
 
-    def type(self, block: Block) -> Outcome:
+    def type(self, block: Block) -> CompletedCommand:
         """Type the commands, as a reader does in bash; end at the first that fails."""
-        return Processes(os.environ).run(self._command(block.script))
+        return ProcessRunner(os.environ).run(self._command(block.script))
 
     @contextmanager
     def beside(self, block: Block, log: Path) -> Iterator[None]:
         """Type them in another terminal, which is closed with the block; ``log`` shows it."""
         log.touch()
-        with Processes(os.environ).background(self._command(f"exec {block.script}", log)):
+        with ProcessRunner(os.environ).background(self._command(f"exec {block.script}", log)):
             yield
 
     def _command(self, script: str, log: Path | None = None) -> Command:
@@ -59,7 +59,7 @@ def new_folder(parent: Path) -> Place:
         path = place.folder / target
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(SAMPLE / "models" / source, path)
-    Processes(os.environ).capture("git", "init", "--quiet", str(place.folder))
+    ProcessRunner(os.environ).capture("git", "init", "--quiet", str(place.folder))
     return place
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.devices.settings import DeviceSettings
-from megtrim.process import Background, Command, Processes
+from megtrim.process import Background, Command, ProcessRunner
 
 _ROOTS_FOLDER = Path("/run/sshd")
 """Without it sshd refuses to start as root."""
@@ -31,7 +31,7 @@ class Sshd:
     folder: Path
     port: int
     listener: Background
-    processes: Processes
+    processes: ProcessRunner
 
     @property
     def home(self) -> Path:
@@ -73,14 +73,14 @@ class Sshd:
         return path
 
 
-def new_key(processes: Processes, path: Path) -> Path:
+def new_key(processes: ProcessRunner, path: Path) -> Path:
     """Make a key pair without a passphrase."""
     processes.capture("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path))
     return path
 
 
 @contextmanager
-def running(processes: Processes, folder: Path, *, greeting: str = "") -> Iterator[Sshd]:
+def running(processes: ProcessRunner, folder: Path, *, greeting: str = "") -> Iterator[Sshd]:
     """Run sshd until the block is left; ``greeting`` is what sessions print first."""
     host, user = (new_key(processes, folder / name) for name in ("host key", "user key"))
     (folder / "home").mkdir()

@@ -15,7 +15,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Self
 
-from megtrim.process import Background, Command, Processes
+from megtrim.process import Background, Command, ProcessRunner
 
 _START_S = 20.0
 
@@ -72,7 +72,7 @@ class Redis:
 
 
 @contextmanager
-def redis_server(processes: Processes, folder: Path, settings: str = "") -> Iterator[Redis]:
+def redis_server(processes: ProcessRunner, folder: Path, settings: str = "") -> Iterator[Redis]:
     """Run one that keeps its entries in memory, with these lines as its redis.conf."""
     port = free_port()
     (folder / "redis.conf").write_text(settings, encoding="utf-8")

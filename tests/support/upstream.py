@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 from support.enabled import Enabled, enabled
 from support.recorded import CASES, DATA
 
@@ -39,7 +39,7 @@ class Generator:
     script: Path
     scripts: Path
     """The folder that holds the definitions of operators' parameters."""
-    processes: Processes
+    processes: ProcessRunner
 
     def header(self, names: Iterable[str], folder: Path) -> str:
         """Return the header that it makes of recorded files."""
@@ -63,7 +63,7 @@ class Generator:
         assert outcome.ok, outcome.stderr
 
 
-def newer(checkout: Path, processes: Processes) -> Generator:
+def newer(checkout: Path, processes: ProcessRunner) -> Generator:
     """Return the generator that stands in the checkout."""
     return Generator(
         generation=20220507,
@@ -74,7 +74,7 @@ def newer(checkout: Path, processes: Processes) -> Generator:
     )
 
 
-def older(checkout: Path, processes: Processes, folder: Path) -> Generator | None:
+def older(checkout: Path, processes: ProcessRunner, folder: Path) -> Generator | None:
     """Lay out the older generator below ``folder``; None where the checkout lacks its tag.
 
     It expects a tree of another shape, which is known by a file named ``WORKSPACE``.
@@ -131,7 +131,7 @@ def _list(items: Iterable[Any] | None) -> list[Any] | None:
     return None if items is None else list(items)
 
 
-def _write(checkout: Path, processes: Processes) -> None:
+def _write(checkout: Path, processes: ProcessRunner) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         old = older(checkout, processes, folder)
@@ -158,4 +158,4 @@ def _generation(generator: Generator, folder: Path) -> str:
 
 
 if __name__ == "__main__":
-    _write(Path(os.environ["MEGTRIM_ENGINE"]), Processes(os.environ))
+    _write(Path(os.environ["MEGTRIM_ENGINE"]), ProcessRunner(os.environ))

@@ -38,7 +38,9 @@ def test_a_settled_file_is_remembered(file: Path, monkeypatch: pytest.MonkeyPatc
     damage, known = integrity.read_damage(file.parent, {"file": SHA256})
 
     said = file.stat()
-    expected = integrity.Known(SHA256, len(TEXT), said.st_ino, said.st_mtime_ns, said.st_ctime_ns)
+    expected = integrity.KnownDigests(
+        SHA256, len(TEXT), said.st_ino, said.st_mtime_ns, said.st_ctime_ns
+    )
     assert (damage, known) == ("", {"file": expected})
     assert json.loads((file.parent / integrity.MEMORY).read_text(encoding="utf-8")) == {
         "file": list(astuple(expected))

@@ -15,7 +15,7 @@ import pytest
 
 from megtrim import process, process_output
 from megtrim.errors import InfrastructureFailure, InputError, Interrupted
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 from support.waiting import alive, until, written_pid
 
 STUBBORN = "import signal,time\nfor n in (2, 15): signal.signal(n, signal.SIG_IGN)\n"
@@ -33,7 +33,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> float:
     return 0.3
 
 
-def test_what_a_program_prints_and_returns_is_told(processes: Processes) -> None:
+def test_what_a_program_prints_and_returns_is_told(processes: ProcessRunner) -> None:
     """Both streams apart, the exit status as it was, the time it took."""
     outcome = processes.run(sh("echo out; echo err >&2; sleep 0.2; exit 7"))
 
@@ -44,20 +44,20 @@ def test_what_a_program_prints_and_returns_is_told(processes: Processes) -> None
     assert not outcome.ok
 
 
-def test_only_status_0_in_time_is_ok(processes: Processes) -> None:
+def test_only_status_0_in_time_is_ok(processes: ProcessRunner) -> None:
     """A program that ended well too late did not end well."""
     assert processes.run(sh("true")).ok
-    late = Outcome(argv=("x",), rc=0, stdout="", stderr="", wall_s=1.0, timed_out=True)
+    late = CompletedCommand(argv=("x",), rc=0, stdout="", stderr="", wall_s=1.0, timed_out=True)
     assert not late.ok
 
 
 @pytest.mark.parametrize(("number", "rc"), [("TERM", 143), ("TRAP", 133), ("KILL", 137)])
-def test_a_signal_is_told_as_a_shell_does(processes: Processes, number: str, rc: int) -> None:
+def test_a_signal_is_told_as_a_shell_does(processes: ProcessRunner, number: str, rc: int) -> None:
     """128 + N for a program that signal N ended."""
     assert processes.run(sh(f"kill -{number} $$")).rc == rc
 
 
-def test_streams_can_be_one(processes: Processes) -> None:
+def test_streams_can_be_one(processes: ProcessRunner) -> None:
     """As a terminal would show them."""
     command = Command(
         argv=("sh", "-c", "echo a; echo b >&2; echo c"), timeout_s=10, merge_stderr=True
@@ -68,9 +68,9 @@ def test_streams_can_be_one(processes: Processes) -> None:
     assert (outcome.stdout, outcome.stderr) == ("a\nb\nc\n", "")
 
 
-def test_environment_and_folder_are_given(processes: Processes, tmp_path: Path) -> None:
+def test_environment_and_folder_are_given(processes: ProcessRunner, tmp_path: Path) -> None:
     """The command's own variables win over the base environment; the rest stays."""
-    base = Processes({**processes.env, "A": "base", "B": "base"})
+    base = ProcessRunner({**processes.env, "A": "base", "B": "base"})
     command = Command(
         argv=("sh", "-c", "echo $A $B; pwd; cat"),
         timeout_s=10,
@@ -82,7 +82,7 @@ def test_environment_and_folder_are_given(processes: Processes, tmp_path: Path) 
     assert base.run(command).stdout == f"mine base\n{tmp_path}\n"
 
 
-def test_a_missing_program_is_an_input_error(processes: Processes) -> None:
+def test_a_missing_program_is_an_input_error(processes: ProcessRunner) -> None:
     """With the way to get it."""
     with pytest.raises(InputError) as caught:
         processes.run(Command(argv=("no-such-program", "x"), timeout_s=1))
@@ -92,14 +92,16 @@ def test_a_missing_program_is_an_input_error(processes: Processes) -> None:
 
 
 def test_a_missing_folder_is_not_taken_for_a_missing_program(
-    processes: Processes, tmp_path: Path
+    processes: ProcessRunner, tmp_path: Path
 ) -> None:
     """The operating system tells both alike."""
     with pytest.raises(InfrastructureFailure, match=r"no folder .*/gone"):
         processes.run(Command(argv=("true",), timeout_s=1, cwd=tmp_path / "gone"))
 
 
-def test_a_file_that_is_no_program_cannot_be_started(processes: Processes, tmp_path: Path) -> None:
+def test_a_file_that_is_no_program_cannot_be_started(
+    processes: ProcessRunner, tmp_path: Path
+) -> None:
     """A program of another architecture looks like this."""
     program = tmp_path / "program"
     program.write_bytes(b"\x7fELF nonsense")
@@ -109,7 +111,7 @@ def test_a_file_that_is_no_program_cannot_be_started(processes: Processes, tmp_p
         processes.run(Command(argv=(str(program),), timeout_s=1))
 
 
-def test_a_late_program_is_ended(processes: Processes) -> None:
+def test_a_late_program_is_ended(processes: ProcessRunner) -> None:
     """Interrupted first, so that it can clean up."""
     outcome = processes.run(
         sh("trap 'echo cleaned; exit 5' INT; echo on; sleep 600 & wait", timeout_s=0.4)
@@ -120,7 +122,7 @@ def test_a_late_program_is_ended(processes: Processes) -> None:
     assert outcome.wall_s < 2
 
 
-def test_what_ignores_the_interrupt_is_terminated(processes: Processes, hasty: float) -> None:
+def test_what_ignores_the_interrupt_is_terminated(processes: ProcessRunner, hasty: float) -> None:
     """The second step of the escalation."""
     script = "import signal,time\nsignal.signal(2, signal.SIG_IGN)\ntime.sleep(20)"
 
@@ -129,7 +131,7 @@ def test_what_ignores_the_interrupt_is_terminated(processes: Processes, hasty: f
     assert (outcome.timed_out, outcome.rc) == (True, 143)
 
 
-def test_what_ignores_everything_is_killed(processes: Processes, hasty: float) -> None:
+def test_what_ignores_everything_is_killed(processes: ProcessRunner, hasty: float) -> None:
     """The last step cannot be ignored, and comes only after the two others had their time."""
     outcome = processes.run(Command(argv=(*PYTHON, f"{STUBBORN}time.sleep(20)"), timeout_s=0.3))
 
@@ -138,7 +140,7 @@ def test_what_ignores_everything_is_killed(processes: Processes, hasty: float) -
 
 
 def test_a_late_program_takes_its_children_along(
-    processes: Processes, tmp_path: Path, hasty: float
+    processes: ProcessRunner, tmp_path: Path, hasty: float
 ) -> None:
     """Also grandchildren that ignore every polite signal."""
     grandchild = tmp_path / "pid"
@@ -152,7 +154,7 @@ def test_a_late_program_takes_its_children_along(
 
 
 def test_a_program_that_ended_leaves_nothing_in_the_background(
-    processes: Processes, tmp_path: Path
+    processes: ProcessRunner, tmp_path: Path
 ) -> None:
     """A leftover would write into a folder that the next program uses, and hold the pipes."""
     left = tmp_path / "pid"
@@ -166,7 +168,7 @@ def test_a_program_that_ended_leaves_nothing_in_the_background(
 
 
 def test_long_output_loses_its_middle(
-    processes: Processes, monkeypatch: pytest.MonkeyPatch
+    processes: ProcessRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The head says what was run, the tail how it ended; memory stays bounded."""
     monkeypatch.setattr(process_output, "CAPTURE_LIMIT_BYTES", 10_000)
@@ -180,7 +182,7 @@ def test_long_output_loses_its_middle(
 
 
 def test_output_up_to_the_limit_is_whole(
-    processes: Processes, monkeypatch: pytest.MonkeyPatch
+    processes: ProcessRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is lost before it must be."""
     monkeypatch.setattr(process_output, "CAPTURE_LIMIT_BYTES", 10_000)
@@ -189,7 +191,7 @@ def test_output_up_to_the_limit_is_whole(
     assert processes.run(sh("seq 1000 2799")).stdout == expected
 
 
-def test_a_line_without_end_is_read_in_pieces(processes: Processes) -> None:
+def test_a_line_without_end_is_read_in_pieces(processes: ProcessRunner) -> None:
     """A program that prints no newline must not fill the memory before its first line ends."""
     lines: list[str] = []
     argv = ("sh", "-c", "head -c 200000 /dev/zero | tr '\\0' x")
@@ -199,12 +201,12 @@ def test_a_line_without_end_is_read_in_pieces(processes: Processes) -> None:
     assert [len(line) for line in lines] == [65536, 65536, 65536, 3392]
 
 
-def test_bytes_that_are_no_text_are_replaced(processes: Processes) -> None:
+def test_bytes_that_are_no_text_are_replaced(processes: ProcessRunner) -> None:
     """A damaged log line is still a log line."""
     assert processes.run(sh(r"printf 'a\377b'")).stdout == "a�b"
 
 
-def test_lines_are_told_as_they_come_and_logged(processes: Processes, tmp_path: Path) -> None:
+def test_lines_are_told_as_they_come_and_logged(processes: ProcessRunner, tmp_path: Path) -> None:
     """Of both streams, each in its order; a log that is there is continued."""
     log = tmp_path / "build.log"
     log.write_text("$ before\n", encoding="utf-8")
@@ -223,7 +225,7 @@ def test_lines_are_told_as_they_come_and_logged(processes: Processes, tmp_path: 
     assert sorted(log.read_text(encoding="utf-8").splitlines()) == ["$ before", "1", "2", "3"]
 
 
-def test_a_full_disk_fails_the_run_and_does_not_hang_it(processes: Processes) -> None:
+def test_a_full_disk_fails_the_run_and_does_not_hang_it(processes: ProcessRunner) -> None:
     """The program would wait for ever on a pipe that nobody reads."""
     argv = ("sh", "-c", "seq 100000; echo end >&2")
     command = Command(argv=argv, timeout_s=5, log=Path("/dev/full"))
@@ -236,7 +238,7 @@ def test_a_full_disk_fails_the_run_and_does_not_hang_it(processes: Processes) ->
     assert time.monotonic() - started < 4
 
 
-def test_an_error_in_who_listens_is_told_after_the_run(processes: Processes) -> None:
+def test_an_error_in_who_listens_is_told_after_the_run(processes: ProcessRunner) -> None:
     """A bug in a progress line is a bug, not a build that hangs."""
 
     def listen(line: str) -> None:
@@ -246,7 +248,7 @@ def test_an_error_in_who_listens_is_told_after_the_run(processes: Processes) -> 
         processes.run(Command(argv=("seq", "100000"), timeout_s=5, on_line=listen))
 
 
-def test_ctrl_c_ends_the_program_and_is_told(processes: Processes, tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_program_and_is_told(processes: ProcessRunner, tmp_path: Path) -> None:
     """No child is left; what it printed in its last moments does not matter."""
     child = tmp_path / "pid"
 
@@ -272,7 +274,7 @@ def test_ctrl_c_ends_the_program_and_is_told(processes: Processes, tmp_path: Pat
     ],
 )
 def test_ctrl_c_while_a_program_is_started_is_not_lost(
-    processes: Processes, tmp_path: Path, start: str, told: str, number: str
+    processes: ProcessRunner, tmp_path: Path, start: str, told: str, number: str
 ) -> None:
     """What a hook raises after a fork is dropped. The interrupt comes once the program is known."""
     script = tmp_path / "script.py"
@@ -307,7 +309,7 @@ def test_ctrl_c_while_a_program_is_started_is_not_lost(
 
 @pytest.mark.parametrize("mode", ["kill", "exit"])
 def test_a_killed_parent_takes_its_program_along(
-    processes: Processes, tmp_path: Path, mode: str
+    processes: ProcessRunner, tmp_path: Path, mode: str
 ) -> None:
     """A build that goes on would write into a tree that the next run uses."""
     child = tmp_path / "pid"
@@ -331,7 +333,7 @@ def test_a_killed_parent_takes_its_program_along(
     until(lambda: not alive(program), "the program's end")
 
 
-def test_capture_returns_what_a_tool_prints(processes: Processes, tmp_path: Path) -> None:
+def test_capture_returns_what_a_tool_prints(processes: ProcessRunner, tmp_path: Path) -> None:
     """As it is, from the folder that was asked for."""
     assert processes.capture("pwd", cwd=tmp_path) == f"{tmp_path}\n"
 
@@ -343,7 +345,9 @@ def test_capture_returns_what_a_tool_prints(processes: Processes, tmp_path: Path
         ("echo told on stdout; exit 1", "ended with 1: told on stdout"),
     ],
 )
-def test_capture_tells_why_a_tool_failed(processes: Processes, script: str, expected: str) -> None:
+def test_capture_tells_why_a_tool_failed(
+    processes: ProcessRunner, script: str, expected: str
+) -> None:
     """In the tool's own words, with the command line."""
     with pytest.raises(InputError) as caught:
         processes.capture("sh", "-c", script)
@@ -351,7 +355,7 @@ def test_capture_tells_why_a_tool_failed(processes: Processes, script: str, expe
     assert caught.value.message == f"sh -c '{script}' {expected}"
 
 
-def test_capture_gives_up_on_a_tool_that_hangs(processes: Processes) -> None:
+def test_capture_gives_up_on_a_tool_that_hangs(processes: ProcessRunner) -> None:
     """That says nothing about what was asked: infrastructure."""
     with pytest.raises(InfrastructureFailure, match=r"^sleep did not answer within 0 s: sleep 20$"):
         processes.capture("sleep", "20", timeout_s=0.2)
@@ -362,7 +366,7 @@ def test_a_command_is_shown_as_a_shell_takes_it() -> None:
     assert str(Command(argv=("a", "b c", "$d"), timeout_s=1)) == "a 'b c' '$d'"
 
 
-def test_another_thread_can_abort_a_program(processes: Processes) -> None:
+def test_another_thread_can_abort_a_program(processes: ProcessRunner) -> None:
     """It is told apart from a program that ended, and from one that was late."""
     abort = threading.Event()
     threading.Timer(0.2, abort.set).start()
@@ -372,7 +376,7 @@ def test_another_thread_can_abort_a_program(processes: Processes) -> None:
     assert outcome.wall_s < 10
 
 
-def test_a_program_that_ended_by_itself_was_not_aborted(processes: Processes) -> None:
+def test_a_program_that_ended_by_itself_was_not_aborted(processes: ProcessRunner) -> None:
     """However long it might have taken."""
     outcome = processes.run(Command(argv=("true",), timeout_s=60, abort=threading.Event()))
 
@@ -380,7 +384,7 @@ def test_a_program_that_ended_by_itself_was_not_aborted(processes: Processes) ->
 
 
 def test_programs_are_waited_for_on_any_system(
-    processes: Processes, monkeypatch: pytest.MonkeyPatch
+    processes: ProcessRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where a process has no descriptor to wait on."""
     monkeypatch.delattr(os, "pidfd_open", raising=False)
@@ -389,7 +393,7 @@ def test_programs_are_waited_for_on_any_system(
     assert processes.run(sh("sleep 60", timeout_s=0.2)).timed_out
 
 
-def test_a_program_beside_us_ends_with_the_block(processes: Processes, tmp_path: Path) -> None:
+def test_a_program_beside_us_ends_with_the_block(processes: ProcessRunner, tmp_path: Path) -> None:
     """What it printed is in its log."""
     log = tmp_path / "log"
     pid_file = tmp_path / "pid"
@@ -403,13 +407,13 @@ def test_a_program_beside_us_ends_with_the_block(processes: Processes, tmp_path:
     assert not alive(pid)
 
 
-def test_a_program_beside_us_may_end_before_the_block(processes: Processes) -> None:
+def test_a_program_beside_us_may_end_before_the_block(processes: ProcessRunner) -> None:
     """Leaving it is no error then."""
     with processes.background(sh("exit 1")) as beside:
         until(lambda: not beside.alive(), "its end")
 
 
-def test_a_log_that_cannot_be_written_is_told(processes: Processes, tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_written_is_told(processes: ProcessRunner, tmp_path: Path) -> None:
     """Before anything is started."""
     command = Command(argv=("true",), timeout_s=1, log=tmp_path / "gone" / "log")
     with (
@@ -419,7 +423,9 @@ def test_a_log_that_cannot_be_written_is_told(processes: Processes, tmp_path: Pa
         pass
 
 
-def test_a_program_reads_and_writes_files_as_they_are(processes: Processes, tmp_path: Path) -> None:
+def test_a_program_reads_and_writes_files_as_they_are(
+    processes: ProcessRunner, tmp_path: Path
+) -> None:
     """Bytes that are no text, and more of them than is kept of an output."""
     data = bytes(range(256)) * 100_000
     (tmp_path / "in").write_bytes(data)
@@ -441,7 +447,7 @@ def test_a_program_reads_and_writes_files_as_they_are(processes: Processes, tmp_
     [({"stdin": "gone"}, "gone cannot be read"), ({"stdout_to": "gone/x"}, "x cannot be written")],
 )
 def test_a_file_that_cannot_be_opened_is_told(
-    processes: Processes, tmp_path: Path, files: dict[str, str], said: str
+    processes: ProcessRunner, tmp_path: Path, files: dict[str, str], said: str
 ) -> None:
     """Before anything is started."""
     paths: Any = {name: tmp_path / value for name, value in files.items()}
@@ -451,7 +457,7 @@ def test_a_file_that_cannot_be_opened_is_told(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGPIPE])
 def test_a_program_hears_signals_in_a_background_job_too(
-    processes: Processes, number: signal.Signals
+    processes: ProcessRunner, number: signal.Signals
 ) -> None:
     """Where a shell or nohup runs us, we ignore some, and a program would inherit that."""
     before = signal.signal(number, signal.SIG_IGN)
@@ -464,19 +470,21 @@ def test_a_program_hears_signals_in_a_background_job_too(
 
 
 @pytest.mark.parametrize("word", ["a\0b", "a\ud800b"])
-def test_a_word_that_no_command_line_can_hold_is_bad_input(processes: Processes, word: str) -> None:
+def test_a_word_that_no_command_line_can_hold_is_bad_input(
+    processes: ProcessRunner, word: str
+) -> None:
     """It may stand in a configuration."""
     with pytest.raises(InputError, match="found a word that no command line can hold"):
         processes.run(Command(argv=("echo", word), timeout_s=1))
 
 
-def test_a_program_may_take_longer_than_a_poll_can_wait(processes: Processes) -> None:
+def test_a_program_may_take_longer_than_a_poll_can_wait(processes: ProcessRunner) -> None:
     """Which counts milliseconds in 31 bits: 24 days."""
     assert processes.run(Command(argv=("true",), timeout_s=40 * 86_400)).rc == 0
 
 
 def test_a_program_that_somebody_still_holds_open_is_started_again(
-    tmp_path: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, processes: ProcessRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A child of another thread does for a moment; one that never lets go is told."""
     program = tmp_path / "program"

@@ -24,7 +24,7 @@ from megtrim import store as stores
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.store import (
     MANIFEST,
-    Folder,
+    StageFolder,
     Store,
     code_digest,
     key_of,
@@ -86,7 +86,7 @@ def test_equal_inputs_are_produced_once(tmp_path: Path) -> None:
 
     key = key_of("build", "plain", INPUTS)
     sha = hashlib.sha256(b"result\n").hexdigest()
-    expected = Folder(
+    expected = StageFolder(
         path=tmp_path / "build" / key,
         stage="build",
         name="plain",
@@ -157,7 +157,7 @@ def test_the_manifest_is_written_last(tmp_path: Path) -> None:
     """While a stage works, its folder is torn for everybody else."""
     store = Store(tmp_path)
     key = key_of("build", "plain", INPUTS)
-    seen: list[Folder | None] = []
+    seen: list[StageFolder | None] = []
 
     def produce(folder: Path) -> Mapping[str, object]:
         (folder / "file").write_text("x", encoding="utf-8")
@@ -257,7 +257,7 @@ def test_the_code_is_known_by_its_bytes(tmp_path: Path, monkeypatch: pytest.Monk
         code_digest.cache_clear()
 
 
-def settle(folder: Folder, by_s: int = 100) -> None:
+def settle(folder: StageFolder, by_s: int = 100) -> None:
     """Let everything about a folder have happened a while ago, as the store sees it."""
     real = time.time_ns
     integrity.time.time_ns = lambda: real() + by_s * 1_000_000_000  # type: ignore[attr-defined]

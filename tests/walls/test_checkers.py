@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -23,7 +23,7 @@ BIN = Path(sys.executable).parent
     ],
     ids=" ".join,
 )
-def test_checker_is_clean(argv: tuple[str, ...], processes: Processes) -> None:
+def test_checker_is_clean(argv: tuple[str, ...], processes: ProcessRunner) -> None:
     """What the lint and types sessions run."""
     command = Command(argv=(str(BIN / argv[0]), *argv[1:]), cwd=ROOT, timeout_s=600)
     outcome = processes.run(command)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.config.workflow_templates import Callers, Kit, workflows
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 from workflows.documents import ROOT
 
 ZIZMOR = (
@@ -27,7 +27,7 @@ CALLERS = Callers(
 )
 
 
-def _run(processes: Processes, folder: Path, *argv: str) -> Outcome:
+def _run(processes: ProcessRunner, folder: Path, *argv: str) -> CompletedCommand:
     return processes.run(Command(argv=argv, cwd=folder, timeout_s=120))
 
 
@@ -46,7 +46,7 @@ def team(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_zizmor_finds_nothing(processes: Processes) -> None:
+def test_zizmor_finds_nothing(processes: ProcessRunner) -> None:
     """As an auditor, in everything that the repository holds."""
     outcome = _run(processes, ROOT, *ZIZMOR[:-1], ".")
 
@@ -55,14 +55,14 @@ def test_zizmor_finds_nothing(processes: Processes) -> None:
     assert outcome.stderr.count("completed ./.github/") >= 8
 
 
-def test_actionlint_finds_nothing(processes: Processes) -> None:
+def test_actionlint_finds_nothing(processes: ProcessRunner) -> None:
     """With the labels and contexts that it does not know named in its configuration."""
     outcome = _run(processes, ROOT, "actionlint")
 
     assert (outcome.rc, outcome.stdout, outcome.stderr) == (0, "", "")
 
 
-def test_the_callers_are_clean(processes: Processes, team: Path) -> None:
+def test_the_callers_are_clean(processes: ProcessRunner, team: Path) -> None:
     """In a repository of their own, without a suppression."""
     lint = _run(processes, team, "actionlint")
     audit = _run(processes, team, *ZIZMOR[:-1], ".")
@@ -82,7 +82,7 @@ def test_the_callers_are_clean(processes: Processes, team: Path) -> None:
     ],
 )
 def test_zizmor_is_at_work(
-    processes: Processes, team: Path, old: str, new: str, audit: str
+    processes: ProcessRunner, team: Path, old: str, new: str, audit: str
 ) -> None:
     """A defect is found, so finding nothing means something."""
     path = team / ".github" / "workflows" / "megtrim.yml"
@@ -95,7 +95,7 @@ def test_zizmor_is_at_work(
     assert f"[{audit}]" in outcome.stdout
 
 
-def test_actionlint_is_at_work(processes: Processes, team: Path) -> None:
+def test_actionlint_is_at_work(processes: ProcessRunner, team: Path) -> None:
     """The same for a wrong context."""
     path = team / ".github" / "workflows" / "megtrim.yml"
     text = path.read_text(encoding="utf-8").replace("inputs.pull-request", "inputs.request")

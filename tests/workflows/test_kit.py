@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 from workflows.documents import ROOT
 from workflows.loaded import script
 
@@ -189,7 +189,7 @@ def test_another_python_has_libraries_of_its_own(
 
 
 def test_another_version_of_the_kit_takes_the_place_of_the_first(
-    checkout: Path, processes: Processes
+    checkout: Path, processes: ProcessRunner
 ) -> None:
     """In a checkout that is used again, as on a machine of a team's own."""
     kit.place(checkout, Path(sys.executable))
@@ -206,7 +206,7 @@ def test_another_version_of_the_kit_takes_the_place_of_the_first(
     assert [each.name for each in site.iterdir()] == ["megtrim-99.0.dist-info"]
 
 
-def test_the_launcher_runs_the_checkout(checkout: Path, processes: Processes) -> None:
+def test_the_launcher_runs_the_checkout(checkout: Path, processes: ProcessRunner) -> None:
     """Its own source, from any folder, whatever Python's variables say."""
     kit.place(checkout, Path(sys.executable))
     kit.place(checkout, Path(sys.executable))  # a second time changes nothing
@@ -215,7 +215,7 @@ def test_the_launcher_runs_the_checkout(checkout: Path, processes: Processes) ->
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
         "version"
     ]
-    hostile = Processes({**processes.env, "PYTHONPATH": "/nowhere", "PYTHONHOME": "/nowhere"})
+    hostile = ProcessRunner({**processes.env, "PYTHONPATH": "/nowhere", "PYTHONHOME": "/nowhere"})
     command = Command(argv=(str(launcher), "--version"), cwd=checkout.parent, timeout_s=60)
     outcome = hostile.run(command)
     assert (outcome.rc, outcome.stderr) == (0, "")

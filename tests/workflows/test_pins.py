@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 from workflows.documents import ROOT
 from workflows.loaded import script
 
@@ -50,7 +50,7 @@ def test_a_record_says_where_and_when(pin: dict[str, str]) -> None:
 class Repositories:
     """An action's repository on this machine, and a kit that uses it."""
 
-    def __init__(self, folder: Path, processes: Processes) -> None:
+    def __init__(self, folder: Path, processes: ProcessRunner) -> None:
         self.base = folder / "base"
         self.action = self.base / "some" / "one"
         self.kit = folder / "kit"
@@ -81,7 +81,7 @@ class Repositories:
 
 
 @pytest.fixture
-def repositories(tmp_path: Path, processes: Processes) -> Repositories:
+def repositories(tmp_path: Path, processes: ProcessRunner) -> Repositories:
     """Everything on this machine: no test asks GitHub."""
     return Repositories(tmp_path, processes)
 

@@ -12,13 +12,13 @@ from typing import Protocol
 import click
 
 from megtrim import toolchains
-from megtrim.build_spec import ToolchainOrder
+from megtrim.build_spec import ToolchainSpec
 from megtrim.cli.echo import show
 from megtrim.cli.session.environment import open_processes
 from megtrim.devices import adb, qemu, ssh, virtual_phone
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError
-from megtrim.images.docker import Docker
-from megtrim.process import Processes
+from megtrim.images.docker import DockerClient
+from megtrim.process import ProcessRunner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +34,10 @@ class Finding:
 class Remote(Protocol):
     """What a kind of device says of this machine."""
 
-    def missing(self, processes: Processes) -> str:
+    def missing(self, processes: ProcessRunner) -> str:
         """Say what lacks and how to get it; empty: nothing."""
 
-    def found(self, processes: Processes) -> str:
+    def found(self, processes: ProcessRunner) -> str:
         """Say what is used, where nothing lacks."""
 
 
@@ -66,7 +66,7 @@ def doctor(as_json: bool) -> int:
     return EXIT_PASS if _can_build(findings) else InputError.exit_code
 
 
-def _findings(processes: Processes) -> Iterator[Finding]:
+def _findings(processes: ProcessRunner) -> Iterator[Finding]:
     yield Finding(what="python", there=True, text=platform.python_version())
     for name in ("cmake", "ninja"):
         yield _try(name, partial(processes.build_tool, name))
@@ -91,12 +91,12 @@ def _findings(processes: Processes) -> Iterator[Finding]:
         yield Finding(what=name, there=found is not None, text=text)
 
 
-def _version(kind: str, processes: Processes) -> str:
-    return toolchains.KINDS[kind](ToolchainOrder(kind=kind), processes).version
+def _version(kind: str, processes: ProcessRunner) -> str:
+    return toolchains.KINDS[kind](ToolchainSpec(kind=kind), processes).version
 
 
-def _daemon(processes: Processes) -> str:
-    return f"daemon {Docker(processes).version()}"
+def _daemon(processes: ProcessRunner) -> str:
+    return f"daemon {DockerClient(processes).version()}"
 
 
 def _try(what: str, look: Callable[[], str]) -> Finding:

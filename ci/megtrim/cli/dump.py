@@ -20,7 +20,7 @@ import click
 from megtrim.cli.echo import show
 from megtrim.cli.session.environment import open_processes
 from megtrim.engines.megengine import dump as dumping
-from megtrim.engines.megengine.dump import Dumped, DumpOrder, Option
+from megtrim.engines.megengine.dump import DumpResult, DumpSpec, Option
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.models.show import describe
 from megtrim.store import cannot_write, sha256_file, write_atomically
@@ -61,7 +61,7 @@ def dump(
     FUNCTION returns a traced function that was called once, or is one.
     """
     script, function = _target(what)
-    order = DumpOrder(
+    order = DumpSpec(
         script=script,
         function=function,
         options=parse_options(options),
@@ -116,7 +116,7 @@ def _value(text: str) -> Option:
         return text
 
 
-def _leave(order: DumpOrder, dumped: Dumped, output: Path) -> str:
+def _leave(order: DumpSpec, dumped: DumpResult, output: Path) -> str:
     """Put model, JSON and manifest in place, the manifest last; return its text."""
     strip_info = output.with_name(f"{output.name}.json")
     manifest = output.with_name(f"{output.name}.manifest.json")

@@ -14,8 +14,8 @@ from megtrim.cli.session.setup import open_console, today_option
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.images import build as builds
 from megtrim.images import pins
-from megtrim.images.build import ANDROID, NAMES, ImageOrder, Ndk
-from megtrim.images.docker import Docker
+from megtrim.images.build import ANDROID, NAMES, ImageSpec, Ndk
+from megtrim.images.docker import DockerClient
 from megtrim.images.image_archive import pinned_ndk
 
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
@@ -79,14 +79,14 @@ def build(
     if name == ANDROID and ndk is None:
         msg = "there is no NDK to put into the image"
         raise InputError(msg, hint="--ndk FOLDER, or --ndk-url URL with --ndk-sha256 HEX")
-    wanted = ImageOrder(
+    wanted = ImageSpec(
         name=name,
         base=base,
         tag=tag or builds.default_tag(name),
         ndk=ndk if name == ANDROID else None,
     )
     progress = open_console(quiet=quiet).progress(f"building {name}")
-    made = builds.build(wanted, Docker(open_processes()), progress)
+    made = builds.build(wanted, DockerClient(open_processes()), progress)
     show(f"{made.reference} {made.id}")
     return EXIT_PASS
 

@@ -17,7 +17,7 @@ from megtrim.errors import EXIT_PASS
 from megtrim.evidence.validation import MOST_RESULTS
 from megtrim.plan.graph import Stage, tasks, through
 from megtrim.plan.matrix import PER_JOB
-from megtrim.plan.staleness import State, Step
+from megtrim.plan.staleness import PlanStep, TaskState
 from megtrim.stages import runner
 
 
@@ -61,11 +61,11 @@ def plan(
         show(json.dumps([dataclasses.asdict(step) for step in steps], indent=1))
         return EXIT_PASS
     show("\n".join(_line(step, why=why) for step in steps))
-    count = sum(step.state is not State.DONE for step in steps)
+    count = sum(step.state is not TaskState.DONE for step in steps)
     show(f"{count} of {len(steps)} tasks to do" if count else "everything is up to date")
     return EXIT_PASS
 
 
-def _line(step: Step, *, why: bool) -> str:
+def _line(step: PlanStep, *, why: bool) -> str:
     reason = f"  {step.why}" if why else ""
     return f"{step.state.value:<6}{step.task}{reason}"

@@ -14,13 +14,13 @@ from megtrim.devices.retry import deliver
 from megtrim.errors import EXIT_PASS, InputError, ProductFailure, worst
 from megtrim.load_and_run.application import INPUT, MODEL, OUTPUTS, THREADS, names_in
 from megtrim.load_and_run.arguments import check_arguments
-from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending
+from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.models.operators import strip_version
 from megtrim.models.reader import read_model
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.filenames import KEEP_SET_FILE
-from megtrim.pipeline.running.execution import RunOrder, RunResult, run_on
+from megtrim.pipeline.running.execution import RunResult, RunSpec, run_on
 from megtrim.pipeline.running.symbolizing_link import named_program
 from megtrim.pipeline.running.trap_diagnosis import Diagnosis, diagnose, why_not_kept
 from megtrim.pipeline.session import Context, binary
@@ -33,7 +33,7 @@ _TIMEOUT_S = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ProbeRequest:
     """What to try: a model (its name in the configuration, or a file) and how to run it."""
 
     model: str
@@ -48,7 +48,7 @@ def request(
     inputs: tuple[str, ...],
     arguments: tuple[str, ...],
     application: str | None = None,
-) -> Request:
+) -> ProbeRequest:
     """Read the options; an input must be ``NAME=FILE``."""
     pairs = [text.partition("=") for text in inputs]
     wrong = next(
@@ -58,10 +58,10 @@ def request(
         msg = f"--input: found {wrong!r}, expected NAME=FILE"
         raise InputError(msg, hint="for example --input data=inputs/cat.npy")
     files = {name: Path(path) for name, _, path in pairs}
-    return Request(model=model, inputs=files, arguments=arguments, application=application)
+    return ProbeRequest(model=model, inputs=files, arguments=arguments, application=application)
 
 
-def execute(options: Options, wanted: Request, *, as_json: bool) -> int:
+def execute(options: Options, wanted: ProbeRequest, *, as_json: bool) -> int:
     """Make the reduced build if need be, try the request on it, explain a bad end."""
     context = open_context(options)
     order = _order(wanted, context)
@@ -72,7 +72,7 @@ def execute(options: Options, wanted: Request, *, as_json: bool) -> int:
         return worst(codes)
     program = wanted.application or context.loaded.config.engine.target
     reduced = _run(order.with_program(binary(context.done[REDUCED], program)), context)
-    if ending(reduced.run) is Ending.PASSED:
+    if ending(reduced.run) is RunOutcome.PASSED:
         show(_told(wanted, None, context.invocation, as_json=as_json))
         return EXIT_PASS
     found = _explained(reduced.run, program, order, context)
@@ -80,12 +80,12 @@ def execute(options: Options, wanted: Request, *, as_json: bool) -> int:
     return ProductFailure.exit_code
 
 
-def _run(order: RunOrder, context: Context) -> RunResult:
+def _run(order: RunSpec, context: Context) -> RunResult:
     device = next(iter(context.devices.values()))
     return deliver(device, lambda seat: run_on(seat, order), say=context.console.say)
 
 
-def _explained(reduced: ProgramRun, program: str, order: RunOrder, context: Context) -> Diagnosis:
+def _explained(reduced: ProgramRun, program: str, order: RunSpec, context: Context) -> Diagnosis:
     able = runner.able(context)
     keep = read_keep_set(context.done[keep_task(context.loaded.config)].file(KEEP_SET_FILE))
 
@@ -115,7 +115,7 @@ def _lacking_operators(model: Path, keep: KeepSet) -> tuple[str, ...]:
     return tuple(sorted(held - dict(keep.operators.operators).keys()))
 
 
-def _order(wanted: Request, context: Context) -> RunOrder:
+def _order(wanted: ProbeRequest, context: Context) -> RunSpec:
     config = context.loaded.config
     for each in all_scenarios(config):
         if wanted.model in (each.id, each.id.rpartition("@")[0]):
@@ -129,7 +129,7 @@ def _order(wanted: Request, context: Context) -> RunOrder:
             msg = f"--probe: there is no file {path}"
             names = ", ".join(sorted(named))
             raise InputError(msg, hint=f"a model's file, or one of the names {names}")
-    return RunOrder(
+    return RunSpec(
         program=model,
         model=model,
         arguments=wanted.arguments,
@@ -141,7 +141,7 @@ def _order(wanted: Request, context: Context) -> RunOrder:
     )
 
 
-def _check_command(wanted: Request, context: Context) -> None:
+def _check_command(wanted: ProbeRequest, context: Context) -> None:
     """Refuse a program that is not built, and words that it would be given in vain."""
     config, name = context.loaded.config, wanted.application
     names = ", ".join(each.name for each in config.applications)
@@ -168,7 +168,7 @@ def _check_command(wanted: Request, context: Context) -> None:
 
 
 def _told(
-    wanted: Request, found: Diagnosis | None, invocation: Invocation, *, as_json: bool
+    wanted: ProbeRequest, found: Diagnosis | None, invocation: Invocation, *, as_json: bool
 ) -> str:
     status = found.status if found else "pass"
     text = found.text if found else "it ran to its end on the reduced build"

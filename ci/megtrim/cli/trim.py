@@ -20,7 +20,7 @@ from megtrim.cli.session.invocation import BASELINE_FILE, invocation_of
 from megtrim.cli.session.setup import Options, neighbours_option, traces_option, trimming
 from megtrim.cli.stages import EXAMPLE, clear_final, run_chain
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, MegtrimError, worst
-from megtrim.evidence.early_exit import EarlyEnding
+from megtrim.evidence.early_exit import EarlyExit
 from megtrim.pipeline.filenames import FINAL_FOLDER, SIZES_FILE
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import REPORT, SIZE, VERDICT, Stage
@@ -81,6 +81,6 @@ def _leave_report(context: Context) -> None:
 
 def _leave_ending(error: MegtrimError, store: Store) -> None:
     """Tell the steps after this one what only standard error would say."""
-    ending = EarlyEnding(exit=error.exit_code, message=error.message, hint=error.hint)
+    ending = EarlyExit(exit=error.exit_code, message=error.message, hint=error.hint)
     with suppress(InfrastructureFailure):  # what ended the chain matters, not this
         leave_ending(ending, store.root / FINAL_FOLDER)

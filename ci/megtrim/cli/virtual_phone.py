@@ -18,8 +18,8 @@ from megtrim.cli.session.environment import open_processes
 from megtrim.errors import EXIT_PASS, MegtrimError
 from megtrim.phone import launch
 from megtrim.phone import root as roots
-from megtrim.phone.faults import ABOUT, Moment, make_order
-from megtrim.phone.launch import Phone, Wish
+from megtrim.phone.faults import ABOUT, FaultTrigger, make_order
+from megtrim.phone.launch import PhoneRequest, RunningPhone
 
 _MIB = 1024 * 1024
 _WAIT_S = 1.0
@@ -90,7 +90,9 @@ def start(name: str, mirror: str | None, folder: Path | None, **wish: Any) -> in
     """Run a phone until Ctrl-C. `adb connect` takes the address that is printed."""
     processes = open_processes()
     properties = dict(each.partition("=")[::2] for each in wish.pop("properties"))
-    asked = Wish(name=name, data_bytes=wish.pop("storage") * _MIB, properties=properties, **wish)
+    asked = PhoneRequest(
+        name=name, data_bytes=wish.pop("storage") * _MIB, properties=properties, **wish
+    )
     root = folder or roots.provide(processes, mirror=mirror).path
     with launch.started(processes, root, asked) as phone:
         show(f"phone {phone.name} runs: adb connect {phone.serial}")
@@ -109,7 +111,7 @@ def start(name: str, mirror: str | None, folder: Path | None, **wish: Any) -> in
     "--when",
     "moment",
     metavar="MOMENT",
-    help=f"Not now, but then: {', '.join(list(Moment)[1:])}.",
+    help=f"Not now, but then: {', '.join(list(FaultTrigger)[1:])}.",
 )
 @click.option("--nth", default=1, show_default=True, help="At the how-manieth of these moments.")
 @click.option("--after", "after_bytes", type=int, help="So many bytes into a push or a pull.")
@@ -136,7 +138,7 @@ def list_phones() -> int:
     return EXIT_PASS
 
 
-def _line(phone: Phone) -> str:
+def _line(phone: RunningPhone) -> str:
     status = phone.control.status()
     waiting = ", ".join(status["waiting"])
     return f"{phone.name}\t{phone.serial}\t{status['state']}" + (f"\t{waiting}" if waiting else "")

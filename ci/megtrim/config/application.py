@@ -7,11 +7,11 @@ from typing import Literal
 from pydantic import Field
 
 from megtrim.build_spec import Linkage
-from megtrim.config.base import Section
+from megtrim.config.base import ConfigSection
 from megtrim.config.value_types import FilePath, Name
 
 
-class Application(Section):
+class Application(ConfigSection):
     """A program that is trimmed with the engine it is built on."""
 
     name: Name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, model_validator
 
 
-class Section(BaseModel):
+class ConfigSection(BaseModel):
     """A mapping of known keys and no others, frozen."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field, StrictBool, StrictInt
 
-from megtrim.config.base import Section
+from megtrim.config.base import ConfigSection
 from megtrim.config.value_types import (
     CpuList,
     FilePath,
@@ -49,7 +49,7 @@ KINDS_OF_KEY: Mapping[str, tuple[str, ...]] = {
 """The keys that not every kind has, and the kinds that have each."""
 
 
-class PowerConfig(Section):
+class PowerConfig(ConfigSection):
     """A port of a USB hub whose power uhubctl can switch."""
 
     hub: Hub
@@ -58,7 +58,7 @@ class PowerConfig(Section):
     """The hub's port that the device hangs on."""
 
 
-class CoolDownConfig(Section):
+class CoolDownConfig(ConfigSection):
     """What a device waits for before a run."""
 
     below_c: Annotated[float, Field(strict=True, ge=10, le=120)] = Field(alias="below")
@@ -67,7 +67,7 @@ class CoolDownConfig(Section):
     """Longest wait, such as 10 minutes; then the run begins and is marked."""
 
 
-class DeviceConfig(Section):
+class DeviceConfig(ConfigSection):
     """Something that runs the engine. Several phones, or boards, of one class are a pool."""
 
     name: Name

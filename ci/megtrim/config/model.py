@@ -12,10 +12,10 @@ from pydantic import Field, StrictBool, StrictInt, model_validator
 
 from megtrim.build_spec import Relocations, Switch, Variant
 from megtrim.config.application import Application
-from megtrim.config.base import Section
+from megtrim.config.base import ConfigSection
 from megtrim.config.device import DeviceConfig
 from megtrim.config.neighbours import AskedNeighbours
-from megtrim.config.size_flags import MeansConfig
+from megtrim.config.size_flags import SizeFlagsConfig
 from megtrim.config.value_types import (
     AbsoluteTolerance,
     Argument,
@@ -42,7 +42,7 @@ DAY_S = 86_400.0
 DEFAULT_TARGET = "load_and_run"
 
 
-class EngineConfig(Section):
+class EngineConfig(ConfigSection):
     """The engine that is trimmed."""
 
     kind: Literal["megengine", "sample"]
@@ -55,7 +55,7 @@ class EngineConfig(Section):
     """Further CMake options: NAME: value; true and false become ON and OFF."""
 
 
-class ToolchainConfig(Section):
+class ToolchainConfig(ConfigSection):
     """The compiler that builds the engine."""
 
     kind: Literal["auto", "zig", "clang-linux-arm64", "ndk", "host"] = "auto"
@@ -77,7 +77,7 @@ class ToolchainConfig(Section):
     """Compilers that run at the same time; left out: one for each core."""
 
 
-class SwitchesConfig(Section):
+class SwitchesConfig(ConfigSection):
     """Switches of the engine, for the reduced build; left out: as minimum_size says."""
 
     rtti: StrictBool | None = None
@@ -90,7 +90,7 @@ class SwitchesConfig(Section):
     """false: without the readers of all .mge models; refused where a model is one."""
 
 
-class TrimConfig(Section):
+class TrimConfig(ConfigSection):
     """How far the engine is trimmed."""
 
     level: Literal["region", "function"] = "region"
@@ -110,14 +110,14 @@ class TrimConfig(Section):
     optimize: Literal["none", "size"] = "none"
     """none: the documented recipe's compiler flags, nothing beyond. size: the means that the
     toolchain and the switches allow."""
-    means: MeansConfig = MeansConfig()
+    means: SizeFlagsConfig = SizeFlagsConfig()
     relocations: Relocations | None = None
     """How relocations are packed. android: ndk, API level 23 on. relr: ndk, API level 30 on, or
     clang-linux-arm64, glibc 2.36 on. Left out: none, or for ndk in the reduced build alone what
     optimize: size may choose."""
 
 
-class CpuClass(Section):
+class CpuClass(ConfigSection):
     """A class of CPUs that choose the same kernels."""
 
     name: Name
@@ -128,7 +128,7 @@ class CpuClass(Section):
 ANY_CLASS = CpuClass(name="any", qemu_cpu="max")
 
 
-class ScenarioConfig(Section):
+class ScenarioConfig(ConfigSection):
     """One way a model is run that must work on the reduced build."""
 
     name: Name
@@ -168,7 +168,7 @@ class ScenarioConfig(Section):
         return self.args if self.application is None else (self.application, *self.args)
 
 
-class ModelConfig(Section):
+class ModelConfig(ConfigSection):
     """A model, and the ways it is run."""
 
     name: Name
@@ -182,7 +182,7 @@ class ModelConfig(Section):
     """The ways this model is run, at least one."""
 
 
-class VerifyConfig(Section):
+class VerifyConfig(ConfigSection):
     """When a reduced build counts as proven."""
 
     tolerance: AbsoluteTolerance = 0.0
@@ -195,7 +195,7 @@ class VerifyConfig(Section):
     """How old a proof may be, such as 14 days."""
 
 
-class Budget(Section):
+class Budget(ConfigSection):
     """What an artifact may weigh, stripped."""
 
     artifact: Name
@@ -222,7 +222,7 @@ class Budget(Section):
         return f"{self.artifact}/{self.variant}"
 
 
-class Waiver(Section):
+class Waiver(ConfigSection):
     """Leave to exceed a budget, for a reason and a time."""
 
     budget: Text
@@ -236,7 +236,7 @@ class Waiver(Section):
     """Last day that it counts, such as 2027-01-31."""
 
 
-class Config(Section):
+class Config(ConfigSection):
     """megtrim.yaml: what to trim, for which models, and what the result must hold to."""
 
     version: Literal[1]

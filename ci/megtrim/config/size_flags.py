@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import StrictBool
 
 from megtrim.build_spec import Switch
-from megtrim.config.base import Section
+from megtrim.config.base import ConfigSection
 from megtrim.config.yaml.document import Document
 from megtrim.config.yaml.problems import Problem
 from megtrim.config.yaml.sections import Section as Data
@@ -20,7 +20,7 @@ from megtrim.config.yaml.sections import sections
 _EXCEPTIONS = str(Switch.EXCEPTIONS)
 
 
-class MeansConfig(Section):
+class SizeFlagsConfig(ConfigSection):
     """Means against size, for the reduced build; left out: as optimize says."""
 
     unwind_tables: StrictBool | None = None

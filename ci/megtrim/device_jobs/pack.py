@@ -26,8 +26,8 @@ from megtrim.evidence.bundle import (
     BundleApplication,
     BundleInput,
     BundleScenario,
+    JobPurpose,
     ProvenScenario,
-    Purpose,
     binding,
     dump_bundle,
 )
@@ -56,7 +56,7 @@ from megtrim.plan.graph import (
     search_task,
 )
 from megtrim.stages import functions, profile, verify
-from megtrim.store import Folder, cannot_write, sha256_file
+from megtrim.store import StageFolder, cannot_write, sha256_file
 
 _PROGRAMS = {PLAIN: Variant.PLAIN, PROFILE: Variant.PROFILE, REDUCED: Variant.REDUCED}
 _NOTHING_ELSE = "change it in the configuration: devices on runners take nothing else"
@@ -77,32 +77,32 @@ class Selection:
         return dict(Counter(name for name in names if (name in runners) is on_runners))
 
 
-def purpose_of(config: Config, *, proves: bool, functions: bool) -> Purpose:
+def purpose_of(config: Config, *, proves: bool, functions: bool) -> JobPurpose:
     """Return what devices are for: to prove what was made, else to tell what runs.
 
     That is regions first; ``functions`` are next where they are trimmed, and first where nothing
     is traced.
     """
     if proves:
-        return Purpose.VERIFY
+        return JobPurpose.VERIFY
     record = from_plain(config) or (functions and by_function(config))
-    return Purpose.RECORD if record else Purpose.TRACE
+    return JobPurpose.RECORD if record else JobPurpose.TRACE
 
 
-def missing(context: Context, purpose: Purpose) -> tuple[str, ...]:
+def missing(context: Context, purpose: JobPurpose) -> tuple[str, ...]:
     """Return those tasks of :func:`needed` that are not done."""
     every = needed(context.loaded.config, purpose)
     return tuple(task for task in every if task not in context.done)
 
 
-def needed(config: Config, purpose: Purpose) -> tuple[str, ...]:
+def needed(config: Config, purpose: JobPurpose) -> tuple[str, ...]:
     """Return the ids of the tasks that make what devices get."""
     match purpose:
-        case Purpose.TRACE:
+        case JobPurpose.TRACE:
             return PLAIN, PROFILE
-        case Purpose.RECORD:
+        case JobPurpose.RECORD:
             return (LINKED,)
-        case Purpose.VERIFY:
+        case JobPurpose.VERIFY:
             return PLAIN, keep_task(config), REDUCED
 
 
@@ -111,7 +111,7 @@ def runner_classes(context: Context) -> frozenset[str]:
     return frozenset(each.class_ for each in context.loaded.config.devices if each.runner)
 
 
-def select(context: Context, purpose: Purpose, proofs: EvidenceSet) -> Selection:
+def select(context: Context, purpose: JobPurpose, proofs: EvidenceSet) -> Selection:
     """Return what devices are asked for; nothing where its programs are not built.
 
     To trace or to record, all scenarios are; to verify, those of classes with a device on a runner.
@@ -119,10 +119,10 @@ def select(context: Context, purpose: Purpose, proofs: EvidenceSet) -> Selection
     if missing(context, purpose):
         return Selection(asked=(), proven=())
     every = tuple(all_scenarios(context.loaded.config))
-    if purpose is Purpose.TRACE:
+    if purpose is JobPurpose.TRACE:
         bound = ((each, binding(profile.named_inputs(each, context))) for each in every)
         return Selection(asked=tuple(bound), proven=())
-    if purpose is Purpose.RECORD:
+    if purpose is JobPurpose.RECORD:
         return Selection(asked=tuple(_recorded(context)), proven=())
     runners, known = runner_classes(context), newest(proofs.entries)
     devices = tuple(_devices(context, purpose))
@@ -178,13 +178,13 @@ def expect_packable(context: Context) -> None:
             continue
         try:
             # As for traces: nothing has been searched for yet.
-            _scenario(each, _ANY_DIGEST, context, Purpose.TRACE, lambda _path: _ANY_DIGEST)
+            _scenario(each, _ANY_DIGEST, context, JobPurpose.TRACE, lambda _path: _ANY_DIGEST)
         except ValueError as error:
             msg = f"{context.loaded.path}:{context.loaded.line(*each.path)}: {error}"
             raise InputError(msg, hint=_NOTHING_ELSE) from None
 
 
-def pack(context: Context, purpose: Purpose, proofs: EvidenceSet, to: Path) -> Bundle:
+def pack(context: Context, purpose: JobPurpose, proofs: EvidenceSet, to: Path) -> Bundle:
     """Write the bundle to ``to``, a new or empty folder, and return it.
 
     A bundle that is there already is replaced. Where functions are trimmed, the link that names
@@ -197,7 +197,7 @@ def pack(context: Context, purpose: Purpose, proofs: EvidenceSet, to: Path) -> B
     put = _Files(to)
     keep_set = None
     kept = context.done.get(keep_task(context.loaded.config))
-    if purpose is Purpose.VERIFY and kept is not None:
+    if purpose is JobPurpose.VERIFY and kept is not None:
         keep_set = put(kept.file(KEEP_SET_FILE))
     sysroot = context.toolchain.sysroot
     try:
@@ -219,7 +219,7 @@ def pack(context: Context, purpose: Purpose, proofs: EvidenceSet, to: Path) -> B
                 for each, bound in selection.proven
             ),
             applications=tuple(_applications(context, purpose, put)),
-            speaks=purpose is Purpose.RECORD and functions.speaks(context),
+            speaks=purpose is JobPurpose.RECORD and functions.speaks(context),
         )
     except ValueError as error:
         msg = f"{context.loaded.path}: {error}"
@@ -231,11 +231,11 @@ def pack(context: Context, purpose: Purpose, proofs: EvidenceSet, to: Path) -> B
     return bundle
 
 
-def _builds(context: Context, purpose: Purpose) -> Mapping[Variant, Folder]:
+def _builds(context: Context, purpose: JobPurpose) -> Mapping[Variant, StageFolder]:
     wanted = {
-        Purpose.VERIFY: (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED),
-        Purpose.TRACE: (Variant.PLAIN, Variant.PROFILE),
-        Purpose.RECORD: (),
+        JobPurpose.VERIFY: (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED),
+        JobPurpose.TRACE: (Variant.PLAIN, Variant.PROFILE),
+        JobPurpose.RECORD: (),
     }
     return {
         variant: context.done[task]
@@ -245,7 +245,7 @@ def _builds(context: Context, purpose: Purpose) -> Mapping[Variant, Folder]:
 
 
 def _programs(
-    context: Context, purpose: Purpose, put: Callable[[Path], str]
+    context: Context, purpose: JobPurpose, put: Callable[[Path], str]
 ) -> tuple[tuple[str, str], ...]:
     config = context.loaded.config
     if not config.runs_engine:
@@ -254,11 +254,11 @@ def _programs(
 
 
 def _forms(
-    name: str, context: Context, purpose: Purpose, put: Callable[[Path], str]
+    name: str, context: Context, purpose: JobPurpose, put: Callable[[Path], str]
 ) -> Iterator[tuple[str, str]]:
     """Yield a program in each variant, and the links of it that tell of its functions."""
     builds = _builds(context, purpose)
-    if purpose is Purpose.RECORD:
+    if purpose is JobPurpose.RECORD:
         yield from _telling(name, context, put)
     for variant, build in builds.items():
         yield variant, put(binary(build, name))
@@ -281,11 +281,11 @@ def _telling(name: str, context: Context, put: Callable[[Path], str]) -> Iterato
 
 
 def _applications(
-    context: Context, purpose: Purpose, put: Callable[[Path], str]
+    context: Context, purpose: JobPurpose, put: Callable[[Path], str]
 ) -> Iterator[BundleApplication]:
     """Yield the applications that scenarios run, each with what must lie beside it."""
     used = {each.settings.application for each in all_scenarios(context.loaded.config)}
-    if purpose is Purpose.RECORD:
+    if purpose is JobPurpose.RECORD:
         used &= {*programs.linked_again(context)}
     for name in sorted(name for name in used if name is not None):
         yield BundleApplication(
@@ -299,7 +299,7 @@ def _applications(
         )
 
 
-def _devices(context: Context, purpose: Purpose) -> Iterator[BundleDevice]:
+def _devices(context: Context, purpose: JobPurpose) -> Iterator[BundleDevice]:
     """Yield the devices on runners; if not to verify, each other class has an automatic one."""
     config = context.loaded.config
     cpus = {each.name: each.qemu_cpu or "max" for each in config.classes}
@@ -313,7 +313,7 @@ def _devices(context: Context, purpose: Purpose) -> Iterator[BundleDevice]:
                 runner=True,
                 settings=_settings(each),
             )
-    if purpose is Purpose.VERIFY:
+    if purpose is JobPurpose.VERIFY:
         return
     for name in sorted(cpus.keys() - runner_classes(context)):
         yield BundleDevice(
@@ -346,11 +346,11 @@ def _scenario(
     scenario: Scenario,
     bound_to: str,
     context: Context,
-    purpose: Purpose,
+    purpose: JobPurpose,
     put: Callable[[Path], str],
 ) -> BundleScenario:
     settings = scenario.settings
-    searches = purpose is Purpose.TRACE and scenario.searches
+    searches = purpose is JobPurpose.TRACE and scenario.searches
     cache = None if searches else cache_of(scenario, context)
     inputs = sorted(settings.inputs.items())
     return BundleScenario(
@@ -369,7 +369,7 @@ def _scenario(
         search=searches,
         binding=bound_to,
         application=settings.application or "",
-        link=_link(scenario, context) if purpose is Purpose.RECORD else None,
+        link=_link(scenario, context) if purpose is JobPurpose.RECORD else None,
     )
 
 

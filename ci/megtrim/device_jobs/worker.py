@@ -17,12 +17,12 @@ from typing import Any
 from megtrim.build_spec import Link, Variant
 from megtrim.console import Console
 from megtrim.device_jobs.verified_copy import put, take, take_program
-from megtrim.devices import Device, Seat
-from megtrim.devices.relocation_support import CannotLoad
+from megtrim.devices import Device, Lease
+from megtrim.devices.relocation_support import UnsupportedRelocations
 from megtrim.devices.retry import deliver, unhidden
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.evidence import validation
-from megtrim.evidence.bundle import Bundle, BundleScenario, Purpose
+from megtrim.evidence.bundle import Bundle, BundleScenario, JobPurpose
 from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import (
     LARGEST_CACHE,
@@ -40,9 +40,9 @@ from megtrim.load_and_run.telemetry import Conditions
 from megtrim.midout.keepset import read_keep_set
 from megtrim.midout.trace import TraceFailure, TraceProblem
 from megtrim.pipeline.running import function_coverage, tracing
-from megtrim.pipeline.running.execution import RunOrder, RunResult
-from megtrim.pipeline.running.trap_diagnosis import Named, read_named
-from megtrim.pipeline.running.verification import TrapSeen, Trial, prove
+from megtrim.pipeline.running.execution import RunResult, RunSpec
+from megtrim.pipeline.running.trap_diagnosis import SymbolizingLink, read_named
+from megtrim.pipeline.running.verification import TrapBeforeFailure, VerificationCase, prove
 from megtrim.verdict.codec import decode
 from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
 
@@ -156,7 +156,7 @@ class _Worker:
         return True
 
     def _result(
-        self, scenario: BundleScenario, seen: list[tuple[str, EvidenceResult]], seat: Seat
+        self, scenario: BundleScenario, seen: list[tuple[str, EvidenceResult]], seat: Lease
     ) -> tuple[str, EvidenceResult]:
         """Run a scenario on one machine; return that machine's name and what came."""
         self.log = self.crash = ""
@@ -165,30 +165,30 @@ class _Worker:
             self.machines[seat.name] = DeviceIdentity(name=seat.name, kind=seat.kind, facts=facts)
         try:
             return seat.name, self._asked(scenario, seat)
-        except (ProductFailure, CannotLoad) as failure:
+        except (ProductFailure, UnsupportedRelocations) as failure:
             return seat.name, self._untraced(scenario, failure)
-        except TrapSeen as trap:
+        except TrapBeforeFailure as trap:
             seen.append((seat.name, _verified(scenario, trap.ended)))
             raise
 
-    def _asked(self, scenario: BundleScenario, seat: Seat) -> EvidenceResult:
+    def _asked(self, scenario: BundleScenario, seat: Lease) -> EvidenceResult:
         match self.job.bundle.purpose:
-            case Purpose.VERIFY:
+            case JobPurpose.VERIFY:
                 return self._verify(scenario, self._order(scenario, Variant.PLAIN), seat)
-            case Purpose.TRACE:
+            case JobPurpose.TRACE:
                 return self._trace(scenario, self._order(scenario, Variant.PLAIN), seat)
-            case Purpose.RECORD:
+            case JobPurpose.RECORD:
                 link = function_coverage.link_for(seat)
                 if self.job.bundle.program(link, scenario.application) is None:
                     msg = f"{seat.name} ({seat.kind}): the bundle holds no {link} program"
                     raise InputError(msg, hint="name the device in megtrim.yaml, and pack again")
                 return self._record(scenario, self._order(scenario, link), seat)
 
-    def _verify(self, scenario: BundleScenario, order: RunOrder, seat: Seat) -> EvidenceResult:
+    def _verify(self, scenario: BundleScenario, order: RunSpec, seat: Lease) -> EvidenceResult:
         bundle = self.job.bundle
         explained = bundle.program(Variant.PROFILE, scenario.application) is not None
         keep = read_keep_set(self._take(bundle.keep_set or "", "keepset.json"))
-        trial = Trial(
+        trial = VerificationCase(
             order=order,
             reduced=self._program(Variant.REDUCED, scenario),
             profile=self._program(Variant.PROFILE, scenario) if explained else None,
@@ -199,14 +199,14 @@ class _Worker:
         ended = prove(trial, seat, lambda _variant, _seen: None)
         return _verified(scenario, ended)
 
-    def _named(self, scenario: BundleScenario) -> Named | None:
+    def _named(self, scenario: BundleScenario) -> SymbolizingLink | None:
         listed = self.job.bundle.dropped(scenario.application)
         if listed is None:
             return None
         program = self._program(Link.NAMED, scenario)
         return read_named(program, self._take(listed, "dropped.txt"))
 
-    def _trace(self, scenario: BundleScenario, order: RunOrder, seat: Seat) -> EvidenceResult:
+    def _trace(self, scenario: BundleScenario, order: RunSpec, seat: Lease) -> EvidenceResult:
         """Search if that is asked for, trace, and keep the files that came."""
         profile = self._program(Variant.PROFILE, scenario)
         cache_digest, time_s = None, 0.0
@@ -226,7 +226,7 @@ class _Worker:
         brought = _brought(scenario, text, time_s + ran.wall_s)
         return replace(brought, trace=digest, cache=cache_digest)
 
-    def _record(self, scenario: BundleScenario, order: RunOrder, seat: Seat) -> EvidenceResult:
+    def _record(self, scenario: BundleScenario, order: RunSpec, seat: Lease) -> EvidenceResult:
         """Record which functions run, and keep their list."""
         listed = self.job.bundle.observables(scenario.application) or ""
         observables = read_observables(self._take(listed, "observables.txt"))
@@ -247,7 +247,7 @@ class _Worker:
         return replace(_brought(scenario, text, ran.wall_s), functions=digest)
 
     def _untraced(self, scenario: BundleScenario, failure: MegtrimError) -> EvidenceResult:
-        of_machine = isinstance(failure, CannotLoad)
+        of_machine = isinstance(failure, UnsupportedRelocations)
         of_trace = isinstance(failure, TraceFailure | InputError) and not of_machine
         return EvidenceResult(
             scenario=scenario.id,
@@ -271,8 +271,8 @@ class _Worker:
         self.files[digest] = data
         return digest
 
-    def _order(self, scenario: BundleScenario, variant: Variant | Link) -> RunOrder:
-        return RunOrder(
+    def _order(self, scenario: BundleScenario, variant: Variant | Link) -> RunSpec:
+        return RunSpec(
             program=self._program(variant, scenario),
             model=self._take(scenario.model, "model"),
             arguments=scenario.arguments,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from megtrim.devices import adb, local, qemu, ssh, virtual_phone
-from megtrim.devices.device import Device, DeviceOrder, RunDirectory, Seat
+from megtrim.devices.device import Device, DeviceSpec, Lease, RunDirectory
 from megtrim.devices.pool import pool
 
-__all__ = ["KINDS", "Device", "DeviceOrder", "RunDirectory", "Seat", "make"]
+__all__ = ["KINDS", "Device", "DeviceSpec", "Lease", "RunDirectory", "make"]
 
-KINDS: Mapping[str, Callable[[DeviceOrder], Device]] = {
+KINDS: Mapping[str, Callable[[DeviceSpec], Device]] = {
     "local": lambda order: local.Local(order.name, order.processes, order.scratch),
     "qemu": lambda order: qemu.find(
         order.name,
@@ -26,7 +26,7 @@ KINDS: Mapping[str, Callable[[DeviceOrder], Device]] = {
 }
 
 
-def make(kind: str, order: DeviceOrder, *, native: str) -> Device:
+def make(kind: str, order: DeviceSpec, *, native: str) -> Device:
     """Return a device of that kind; ``auto`` runs natively where it can, else emulates."""
     if kind == "auto":
         kind = "local" if order.machine == native else "qemu"

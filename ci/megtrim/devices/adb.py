@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from megtrim.devices.pool.machine import Presence
+from megtrim.devices.pool.machine import ConnectionState
 from megtrim.devices.remote.adb_server import Adb, find_adb
-from megtrim.devices.remote.adb_transport import AdbLink
+from megtrim.devices.remote.adb_transport import AdbTransport
 from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory, wipe
 from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
 from megtrim.devices.remote.transport import call, lost, new_nonce
 from megtrim.devices.settings import PowerPort
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure, MegtrimError
 from megtrim.evidence.validation import clean_line
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 
 if TYPE_CHECKING:
-    from megtrim.devices.device import DeviceOrder
+    from megtrim.devices.device import DeviceSpec
 
 KIND = "adb"
 ROOT = "/data/local/tmp/megtrim"
@@ -30,7 +30,7 @@ ROOT = "/data/local/tmp/megtrim"
 READY = "device"
 """The state of a phone that takes commands, as ``adb devices`` calls it."""
 
-_PRESENCE = {READY: Presence.READY, "unauthorized": Presence.UNAUTHORIZED}
+_PRESENCE = {READY: ConnectionState.READY, "unauthorized": ConnectionState.UNAUTHORIZED}
 _PROPERTY = re.compile(r"^\[([^\]\n]{1,200})\]: \[(.*)\]\r?$", re.MULTILINE)
 _NOT_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 
@@ -45,7 +45,7 @@ PROPERTIES_SCRIPT = "# megtrim:probe\ngetprop\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attached:
+class AttachedPhone:
     """A phone that adb shows."""
 
     serial: str
@@ -56,34 +56,36 @@ class Attached:
 
 
 def attached(
-    processes: Processes,
+    processes: ProcessRunner,
     *,
-    patience: Patience = Patience(),  # noqa: B008 - a frozen value
-) -> tuple[Attached, ...]:
+    patience: Timeouts = Timeouts(),  # noqa: B008 - a frozen value
+) -> tuple[AttachedPhone, ...]:
     """Return every phone that adb shows, by serial. Raises where there is no adb or no server."""
     adb = find_adb(processes)
     return tuple(
-        Attached(serial=serial, state=state, properties=_properties(adb, serial, state, patience))
+        AttachedPhone(
+            serial=serial, state=state, properties=_properties(adb, serial, state, patience)
+        )
         for serial, state in sorted(adb.states().items())
     )
 
 
-def _properties(adb: Adb, serial: str, state: str, patience: Patience) -> dict[str, str]:
+def _properties(adb: Adb, serial: str, state: str, patience: Timeouts) -> dict[str, str]:
     if state != READY:
         return {}
-    link = AdbLink(adb, serial, f"serial {clean_line(serial)}")
+    link = AdbTransport(adb, serial, f"serial {clean_line(serial)}")
     try:
         return dict(_PROPERTY.findall(call(link, PROPERTIES_SCRIPT, timeout_s=patience.call_s)))
     except InfrastructureFailure:
         return {}
 
 
-def find(order: DeviceOrder) -> tuple[Phone, ...]:
+def find(order: DeviceSpec) -> tuple[AdbPhone, ...]:
     """Return the phones that fit the order's serial or properties, as they are attached now."""
     settings = order.settings
     adb = find_adb(order.processes)
     if settings.serial:
-        return (Phone(adb, settings.serial, order.name, order),)
+        return (AdbPhone(adb, settings.serial, order.name, order),)
     wanted = settings.match
     serials = [
         phone.serial
@@ -92,33 +94,39 @@ def find(order: DeviceOrder) -> tuple[Phone, ...]:
         and (wanted or phone.state == READY)
     ]
     if len(serials) == 1:
-        return (Phone(adb, serials[0], order.name, order),)
-    return tuple(Phone(adb, serial, f"{order.name}.{_plain(serial)}", order) for serial in serials)
+        return (AdbPhone(adb, serials[0], order.name, order),)
+    return tuple(
+        AdbPhone(adb, serial, f"{order.name}.{_plain(serial)}", order) for serial in serials
+    )
 
 
 def _plain(serial: str) -> str:
     return _NOT_IN_NAME.sub("-", serial)
 
 
-class Phone:
+class AdbPhone:
     """One phone: a seat of the pool that its entry of the configuration is."""
 
     kind = KIND
 
-    def __init__(self, adb: Adb, serial: str, name: str, order: DeviceOrder) -> None:
+    def __init__(self, adb: Adb, serial: str, name: str, order: DeviceSpec) -> None:
         self.name = name
         self.key = f"adb:{serial}"
         self.power: PowerPort | None = order.settings.power
         self.trouble = ""
-        self.link = AdbLink(adb, serial, f"{name} (serial {clean_line(serial)})")
+        self.link = AdbTransport(adb, serial, f"{name} (serial {clean_line(serial)})")
         self._adb = adb
         self._serial = serial
         self._order = order
 
-    def presence(self) -> Presence:
+    def presence(self) -> ConnectionState:
         """Look how the server sees it, without touching it."""
         state = self._adb.states().get(self._serial)
-        return Presence.ABSENT if state is None else _PRESENCE.get(state, Presence.OFFLINE)
+        return (
+            ConnectionState.ABSENT
+            if state is None
+            else _PRESENCE.get(state, ConnectionState.OFFLINE)
+        )
 
     def alive(self) -> bool:
         """Tell whether it gives back a word that it cannot know, and has booted."""
@@ -174,7 +182,7 @@ class Phone:
             raise lost(self.link.label, "asking for a reboot", outcome.stderr or outcome.stdout)
 
 
-def missing(processes: Processes) -> str:
+def missing(processes: ProcessRunner) -> str:
     """Say what this machine lacks for phones and how to get it; empty: nothing."""
     try:
         find_adb(processes).require_server()
@@ -183,7 +191,7 @@ def missing(processes: Processes) -> str:
     return ""
 
 
-def found(processes: Processes) -> str:
+def found(processes: ProcessRunner) -> str:
     """Say which adb and server are used; only where nothing is missing."""
     adb = find_adb(processes)
     count = len(adb.states())

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Protocol
 
 from megtrim.devices.settings import DeviceSettings
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import ProductFailure
 from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 LARGEST_FETCHED_BYTES = 256 * 1024 * 1024
 """Of a file that a program made: nobody knows what a broken one writes."""
@@ -81,7 +81,7 @@ class RunDirectory(Protocol):
         """
 
 
-class Seat(Protocol):
+class Lease(Protocol):
     """One machine, ours alone until we leave it."""
 
     name: str
@@ -108,16 +108,16 @@ class Device(Protocol):
     def facts(self) -> dict[str, str]:
         """What is known of it without touching it."""
 
-    def reserve(self) -> AbstractContextManager[Seat]:
+    def reserve(self) -> AbstractContextManager[Lease]:
         """Wait for our turn and give out a machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceOrder:
+class DeviceSpec:
     """What is asked of a kind to make its device."""
 
     name: str
-    processes: Processes
+    processes: ProcessRunner
     scratch: Path
     machine: str
     """Architecture of the programs, as ``uname -m`` says it."""
@@ -127,6 +127,6 @@ class DeviceOrder:
     settings: DeviceSettings = field(default_factory=DeviceSettings)
     say: Callable[[str], None] = lambda _text: None
     """Told of long waits and of attempts to bring a machine back."""
-    patience: Patience = field(default_factory=Patience)
+    patience: Timeouts = field(default_factory=Timeouts)
     now: Callable[[], datetime] = utc_now
     """The clock that the age of a quarantine is told by."""

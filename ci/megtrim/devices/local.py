@@ -16,7 +16,7 @@ from megtrim.devices.device import LARGEST_FETCHED_BYTES, told_names, too_large
 from megtrim.devices.remote import crash_reports
 from megtrim.errors import InfrastructureFailure
 from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.process import Command, Processes, is_there
+from megtrim.process import Command, ProcessRunner, is_there
 
 
 class Local:
@@ -27,7 +27,7 @@ class Local:
     """A disk that is full here is full the next time, too."""
 
     def __init__(
-        self, name: str, processes: Processes, scratch: Path, *, launcher: tuple[str, ...] = ()
+        self, name: str, processes: ProcessRunner, scratch: Path, *, launcher: tuple[str, ...] = ()
     ) -> None:
         self.name = name
         self._processes = processes
@@ -46,7 +46,7 @@ class Local:
         yield self
 
     @contextmanager
-    def open(self) -> Iterator[Folder]:
+    def open(self) -> Iterator[LocalFolder]:
         try:
             self._scratch.mkdir(parents=True, exist_ok=True)
             _remove_abandoned(self._scratch)
@@ -54,7 +54,7 @@ class Local:
                 dir=self._scratch, prefix=f"run-{os.getpid()}-"
             ) as folder:
                 try:
-                    yield Folder(Path(folder), self._processes, self._launcher)
+                    yield LocalFolder(Path(folder), self._processes, self._launcher)
                 finally:
                     _end_strays(Path(folder))
         except OSError as error:
@@ -81,10 +81,10 @@ def _end_strays(folder: Path) -> None:
             continue  # it ended, or is somebody else's
 
 
-class Folder:
+class LocalFolder:
     """A run directory on this machine; ``launcher`` stands in front of every program."""
 
-    def __init__(self, path: Path, processes: Processes, launcher: tuple[str, ...]) -> None:
+    def __init__(self, path: Path, processes: ProcessRunner, launcher: tuple[str, ...]) -> None:
         self._path = path
         self._processes = processes
         self._launcher = launcher

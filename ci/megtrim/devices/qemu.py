@@ -11,7 +11,7 @@ from pathlib import Path
 
 from megtrim.devices.local import Local
 from megtrim.errors import InputError
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 
 _HINT = "on Debian: apt-get install qemu-user-static"
 _SYSTEM_FILES = (
@@ -28,7 +28,7 @@ class Qemu(Local):
     def __init__(
         self,
         name: str,
-        processes: Processes,
+        processes: ProcessRunner,
         scratch: Path,
         *,
         launcher: tuple[str, ...],
@@ -48,7 +48,7 @@ class Qemu(Local):
         return {"cpu": self._cpu, "emulator": self._version}
 
 
-def program(processes: Processes, machine: str = "aarch64") -> str | None:
+def program(processes: ProcessRunner, machine: str = "aarch64") -> str | None:
     """Return the path of the emulator for that architecture, or None."""
     names = (f"qemu-{machine}-static", f"qemu-{machine}")
     return next((found for name in names if (found := processes.which(name))), None)
@@ -56,7 +56,7 @@ def program(processes: Processes, machine: str = "aarch64") -> str | None:
 
 def find(
     name: str,
-    processes: Processes,
+    processes: ProcessRunner,
     scratch: Path,
     *,
     machine: str,
@@ -86,7 +86,7 @@ def find(
     )
 
 
-def system_of(processes: Processes, sysroot: Path) -> str:
+def system_of(processes: ProcessRunner, sysroot: Path) -> str:
     """Return a digest of the loader and the C library that programs find in a sysroot.
 
     A program that ran under one Android says nothing of another. Empty where it has none of them.

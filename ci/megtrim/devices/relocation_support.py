@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from megtrim.devices.device import DeviceOrder
+from megtrim.devices.device import DeviceSpec
 from megtrim.errors import InputError
-from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending
+from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.process import Command
 
 _VERSION = "GLIBC_ABI_DT_RELR"
@@ -19,7 +19,7 @@ _REFUSED = f"{_VERSION}' not found"
 _FOLDERS = ("lib", "lib64", "usr/lib", "usr/lib64")
 
 
-class CannotLoad(InputError):
+class UnsupportedRelocations(InputError):
     """The device's C library is older than what the programs were linked for."""
 
     def __init__(self, device: str) -> None:
@@ -30,7 +30,7 @@ class CannotLoad(InputError):
         )
 
 
-def expect_loads(kind: str, order: DeviceOrder) -> None:
+def expect_loads(kind: str, order: DeviceSpec) -> None:
     """Raise CannotLoad where every C library that a device of this machine has is too old."""
     root = {"local": Path("/"), "qemu": order.sysroot}.get(kind)
     if root is None:
@@ -44,10 +44,10 @@ def expect_loads(kind: str, order: DeviceOrder) -> None:
     argv = ("grep", "-s", "-H", "-c", "-F", "-e", _VERSION, "--", *paths)
     counts = order.processes.run(Command(argv=argv, timeout_s=60)).stdout.splitlines()
     if counts and all(line.endswith(":0") for line in counts):
-        raise CannotLoad(order.name)
+        raise UnsupportedRelocations(order.name)
 
 
 def expect_loaded(device: str, run: ProgramRun) -> None:
     """Raise CannotLoad where the loader there refused the program for its packed relocations."""
-    if ending(run) is Ending.FAILED and _REFUSED in run.stderr:
-        raise CannotLoad(device)
+    if ending(run) is RunOutcome.FAILED and _REFUSED in run.stderr:
+        raise UnsupportedRelocations(device)

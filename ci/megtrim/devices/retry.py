@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from megtrim.devices.device import Device, Seat
-from megtrim.devices.pool.machine import NothingFits
+from megtrim.devices.device import Device, Lease
+from megtrim.devices.pool.machine import NoUsableMachine
 from megtrim.devices.remote import crash_reports
 from megtrim.errors import InfrastructureFailure
-from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending, ending_signal
+from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, ending_signal
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ class ProgramKilled(InfrastructureFailure):
 
 def expect_not_killed(device: str, run: ProgramRun) -> None:
     """Raise ProgramKilled where SIGKILL or SIGTERM ended a run within its time."""
-    if ending(run) is Ending.KILLED:
+    if ending(run) is RunOutcome.KILLED:
         number = ending_signal(run) or 0
         msg = (
             f"{device}: {run.argv[0]} was {crash_reports.said(number)}, which megtrim did not send"
@@ -39,7 +39,7 @@ def expect_not_killed(device: str, run: ProgramRun) -> None:
         raise ProgramKilled(msg, hint=_KILLED_HINT)
 
 
-def deliver(device: Device, work: Callable[[Seat], T], *, say: Callable[[str], None]) -> T:
+def deliver(device: Device, work: Callable[[Lease], T], *, say: Callable[[str], None]) -> T:
     """Return what ``work`` returns on a seat of the device.
 
     ``work`` may be done more than once, so it must begin anew each time. Raises the last
@@ -56,7 +56,7 @@ def deliver(device: Device, work: Callable[[Seat], T], *, say: Callable[[str], N
                 return work(seat)
         except InfrastructureFailure as failure:
             attempts.append(f"{where}: {failure.message}")
-            if isinstance(failure, NothingFits) or len(attempts) > _retries(device, failure):
+            if isinstance(failure, NoUsableMachine) or len(attempts) > _retries(device, failure):
                 raise _ended(failure, attempts) from failure
             say(f"  again {where} failed ({failure.message}); attempt {len(attempts) + 1}")
 

@@ -7,17 +7,17 @@ from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING
 
-from megtrim.devices.pool.machine import Presence
+from megtrim.devices.pool.machine import ConnectionState
 from megtrim.devices.remote import telemetry
 from megtrim.devices.remote.run_directory import open_directory
-from megtrim.devices.remote.ssh_transport import PROGRAM, SshLink
-from megtrim.devices.remote.transport import ALIVE_SCRIPT, LinkLost, call, new_nonce
+from megtrim.devices.remote.ssh_transport import PROGRAM, SshTransport
+from megtrim.devices.remote.transport import ALIVE_SCRIPT, ConnectionLost, call, new_nonce
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import Command
 
 if TYPE_CHECKING:
-    from megtrim.devices.device import DeviceOrder, RunDirectory
-    from megtrim.process import Processes
+    from megtrim.devices.device import DeviceSpec, RunDirectory
+    from megtrim.process import ProcessRunner
 
 ROOT = ".cache/megtrim-device"
 """Below the home folder, which is where a session begins."""
@@ -31,7 +31,7 @@ class Board:
 
     kind = "ssh"
 
-    def __init__(self, order: DeviceOrder) -> None:
+    def __init__(self, order: DeviceSpec) -> None:
         settings, patience = order.settings, order.patience
         if not settings.host:
             msg = f"device {order.name}: kind ssh needs the host to reach it at"
@@ -45,11 +45,11 @@ class Board:
         self.trouble = ""
         """Why it did not answer when it was last asked."""
         self._order = order
-        self._link = SshLink(order.name, order.processes, settings, connect_s=patience.call_s)
+        self._link = SshTransport(order.name, order.processes, settings, connect_s=patience.call_s)
 
-    def presence(self) -> Presence:
+    def presence(self) -> ConnectionState:
         """A board counts as there until it fails to answer; without trust, a person must come."""
-        return Presence.UNAUTHORIZED if self._link.distrusted else Presence.READY
+        return ConnectionState.UNAUTHORIZED if self._link.distrusted else ConnectionState.READY
 
     def alive(self) -> bool:
         word = new_nonce()
@@ -88,7 +88,7 @@ class Board:
             raise InfrastructureFailure(msg)
         try:
             outcome = self._link.shell(_REBOOT, timeout_s=self._order.patience.call_s)
-        except LinkLost:
+        except ConnectionLost:
             outcome = None
         self._link.disconnect()
         if outcome is not None and outcome.rc != 0 and not outcome.timed_out:
@@ -96,19 +96,19 @@ class Board:
             raise InfrastructureFailure(msg, hint="let the user run `sudo -n reboot` there")
 
 
-def find(order: DeviceOrder) -> tuple[Board, ...]:
+def find(order: DeviceSpec) -> tuple[Board, ...]:
     """Return the one board of an entry. Raises InputError where a file it names is not there."""
     return (Board(order),)
 
 
-def missing(processes: Processes) -> str:
+def missing(processes: ProcessRunner) -> str:
     """Return what this machine lacks for boards and how to get it; empty where nothing."""
     if which(PROGRAM, path=processes.env.get("PATH", "")) is None:
         return f"there is no {PROGRAM}; on Debian: apt-get install openssh-client"
     return ""
 
 
-def found(processes: Processes) -> str:
+def found(processes: ProcessRunner) -> str:
     """Return ssh and its version, such as ``OpenSSH_9.2p1``."""
     outcome = processes.run(Command(argv=(PROGRAM, "-V"), timeout_s=10))
     return outcome.stderr.split(",")[0].strip()

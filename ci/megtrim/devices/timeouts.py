@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class Timeouts:
     """Seconds, unless a name says otherwise."""
 
     call_s: float = 10.0
@@ -36,11 +36,11 @@ class Patience:
         """Return what moving so many bytes may take."""
         return self.push_base_s + size_bytes / self.slowest_bytes_per_s
 
-    def scaled(self, factor: float) -> Patience:
+    def scaled(self, factor: float) -> Timeouts:
         """Return it with every time multiplied, for tests that cannot wait so long."""
         times = {
             each.name: getattr(self, each.name) * factor
             for each in fields(self)
             if each.name.endswith("_s") and each.name != "slowest_bytes_per_s"
         }
-        return Patience(**times, slowest_bytes_per_s=self.slowest_bytes_per_s)
+        return Timeouts(**times, slowest_bytes_per_s=self.slowest_bytes_per_s)

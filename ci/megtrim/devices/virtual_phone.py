@@ -18,14 +18,14 @@ from megtrim.devices import adb, qemu
 from megtrim.devices.remote.adb_server import find_adb
 from megtrim.errors import InputError, MegtrimError
 from megtrim.phone import launch, root
-from megtrim.phone.launch import Wish
+from megtrim.phone.launch import PhoneRequest
 from megtrim.phone.server import connect, private_server
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from megtrim.devices.device import DeviceOrder
+    from megtrim.devices.device import DeviceSpec
 
 KIND = "virtual-phone"
 _RETRIES = 2
@@ -35,7 +35,7 @@ _STORAGE_BYTES = 8 * 1024**3
 """A bound, not what it takes: files on the phone are this machine's memory."""
 
 
-def find(order: DeviceOrder, *, native: str | None = None) -> VirtualPhone:
+def find(order: DeviceSpec, *, native: str | None = None) -> VirtualPhone:
     """Return the device; raises InputError where this machine cannot play a phone.
 
     ``native`` is what the machine is, by default this one: one for arm64 needs no emulator.
@@ -66,7 +66,7 @@ class VirtualPhone:
     kind = KIND
     retries = _RETRIES
 
-    def __init__(self, order: DeviceOrder, played_by: dict[str, str]) -> None:
+    def __init__(self, order: DeviceSpec, played_by: dict[str, str]) -> None:
         self.name = order.name
         self._order = order
         self._played_by = played_by
@@ -79,12 +79,12 @@ class VirtualPhone:
         return {labels.get(name, name): fact for name, fact in self._played_by.items()}
 
     @contextmanager
-    def reserve(self) -> Iterator[Seat]:
+    def reserve(self) -> Iterator[PhoneLease]:
         """Start a phone and a server, connect them, and end both with the block."""
         order = self._order
         program = find_adb(order.processes).program
         files = root.provide(order.processes)
-        wish = Wish(
+        wish = PhoneRequest(
             name=f"{self.name[:_NAME_LENGTH]}-{os.getpid()}-{next(_NUMBERS)}",
             cpu=order.qemu_cpu,
             # Governors are root's to set.
@@ -96,10 +96,10 @@ class VirtualPhone:
             launch.started(order.processes, files.path, wish) as phone,
             private_server(order.processes, program, beside=phone.folder) as server,
         ):
-            processes = Processes({**order.processes.env, **server.env})
+            processes = ProcessRunner({**order.processes.env, **server.env})
             connect(processes, server, phone.serial)
             behind = replace(order, processes=processes)
-            yield Seat(behind, phone.serial, self.facts())
+            yield PhoneLease(behind, phone.serial, self.facts())
 
 
 def _android(sysroot: Path | None) -> Path | None:
@@ -107,12 +107,12 @@ def _android(sysroot: Path | None) -> Path | None:
     return sysroot if sysroot and (sysroot / "system/bin/linker64").is_file() else None
 
 
-class Seat(adb.Phone):
+class PhoneLease(adb.AdbPhone):
     """A phone behind adb that says what plays it."""
 
     kind = KIND
 
-    def __init__(self, order: DeviceOrder, serial: str, played_by: dict[str, str]) -> None:
+    def __init__(self, order: DeviceSpec, serial: str, played_by: dict[str, str]) -> None:
         super().__init__(find_adb(order.processes), serial, order.name, order)
         self._played_by = played_by
 
@@ -121,7 +121,7 @@ class Seat(adb.Phone):
         return {**super().facts(), **self._played_by}
 
 
-def missing(processes: Processes) -> str:
+def missing(processes: ProcessRunner) -> str:
     """Say what this machine lacks to play a phone and how to get it; empty: nothing."""
     try:
         find_adb(processes)
@@ -132,7 +132,7 @@ def missing(processes: Processes) -> str:
     return ""
 
 
-def found(processes: Processes) -> str:
+def found(processes: ProcessRunner) -> str:
     """Say what plays a phone here; only where nothing is missing."""
     played_by = launch.emulator(processes) or "this machine's own CPU"
     return f"{root.describe(processes)}; arm64 programs by {played_by}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from megtrim.build_spec import (
-    BuildOrder,
+    BuildSpec,
     EngineIdentity,
     EngineLibrary,
     Linkage,
@@ -24,7 +24,7 @@ from megtrim.engines.cmake.options import TreeOptions
 from megtrim.engines.megengine import engine
 from megtrim.load_and_run.dialects import Dialect
 from megtrim.midout.scoped_headers import Scopes
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 
 class Engine(Protocol):
@@ -47,7 +47,7 @@ class Engine(Protocol):
         targets: tuple[str, ...],
         minimum_size: bool,
         header: Mapping[str, str],
-    ) -> BuildOrder:
+    ) -> BuildSpec:
         """Say what to build; ``header`` maps the generated files' names to their texts.
 
         It is empty for every variant but the reduced one.
@@ -75,7 +75,7 @@ class Engine(Protocol):
         """How its program that runs models is called."""
 
 
-KINDS: Mapping[str, Callable[[Path, Processes], Engine]] = {
+KINDS: Mapping[str, Callable[[Path, ProcessRunner], Engine]] = {
     "megengine": engine.MegEngine,
     "sample": sample.SampleEngine,
 }

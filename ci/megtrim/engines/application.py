@@ -17,7 +17,7 @@ from megtrim.engines.checkout import Checkout, digest_of
 from megtrim.engines.cmake import driver, toolchain_file
 from megtrim.engines.cmake.driver import Job, WorkTree
 from megtrim.errors import InputError, ProductFailure
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 FULL_LTO = ("-flto=full",)
 ANDROID_RPATH = "-Wl,-rpath,$ORIGIN"
@@ -26,7 +26,7 @@ _FOLDER = "applications"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApplicationOrder:
+class ApplicationSpec:
     """An application to be built once the engine's library is there."""
 
     name: str
@@ -37,11 +37,11 @@ class ApplicationOrder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workshop:
+class BuildEnvironment:
     """What building takes: the same for the engine and its applications."""
 
     toolchain: Toolchain
-    processes: Processes
+    processes: ProcessRunner
     jobs: int
     env: Mapping[str, str]
     launcher: tuple[tuple[str, str], ...]
@@ -68,12 +68,12 @@ def find(build: Path, name: str) -> Path | None:
     return next((path for path in sorted(build.rglob(name)) if path.is_file()), None)
 
 
-def tree_of(order: ApplicationOrder, engine: WorkTree) -> WorkTree:
+def tree_of(order: ApplicationSpec, engine: WorkTree) -> WorkTree:
     """Return the folders that it is built in, beside the engine's."""
     return WorkTree(root=engine.root / _FOLDER / order.name)
 
 
-def build(order: ApplicationOrder, engine: WorkTree, shop: Workshop) -> Path:
+def build(order: ApplicationSpec, engine: WorkTree, shop: BuildEnvironment) -> Path:
     """Build it in a folder beside the engine's, and return the program.
 
     Raises ProductFailure where it does not compile, or makes no program of its name.
@@ -112,7 +112,7 @@ def build(order: ApplicationOrder, engine: WorkTree, shop: Workshop) -> Path:
     return made
 
 
-def entries(order: ApplicationOrder, engine: WorkTree) -> tuple[tuple[str, str], ...]:
+def entries(order: ApplicationSpec, engine: WorkTree) -> tuple[tuple[str, str], ...]:
     """Return the cache entries that tell it of the engine. Lists are CMake's: with ``;``."""
     library = order.library
     file = _library(order, engine)
@@ -129,7 +129,7 @@ def entries(order: ApplicationOrder, engine: WorkTree) -> tuple[tuple[str, str],
     )
 
 
-def _library(order: ApplicationOrder, engine: WorkTree) -> Path:
+def _library(order: ApplicationSpec, engine: WorkTree) -> Path:
     file = find(engine.build, order.library.file)
     if file is None:
         msg = f"the engine's build left no {order.library.file}, which {order.name} links"

@@ -8,9 +8,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.build_spec import BuildOrder, BuildRecord, BuildScript, LinkOrder, Rebuilt, Toolchain
+from megtrim.build_spec import (
+    BuildRecord,
+    BuildScript,
+    BuildSpec,
+    LinkSpec,
+    RebuiltSources,
+    Toolchain,
+)
 from megtrim.engines import application, generated_files, header_check, host_tools, source_copy
-from megtrim.engines.application import ApplicationOrder, Workshop
+from megtrim.engines.application import ApplicationSpec, BuildEnvironment
 from megtrim.engines.checkout import Checkout
 from megtrim.engines.cmake import (
     driver,
@@ -22,11 +29,11 @@ from megtrim.engines.cmake import (
 from megtrim.engines.cmake.compiler_cache import CompilerCache
 from megtrim.engines.cmake.driver import Job, WorkTree
 from megtrim.engines.link import relink
-from megtrim.engines.link.invocation import Bench
+from megtrim.engines.link.invocation import LinkEnvironment
 from megtrim.engines.megengine import android_script
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.midout.header import CONTRACT
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 Progress = Callable[[int, int, str], None]
 
@@ -38,7 +45,7 @@ class Builder:
         self,
         checkout: Checkout,
         toolchain: Toolchain,
-        processes: Processes,
+        processes: ProcessRunner,
         *,
         jobs: int,
         cache: CompilerCache,
@@ -51,12 +58,12 @@ class Builder:
 
     def build(
         self,
-        order: BuildOrder,
+        order: BuildSpec,
         *,
         work: Path,
         folder: Path,
         progress: Progress,
-        applications: tuple[ApplicationOrder, ...] = (),
+        applications: tuple[ApplicationSpec, ...] = (),
     ) -> BuildRecord:
         """Build in ``work``, leave the log, the records and ``bin/`` in ``folder``."""
         tree = _tree(order, work)
@@ -74,7 +81,7 @@ class Builder:
             rebuilt=rebuilds,
         )
 
-    def predict(self, order: BuildOrder, *, work: Path) -> tuple[str, ...] | None:
+    def predict(self, order: BuildSpec, *, work: Path) -> tuple[str, ...] | None:
         """Return the sources that :meth:`build` would compile in ``work``; nothing is built.
 
         None where nothing tells, so maybe all: it was never built there, or with other options.
@@ -87,13 +94,13 @@ class Builder:
 
     def link(
         self,
-        order: BuildOrder,
-        links: tuple[LinkOrder, ...],
+        order: BuildSpec,
+        links: tuple[LinkSpec, ...],
         *,
         work: Path,
         folder: Path,
         progress: Progress,
-        applications: tuple[ApplicationOrder, ...] = (),
+        applications: tuple[ApplicationSpec, ...] = (),
     ) -> None:
         """Link targets of a build once more, by their own commands and as ``links`` say.
 
@@ -112,12 +119,12 @@ class Builder:
 
     def expect_linkable(
         self,
-        order: BuildOrder,
+        order: BuildSpec,
         targets: tuple[str, ...],
         *,
         work: Path,
         folder: Path,
-        applications: tuple[ApplicationOrder, ...] = (),
+        applications: tuple[ApplicationSpec, ...] = (),
     ) -> None:
         """Raise InputError unless functions can be left out of what was just built in ``work``."""
         tree = _tree(order, work)
@@ -132,10 +139,10 @@ class Builder:
         label: str,
         tree: WorkTree,
         folder: Path,
-        applications: tuple[ApplicationOrder, ...],
-    ) -> Bench:
+        applications: tuple[ApplicationSpec, ...],
+    ) -> LinkEnvironment:
         own = (application.tree_of(a, tree) for a in applications if a.name == target)
-        return Bench(
+        return LinkEnvironment(
             toolchain=self._toolchain,
             processes=self._processes,
             tree=tree.root,
@@ -146,14 +153,14 @@ class Builder:
         )
 
     def _is_made(
-        self, order: BuildOrder, tree: WorkTree, applications: tuple[ApplicationOrder, ...]
+        self, order: BuildSpec, tree: WorkTree, applications: tuple[ApplicationSpec, ...]
     ) -> bool:
         """Whether nothing is to be built: a changed list of functions is a matter of seconds."""
         trees = {application.tree_of(each, tree).build: (each.name,) for each in applications}
         built = {tree.build: order.targets, **trees}
         return up_to_date.holds(tree, self._token(order, applications), built, self._processes)
 
-    def _token(self, order: BuildOrder, applications: tuple[ApplicationOrder, ...]) -> str:
+    def _token(self, order: BuildSpec, applications: tuple[ApplicationSpec, ...]) -> str:
         told = (f"{each.name} {each.lto} {each.library}" for each in applications)
         sources = (each.checkout.digest for each in applications)
         digests = (self._checkout.digest, str(self._launcher()), *told, *sources)
@@ -161,12 +168,12 @@ class Builder:
 
     def _make(
         self,
-        order: BuildOrder,
+        order: BuildSpec,
         tree: WorkTree,
         folder: Path,
-        applications: tuple[ApplicationOrder, ...],
+        applications: tuple[ApplicationSpec, ...],
         progress: Progress,
-    ) -> tuple[header_check.Proof, Rebuilt, Mapping[str, Path]]:
+    ) -> tuple[header_check.HeaderProof, RebuiltSources, Mapping[str, Path]]:
         """Build everything; return what the records tell, and the applications' programs."""
         up_to_date.forget(tree)
         predicted = self.predict(order, work=tree.root)
@@ -194,7 +201,7 @@ class Builder:
                 driver.run(job, self._processes, progress)
             else:
                 self._run_script(order.script, job, progress)
-            rebuilds = Rebuilt(
+            rebuilds = RebuiltSources(
                 predicted=predicted,
                 compiled=rebuild_forecast.compiled(tree, before),
                 cpu_s=_since(spent_s, self._processes.spent_cpu_s()),
@@ -211,7 +218,7 @@ class Builder:
         env = {**job.env, **host, **told, "CMAKE_POLICY_VERSION_MINIMUM": "3.5"}
         driver.run_script(script, replace(job, env=env), self._processes, progress)
 
-    def _told(self, order: BuildOrder) -> str:
+    def _told(self, order: BuildSpec) -> str:
         return toolchain_file.render(
             self._toolchain,
             quoted_include=bool(order.include),
@@ -219,7 +226,7 @@ class Builder:
             link_flags=(*order.link_flags, *order.own_link_flags),
         )
 
-    def _entries(self, order: BuildOrder, tree: WorkTree) -> tuple[tuple[str, str], ...]:
+    def _entries(self, order: BuildSpec, tree: WorkTree) -> tuple[tuple[str, str], ...]:
         told = [("CMAKE_TOOLCHAIN_FILE", str(tree.toolchain_file)), *self._launcher()]
         if order.source_options is not None:
             lists = self._checkout.text(source_options.LISTS)
@@ -227,7 +234,7 @@ class Builder:
             told.append((name, str(tree.root / source_options.FILE)))
         return (*order.options, *order.header_entry(tree.source), *told)
 
-    def _settings(self, order: BuildOrder, tree: WorkTree) -> tuple[tuple[str, str], ...]:
+    def _settings(self, order: BuildSpec, tree: WorkTree) -> tuple[tuple[str, str], ...]:
         """Return all that a tree is configured by: with anything else it is built anew."""
         hook = order.source_options
         by_folder = (("source options", source_options.render(hook)),) if hook else ()
@@ -248,10 +255,10 @@ class Builder:
             "CCACHE_COMPILERCHECK": "content",
         }
 
-    def _prove(self, order: BuildOrder, tree: WorkTree) -> header_check.Proof:
+    def _prove(self, order: BuildSpec, tree: WorkTree) -> header_check.HeaderProof:
         """Check that the generated header was compiled in; nothing to prove without one."""
         if order.forced_header is None:
-            return header_check.Proof(units=0, with_header=0, with_regions=0)
+            return header_check.HeaderProof(units=0, with_header=0, with_regions=0)
         found = header_check.prove(
             rebuild_forecast.commands(tree),
             rebuild_forecast.dependencies(tree, self._processes),
@@ -264,10 +271,10 @@ class Builder:
 
     def _collect(
         self,
-        order: BuildOrder,
+        order: BuildSpec,
         tree: WorkTree,
         folder: Path,
-        applications: tuple[ApplicationOrder, ...],
+        applications: tuple[ApplicationSpec, ...],
     ) -> tuple[tuple[str, str], ...]:
         """Keep what is run and weighed; an archive is neither."""
         archives = {each.library.file for each in applications if not each.library.is_shared}
@@ -278,8 +285,10 @@ class Builder:
             artifacts.append(self._kept(_built(tree.build, target), target, folder))
         return tuple(artifacts)
 
-    def _shop(self, order: BuildOrder, tree: WorkTree, log: Path, progress: Progress) -> Workshop:
-        return Workshop(
+    def _shop(
+        self, order: BuildSpec, tree: WorkTree, log: Path, progress: Progress
+    ) -> BuildEnvironment:
+        return BuildEnvironment(
             toolchain=self._toolchain,
             processes=self._processes,
             jobs=self._jobs,
@@ -300,7 +309,7 @@ class Builder:
         return name, str(copy.relative_to(folder))
 
 
-def _tree(order: BuildOrder, work: Path) -> WorkTree:
+def _tree(order: BuildSpec, work: Path) -> WorkTree:
     return WorkTree(root=work, inside=order.script.build if order.script else "")
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from megtrim.build_spec import EngineIdentity
 from megtrim.errors import InputError
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 
 _GIT_TIMEOUT_S = 120.0
 _SUBMODULE_MODE = "160000"
@@ -65,7 +65,7 @@ class Checkout:
         )
 
 
-def take(root: Path, processes: Processes) -> Checkout:
+def take(root: Path, processes: ProcessRunner) -> Checkout:
     """Read the tree below ``root``; a folder that is not there is an input error."""
     if not root.is_dir():
         msg = f"there is no engine checkout at {root}"
@@ -83,7 +83,7 @@ def take(root: Path, processes: Processes) -> Checkout:
 class _Git:
     """The few questions that are put to git; a tree that is no checkout answers none."""
 
-    def __init__(self, root: Path, processes: Processes) -> None:
+    def __init__(self, root: Path, processes: ProcessRunner) -> None:
         self._root = root
         self._processes = processes
         top = self._ask("rev-parse", "--show-toplevel") if (root / ".git").exists() else None

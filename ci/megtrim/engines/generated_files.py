@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from megtrim.build_spec import BuildOrder
+from megtrim.build_spec import BuildSpec
 from megtrim.engines import source_copy
 from megtrim.engines.checkout import Checkout
 from megtrim.engines.cmake.driver import WorkTree
@@ -13,7 +13,7 @@ from megtrim.errors import ProductFailure
 from megtrim.store import cannot_write
 
 
-def write(order: BuildOrder, tree: WorkTree, checkout: Checkout) -> None:
+def write(order: BuildSpec, tree: WorkTree, checkout: Checkout) -> None:
     """Make the tree what the order says; a file that is so already is not touched."""
     source_copy.sync(checkout, tree.source, dict(order.overrides))
     try:
@@ -26,14 +26,14 @@ def write(order: BuildOrder, tree: WorkTree, checkout: Checkout) -> None:
         source_copy.write_if_changed(tree.include / name, text)
 
 
-def pending(order: BuildOrder, tree: WorkTree, checkout: Checkout) -> frozenset[Path]:
+def pending(order: BuildSpec, tree: WorkTree, checkout: Checkout) -> frozenset[Path]:
     """Return the files that :func:`write` would change."""
     sources = source_copy.pending(checkout, tree.source, dict(order.overrides))
     own = (tree.include / name for name, text in order.include if not _has(tree, name, text))
     return frozenset((*(tree.source / name for name in sources), *own, *_stale(order, tree)))
 
 
-def expect(order: BuildOrder, tree: WorkTree) -> None:
+def expect(order: BuildSpec, tree: WorkTree) -> None:
     """Raise where a file is no longer what was written: then something else was compiled."""
     for base, files in ((tree.source, order.overrides), (tree.include, order.include)):
         for name, text in files:
@@ -42,7 +42,7 @@ def expect(order: BuildOrder, tree: WorkTree) -> None:
                 raise ProductFailure(msg, hint="does the engine's build write that file itself?")
 
 
-def _stale(order: BuildOrder, tree: WorkTree) -> Iterator[Path]:
+def _stale(order: BuildSpec, tree: WorkTree) -> Iterator[Path]:
     wanted = {tree.include / name for name, _ in order.include}
     found = sorted(tree.include.rglob("*")) if tree.include.is_dir() else ()
     return (path for path in found if path not in wanted and not path.is_dir())

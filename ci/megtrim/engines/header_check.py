@@ -20,7 +20,7 @@ _ANEW = "was it compiled before there was that header? clear ccache, and take a 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
+class HeaderProof:
     """Counts of translation units."""
 
     units: int
@@ -30,7 +30,7 @@ class Proof:
 
 def prove(
     compile_commands: str, dependencies: str, *, header: Path, midout: Path | None, build: Path
-) -> Proof:
+) -> HeaderProof:
     """Return the counts, or raise where a unit was compiled without what was generated.
 
     ``compile_commands`` is CMake's JSON, ``dependencies`` the text of ``ninja -t deps``.
@@ -55,7 +55,7 @@ def prove(
     if midout is not None and not with_regions:
         msg = f"none of {len(units)} translation units opened the generated midout.h"
         raise ProductFailure(msg, hint="does this engine still mark its regions with midout.h?")
-    return Proof(units=len(units), with_header=len(forced), with_regions=len(with_regions))
+    return HeaderProof(units=len(units), with_header=len(forced), with_regions=len(with_regions))
 
 
 def _forces(command: str, header: Path) -> bool:

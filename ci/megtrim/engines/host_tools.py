@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-from megtrim.engines.application import Workshop
+from megtrim.engines.application import BuildEnvironment
 from megtrim.engines.cmake import driver
 from megtrim.engines.cmake.driver import Job, WorkTree
 
@@ -12,7 +12,7 @@ _FLATBUFFERS = "third_party/flatbuffers"
 _FLATC = "build_dir/host_flatc/install/bin/flatc"
 
 
-def build(tree: WorkTree, shop: Workshop) -> None:
+def build(tree: WorkTree, shop: BuildEnvironment) -> None:
     """Build ``flatc``, and put it where the engine looks for it in a cross build."""
     flatbuffers = tree.source / _FLATBUFFERS
     if not flatbuffers.is_dir():

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.build_spec import (
-    BuildOrder,
+    BuildSpec,
     EngineIdentity,
     EngineLibrary,
     Linkage,
@@ -25,7 +25,7 @@ from megtrim.errors import InputError
 from megtrim.load_and_run import dialects
 from megtrim.load_and_run.dialects import Dialect
 from megtrim.midout.scoped_headers import Scopes
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 KIND = "sample"
 FORCED_HEADER = "src/bin_reduce_cmake.h"
@@ -51,7 +51,7 @@ class SampleEngine:
     kept: tuple[str, ...] = ("sample::fail", "sample::log_line")
     kernels: tuple[str, ...] = ("src/kernels",)
 
-    def __init__(self, source: Path, processes: Processes) -> None:
+    def __init__(self, source: Path, processes: ProcessRunner) -> None:
         tree = checkouts.take(source, processes)
         # Models, inputs and pages lie beside the sources and do not enter the build.
         files = {name: sha for name, sha in tree.files.items() if name.startswith(_SOURCES)}
@@ -74,11 +74,11 @@ class SampleEngine:
         targets: tuple[str, ...],
         minimum_size: bool,
         header: Mapping[str, str],
-    ) -> BuildOrder:
+    ) -> BuildSpec:
         del toolchain  # every toolchain builds it alike
         profile = (("MGE_WITH_MIDOUT_PROFILE", "ON" if variant is Variant.PROFILE else "OFF"),)
         minimum = variant is Variant.REDUCED and minimum_size
-        return BuildOrder(
+        return BuildSpec(
             variant=variant,
             targets=targets,
             options=(

@@ -15,7 +15,7 @@ from enum import StrEnum
 from megtrim.build_spec import (
     LOADED_FROM,
     PACKED,
-    BuildOrder,
+    BuildSpec,
     Relocations,
     SourceOptions,
     Switch,
@@ -24,7 +24,7 @@ from megtrim.build_spec import (
 from megtrim.config.model import TrimConfig
 
 
-class Means(StrEnum):
+class SizeFlag(StrEnum):
     """The means, by their keys in megtrim.yaml."""
 
     UNWIND_TABLES = "unwind_tables"
@@ -35,13 +35,13 @@ class Means(StrEnum):
     RELOCATIONS = "relocations"
 
 
-OF_SIZE: Mapping[Means, tuple[str, ...]] = {
-    Means.UNWIND_TABLES: ("false",),
-    Means.SMALL_CODE: ("Oz", "Os"),
-    Means.LTO: ("full",),
-    Means.FOLD: ("all",),
-    Means.VIRTUAL_FUNCTIONS: ("false",),
-    Means.RELOCATIONS: (Relocations.RELR, Relocations.ANDROID),
+OF_SIZE: Mapping[SizeFlag, tuple[str, ...]] = {
+    SizeFlag.UNWIND_TABLES: ("false",),
+    SizeFlag.SMALL_CODE: ("Oz", "Os"),
+    SizeFlag.LTO: ("full",),
+    SizeFlag.FOLD: ("all",),
+    SizeFlag.VIRTUAL_FUNCTIONS: ("false",),
+    SizeFlag.RELOCATIONS: (Relocations.RELR, Relocations.ANDROID),
 }
 """What ``optimize: size`` wants of each, the best first."""
 
@@ -57,35 +57,35 @@ RELAXED = ("-fno-math-errno", "-funsafe-math-optimizations", "-ffp-contract=fast
 rounded where the plain build contracts them, and the last bit differs."""
 
 _FULL_LTO = "-flto=full"
-_COMPILE: Mapping[tuple[Means, str], tuple[str, ...]] = {
-    (Means.UNWIND_TABLES, "false"): ("-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
-    (Means.LTO, "full"): (_FULL_LTO,),
-    (Means.VIRTUAL_FUNCTIONS, "false"): (
+_COMPILE: Mapping[tuple[SizeFlag, str], tuple[str, ...]] = {
+    (SizeFlag.UNWIND_TABLES, "false"): ("-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
+    (SizeFlag.LTO, "full"): (_FULL_LTO,),
+    (SizeFlag.VIRTUAL_FUNCTIONS, "false"): (
         "-fvisibility=hidden",
         "-fwhole-program-vtables",
         "-fvirtual-function-elimination",
     ),
 }
-_LINK: Mapping[tuple[Means, str], tuple[str, ...]] = {
-    (Means.LTO, "full"): (_FULL_LTO,),
-    (Means.FOLD, "all"): ("-Wl,--icf=all",),
-    **{(Means.RELOCATIONS, packing): flags for packing, flags in PACKED.items()},
+_LINK: Mapping[tuple[SizeFlag, str], tuple[str, ...]] = {
+    (SizeFlag.LTO, "full"): (_FULL_LTO,),
+    (SizeFlag.FOLD, "all"): ("-Wl,--icf=all",),
+    **{(SizeFlag.RELOCATIONS, packing): flags for packing, flags in PACKED.items()},
 }
 EVERY_CALL = ("-Wl,-mllvm,-wholeprogramdevirt-skip=*",)
 """Leaves virtual calls as they are. Where lld knows all tables of calls, it works out at the link
 what simple functions return, and those do not run. The last link lacks their bodies, and would
 call them: seen with MegEngine, which trapped."""
 
-_OWN_LINK: Mapping[tuple[Means, str], tuple[str, ...]] = {
-    (Means.UNWIND_TABLES, "false"): ("-Wl,--no-eh-frame-hdr",),
+_OWN_LINK: Mapping[tuple[SizeFlag, str], tuple[str, ...]] = {
+    (SizeFlag.UNWIND_TABLES, "false"): ("-Wl,--no-eh-frame-hdr",),
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class SizeFlagChoice:
     """What became of one of the means."""
 
-    means: Means
+    means: SizeFlag
     value: str
     """As megtrim.yaml says it: ``false``, ``Oz``, ``full``, ``all``, ``relr``."""
     asked: bool
@@ -96,30 +96,34 @@ class Choice:
 
 def choices(
     trim: TrimConfig, toolchain: Toolchain, *, off: Collection[Switch], alone: bool
-) -> tuple[Choice, ...]:
-    """Return what is asked for or wanted beyond the recipe, in the order of :class:`Means`.
+) -> tuple[SizeFlagChoice, ...]:
+    """Return what is asked for or wanted beyond the recipe, in the order of :class:`SizeFlag`.
 
     ``off`` are the engine's switches that are off in the build; ``alone`` says that nothing but
     the engine's own sources will call it. A choice with a ``why_not`` is not used; whether that
     is an error is for the caller: it is where it was ``asked`` for.
     """
     said = _said(trim)
-    made: list[Choice] = []
-    for means in Means:
+    made: list[SizeFlagChoice] = []
+    for means in SizeFlag:
         asked = means in said
         wanted = (said[means],) if asked else OF_SIZE[means] if trim.optimize == "size" else ()
         if not wanted or wanted[0] in _AS_IT_IS:
             continue
-        around = _Around(toolchain=toolchain, off=off, alone=alone, made=made)
+        around = _SizeFlagContext(toolchain=toolchain, off=off, alone=alone, made=made)
         told = [(value, _refused(means, value, around)) for value in wanted]
         value, why_not = next((each for each in told if not each[1]), told[-1])
-        made.append(Choice(means=means, value=value, asked=asked, why_not=why_not))
+        made.append(SizeFlagChoice(means=means, value=value, asked=asked, why_not=why_not))
     return tuple(made)
 
 
 def applied(
-    order: BuildOrder, made: Sequence[Choice], toolchain: Toolchain, *, kernels: tuple[str, ...]
-) -> BuildOrder:
+    order: BuildSpec,
+    made: Sequence[SizeFlagChoice],
+    toolchain: Toolchain,
+    *,
+    kernels: tuple[str, ...],
+) -> BuildSpec:
     """Return the order with the flags of the means; those with a ``why_not`` are passed over.
 
     ``kernels`` are the folders of the engine that stay compiled for speed.
@@ -127,9 +131,9 @@ def applied(
     used = [(each.means, each.value) for each in made if not each.why_not]
     # Up to r21 an NDK links with gold where nothing else is said, the engine's checks among it:
     # of bitcode, each would fail without a word.
-    lld = toolchain.kind == "ndk" and (Means.LTO, "full") in used
+    lld = toolchain.kind == "ndk" and (SizeFlag.LTO, "full") in used
     link_flags = (*order.link_flags, "-fuse-ld=lld") if lld else order.link_flags
-    small = dict(used).get(Means.SMALL_CODE)
+    small = dict(used).get(SizeFlag.SMALL_CODE)
     return replace(
         order,
         compile_flags=_joined(order.compile_flags, _COMPILE, used),
@@ -141,30 +145,30 @@ def applied(
     )
 
 
-def of_links(made: Sequence[Choice]) -> tuple[str, ...]:
+def of_links(made: Sequence[SizeFlagChoice]) -> tuple[str, ...]:
     """Return the flags of those means that are a matter of the link alone."""
     used = [(each.means, each.value) for each in made if not each.why_not]
     return _joined((), _LINK, [each for each in used if is_of_links(each[0])])
 
 
-def is_of_links(means: Means) -> bool:
+def is_of_links(means: SizeFlag) -> bool:
     """Tell whether objects stay as they are."""
-    return means in (Means.FOLD, Means.RELOCATIONS)
+    return means in (SizeFlag.FOLD, SizeFlag.RELOCATIONS)
 
 
 def _joined(
     flags: tuple[str, ...],
-    table: Mapping[tuple[Means, str], tuple[str, ...]],
-    used: Sequence[tuple[Means, str]],
+    table: Mapping[tuple[SizeFlag, str], tuple[str, ...]],
+    used: Sequence[tuple[SizeFlag, str]],
 ) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*flags, *(flag for key in used for flag in table.get(key, ())))))
 
 
-def _said(trim: TrimConfig) -> dict[Means, str]:
+def _said(trim: TrimConfig) -> dict[SizeFlag, str]:
     """Return what megtrim.yaml names; ``trim.relocations`` is the toolchain's, for all builds."""
-    said = {Means(key): value for key, value in trim.means.model_dump().items()}
+    said = {SizeFlag(key): value for key, value in trim.means.model_dump().items()}
     told = {means: _word(value) for means, value in said.items() if value is not None}
-    return told | ({Means.RELOCATIONS: "none"} if trim.relocations is not None else {})
+    return told | ({SizeFlag.RELOCATIONS: "none"} if trim.relocations is not None else {})
 
 
 def _word(value: object) -> str:
@@ -172,34 +176,34 @@ def _word(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Around:
+class _SizeFlagContext:
     """What it depends on whether one of the means can be used."""
 
     toolchain: Toolchain
     off: Collection[Switch]
     alone: bool
-    made: Sequence[Choice]
+    made: Sequence[SizeFlagChoice]
     """Those before it."""
 
 
-def _refused(means: Means, value: str, around: _Around) -> str:
+def _refused(means: SizeFlag, value: str, around: _SizeFlagContext) -> str:
     """Return why a value cannot be used; empty where it can."""
     toolchain = around.toolchain
     match means:
-        case Means.UNWIND_TABLES:
+        case SizeFlag.UNWIND_TABLES:
             return (
                 "" if Switch.EXCEPTIONS in around.off else "exceptions are on, which unwind by them"
             )
-        case Means.SMALL_CODE:
+        case SizeFlag.SMALL_CODE:
             return _no_oz(toolchain) if value == "Oz" else ""
-        case Means.LTO:
+        case SizeFlag.LTO:
             return _no_lld(toolchain, "it takes the objects of clang and lld")
-        case Means.FOLD:
+        case SizeFlag.FOLD:
             zig = "zig's driver hands no --icf to lld"
             return zig if toolchain.kind == "zig" else _no_lld(toolchain, "it takes lld")
-        case Means.VIRTUAL_FUNCTIONS:
+        case SizeFlag.VIRTUAL_FUNCTIONS:
             return _no_whole_program(around)
-        case Means.RELOCATIONS:
+        case SizeFlag.RELOCATIONS:
             return _not_loaded(toolchain, value)
 
 
@@ -217,12 +221,12 @@ def _no_lld(toolchain: Toolchain, what: str) -> str:
     return f"{what}, and a toolchain of kind {toolchain.kind} links with what the machine has"
 
 
-def _no_whole_program(around: _Around) -> str:
+def _no_whole_program(around: _SizeFlagContext) -> str:
     if around.toolchain.kind == "zig":
         return "zig brings a C++ library for LTO that was compiled without its tables of calls"
     if not around.alone:
         return "an application's own objects, or who loads a shared one, may call more of them"
-    whole = any(each.means is Means.LTO and not each.why_not for each in around.made)
+    whole = any(each.means is SizeFlag.LTO and not each.why_not for each in around.made)
     return "" if whole else "it needs lto: full"
 
 

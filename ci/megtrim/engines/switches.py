@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
-from megtrim.build_spec import MINIMUM_SIZE, BuildOrder, Switch, Toolchain
+from megtrim.build_spec import MINIMUM_SIZE, BuildSpec, Switch, Toolchain
 from megtrim.config.switches import OPTIONS
 from megtrim.engines.checkout import Checkout
 from megtrim.engines.cmake.options import TreeOptions
@@ -47,7 +47,7 @@ def refuse_unknown(wanted: Mapping[Switch, str], checkout: Checkout) -> None:
             raise InputError(msg, hint=f"what it can switch: {known}")
 
 
-def forced_off(switch: Switch, checkout: Checkout, toolchain: Toolchain, order: BuildOrder) -> str:
+def forced_off(switch: Switch, checkout: Checkout, toolchain: Toolchain, order: BuildSpec) -> str:
     """Return why the engine has this switch off whatever is said; empty where it has not."""
     said = {name: value.upper() for name, value in order.options}
     release = said.get("CMAKE_BUILD_TYPE") == "RELEASE" and said.get("MGE_WITH_TEST") not in _TRUE

@@ -48,7 +48,7 @@ _MOST_THREADS = 256
 _LARGEST_TOLERANCE = 2.0**62
 
 
-class Purpose(StrEnum):
+class JobPurpose(StrEnum):
     """What device jobs are asked for."""
 
     VERIFY = "verify"
@@ -181,7 +181,7 @@ class Bundle:
     """Everything that device jobs are asked, in one value."""
 
     version: int = VERSION
-    purpose: Purpose
+    purpose: JobPurpose
     target: str
     """Name of the program."""
     machine: str
@@ -232,9 +232,9 @@ class Bundle:
             needed = _NEEDED[self.purpose]
             where = f"application {scenario.application}" if scenario.application else "programs"
             validation.require(needed <= set(names), where, names, " and ".join(sorted(needed)))
-            fits = self.purpose is not Purpose.RECORD or scenario.link is not None
+            fits = self.purpose is not JobPurpose.RECORD or scenario.link is not None
             validation.require(fits, f"{scenario.id}: link", None, "one, because it is recorded")
-        if self.purpose is Purpose.VERIFY:
+        if self.purpose is JobPurpose.VERIFY:
             self._check_verification()
 
     def _check_verification(self) -> None:
@@ -296,10 +296,10 @@ def _check_variants(where: str, programs: tuple[tuple[str, str], ...]) -> None:
     validation.require(fits, where, names, f"{Link.NAMED} and {DROPPED}, or neither")
 
 
-_NEEDED: Mapping[Purpose, set[str]] = {
-    Purpose.VERIFY: {Variant.PLAIN, Variant.REDUCED},
-    Purpose.TRACE: {Variant.PLAIN, Variant.PROFILE},
-    Purpose.RECORD: {Link.UNFOLDED, OBSERVABLES},
+_NEEDED: Mapping[JobPurpose, set[str]] = {
+    JobPurpose.VERIFY: {Variant.PLAIN, Variant.REDUCED},
+    JobPurpose.TRACE: {Variant.PLAIN, Variant.PROFILE},
+    JobPurpose.RECORD: {Link.UNFOLDED, OBSERVABLES},
 }
 
 

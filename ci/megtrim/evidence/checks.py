@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from enum import StrEnum
 
-from megtrim.evidence.bundle import Bundle, Purpose
+from megtrim.evidence.bundle import Bundle, JobPurpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
 from megtrim.evidence.proofs import DAY_S, Proof, as_set, newest
 from megtrim.verdict import next_step
@@ -24,7 +24,7 @@ from megtrim.verdict.model import ScenarioResult
 from megtrim.verdict.statuses import CheckKind, CheckStatus, ScenarioStatus
 
 
-class Pending(StrEnum):
+class PendingReason(StrEnum):
     """Why device jobs brought nothing."""
 
     FORK = "fork"
@@ -33,11 +33,11 @@ class Pending(StrEnum):
 
 
 _PENDING = {
-    Pending.FORK: "a pull request from a fork runs no device job; "
+    PendingReason.FORK: "a pull request from a fork runs no device job; "
     "a maintainer can push the branch to this repository",
-    Pending.NO_RUNNER: "no runner with the labels self-hosted, megtrim, {cpu_class} took the job "
-    "within the time that was given, or nobody approved it",
-    Pending.LATE: "the device job had not ended in time",
+    PendingReason.NO_RUNNER: "no runner with the labels self-hosted, megtrim, {cpu_class} took the "
+    "job within the time that was given, or nobody approved it",
+    PendingReason.LATE: "the device job had not ended in time",
 }
 _NO_RESULT = "the device job brought no result of it"
 _NO_PROGRAM = "there was no program to run"
@@ -58,7 +58,7 @@ Found = tuple[Evidence, EvidenceResult]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ScenarioCheck:
     """What a check of one scenario says."""
 
     status: CheckStatus
@@ -80,7 +80,7 @@ class Devices:
         proofs: EvidenceSet,
         *,
         invocation: Invocation,
-        pending: Pending | None,
+        pending: PendingReason | None,
         today: date,
     ) -> None:
         self._invocation = invocation
@@ -91,10 +91,10 @@ class Devices:
         self._wanted = {each.id: each.binding for each in bundle.scenarios}
         self._proven = {each.id: each.binding for each in bundle.proven}
         # No device worked for a fork: what calls itself a pass of one there is none.
-        self._found = _by_scenario(bundle, evidence, passes=pending is not Pending.FORK)
+        self._found = _by_scenario(bundle, evidence, passes=pending is not PendingReason.FORK)
         self._expect_within_tolerance()
 
-    def tell(self, scenario: ScenarioResult) -> Told:
+    def tell(self, scenario: ScenarioResult) -> ScenarioCheck:
         """Say what is known of a scenario whose class a device on a runner stands for."""
         proof = self._before.get(scenario.id)
         worst = self._worst(scenario.id)
@@ -172,7 +172,7 @@ class Devices:
     def _bindings(self) -> dict[str, str]:
         return self._wanted | self._proven
 
-    def _by_proof(self, proof: Proof | None, binding: str) -> Told:
+    def _by_proof(self, proof: Proof | None, binding: str) -> ScenarioCheck:
         # The build job left it out; whether that holds is judged again here.
         if proof is None or proof.result.binding != binding:
             return self._silent(_NO_PROOF, proof, same=False)
@@ -183,17 +183,17 @@ class Devices:
         days = proof.age_days(self._today)
         when = "today" if days == 0 else f"{_days(days)} ago"
         text = f"{proof.evidence.device.name} proved this program {when}, so no device was used"
-        return Told(status=CheckStatus.PASS, text=text)
+        return ScenarioCheck(status=CheckStatus.PASS, text=text)
 
     def _by_evidence(
         self, scenario: ScenarioResult, found: Found, proof: Proof | None, *, same: bool
-    ) -> Told:
+    ) -> ScenarioCheck:
         evidence, result = found
         text = f"{evidence.device.name}: {result.text}"
         if result.status is ScenarioStatus.PASS:
             _expect_same_outputs(scenario, evidence, result)
             text = with_note(text, result.conditions)
-            return Told(status=CheckStatus.PASS, text=text, time_s=result.time_s)
+            return ScenarioCheck(status=CheckStatus.PASS, text=text, time_s=result.time_s)
         shown = replace(
             scenario,
             device=evidence.device.name,
@@ -211,7 +211,7 @@ class Devices:
             if told.status is CheckStatus.FAIL:
                 return told
             return replace(told, status=CheckStatus.INFRASTRUCTURE)
-        return Told(
+        return ScenarioCheck(
             status=CheckStatus.FAIL,
             text=text,
             hint=next_step.for_scenario(_FAILED_AT[result.status], self._invocation),
@@ -226,7 +226,7 @@ class Devices:
         fitting = (each for each in self._bundle.devices if each.is_machine(cpu_class, machine))
         return next((each.name for each in fitting), "")
 
-    def _silent(self, why: str, proof: Proof | None, *, same: bool) -> Told:
+    def _silent(self, why: str, proof: Proof | None, *, same: bool) -> ScenarioCheck:
         """Say that nothing is known now; ``same``: the last proof is of this very program."""
         text = f"device verification pending: {why}"
         if proof is not None:
@@ -235,10 +235,12 @@ class Devices:
         # A device that stays away holds nobody up, until its newest word is too old: code that
         # changes every day would else never be held to a device again.
         if proof is None or proof.is_young(self._today, self._bundle.max_age_s):
-            return Told(status=CheckStatus.UNVERIFIED, text=text, hint=next_step.WAIT_FOR_DEVICE)
+            return ScenarioCheck(
+                status=CheckStatus.UNVERIFIED, text=text, hint=next_step.WAIT_FOR_DEVICE
+            )
         allowed = _days(int(self._bundle.max_age_s // DAY_S))
         text += f", allowed are {allowed}"
-        return Told(status=CheckStatus.FAIL, text=text, hint=next_step.BRING_DEVICE_BACK)
+        return ScenarioCheck(status=CheckStatus.FAIL, text=text, hint=next_step.BRING_DEVICE_BACK)
 
 
 def _by_scenario(
@@ -250,7 +252,7 @@ def _by_scenario(
     """
     found: dict[str, list[Found]] = defaultdict(list)
     for each in evidence:
-        if each.purpose is not Purpose.VERIFY:
+        if each.purpose is not JobPurpose.VERIFY:
             continue
         asked = bundle.has_runner(each.cpu_class, each.device)
         for result in each.results:

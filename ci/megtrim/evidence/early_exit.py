@@ -16,7 +16,7 @@ ENDING_FILE = "ending.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EarlyEnding:
+class EarlyExit:
     """What ended a run: its exit status, what was seen, and what to do."""
 
     version: int = VERSION
@@ -31,12 +31,12 @@ class EarlyEnding:
         return f"{self.message}\n  {self.hint}" if self.hint else self.message
 
 
-def dump_ending(ending: EarlyEnding) -> str:
+def dump_ending(ending: EarlyExit) -> str:
     """Write ending.json."""
     return dump(ending)
 
 
-def parse_ending(text: str, *, source: str) -> EarlyEnding:
+def parse_ending(text: str, *, source: str) -> EarlyExit:
     """Read ending.json. Anything but exactly its shape is an InputError naming ``source``."""
     hint = "run the build job again"
-    return load(EarlyEnding, text, source=source, version=VERSION, hint=hint)
+    return load(EarlyExit, text, source=source, version=VERSION, hint=hint)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from megtrim.errors import InputError
 from megtrim.evidence import validation
-from megtrim.evidence.bundle import Purpose
+from megtrim.evidence.bundle import JobPurpose
 from megtrim.load_and_run.telemetry import Conditions
 from megtrim.midout.region import Region
 from megtrim.verdict.content import Contradiction, expect_consistent
@@ -86,7 +86,7 @@ class Evidence:
     """What one device job saw, on one machine, on one day."""
 
     version: int = VERSION
-    purpose: Purpose
+    purpose: JobPurpose
     cpu_class: str
     device: DeviceIdentity
     day: str
@@ -113,7 +113,7 @@ class Evidence:
                 outputs=result.outputs,
                 missing_regions=result.missing_regions,
                 crash=result.crash,
-                compared=self.purpose is Purpose.VERIFY,
+                compared=self.purpose is JobPurpose.VERIFY,
             )
             if result.status is ScenarioStatus.PASS:
                 self._check_brought(result)
@@ -123,11 +123,11 @@ class Evidence:
             msg = f"{result.scenario}: its status is pass, and every machine failed"
             raise Contradiction(msg)
         match self.purpose:
-            case Purpose.TRACE:
+            case JobPurpose.TRACE:
                 validation.check_digest(f"{result.scenario}: trace", result.trace or "")
-            case Purpose.RECORD:
+            case JobPurpose.RECORD:
                 validation.check_digest(f"{result.scenario}: functions", result.functions or "")
-            case Purpose.VERIFY:
+            case JobPurpose.VERIFY:
                 return
 
 
@@ -169,7 +169,10 @@ def load_proofs(path: Path) -> EvidenceSet:
     found = parse_set(validation.read_text(path, hint=hint), source=str(path))
     for evidence in found.entries:
         for result in evidence.results:
-            if evidence.purpose is not Purpose.VERIFY or result.status is not ScenarioStatus.PASS:
+            if (
+                evidence.purpose is not JobPurpose.VERIFY
+                or result.status is not ScenarioStatus.PASS
+            ):
                 what = f"{evidence.purpose}, {result.status}"
                 msg = f"{path}: {result.scenario}: found {what}, expected proofs: verify, pass"
                 raise Contradiction(msg, hint=hint)

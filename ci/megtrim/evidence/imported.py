@@ -12,7 +12,7 @@ from pathlib import Path
 
 from megtrim.errors import InputError
 from megtrim.evidence import validation
-from megtrim.evidence.bundle import Purpose
+from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import (
     LARGEST_CACHE,
     LARGEST_LIST,
@@ -26,11 +26,11 @@ from megtrim.evidence.evidence import (
 from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 
 _HINT = "give the folders of one run of the device jobs"
-_WHAT = {Purpose.TRACE: "traces of it", Purpose.RECORD: "lists of its functions"}
+_WHAT = {JobPurpose.TRACE: "traces of it", JobPurpose.RECORD: "lists of its functions"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brought:
+class ImportedEvidence:
     """What a device job brought for one scenario: a trace, a list of functions, or why none."""
 
     scenario: str
@@ -80,13 +80,13 @@ class Brought:
         return None if digest is None else self.folder / validation.FILES / digest
 
 
-def read_brought(folders: Sequence[Path]) -> dict[Purpose, Mapping[str, Brought]]:
+def read_brought(folders: Sequence[Path]) -> dict[JobPurpose, Mapping[str, ImportedEvidence]]:
     """Return what device jobs brought, by what they were for and by scenario id, sorted.
 
     A scenario that came twice is refused unless both say the same: which one counts would
     depend on chance.
     """
-    found: dict[Purpose, dict[str, Brought]] = {purpose: {} for purpose in _WHAT}
+    found: dict[JobPurpose, dict[str, ImportedEvidence]] = {purpose: {} for purpose in _WHAT}
     places = read_folders(folders)
     if not places:
         named = ", ".join(str(folder) for folder in folders)
@@ -102,7 +102,7 @@ def read_brought(folders: Sequence[Path]) -> dict[Purpose, Mapping[str, Brought]
     return {purpose: dict(sorted(every.items())) for purpose, every in found.items()}
 
 
-def _in_folder(folder: Path) -> Iterator[tuple[Purpose, Brought]]:
+def _in_folder(folder: Path) -> Iterator[tuple[JobPurpose, ImportedEvidence]]:
     for evidence in read_evidence(folder):
         if evidence.purpose not in _WHAT:
             msg = f"{folder}: found evidence of a verification, expected traces or functions"
@@ -111,8 +111,8 @@ def _in_folder(folder: Path) -> Iterator[tuple[Purpose, Brought]]:
             yield evidence.purpose, _given(evidence, result, folder)
 
 
-def _given(evidence: Evidence, result: EvidenceResult, folder: Path) -> Brought:
-    return Brought(
+def _given(evidence: Evidence, result: EvidenceResult, folder: Path) -> ImportedEvidence:
+    return ImportedEvidence(
         scenario=result.scenario,
         binding=result.binding,
         status=result.status,
@@ -126,6 +126,6 @@ def _given(evidence: Evidence, result: EvidenceResult, folder: Path) -> Brought:
     )
 
 
-def _said(given: Brought) -> tuple[object, ...]:
+def _said(given: ImportedEvidence) -> tuple[object, ...]:
     digests = given.trace_sha256, given.cache_sha256, given.functions_sha256
     return (given.binding, given.status, *digests)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from megtrim.errors import InputError
-from megtrim.evidence.bundle import Bundle, Purpose
-from megtrim.evidence.checks import Devices, Pending, Told
+from megtrim.evidence.bundle import Bundle, JobPurpose
+from megtrim.evidence.checks import Devices, PendingReason, ScenarioCheck
 from megtrim.evidence.evidence import Evidence, EvidenceSet
 from megtrim.verdict.model import Check, DeviceIdentity, ScenarioResult, Verdict
 from megtrim.verdict.statuses import CheckKind, CheckStatus, decide
@@ -21,14 +21,14 @@ _FAILED_COUNT = re.compile(r"^[0-9]+ checks? failed, ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class DeviceFindings:
     """What is known beside the build's verdict."""
 
     bundle: Bundle | None
     """None: there is none, so no device is asked about."""
     evidence: tuple[Evidence, ...]
     proofs: EvidenceSet
-    pending: Pending | None
+    pending: PendingReason | None
     """Why there may be no evidence; None where the device jobs ended."""
     today: date
     problems: tuple[str, ...] = ()
@@ -36,14 +36,14 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Joined:
+class JoinResult:
     """The final verdict, and the proofs that lie beside the next baseline."""
 
     verdict: Verdict
     proofs: EvidenceSet
 
 
-def join(verdict: Verdict, seen: Seen) -> Joined:
+def join(verdict: Verdict, seen: DeviceFindings) -> JoinResult:
     """Return the verdict on the build and its devices; checks are ordered by kind, then id.
 
     Raises InputError for a verdict that devices had their word in already, and for a bundle that
@@ -78,7 +78,7 @@ def join(verdict: Verdict, seen: Seen) -> Joined:
         devices=_devices(verdict, seen),
         warnings=(*verdict.warnings, *seen.problems),
     )
-    return Joined(verdict=final, proofs=proofs)
+    return JoinResult(verdict=final, proofs=proofs)
 
 
 def _expect_of_one_run(verdict: Verdict, bundle: Bundle) -> None:
@@ -87,7 +87,7 @@ def _expect_of_one_run(verdict: Verdict, bundle: Bundle) -> None:
     A scenario without a check would be one whose trap is lost.
     """
     hint = "give the verdict and the bundle of one build job"
-    if bundle.purpose is not Purpose.VERIFY:
+    if bundle.purpose is not JobPurpose.VERIFY:
         msg = f"the bundle asks devices to {bundle.purpose}, expected one that asks to verify"
         raise InputError(msg, hint=hint)
     known = {each.id: each.binding for each in verdict.scenarios}
@@ -124,7 +124,7 @@ def _checks(verdict: Verdict, bundle: Bundle, said: Devices) -> list[Check]:
     ]
 
 
-def _check(scenario: ScenarioResult, told: Told, verdict: Verdict, *, line: int) -> Check:
+def _check(scenario: ScenarioResult, told: ScenarioCheck, verdict: Verdict, *, line: int) -> Check:
     invocation = replace(verdict.invocation, device=told.device)
     return Check(
         id=f"{CheckKind.DEVICE}:{scenario.id}",
@@ -152,7 +152,7 @@ def _headline(before: str, checks: Sequence[Check], added: Sequence[Check]) -> s
     return text
 
 
-def _devices(verdict: Verdict, seen: Seen) -> tuple[DeviceIdentity, ...]:
+def _devices(verdict: Verdict, seen: DeviceFindings) -> tuple[DeviceIdentity, ...]:
     """Return the devices of the build and those that brought evidence, each once, by name."""
     found = {device.name: device for device in verdict.devices}
     for evidence in seen.evidence:

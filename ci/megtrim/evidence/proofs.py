@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date
 
-from megtrim.evidence.bundle import Purpose
+from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.verdict.model import ScenarioStatus
@@ -62,7 +62,7 @@ def newest(entries: Iterable[Evidence]) -> dict[str, Proof]:
     """Return the newest proof of each scenario, by its id, sorted."""
     found: dict[str, Proof] = {}
     for evidence in entries:
-        if evidence.purpose is not Purpose.VERIFY:
+        if evidence.purpose is not JobPurpose.VERIFY:
             continue
         for result in evidence.results:
             if result.status is not ScenarioStatus.PASS:

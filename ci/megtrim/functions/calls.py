@@ -27,7 +27,7 @@ _MAX_FUNCTION_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Code:
+class Disassembly:
     """The machine code of a linked file."""
 
     table: FunctionTable
@@ -84,7 +84,7 @@ class Code:
         return b""
 
 
-def parse_code(data: bytes, table: FunctionTable, *, source: str) -> Code:
+def parse_code(data: bytes, table: FunctionTable, *, source: str) -> Disassembly:
     """Read the code of a linked file whose functions are ``table``. Raises InputError."""
     try:
         headers = segments(data)
@@ -94,7 +94,7 @@ def parse_code(data: bytes, table: FunctionTable, *, source: str) -> Code:
     by_name: dict[str, tuple[Function, ...]] = {}
     for each in table.functions:
         by_name[each.name] = (*by_name.get(each.name, ()), each)
-    return Code(
+    return Disassembly(
         table=table,
         by_name=by_name,
         segments=tuple(

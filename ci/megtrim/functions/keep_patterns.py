@@ -16,8 +16,8 @@ from fnmatch import translate
 from megtrim.elf.function_table import FunctionTable
 from megtrim.elf.symbol_names import identifiers, readable, without_arguments
 from megtrim.errors import InputError
-from megtrim.functions.calls import Code
-from megtrim.functions.link_map import Origins
+from megtrim.functions.calls import Disassembly
+from megtrim.functions.link_map import LinkMap
 from megtrim.functions.observables import Observables
 from megtrim.functions.stubs import SUBSTITUTES
 
@@ -61,7 +61,7 @@ clone default arg parm fp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class KeepPattern:
     """One pattern."""
 
     text: str
@@ -70,12 +70,12 @@ class Wanted:
 
 
 def keep_always(
-    wanted: Sequence[Wanted],
+    wanted: Sequence[KeepPattern],
     *,
     ran: Collection[str],
     unseen: Collection[str],
-    code: Code,
-    origins: Origins,
+    code: Disassembly,
+    origins: LinkMap,
 ) -> tuple[str, ...]:
     """Return the functions that stay although they did not run, sorted, with what they call.
 
@@ -99,7 +99,7 @@ def keep_always(
 
 
 def without_chance(
-    ran: Collection[str], *, unseen: Collection[str], code: Code, observables: Observables
+    ran: Collection[str], *, unseen: Collection[str], code: Disassembly, observables: Observables
 ) -> tuple[str, ...]:
     """Return the functions that ran, sorted, less what depends on values and stays in any case.
 
@@ -116,7 +116,7 @@ def without_chance(
     return tuple(sorted({*ran} - (stay & by_values)))
 
 
-def matching(texts: Iterable[str], table: FunctionTable, origins: Origins) -> frozenset[str]:
+def matching(texts: Iterable[str], table: FunctionTable, origins: LinkMap) -> frozenset[str]:
     """Return the functions that match one of the patterns."""
     return _Search(table, origins).any_of(texts)
 
@@ -124,7 +124,7 @@ def matching(texts: Iterable[str], table: FunctionTable, origins: Origins) -> fr
 class _Search:
     """Finds functions by patterns. Making all names readable takes seconds, so few are made so."""
 
-    def __init__(self, table: FunctionTable, origins: Origins) -> None:
+    def __init__(self, table: FunctionTable, origins: LinkMap) -> None:
         self._table = table
         self._origins = origins
         self._lines = "\n".join(("", *{each.name for each in table.functions}, ""))
@@ -137,7 +137,7 @@ class _Search:
         """Return the names that match one of the patterns."""
         return frozenset(name for text in texts for name in self.matches(text))
 
-    def missed(self, pattern: Wanted) -> str:
+    def missed(self, pattern: KeepPattern) -> str:
         """Say that a pattern matches nothing, and what is near it."""
         near = ", ".join(self._near(pattern.text))
         told = f" (near it: {near})" if near else ""

@@ -33,7 +33,7 @@ _WITH_UNWINDER = re.compile(r"libgcc_real\.a")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origins:
+class LinkMap:
     """Which parts of a linked file came from which input."""
 
     starts: tuple[int, ...]
@@ -48,13 +48,13 @@ class Origins:
         return self.files[at] if at >= 0 and address < self.ends[at] else ""
 
 
-def read_map(path: Path) -> Origins:
+def read_map(path: Path) -> LinkMap:
     """Read a linker's map."""
     data = read_bytes(path, most_bytes=_MAX_MAP_BYTES, expected="a map of a link", hint=_HINT)
     return parse_map(data, source=str(path))
 
 
-def parse_map(data: bytes, *, source: str) -> Origins:
+def parse_map(data: bytes, *, source: str) -> LinkMap:
     """Read a map's text. Raises InputError for what tells no origin at all."""
     found = _LLD.findall(data) or _GNU.findall(data)
     # What was left out stands at address 0.
@@ -63,14 +63,14 @@ def parse_map(data: bytes, *, source: str) -> Origins:
     if not parts:
         msg = f"{source}: tells of no part of the program from which file it came"
         raise InputError(msg, hint=_HINT)
-    return Origins(
+    return LinkMap(
         starts=tuple(at for at, _, _ in parts),
         ends=tuple(at + size for at, size, _ in parts),
         files=tuple(file.decode("utf-8", "backslashreplace").strip() for _, _, file in parts),
     )
 
 
-def platform_names(origins: Origins, table: FunctionTable) -> frozenset[str]:
+def platform_names(origins: LinkMap, table: FunctionTable) -> frozenset[str]:
     """Return the functions of the C library and of the compiler, where they are linked in.
 
     A compiler calls them without being asked to, and they run before and after everything else.

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from megtrim.elf.function_table import Function, FunctionTable
 from megtrim.elf.symbol_names import brief, is_internal
 from megtrim.errors import ACCEPT, ProductFailure
-from megtrim.functions.calls import Code
+from megtrim.functions.calls import Disassembly
 from megtrim.functions.stubs import STUB, SUBSTITUTES
 
 _TRAP_BYTES = {"aarch64": 4, "x86_64": 2}
@@ -30,7 +30,7 @@ def prove(
     kept: Collection[str],
     dropped: Collection[str],
     source: str,
-    code: Code | None = None,
+    code: Disassembly | None = None,
     registrations: int | None = None,
 ) -> None:
     """Compare the unfolded link with the one that lacks ``dropped``.
@@ -95,7 +95,7 @@ def _is_gone(found: list[Function], ends: Collection[int], trap_bytes: int) -> b
 
 
 def _none_lost(
-    lost: Collection[str], dropped: Collection[str], source: str, code: Code | None
+    lost: Collection[str], dropped: Collection[str], source: str, code: Disassembly | None
 ) -> None:
     """Refuse the loss of what runs: the linker dropped it with the last function that called it."""
     callers = code.callers(lost, dropped) if lost and code else ()

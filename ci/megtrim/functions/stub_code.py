@@ -58,7 +58,7 @@ def placed(
     does not, and where there is no number, a trap is left.
     """
     sections = sorted(emptied)
-    room = _Room(
+    room = _CodeBuffer(
         [each for at in sections for each in (unit.sections[at], *unit.relocated.get(at, ()))]
     )
     shortest = trap(unit.machine)
@@ -74,7 +74,7 @@ def placed(
         yield at, unit.sections[at].start if shared is None else shared, shortest
 
 
-class _Room:
+class _CodeBuffer:
     """Bytes of an object that nobody needs any more."""
 
     def __init__(self, free: Iterable[Section]) -> None:

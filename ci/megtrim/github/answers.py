@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from megtrim.errors import InfrastructureFailure
-from megtrim.http import Answer
+from megtrim.http import Response
 
 SECONDARY_PAUSE_S = 60.0
 """What GitHub asks for where a secondary limit names no time."""
@@ -48,7 +48,7 @@ def one_line(text: str, *, most: int = _LONGEST_MESSAGE) -> str:
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
-def parsed(answer: Answer, asked: str) -> Any:
+def parsed(answer: Response, asked: str) -> Any:
     """Return the JSON of an answer, None where it is empty.
 
     Anything else is an InfrastructureFailure: GitHub, or something in between, is broken.
@@ -64,7 +64,7 @@ def parsed(answer: Answer, asked: str) -> Any:
         raise InfrastructureFailure(msg, hint=hint) from None
 
 
-def pause_s(answer: Answer, *, method: str, tries: int, now_s: float) -> float | None:
+def pause_s(answer: Response, *, method: str, tries: int, now_s: float) -> float | None:
     """Return how long to wait before asking again, None where asking again is of no use.
 
     A POST is asked again only where the server certainly did nothing: limits, and 503 with a
@@ -91,7 +91,7 @@ def backoff_s(tries: int) -> float:
     return float(2 ** (tries - 1))
 
 
-def failure(answer: Answer, *, method: str, path: str, asked: str, after: str = "") -> Refused:
+def failure(answer: Response, *, method: str, path: str, asked: str, after: str = "") -> Refused:
     """Put an answer that says no into words, with what to do about it."""
     said = one_line(_message(answer))
     msg = f"{asked}: GitHub answered {answer.status}" + (f" ({said})" if said else "") + after
@@ -118,14 +118,14 @@ _LIMIT = "too many requests with this token in an hour; run the job again when t
 _GONE = "it has expired or was deleted"
 
 
-def limited(answer: Answer) -> bool:
+def limited(answer: Response) -> bool:
     """Tell whether a limit on requests is why the answer is no."""
     return answer.status in (403, 429) and (
         pause_s(answer, method="GET", tries=1, now_s=0.0) is not None
     )
 
 
-def _forbidden(answer: Answer, method: str, path: str) -> str:
+def _forbidden(answer: Response, method: str, path: str) -> str:
     named = one_line(answer.headers.get("x-accepted-github-permissions", ""), most=120)
     wanted = named.replace("_", "-").replace("=", ": ") or _permission(method, path)
     return (
@@ -146,7 +146,7 @@ def _permission(method: str, path: str) -> str:
     return f"{scope}: {'write' if method in _WRITES else 'read'}"
 
 
-def _message(answer: Answer) -> str:
+def _message(answer: Response) -> str:
     """Return GitHub's own words, or none: pages of proxies are not repeated."""
     try:
         value = json.loads(answer.body)

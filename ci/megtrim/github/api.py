@@ -25,9 +25,9 @@ from megtrim.github.answers import (
     parsed,
     pause_s,
 )
-from megtrim.http import Answer, Broken, Limits, Request, Wire, split
+from megtrim.http import HttpClient, Request, Response, TransferLimits, TransportError, split
 
-__all__ = ["Api", "Forbidden", "Limits", "NotFound", "Refused"]
+__all__ = ["Api", "Forbidden", "NotFound", "Refused", "TransferLimits"]
 
 MOST_TRIES = 5
 LONGEST_PAUSE_S = 120.0
@@ -54,7 +54,7 @@ class Api:
         user_agent: str,
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.time,
-        limits: Limits | None = None,
+        limits: TransferLimits | None = None,
     ) -> None:
         parts = split(base_url)
         if parts is None or parts.query or parts.fragment:
@@ -67,9 +67,11 @@ class Api:
         self._token = token
         self._pause = pause
         self._clock = clock
-        self._limits = limits or Limits()
+        self._limits = limits or TransferLimits()
         headers = {**_HEADERS, "User-Agent": user_agent}
-        self._wire = Wire(self._base, token, headers=headers, clock=clock, limits=self._limits)
+        self._wire = HttpClient(
+            self._base, token, headers=headers, clock=clock, limits=self._limits
+        )
 
     def get(self, path: str, params: Mapping[str, str | int] | None = None) -> Any:
         """Return the JSON at ``path`` (from the first ``/``, its parts quoted by the caller)."""
@@ -140,13 +142,13 @@ class Api:
             raise ValueError(msg)
         return f"{self._base}{path}" + (f"?{urlencode(params)}" if params else "")
 
-    def _call(self, path: str, request: Request) -> Answer:
+    def _call(self, path: str, request: Request) -> Response:
         """Ask until there is an answer, or asking again is of no use."""
         asked = f"{request.method} {path}"
         waited = 0.0
         for tries in range(1, MOST_TRIES + 1):
             outcome, wait = self._try(request, path, asked, tries)
-            if isinstance(outcome, Answer):
+            if isinstance(outcome, Response):
                 return outcome
             if wait is None or tries == MOST_TRIES or waited + wait > LONGEST_PAUSE_S:
                 raise outcome
@@ -156,11 +158,11 @@ class Api:
 
     def _try(
         self, request: Request, path: str, asked: str, tries: int
-    ) -> tuple[Answer | InfrastructureFailure, float | None]:
+    ) -> tuple[Response | InfrastructureFailure, float | None]:
         """Ask once; return the answer, or the failure and the pause before asking again."""
         try:
             answer = self._wire.exchange(request)
-        except Broken as broken:
+        except TransportError as broken:
             again = not broken.final and (broken.untouched or request.method != "POST")
             host = urlsplit(self._base).netloc
             hint = f"is {host} reachable from this machine? then run the job again"

@@ -37,7 +37,7 @@ _DAMAGED = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ArchiveLimits:
     """What an archive may hold."""
 
     entries: int = 1000
@@ -49,7 +49,7 @@ class Limits:
 
 
 def unpack(
-    data: bytes, folder: Path, *, source: str, limits: Limits | None = None
+    data: bytes, folder: Path, *, source: str, limits: ArchiveLimits | None = None
 ) -> tuple[str, ...]:
     """Write the files of the zip ``data`` into the new ``folder``; return their names.
 
@@ -57,7 +57,7 @@ def unpack(
     holds what it should not, InfrastructureFailure for a disk that takes no more; then there is
     no folder.
     """
-    limits = limits or Limits()
+    limits = limits or ArchiveLimits()
     partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
     try:
         partial.mkdir(parents=True)
@@ -70,7 +70,7 @@ def unpack(
     return names
 
 
-def _unpack(data: bytes, folder: Path, source: str, limits: Limits) -> tuple[str, ...]:
+def _unpack(data: bytes, folder: Path, source: str, limits: ArchiveLimits) -> tuple[str, ...]:
     if data.count(_HEADER) > _MOST_HEADERS:
         raise _refused(source, f"more than {limits.entries} entries")
     try:
@@ -86,7 +86,7 @@ def _unpack(data: bytes, folder: Path, source: str, limits: Limits) -> tuple[str
 
 
 def _checked(
-    infos: list[zipfile.ZipInfo], source: str, limits: Limits
+    infos: list[zipfile.ZipInfo], source: str, limits: ArchiveLimits
 ) -> tuple[zipfile.ZipInfo, ...]:
     """Refuse what does not belong; return the files, without the folders."""
     if len(infos) > limits.entries:
@@ -129,7 +129,7 @@ def _kind_problem(info: zipfile.ZipInfo) -> str:
     return ""
 
 
-def _size_problem(info: zipfile.ZipInfo, limits: Limits) -> str:
+def _size_problem(info: zipfile.ZipInfo, limits: ArchiveLimits) -> str:
     if info.file_size > limits.file_bytes:
         return f"{info.file_size} bytes, expected at most {limits.file_bytes}"
     allowed = max(limits.free_bytes, info.compress_size * limits.ratio)

@@ -38,7 +38,7 @@ _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LONGEST_REASON = 160
 
 
-class How(StrEnum):
+class BaselineSource(StrEnum):
     """Where a baseline is from."""
 
     MERGE_BASE = "merge-base"
@@ -67,10 +67,10 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundBaseline:
     """A baseline, or the lack of one; ``source`` says which for people, in one line."""
 
-    how: How
+    how: BaselineSource
     source: str
     base: Base | None
     """The commit that was looked for; None where GitHub did not say it, or it is the head."""
@@ -81,7 +81,7 @@ class Found:
     @property
     def rebuild(self) -> str:
         """The commit that should be built to have its sizes, or empty."""
-        return "" if self.base is None or self.how is How.MERGE_BASE else self.base.sha
+        return "" if self.base is None or self.how is BaselineSource.MERGE_BASE else self.base.sha
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,9 @@ class _Stored:
         return "today" if days == 0 else f"{days} day{'s' if days > 1 else ''} ago"
 
 
-def find(api: Api, event: Event, *, artifact: str, now_s: float, quick: bool = False) -> Found:
+def find(
+    api: Api, event: Event, *, artifact: str, now_s: float, quick: bool = False
+) -> FoundBaseline:
     """Return the baseline of the commit that ``event`` is held against, else the last known one.
 
     ``artifact`` is the name under which runs store theirs, ``now_s`` seconds since 1970; sizes of
@@ -119,7 +121,7 @@ def find(api: Api, event: Event, *, artifact: str, now_s: float, quick: bool = F
     matching = [each for each in stored if (each.sha, each.branch) == (base.sha, base.branch)]
     for each, sizes, evidence in search.opened(matching):
         source = f"{base}, {base.what}, stored {each.age(now_s)}"
-        return search.found(How.MERGE_BASE, source, base, sizes, evidence)
+        return search.found(BaselineSource.MERGE_BASE, source, base, sizes, evidence)
     # What this very commit stored, when its run was started before, would hide all its growth.
     passed_over = (base.sha, event.head_sha)
     others = [e for e in stored if e.branch == base.branch and e.sha not in passed_over]
@@ -127,11 +129,11 @@ def find(api: Api, event: Event, *, artifact: str, now_s: float, quick: bool = F
         known = Base(sha=each.sha, branch=each.branch, what="")
         lacking = f"{base.what} {base.sha[:12]} has stored none"
         source = f"{known}, the last that is known, stored {each.age(now_s)}, as {lacking}"
-        return search.found(How.LAST_KNOWN, source, base, sizes, evidence)
+        return search.found(BaselineSource.LAST_KNOWN, source, base, sizes, evidence)
     branch = one_line(base.branch, most=80)
     reason = search.warnings[0] if search.warnings else f"no run on {branch} has stored one yet"
     source = f"none: {one_line(reason, most=_LONGEST_REASON)}"
-    return search.found(How.NONE, source, base, {}, EvidenceSet(entries=()))
+    return search.found(BaselineSource.NONE, source, base, {}, EvidenceSet(entries=()))
 
 
 def wanted(api: Api, event: Event) -> Base:
@@ -234,10 +236,10 @@ class _Search:
         return EvidenceSet(entries=())
 
     def found(
-        self, how: How, source: str, base: Base, sizes: Sizes, evidence: EvidenceSet
-    ) -> Found:
+        self, how: BaselineSource, source: str, base: Base, sizes: Sizes, evidence: EvidenceSet
+    ) -> FoundBaseline:
         """Return the result, with the warnings up to now."""
-        return Found(
+        return FoundBaseline(
             how=how,
             source=source,
             base=None if base.sha == self._event.head_sha else base,
@@ -247,11 +249,11 @@ class _Search:
         )
 
 
-def _unanswered(failure: InfrastructureFailure, base: Base | None) -> Found:
+def _unanswered(failure: InfrastructureFailure, base: Base | None) -> FoundBaseline:
     reason = one_line(failure.message, most=_LONGEST_REASON)
     source = f"none: GitHub did not answer ({reason})"
     warning = f"no baseline: {failure}"
-    return Found(how=How.NONE, source=source, base=base, warnings=(warning,))
+    return FoundBaseline(how=BaselineSource.NONE, source=source, base=base, warnings=(warning,))
 
 
 def _stored(artifact: dict[str, Any], run: dict[str, Any]) -> Iterator[_Stored]:

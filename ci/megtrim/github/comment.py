@@ -24,7 +24,7 @@ _LONGEST_KEY = 200
 _CUT = "\n\n_The rest does not fit a comment; the job summary holds all of it._"
 
 
-class Outcome(StrEnum):
+class CommentResult(StrEnum):
     """What became of a comment."""
 
     CREATED = "created"
@@ -48,7 +48,7 @@ def marker(key: str) -> str:
 
 def upsert(
     api: Api, repository: str, number: int, key: str, body: str, author: str = DEFAULT_AUTHOR
-) -> Outcome:
+) -> CommentResult:
     """Make ``body`` the one comment with ``key`` on pull request ``number``.
 
     Of several own ones (two runs that wrote at once) the oldest is kept, the others are removed.
@@ -59,9 +59,9 @@ def upsert(
     own = _own(api, comments, marker(key), author)
     if not own:
         api.send("POST", comments, {"body": text})
-        return Outcome.CREATED
+        return CommentResult.CREATED
     oldest, *doubles = sorted(own)
-    outcome = Outcome.UNCHANGED
+    outcome = CommentResult.UNCHANGED
     if own[oldest] != text:
         outcome = _update(api, repository, comments, oldest, text)
     for double in doubles:
@@ -70,13 +70,13 @@ def upsert(
     return outcome
 
 
-def _update(api: Api, repository: str, comments: str, comment: int, text: str) -> Outcome:
+def _update(api: Api, repository: str, comments: str, comment: int, text: str) -> CommentResult:
     try:
         api.send("PATCH", f"/repos/{repository}/issues/comments/{comment}", {"body": text})
     except NotFound:  # somebody removed it since it was listed
         api.send("POST", comments, {"body": text})
-        return Outcome.CREATED
-    return Outcome.UPDATED
+        return CommentResult.CREATED
+    return CommentResult.UPDATED
 
 
 def _own(api: Api, path: str, mark: str, author: str) -> dict[int, str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from megtrim.errors import InfrastructureFailure
-from megtrim.evidence.checks import Pending
+from megtrim.evidence.checks import PendingReason
 from megtrim.github.api import Api
 from megtrim.github.event import Event
 
@@ -23,7 +23,7 @@ _RUNNING = "in_progress"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class PollingLimits:
     """How many jobs there are, and how long they are waited for: seconds since the waiting began.
 
     ``pickup_s`` is for jobs that wait for a runner, ``run_s`` for all. A job that waits while
@@ -37,10 +37,10 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waited:
+class WaitResult:
     """How the waiting ended; ``text`` says it in one line, ``failure`` is why nothing is known."""
 
-    pending: Pending | None
+    pending: PendingReason | None
     """None: all jobs have ended."""
     text: str
     failure: InfrastructureFailure | None = None
@@ -49,12 +49,12 @@ class Waited:
 def wait(
     api: Api,
     event: Event,
-    patience: Patience,
+    patience: PollingLimits,
     *,
     pause: Callable[[float], None],
     clock: Callable[[], float],
     say: Callable[[str], None],
-) -> Waited:
+) -> WaitResult:
     """Return when all jobs have ended, or there is no point in waiting for the others.
 
     ``clock`` counts seconds. Never raises for what GitHub answers.
@@ -67,7 +67,7 @@ def wait(
             seen = _seen(api, event, patience.prefix)
         except InfrastructureFailure as failure:
             text = "GitHub did not say what became of the device jobs"
-            return Waited(pending=Pending.LATE, text=text, failure=failure)
+            return WaitResult(pending=PendingReason.LATE, text=text, failure=failure)
         ended = watch.judge(seen)
         if ended is not None:
             return ended
@@ -76,13 +76,13 @@ def wait(
             say(f"waiting for device jobs: {told}")
         pause(min(between_s, watch.left_s()))
         between_s = min(LONGEST_PAUSE_S, between_s * 1.5)
-    return Waited(pending=None, text="there are no device jobs")
+    return WaitResult(pending=None, text="there are no device jobs")
 
 
 class _Watch:
     """Judges what is seen against the time that has passed."""
 
-    def __init__(self, patience: Patience, clock: Callable[[], float]) -> None:
+    def __init__(self, patience: PollingLimits, clock: Callable[[], float]) -> None:
         self._patience = patience
         self._clock = clock
         self._began = clock()
@@ -91,7 +91,7 @@ class _Watch:
         self._ended: dict[str, int] = {}
         self.text = ""
 
-    def judge(self, seen: Mapping[str, str]) -> Waited | None:
+    def judge(self, seen: Mapping[str, str]) -> WaitResult | None:
         """Return how the waiting ends, None where it goes on. ``seen``: name to status."""
         now = self._clock()
         ended = [name for name, status in seen.items() if status == _COMPLETED]
@@ -105,13 +105,15 @@ class _Watch:
             f"{len(waiting) + unseen} wait for a runner"
         )
         if not running and not waiting and not unseen:
-            return Waited(pending=None, text=self.text)
+            return WaitResult(pending=None, text=self.text)
         over = now - self._began >= self._patience.run_s
         alone = [name for name in waiting if self._is_alone(name, now)]
         given_up = len(alone) + unseen * (now - self._began >= self._patience.pickup_s)
         if not over and (running or given_up < len(waiting) + unseen):
             return None
-        return Waited(pending=Pending.NO_RUNNER if given_up else Pending.LATE, text=self.text)
+        return WaitResult(
+            pending=PendingReason.NO_RUNNER if given_up else PendingReason.LATE, text=self.text
+        )
 
     def left_s(self) -> float:
         """Return how long until waiting longer is out of the question; at least a second."""

@@ -23,7 +23,7 @@ _REFUSED_BY_SETTING = "not permitted to create"
 _RACED = (409, 422)
 
 
-class Outcome(StrEnum):
+class ProposalResult(StrEnum):
     """What became of a proposal."""
 
     UNCHANGED = "unchanged"
@@ -35,7 +35,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class FileChange:
     """One file that is to be another on the base branch."""
 
     path: str
@@ -48,15 +48,15 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proposed:
+class PullRequestState:
     """What there is now; ``number`` is 0 and ``commit`` empty where nothing was proposed."""
 
-    outcome: Outcome
+    outcome: ProposalResult
     number: int = 0
     commit: str = ""
 
 
-class Proposer:
+class PullRequestProposer:
     """Makes proposals in one repository (OWNER/NAME)."""
 
     def __init__(self, api: Api, repository: str) -> None:
@@ -88,17 +88,17 @@ class Proposer:
         except (binascii.Error, UnicodeDecodeError, TypeError, ValueError):
             return None
 
-    def propose(self, change: Change, base_commit: str, body: str) -> Proposed:
+    def propose(self, change: FileChange, base_commit: str, body: str) -> PullRequestState:
         """Bring the branch to one commit on ``base_commit``, and its pull request to ``body``."""
         commit, moved = self._on_branch(change, base_commit)
         number, fresh, edited = self._pull_request(change, body)
         if fresh:
-            outcome = Outcome.OPENED
+            outcome = ProposalResult.OPENED
         else:
-            outcome = Outcome.UPDATED if moved or edited else Outcome.CURRENT
-        return Proposed(outcome=outcome, number=number, commit=commit)
+            outcome = ProposalResult.UPDATED if moved or edited else ProposalResult.CURRENT
+        return PullRequestState(outcome=outcome, number=number, commit=commit)
 
-    def start_checks(self, proposed: Proposed, workflow: str, branch: str) -> bool:
+    def start_checks(self, proposed: PullRequestState, workflow: str, branch: str) -> bool:
         """Start a workflow on the branch, told the pull request's number.
 
         False: it was started on this very commit before.
@@ -113,7 +113,7 @@ class Proposer:
         self._api.send("POST", f"{root}/dispatches", {"ref": branch, "inputs": inputs})
         return True
 
-    def _on_branch(self, change: Change, base_commit: str) -> tuple[str, bool]:
+    def _on_branch(self, change: FileChange, base_commit: str) -> tuple[str, bool]:
         """Return the branch's commit with the change, and whether it had to be made."""
         head = self.head(change.branch)
         if head is not None and self._is_it(head, change, base_commit):
@@ -134,14 +134,14 @@ class Proposer:
             self._api.send(*second)
         return commit, True
 
-    def _is_it(self, head: str, change: Change, base_commit: str) -> bool:
+    def _is_it(self, head: str, change: FileChange, base_commit: str) -> bool:
         answer = self._api.get(f"{self._root}/git/commits/{head}")
         parents = answer.get("parents") if isinstance(answer, dict) else None
         if parents is None or [p.get("sha") for p in parents] != [base_commit]:
             return False
         return self.committed(change.path, head) == change.text
 
-    def _commit(self, change: Change, base_commit: str) -> str:
+    def _commit(self, change: FileChange, base_commit: str) -> str:
         """Make a commit that no branch holds yet. Without an author it is the token's own."""
         base = self._api.get(f"{self._root}/git/commits/{base_commit}")
         entry = {"path": change.path, "mode": "100644", "type": "blob", "content": change.text}
@@ -150,7 +150,7 @@ class Proposer:
         commit = {"message": change.title, "tree": tree, "parents": [base_commit]}
         return text_at(self._api.send("POST", f"{self._root}/git/commits", commit), "sha")
 
-    def _pull_request(self, change: Change, body: str) -> tuple[int, bool, bool]:
+    def _pull_request(self, change: FileChange, body: str) -> tuple[int, bool, bool]:
         """Return the pull request's number, whether it is new, and whether it was edited."""
         there = self._open_one(change)
         if there is None:
@@ -184,7 +184,7 @@ class Proposer:
             return InfrastructureFailure("the answer is not a pull request")
         return answer
 
-    def _open_one(self, change: Change) -> dict[str, Any] | None:
+    def _open_one(self, change: FileChange) -> dict[str, Any] | None:
         asked = {
             "state": "open",
             "head": f"{self._owner}:{change.branch}",
@@ -195,7 +195,7 @@ class Proposer:
         return min(own, key=_number, default=None)
 
 
-def _is_from(pull: dict[str, Any], change: Change) -> bool:
+def _is_from(pull: dict[str, Any], change: FileChange) -> bool:
     """Tell whether a pull request is from the branch: a server may not know the filter."""
     head, base = pull.get("head"), pull.get("base")
     if not isinstance(head, dict) or not isinstance(base, dict):

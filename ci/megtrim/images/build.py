@@ -14,8 +14,8 @@ from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.images import build_context
-from megtrim.images.docker import Docker, Image, expect_daemon, expect_reference
-from megtrim.process import Command, Outcome
+from megtrim.images.docker import DockerClient, Image, expect_daemon, expect_reference
+from megtrim.process import Command, CompletedCommand
 
 ANDROID = "android-arm64"
 NAMES = (ANDROID, "linux-arm64")
@@ -44,7 +44,7 @@ class Ndk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImageOrder:
+class ImageSpec:
     """What is to be built."""
 
     name: str
@@ -65,7 +65,7 @@ def recipes() -> Path:
     return installed if installed.is_dir() else package.parent.parent / "docker"
 
 
-def build(order: ImageOrder, docker: Docker, progress: Progress) -> Image:
+def build(order: ImageSpec, docker: DockerClient, progress: Progress) -> Image:
     """Build the image and return it; the same order again returns the same image."""
     expect_reference(order.tag)
     base = _base_identity(order.base, docker)
@@ -100,7 +100,7 @@ def build(order: ImageOrder, docker: Docker, progress: Progress) -> Image:
     return docker.image(order.tag)
 
 
-def _base_identity(base: str, docker: Docker) -> str:
+def _base_identity(base: str, docker: DockerClient) -> str:
     """Return what names the base for good; one that is not here must be named by its digest."""
     here = docker.find(base)
     if here is not None:
@@ -122,7 +122,7 @@ def _steps(progress: Progress) -> Callable[[str], None]:
     return on_line
 
 
-def _expect_built(order: ImageOrder, outcome: Outcome) -> None:
+def _expect_built(order: ImageSpec, outcome: CompletedCommand) -> None:
     if outcome.ok:
         return
     if outcome.timed_out:

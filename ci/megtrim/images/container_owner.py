@@ -10,7 +10,7 @@ import os
 import re
 from pathlib import Path
 
-from megtrim.images.docker import Docker
+from megtrim.images.docker import DockerClient
 from megtrim.process import is_there
 
 LABEL = "megtrim.holder"
@@ -23,7 +23,7 @@ def me() -> str:
     return f"{_here()}/{os.getpid()}/{_started(os.getpid()) or ''}"
 
 
-def end_abandoned(docker: Docker) -> None:
+def end_abandoned(docker: DockerClient) -> None:
     """End the containers whose holder was a process of this machine that is no more."""
     shown = ("--all", "--no-trunc", "--format", f'{{{{.ID}}}} {{{{.Label "{LABEL}"}}}}')
     listed = docker.told("ps", "--filter", f"label={LABEL}", *shown)

@@ -21,8 +21,8 @@ from typing import NoReturn
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.images import cache, container_owner
-from megtrim.images.docker import Docker, Image, expect_daemon, last_line
-from megtrim.process import LARGEST_READ_BYTES, Command, Outcome, Processes
+from megtrim.images.docker import DockerClient, Image, expect_daemon, last_line
+from megtrim.process import LARGEST_READ_BYTES, Command, CompletedCommand, ProcessRunner
 
 HOME = "/tmp"  # noqa: S108 - the container's own, which goes with it
 _LOOK_TIMEOUT_S = 120.0
@@ -40,7 +40,7 @@ _numbers = count(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Mounts:
     """What of this machine a container sees."""
 
     writable: tuple[Path, ...]
@@ -50,10 +50,10 @@ class Seen:
     """Variables that every command gets, such as where the compiler's cache is."""
 
 
-class Inside(Processes):
+class ContainerRunner(ProcessRunner):
     """Runs commands in one image."""
 
-    def __init__(self, docker: Docker, image: Image, seen: Seen) -> None:
+    def __init__(self, docker: DockerClient, image: Image, seen: Mounts) -> None:
         super().__init__(image.env)
         self.where = f"image {image.reference}"
         self.image = image
@@ -120,7 +120,7 @@ class Inside(Processes):
             raise InputError(msg)
         return data
 
-    def run(self, command: Command) -> Outcome:
+    def run(self, command: Command) -> CompletedCommand:
         """Run to the end, in a container that does not outlive it."""
         name = _new_name()
         variables = {"HOME": HOME, **self._seen.env, **command.env}
@@ -205,7 +205,7 @@ class Inside(Processes):
             raise InfrastructureFailure(msg)
         return [each for each in outcome.stdout.split("\n") if each]
 
-    def _expect_started(self, outcome: Outcome, command: Command) -> None:
+    def _expect_started(self, outcome: CompletedCommand, command: Command) -> None:
         """Tell docker's own failures, and a program that did not start, from the program's."""
         said = outcome.stdout if command.merge_stderr else outcome.stderr
         if outcome.rc == _DOCKER_FAILED and _DOCKER_SAYS.search(said):

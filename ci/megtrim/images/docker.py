@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 
 PROGRAM = "docker"
 _CALL_TIMEOUT_S = 120.0
@@ -50,10 +50,10 @@ class Image:
     """Variables that it sets."""
 
 
-class Docker:
+class DockerClient:
     """Asks the daemon that the environment names."""
 
-    def __init__(self, processes: Processes) -> None:
+    def __init__(self, processes: ProcessRunner) -> None:
         self.processes = processes
 
     def version(self) -> str:
@@ -119,7 +119,7 @@ class Docker:
             raise InfrastructureFailure(msg)
         return outcome.stdout
 
-    def call(self, *words: str, timeout_s: float = _CALL_TIMEOUT_S) -> Outcome:
+    def call(self, *words: str, timeout_s: float = _CALL_TIMEOUT_S) -> CompletedCommand:
         """Run docker; raise where it is missing or its daemon cannot be asked."""
         command = Command(argv=(self.program(), *words), timeout_s=timeout_s)
         outcome = self.processes.run(command)

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.images import pins
-from megtrim.images.build import ANDROID, NAMES, ImageOrder, Ndk, default_tag, recipes
-from megtrim.images.docker import Docker, Image, last_line
+from megtrim.images.build import ANDROID, NAMES, ImageSpec, Ndk, default_tag, recipes
+from megtrim.images.docker import DockerClient, Image, last_line
 
 ARCHIVE = "image.tar"
 _TIMEOUT_S = 1800.0
 
 
-def pinned_order(name: str) -> ImageOrder:
+def pinned_order(name: str) -> ImageSpec:
     """Return what a recipe is built from, as the pins of the kit say."""
     if name not in NAMES:
         msg = f"the recipe: found {name[:80]!r}, expected one of {', '.join(NAMES)}"
@@ -28,7 +28,7 @@ def pinned_order(name: str) -> ImageOrder:
         msg = f"{path.name} of the kit has no pin of: {', '.join(lacking)}"
         raise InputError(msg, hint="record it with `megtrim images pin`, and commit it to the kit")
     ndk = pinned_ndk(recorded[pins.NDK]) if name == ANDROID else None
-    return ImageOrder(name=name, base=recorded[pins.BASE].value, tag=default_tag(name), ndk=ndk)
+    return ImageSpec(name=name, base=recorded[pins.BASE].value, tag=default_tag(name), ndk=ndk)
 
 
 def pinned_ndk(pin: pins.Pin) -> Ndk:
@@ -36,7 +36,7 @@ def pinned_ndk(pin: pins.Pin) -> Ndk:
     return Ndk(url=pin.source, sha256=pin.value.removeprefix("sha256:"))
 
 
-def loaded(docker: Docker, folder: Path, tag: str) -> Image | None:
+def loaded(docker: DockerClient, folder: Path, tag: str) -> Image | None:
     """Return the image of the folder's archive; None where there is none, or it is damaged."""
     archive = folder / ARCHIVE
     if not archive.is_file():
@@ -46,7 +46,7 @@ def loaded(docker: Docker, folder: Path, tag: str) -> Image | None:
     return docker.find(tag)
 
 
-def saved(docker: Docker, folder: Path, tag: str, warn: Callable[[str], None]) -> bool:
+def saved(docker: DockerClient, folder: Path, tag: str, warn: Callable[[str], None]) -> bool:
     """Leave the image in the folder's archive, and tell whether it is there.
 
     What cannot be written is only a warning: the image itself is at hand, and the next job builds.

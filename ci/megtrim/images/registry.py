@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.http import Answer, Broken, Limits, Request, Wire
+from megtrim.http import HttpClient, Request, Response, TransferLimits, TransportError
 
 DEFAULT_REGISTRY = "docker.io"
 _API_OF_DEFAULT = "registry-1.docker.io"
@@ -33,7 +33,7 @@ _NEAR = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3})(?::\d+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
+class ImageRef:
     """A name in a registry, with a tag."""
 
     registry: str
@@ -49,7 +49,7 @@ class Reference:
         return f"{scheme}://{host}/v2/{self.name}/manifests/{self.tag}"
 
 
-def parse_reference(text: str) -> Reference:
+def parse_reference(text: str) -> ImageRef:
     """Return the parts of ``[REGISTRY/]NAME:TAG``; a name of one part is one of Debian's kind."""
     path, colon, tag = text.rpartition(":")
     first, slash, rest = path.partition("/")
@@ -61,10 +61,10 @@ def parse_reference(text: str) -> Reference:
     if not colon or not _NAME.fullmatch(name) or not _TAG.fullmatch(tag):
         msg = f"found {text[:80]!r}, expected [REGISTRY/]NAME:TAG, such as debian:bookworm-slim"
         raise InputError(msg)
-    return Reference(registry=registry, name=name, tag=tag, given=text)
+    return ImageRef(registry=registry, name=name, tag=tag, given=text)
 
 
-def digest_of(reference: Reference) -> str:
+def digest_of(reference: ImageRef) -> str:
     """Return ``sha256:HEX`` of the manifest that the name stands for now.
 
     The digest is counted from the manifest's own bytes, and must be what the registry says.
@@ -83,26 +83,26 @@ def digest_of(reference: Reference) -> str:
             raise InfrastructureFailure(msg, hint="try again later")
 
 
-def exchange(url: str, *, token: str = "", accept: str = "*/*", request: Request) -> Answer:
+def exchange(url: str, *, token: str = "", accept: str = "*/*", request: Request) -> Response:
     """Ask once; no whole answer is a failure of the infrastructure."""
     headers = {"Accept": accept, "User-Agent": "megtrim"}
-    wire = Wire(url, token, headers=headers, clock=time.monotonic, limits=Limits())
+    wire = HttpClient(url, token, headers=headers, clock=time.monotonic, limits=TransferLimits())
     try:
         return wire.exchange(request)
-    except Broken as broken:
+    except TransportError as broken:
         msg = f"{url}: {broken}"
         raise InfrastructureFailure(
             msg, hint="is the address right, and the network there?"
         ) from None
 
 
-def _ask(reference: Reference, token: str) -> Answer:
+def _ask(reference: ImageRef, token: str) -> Response:
     return exchange(
         reference.url, token=token, accept=", ".join(_MANIFESTS), request=_get(reference.url)
     )
 
 
-def _token(reference: Reference, answer: Answer) -> str:
+def _token(reference: ImageRef, answer: Response) -> str:
     """Get the token that everybody may have, from where the registry says."""
     asked = dict(_CHALLENGE.findall(answer.headers.get("www-authenticate", "")))
     realm = asked.pop("realm", "")
@@ -122,7 +122,7 @@ def _token(reference: Reference, answer: Answer) -> str:
     return token
 
 
-def _counted(reference: Reference, answer: Answer) -> str:
+def _counted(reference: ImageRef, answer: Response) -> str:
     digest = f"sha256:{hashlib.sha256(answer.body).hexdigest()}"
     said = answer.headers.get("docker-content-digest", digest)
     try:

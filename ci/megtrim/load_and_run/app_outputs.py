@@ -38,7 +38,7 @@ _OBJECTS = "|O"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class OutputFile:
     """One output."""
 
     name: str
@@ -51,14 +51,14 @@ class Written:
     """Of a ``.npy`` file of anything but numbers: its elements' bytes, and how many they are."""
 
 
-def parse_written(data: bytes, *, name: str, source: str) -> Written:
+def parse_written(data: bytes, *, name: str, source: str) -> OutputFile:
     """Read one output. Raises InputError for a ``.npy`` file that is none, or cut off."""
     if not name.endswith(NPY):
-        return Written(name=name, data=data, tensor=None)
+        return OutputFile(name=name, data=data, tensor=None)
     return _parse_npy(data, name, source)
 
 
-def compare(plain: Written, reduced: Written, tolerance: Tolerance) -> Comparison:
+def compare(plain: OutputFile, reduced: OutputFile, tolerance: Tolerance) -> Comparison:
     """Compare two outputs: tensors within the tolerance, everything else byte by byte."""
     if plain.data == reduced.data:
         return Comparison(equal=True, largest_difference=0.0, text="")
@@ -73,7 +73,7 @@ def compare(plain: Written, reduced: Written, tolerance: Tolerance) -> Compariso
     return Comparison(equal=False, largest_difference=math.inf, text=text)
 
 
-def refusal(output: Written, tolerance: Tolerance) -> str | None:
+def refusal(output: OutputFile, tolerance: Tolerance) -> str | None:
     """Say why an output proves nothing; None where it is good evidence."""
     if output.tensor is not None:
         return dump.refusal(output.tensor, tolerance)
@@ -87,7 +87,7 @@ def refusal(output: Written, tolerance: Tolerance) -> str | None:
     return repetition.refusal(output.name, output.data)
 
 
-def _parse_npy(data: bytes, name: str, source: str) -> Written:
+def _parse_npy(data: bytes, name: str, source: str) -> OutputFile:
     length_bytes = _VERSIONS.get(data[len(_MAGIC)] if len(data) > len(_MAGIC) else 0)
     if not data.startswith(_MAGIC) or length_bytes is None:
         raise _damaged(source, "no header of a known version")
@@ -102,13 +102,13 @@ def _parse_npy(data: bytes, name: str, source: str) -> Written:
     if numeric is None or element is None:
         if _OBJECTS in descr:
             raise _damaged(source, "Python's objects, which are not read")
-        return Written(name=name, data=data, tensor=None, records=_records(body, shape, source))
+        return OutputFile(name=name, data=data, tensor=None, records=_records(body, shape, source))
     if len(body) * 8 != math.prod(shape) * element.bits:
         raise _damaged(source, f"{len(body)} bytes for {descr} {shape}")
     if numeric[1] == ">":
         body = np.frombuffer(body, dtype=descr).astype(element.numpy).tobytes()
     tensor = Tensor(name=name, dtype=element.name, shape=shape, data=body)
-    return Written(name=name, data=data, tensor=tensor, by_columns=by_columns)
+    return OutputFile(name=name, data=data, tensor=tensor, by_columns=by_columns)
 
 
 def _records(body: bytes, shape: tuple[int, ...], source: str) -> tuple[bytes, int]:

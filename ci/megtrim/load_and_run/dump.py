@@ -17,7 +17,7 @@ import numpy as np
 
 from megtrim.errors import InputError
 from megtrim.load_and_run import parity
-from megtrim.load_and_run.dtypes import BY_NAME, BY_NUMBER, Element
+from megtrim.load_and_run.dtypes import BY_NAME, BY_NUMBER, DType
 from megtrim.load_and_run.parity import Numbers, Tolerance
 
 _HEADER = struct.Struct("<III")
@@ -69,7 +69,7 @@ def parse_dump(data: bytes, *, name: str, source: str) -> Tensor:
     return Tensor(name=name, dtype=element.name, shape=shape, data=data[start:])
 
 
-def _sizes_bytes(shape: tuple[int, ...], element: Element) -> set[int]:
+def _sizes_bytes(shape: tuple[int, ...], element: DType) -> set[int]:
     """Return the sizes that are possible: rows of small elements may be filled up to a byte."""
     if not shape:
         return {0}

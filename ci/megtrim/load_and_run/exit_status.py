@@ -26,7 +26,7 @@ _SAID = re.compile(
 )
 
 
-class Ending(StrEnum):
+class RunOutcome(StrEnum):
     """The ways a run can end."""
 
     PASSED = "passed"
@@ -69,13 +69,13 @@ def ending_signal(run: ProgramRun) -> int | None:
     return run.rc - 128 if 128 < run.rc <= 128 + _LAST_SIGNAL else None
 
 
-def ending(run: ProgramRun) -> Ending:
+def ending(run: ProgramRun) -> RunOutcome:
     """Tell how the run ended."""
     if run.timed_out:
-        return Ending.TIMEOUT
+        return RunOutcome.TIMEOUT
     signal = ending_signal(run)
     if signal is None:
-        return Ending.PASSED if run.rc == 0 else Ending.FAILED
+        return RunOutcome.PASSED if run.rc == 0 else RunOutcome.FAILED
     if signal in _OUTSIDE_SIGNALS:
-        return Ending.KILLED
-    return Ending.TRAP if signal in _TRAP_SIGNALS else Ending.CRASHED
+        return RunOutcome.KILLED
+    return RunOutcome.TRAP if signal in _TRAP_SIGNALS else RunOutcome.CRASHED

@@ -51,7 +51,7 @@ _STEPS = 97
 """Values of a made-up input: a prime, so that rows and channels do not look alike."""
 
 
-class Change(StrEnum):
+class NpyMutation(StrEnum):
     """What is changed of an input."""
 
     VALUES = "values"
@@ -60,7 +60,7 @@ class Change(StrEnum):
     LARGER = "larger"
 
 
-def changed(data: bytes, change: Change, *, source: str) -> bytes | None:
+def changed(data: bytes, change: NpyMutation, *, source: str) -> bytes | None:
     """Return a ``.npy`` file with the change; None where that would not be one.
 
     Raises InputError for what is no such file.
@@ -141,9 +141,9 @@ def _larger(array: NDArray[Any]) -> NDArray[Any] | None:
     return np.tile(array, (1, 1, 2, 2)) if fits else None
 
 
-_HOW: Mapping[Change, Callable[[NDArray[Any]], NDArray[Any] | None]] = {
-    Change.VALUES: _reversed,
-    Change.BATCH: _doubled,
-    Change.SMALLER: _smaller,
-    Change.LARGER: _larger,
+_HOW: Mapping[NpyMutation, Callable[[NDArray[Any]], NDArray[Any] | None]] = {
+    NpyMutation.VALUES: _reversed,
+    NpyMutation.BATCH: _doubled,
+    NpyMutation.SMALLER: _smaller,
+    NpyMutation.LARGER: _larger,
 }

@@ -38,7 +38,7 @@ def dump_entries(entries: Iterable[tuple[str, object]]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class LineReader:
     """A file's text and name, so that every complaint names ``file:line``."""
 
     text: str

@@ -31,7 +31,7 @@ from typing import Any, TypeVar
 from megtrim.elf.symbol_names import is_linkable
 from megtrim.errors import ACCEPT, InputError
 from megtrim.input_files import read_text
-from megtrim.midout.json_lines import MAX_TEXT, Entries, Reader, dump_entries
+from megtrim.midout.json_lines import MAX_TEXT, Entries, LineReader, dump_entries
 from megtrim.midout.operator_lines import (
     OPERATOR_KINDS,
     dump_operators,
@@ -247,7 +247,7 @@ def parse_keep_set(text: str, *, source: str) -> KeepSet:
     The order of lines does not matter, and a region or function that stands twice is needed by
     those of both lines. Raises InputError naming ``source:line`` for anything else.
     """
-    reader = Reader(text, source, HINT, ACCEPT)
+    reader = LineReader(text, source, HINT, ACCEPT)
     tables = reader.kinds(_KINDS)
     version = reader.single(tables["version"], "version")
     if version != VERSION or isinstance(version, bool):
@@ -288,7 +288,7 @@ def _dump_record(record: ScenarioRecord) -> dict[str, object]:
 
 
 def _by_scenario(
-    reader: Reader, kind: str, entries: Entries, parse: Callable[[str], _Item]
+    reader: LineReader, kind: str, entries: Entries, parse: Callable[[str], _Item]
 ) -> dict[str, tuple[_Item, ...]]:
     found: dict[str, set[_Item]] = {}
     for text, users in entries:
@@ -314,7 +314,7 @@ def _function(text: str) -> str:
 
 
 def _record(
-    reader: Reader,
+    reader: LineReader,
     name: str,
     value: Any,
     regions: tuple[Region, ...],

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from megtrim.midout.grammar import is_identifier
-from megtrim.midout.json_lines import Entries, Reader
+from megtrim.midout.json_lines import Entries, LineReader
 from megtrim.models.operators import MAX_HASH, Needed, OperatorNeeds
 
 OPERATOR_KINDS = ("operator", "dtype", "elemwise_mode", "hash")
@@ -30,7 +30,7 @@ def dump_operators(needs: OperatorNeeds | None) -> Iterator[tuple[str, object]]:
     yield from ((f"hash {number}", True) for number in needs.hashes)
 
 
-def parse_operators(reader: Reader, tables: dict[str, Entries]) -> OperatorNeeds | None:
+def parse_operators(reader: LineReader, tables: dict[str, Entries]) -> OperatorNeeds | None:
     """Read the entries back, each by its kind, and that of ``operators``."""
     kept = reader.single(tables["operators"], "operators")
     if kept not in (_ALL, _LISTED):
@@ -48,7 +48,7 @@ def parse_operators(reader: Reader, tables: dict[str, Entries]) -> OperatorNeeds
     )
 
 
-def _needed(reader: Reader, tables: dict[str, Entries], kind: str) -> Needed:
+def _needed(reader: LineReader, tables: dict[str, Entries], kind: str) -> Needed:
     users: dict[str, set[str]] = {}
     for name, models in tables[kind]:
         # These names stand in the header, which is compiled.
@@ -58,7 +58,7 @@ def _needed(reader: Reader, tables: dict[str, Entries], kind: str) -> Needed:
     return tuple((name, tuple(sorted(users[name]))) for name in sorted(users))
 
 
-def _hash(reader: Reader, name: str, value: Any) -> int:
+def _hash(reader: LineReader, name: str, value: Any) -> int:
     key = f"hash {name}"
     if value is not True or not _HASH.fullmatch(name) or str(int(name)) != name:
         reader.fail('expected "hash NUMBER": true', key)

@@ -31,7 +31,7 @@ _CPUS: Mapping[str, tuple[str, str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Body:
+class Sensors:
     """The state that faults change."""
 
     temperature_c: float = WARM_C
@@ -113,7 +113,7 @@ def clusters(count: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
     return ((0, tuple(range(half))), (half, tuple(range(half, count))))
 
 
-def changing_files(body: Body, count: int) -> dict[str, str]:
+def changing_files(body: Sensors, count: int) -> dict[str, str]:
     """Return what under /sys follows the state, by path below it."""
     files: dict[str, str] = {}
     for policy, (first, _cpus) in enumerate(clusters(count)):
@@ -141,7 +141,7 @@ def changing_files(body: Body, count: int) -> dict[str, str]:
     return {name: f"{text}\n" for name, text in files.items()}
 
 
-def battery_text(body: Body) -> str:
+def battery_text(body: Sensors) -> str:
     """Return what ``dumpsys battery`` says."""
     return (
         "Current Battery Service state:\n  AC powered: false\n  USB powered: true\n"
@@ -151,7 +151,7 @@ def battery_text(body: Body) -> str:
     )
 
 
-def thermal_text(body: Body) -> str:
+def thermal_text(body: Sensors) -> str:
     """Return what ``dumpsys thermalservice`` says."""
     status, cooling = (3, 5) if body.throttled else (0, 0)
     kinds = {"cpu": 0, "battery": 2, "skin": 3}
@@ -168,7 +168,7 @@ def thermal_text(body: Body) -> str:
     )
 
 
-def _zones(body: Body) -> tuple[tuple[str, float], ...]:
+def _zones(body: Sensors) -> tuple[tuple[str, float], ...]:
     return (
         ("cpu-0", body.temperature_c),
         ("cpu-1", body.temperature_c),
@@ -177,5 +177,5 @@ def _zones(body: Body) -> tuple[tuple[str, float], ...]:
     )
 
 
-def _battery_c(body: Body) -> float:
+def _battery_c(body: Sensors) -> float:
     return 28.0 + max(0.0, body.temperature_c - WARM_C) / 4

@@ -31,7 +31,7 @@ _ENVIRONMENT = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Boot:
+class InitProcess:
     """What to boot."""
 
     top: str
@@ -46,7 +46,7 @@ class Boot:
 
 def main() -> None:
     """Boot, and wait until the phone has ended."""
-    boot = Boot(**json.loads(sys.argv[1]))
+    boot = InitProcess(**json.loads(sys.argv[1]))
     kernel.unshare(kernel.CLONE_NEWPID | kernel.CLONE_NEWNS)
     alive, held = os.pipe()
     child = os.fork()
@@ -58,7 +58,7 @@ def main() -> None:
     os.waitpid(child, 0)
 
 
-def _be_first(boot: Boot, alive: int) -> NoReturn:
+def _be_first(boot: InitProcess, alive: int) -> NoReturn:
     kernel.die_with_parent(signal.SIGKILL)
     if select.select([alive], [], [], 0)[0]:
         os._exit(1)  # the parent was gone before we asked for word of it
@@ -77,7 +77,7 @@ def _be_first(boot: Boot, alive: int) -> NoReturn:
             os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
-def _be_adbd(boot: Boot) -> NoReturn:
+def _be_adbd(boot: InitProcess) -> NoReturn:
     if not boot.rooted:
         uid, gid = os.getuid(), os.getgid()
         kernel.unshare(kernel.CLONE_NEWUSER)

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.phone.faults import Order, make_order
+from megtrim.phone.faults import FaultRequest, make_order
 
 SOCKET = "control"
 _ANSWER_BYTES = 1024 * 1024
 _TIMEOUT_S = 20.0
 
 
-class Control:
+class ControlClient:
     """The other end of a keeper's socket."""
 
     def __init__(self, folder: Path) -> None:
@@ -35,7 +35,7 @@ class Control:
         """Make something go wrong, or right again; see :func:`~megtrim.phone.faults.make_order`."""
         self.give(make_order(fault, value=value, **more))
 
-    def give(self, order: Order) -> None:
+    def give(self, order: FaultRequest) -> None:
         """Pass an order on. For those of now it has happened when this returns."""
         self._ask({"do": "fault", "order": asdict(order)})
 

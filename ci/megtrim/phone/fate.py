@@ -8,25 +8,25 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from megtrim.phone.body import Body
-from megtrim.phone.faults import UNDONE_BY, Fault, Moment, Order
-from megtrim.phone.handset import Handset
-from megtrim.phone.packets import Seen
-from megtrim.phone.relay import Answer, Relay
+from megtrim.phone.body import Sensors
+from megtrim.phone.faults import UNDONE_BY, Fault, FaultRequest, FaultTrigger
+from megtrim.phone.handset import Phone
+from megtrim.phone.packets import StreamEvent
+from megtrim.phone.relay import Relay, RelayReply
 
 _BOOTS = (Fault.REVIVE, Fault.RESET)
 
 
 @dataclass(slots=True)
 class _Waiting:
-    order: Order
+    order: FaultRequest
     begun: int = 0
 
 
-class Fate:
+class FaultScheduler:
     """Has the handset and its relay in hand."""
 
-    def __init__(self, handset: Handset, *, boot_s: float) -> None:
+    def __init__(self, handset: Phone, *, boot_s: float) -> None:
         self.handset = handset
         self.relay = Relay(on_seen=self._seen, on_reboot=self._reboot)
         self._boot_s = boot_s
@@ -49,9 +49,9 @@ class Fate:
             "happened": list(self._happened),
         }
 
-    async def take(self, order: Order) -> None:
+    async def take(self, order: FaultRequest) -> None:
         """Let it happen now, or at its moment."""
-        if order.moment is not Moment.NOW:
+        if order.moment is not FaultTrigger.NOW:
             self._waiting.append(_Waiting(order))
             return
         if order.delay_s:
@@ -68,9 +68,9 @@ class Fate:
 
     def _requested(self, pipe: int) -> None:
         if b"reboot" in os.read(pipe, 4096):
-            self._happen(Order(fault=Fault.REBOOT))
+            self._happen(FaultRequest(fault=Fault.REBOOT))
 
-    async def _seen(self, seen: Seen) -> None:
+    async def _seen(self, seen: StreamEvent) -> None:
         for waiting in list(self._waiting):
             order = waiting.order
             if order.moment is not seen.moment:
@@ -85,17 +85,17 @@ class Fate:
                 self._happen(order)
 
     async def _reboot(self) -> None:
-        self._happen(Order(fault=Fault.REBOOT))
+        self._happen(FaultRequest(fault=Fault.REBOOT))
 
-    def _happen(self, order: Order) -> None:
+    def _happen(self, order: FaultRequest) -> None:
         self._deeds()[order.fault](order.value or 0.0)
         if order.fault is not Fault.RESET:
             self._happened.append(f"{order.fault} at {order.moment}")
         if order.for_s is not None:
-            undo = Order(fault=UNDONE_BY[order.fault], delay_s=order.for_s)
+            undo = FaultRequest(fault=UNDONE_BY[order.fault], delay_s=order.for_s)
             self._start(self._happen_later(undo))
 
-    async def _happen_later(self, order: Order) -> None:
+    async def _happen_later(self, order: FaultRequest) -> None:
         await asyncio.sleep(order.delay_s)
         self._happen(order)
         if order.fault in _BOOTS:
@@ -110,15 +110,15 @@ class Fate:
         """Return what each fault does; most take no notice of the value."""
         phone = self.handset
         return {
-            Fault.KILL: lambda _: self._kill(Answer.PHONE),
-            Fault.VANISH: lambda _: self._kill(Answer.NOBODY),
+            Fault.KILL: lambda _: self._kill(RelayReply.PHONE),
+            Fault.VANISH: lambda _: self._kill(RelayReply.NOBODY),
             Fault.REVIVE: lambda _: phone.boot(),
             Fault.FREEZE: lambda _: phone.freeze(),
             Fault.THAW: lambda _: phone.freeze(thaw=True),
-            Fault.UNPLUG: lambda _: self._answer(Answer.NOBODY),
-            Fault.REPLUG: lambda _: self._answer(Answer.PHONE),
-            Fault.UNAUTHORIZED: lambda _: self._answer(Answer.STUB),
-            Fault.AUTHORIZED: lambda _: self._answer(Answer.PHONE),
+            Fault.UNPLUG: lambda _: self._answer(RelayReply.NOBODY),
+            Fault.REPLUG: lambda _: self._answer(RelayReply.PHONE),
+            Fault.UNAUTHORIZED: lambda _: self._answer(RelayReply.STUB),
+            Fault.AUTHORIZED: lambda _: self._answer(RelayReply.PHONE),
             Fault.MUTE: lambda _: phone.mute(True),
             Fault.UNMUTE: lambda _: phone.mute(False),
             Fault.DISK_FULL: lambda left_bytes: phone.fill(int(left_bytes)),
@@ -126,13 +126,13 @@ class Fate:
             Fault.SLOW: lambda bits_per_s: phone.slow(int(bits_per_s)),
             Fault.FULL_SPEED: lambda _: phone.unslow(),
             Fault.HOT: self._warm,
-            Fault.COOL: lambda _: self._warm(Body().temperature_c),
+            Fault.COOL: lambda _: self._warm(Sensors().temperature_c),
             Fault.BATTERY: lambda left: phone.show(replace(phone.body, battery=int(left))),
             Fault.REBOOT: lambda _: self._start(self._restart()),
             Fault.RESET: lambda _: self._reset(),
         }
 
-    def _kill(self, answer: Answer) -> None:
+    def _kill(self, answer: RelayReply) -> None:
         self.handset.end()
         self.relay.answer = answer
         self.relay.cut()
@@ -140,7 +140,7 @@ class Fate:
     def _warm(self, degrees: float) -> None:
         self.handset.show(replace(self.handset.body, temperature_c=degrees))
 
-    def _answer(self, answer: Answer) -> None:
+    def _answer(self, answer: RelayReply) -> None:
         if self.relay.answer is not answer:
             self.relay.answer = answer
             self.relay.cut()
@@ -171,6 +171,6 @@ class Fate:
         phone.mute(False)
         phone.unfill()
         phone.unslow()
-        phone.show(Body())
-        self._answer(Answer.PHONE)
+        phone.show(Sensors())
+        self._answer(RelayReply.PHONE)
         phone.boot()

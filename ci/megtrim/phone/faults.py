@@ -80,7 +80,7 @@ _BOUNDS = {
 _LONGEST_S = 3600.0
 
 
-class Moment(StrEnum):
+class FaultTrigger(StrEnum):
     """When it happens: what the link is seen to begin, or ``now``.
 
     ``between`` is right after a push, a pull or a run has ended. The last six follow the
@@ -103,12 +103,12 @@ _VANISH_AFTER_BYTES = 65536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class FaultRequest:
     """A fault that is asked for."""
 
     fault: Fault
     value: float | None = None
-    moment: Moment = Moment.NOW
+    moment: FaultTrigger = FaultTrigger.NOW
     nth: int = 1
     """Of these moments, the how-manieth."""
     after_bytes: int = 0
@@ -128,13 +128,13 @@ def make_order(
     after_bytes: int | None = None,
     delay_s: float = 0.0,
     for_s: float | None = None,
-) -> Order:
+) -> FaultRequest:
     """Return the order, with what goes without saying filled in. Raises InputError."""
     kind = _one_of(Fault, fault, "fault")
-    when = Moment.PUSH if kind is Fault.VANISH else Moment.NOW
+    when = FaultTrigger.PUSH if kind is Fault.VANISH else FaultTrigger.NOW
     if moment is not None:
-        when = _one_of(Moment, moment, "moment")
-    transfer = when in (Moment.PUSH, Moment.PULL)
+        when = _one_of(FaultTrigger, moment, "moment")
+    transfer = when in (FaultTrigger.PUSH, FaultTrigger.PULL)
     if after_bytes is None:
         after_bytes = _VANISH_AFTER_BYTES if kind is Fault.VANISH and transfer else 0
     if after_bytes and not transfer:
@@ -143,7 +143,7 @@ def make_order(
         raise _refused(kind, "it cannot be undone after a time")
     if nth < 1 or after_bytes < 0 or not all(0 <= t <= _LONGEST_S for t in (delay_s, for_s or 0)):
         raise _refused(kind, "a count or a time is out of bounds (0 to 3600 s)")
-    return Order(
+    return FaultRequest(
         fault=kind,
         value=_value(kind, value),
         moment=when,

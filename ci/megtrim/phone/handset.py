@@ -20,11 +20,11 @@ from pathlib import Path
 from megtrim.errors import InfrastructureFailure
 from megtrim.phone import body as say
 from megtrim.phone import emulation, kernel
-from megtrim.phone.body import Body
-from megtrim.phone.boot import Boot
+from megtrim.phone.body import Sensors
+from megtrim.phone.boot import InitProcess
 from megtrim.phone.relay import ADBD_PORT
-from megtrim.phone.tree import Tree
-from megtrim.process import Background, Command, Processes
+from megtrim.phone.tree import MountTree
+from megtrim.process import Background, Command, ProcessRunner
 
 _ANSWER_S = 15.0
 _LOOK_S = 0.01
@@ -35,7 +35,7 @@ _BURST_BYTES = 131072
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Make:
+class PhoneModel:
     """What phone it is; none of it changes."""
 
     name: str
@@ -49,17 +49,17 @@ class Make:
     android: Path | None = None
 
 
-class Handset:
+class Phone:
     """One phone that is switched on while ``on`` lasts."""
 
-    def __init__(self, make: Make, processes: Processes) -> None:
+    def __init__(self, make: PhoneModel, processes: ProcessRunner) -> None:
         self._make = make
         self._processes = processes
         self._cpus = os.cpu_count() or 1
         cpuinfo = say.cpuinfo(make.cpu, self._cpus)
         if not make.emulator:
             cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8")  # what programs run on
-        self._tree = Tree(
+        self._tree = MountTree(
             make.root,
             cpuinfo=cpuinfo,
             rooted=make.rooted,
@@ -70,7 +70,7 @@ class Handset:
         self._power = ExitStack()
         self._boot: Background | None = None
         self.frozen = False
-        self._body = Body()
+        self._body = Sensors()
 
     @contextmanager
     def on(self) -> Iterator[None]:
@@ -100,7 +100,7 @@ class Handset:
             return
         self._tree.write(self._tree.own / "boot_id", f"{uuid.uuid4()}\n")
         self.tell_booted(False)
-        order = Boot(top=str(self._tree.top), cpu=self._make.cpu, rooted=self._make.rooted)
+        order = InitProcess(top=str(self._tree.top), cpu=self._make.cpu, rooted=self._make.rooted)
         command = Command(argv=order.argv(), timeout_s=_CALL_S, log=self._make.log)
         self._boot = self._power.enter_context(self._processes.background(command))
         self.frozen = False
@@ -158,13 +158,13 @@ class Handset:
         # A queue without a rate; deleting one that is not there would be an error.
         self._tc("qdisc", "replace", "dev", "lo", "root", "pfifo")
 
-    def show(self, body: Body) -> None:
+    def show(self, body: Sensors) -> None:
         """Let it say this state of itself."""
         self._body = body
         self._tree.show(body)
 
     @property
-    def body(self) -> Body:
+    def body(self) -> Sensors:
         return self._body
 
     def tell_booted(self, booted: bool) -> None:

@@ -21,19 +21,19 @@ from typing import Any
 from megtrim.errors import MegtrimError
 from megtrim.phone import kernel
 from megtrim.phone.control import SOCKET
-from megtrim.phone.fate import Fate
+from megtrim.phone.fate import FaultScheduler
 from megtrim.phone.faults import make_order
-from megtrim.phone.handset import Handset, Make
+from megtrim.phone.handset import Phone, PhoneModel
 from megtrim.phone.held import hold
 from megtrim.phone.programs import own_program
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 READY = "phone.json"
 LOG = "log"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PhoneOrder:
+class PhoneSpec:
     """What phone to be. ``emulator`` is empty where programs of the phone need none."""
 
     name: str
@@ -62,7 +62,7 @@ class PhoneOrder:
 
 def main() -> None:
     """Be a phone until told to end."""
-    order = PhoneOrder(**json.loads(sys.argv[1]))
+    order = PhoneSpec(**json.loads(sys.argv[1]))
     folder = Path(order.folder)
     hold(folder)
     # Sockets stay in the network in which they were made: these are the doors to the outside.
@@ -105,9 +105,9 @@ def enter_namespaces() -> None:
 
 
 class _Keeper:
-    def __init__(self, order: PhoneOrder) -> None:
+    def __init__(self, order: PhoneSpec) -> None:
         self._order = order
-        make = Make(
+        make = PhoneModel(
             name=order.name,
             root=Path(order.root),
             emulator=order.emulator,
@@ -118,8 +118,8 @@ class _Keeper:
             log=Path(order.folder) / LOG,
             android=Path(order.android) if order.android else None,
         )
-        self._handset = Handset(make, Processes({"PATH": order.path}))
-        self._fate = Fate(self._handset, boot_s=order.boot_s)
+        self._handset = Phone(make, ProcessRunner({"PATH": order.path}))
+        self._fate = FaultScheduler(self._handset, boot_s=order.boot_s)
 
     async def run(self, door: socket.socket, control: socket.socket) -> None:
         """Serve until a signal comes."""

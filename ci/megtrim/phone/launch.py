@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.phone.control import Control
+from megtrim.phone.control import ControlClient
 from megtrim.phone.held import LOCK, abandoned
-from megtrim.phone.keeper import LOG, READY, PhoneOrder, remove
-from megtrim.process import Background, Command, Processes
+from megtrim.phone.keeper import LOG, READY, PhoneSpec, remove
+from megtrim.process import Background, Command, ProcessRunner
 
 MACHINE = "aarch64"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,59}", re.ASCII)
@@ -29,7 +29,7 @@ _HINT_QEMU = "on Debian: apt-get install qemu-user-static"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class PhoneRequest:
     """What phone is asked for."""
 
     name: str
@@ -46,7 +46,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Phone:
+class RunningPhone:
     """A phone that runs. ``serial`` is what ``adb connect`` takes."""
 
     name: str
@@ -63,19 +63,19 @@ class Phone:
         return f"127.0.0.1:{self.port}"
 
     @property
-    def control(self) -> Control:
-        return Control(self.folder)
+    def control(self) -> ControlClient:
+        return ControlClient(self.folder)
 
 
 @contextmanager
-def started(processes: Processes, root: Path, wish: Wish) -> Iterator[Phone]:
+def started(processes: ProcessRunner, root: Path, wish: PhoneRequest) -> Iterator[RunningPhone]:
     """Run a phone until the block is left. It can be connected to when this yields.
 
     Raises InputError where this machine cannot run one, InfrastructureFailure where it failed.
     """
     folder = _own_folder(processes, wish.name)
     try:
-        order = PhoneOrder(
+        order = PhoneSpec(
             name=wish.name,
             folder=str(folder),
             root=str(root),
@@ -98,7 +98,7 @@ def started(processes: Processes, root: Path, wish: Wish) -> Iterator[Phone]:
         remove(folder)
 
 
-def running(processes: Processes) -> tuple[Phone, ...]:
+def running(processes: ProcessRunner) -> tuple[RunningPhone, ...]:
     """Return this user's phones, by name; what dead ones left is removed."""
     found = []
     for folder in sorted(_state(processes).glob("*")):
@@ -109,7 +109,7 @@ def running(processes: Processes) -> tuple[Phone, ...]:
     return tuple(found)
 
 
-def find(processes: Processes, name: str) -> Phone:
+def find(processes: ProcessRunner, name: str) -> RunningPhone:
     """Return the phone of that name, or raise an input error that names those there are."""
     phones = {phone.name: phone for phone in running(processes)}
     if name not in phones:
@@ -118,7 +118,7 @@ def find(processes: Processes, name: str) -> Phone:
     return phones[name]
 
 
-def _own_folder(processes: Processes, name: str) -> Path:
+def _own_folder(processes: ProcessRunner, name: str) -> Path:
     """Make the folder that is the phone's name, too: two of one name cannot be."""
     if not _NAME.fullmatch(name):
         msg = f"a virtual phone cannot be named {name[:60]!r}"
@@ -138,7 +138,7 @@ def _own_folder(processes: Processes, name: str) -> Path:
     raise InfrastructureFailure(msg)
 
 
-def _state(processes: Processes) -> Path:
+def _state(processes: ProcessRunner) -> Path:
     """Return the folder of all phones of this user. Short: a socket's path is bounded."""
     base = processes.env.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     folder = Path(base) / f"megtrim-phones-{os.getuid()}"
@@ -154,7 +154,7 @@ def _state(processes: Processes) -> Path:
     return folder
 
 
-def emulator(processes: Processes, *, native: str | None = None) -> str:
+def emulator(processes: ProcessRunner, *, native: str | None = None) -> str:
     """Return what runs arm64 programs here; empty where the machine itself does.
 
     ``native`` is what the machine is, by default this one. Raises InputError where nothing does.
@@ -170,7 +170,7 @@ def emulator(processes: Processes, *, native: str | None = None) -> str:
     return str(Path(found).resolve())
 
 
-def _when_ready(folder: Path, keeper: Background) -> Phone:
+def _when_ready(folder: Path, keeper: Background) -> RunningPhone:
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline and keeper.alive():
         phone = _read(folder)
@@ -193,9 +193,9 @@ def _hint(said: str) -> str:
     return ""
 
 
-def _read(folder: Path) -> Phone | None:
+def _read(folder: Path) -> RunningPhone | None:
     try:
         told = json.loads((folder / READY).read_text(encoding="utf-8"))
-        return Phone(name=told["name"], pid=told["pid"], port=told["port"], folder=folder)
+        return RunningPhone(name=told["name"], pid=told["pid"], port=told["port"], folder=folder)
     except (OSError, ValueError, KeyError, TypeError):
         return None

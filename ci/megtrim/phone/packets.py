@@ -13,19 +13,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
-from megtrim.phone.faults import Moment
+from megtrim.phone.faults import FaultTrigger
 
 HEAD_BYTES = 24
 LARGEST_PAYLOAD = 8 * 1024 * 1024
 _HEAD = struct.Struct("<4s5I")
 _WORD = re.compile(rb"# megtrim:([a-z]+)")
 _WORDS = {
-    b"enter": Moment.ENTER,
-    b"put": Moment.PUT,
-    b"run": Moment.RUN,
-    b"get": Moment.GET,
-    b"probe": Moment.PROBE,
-    b"clean": Moment.CLEANUP,
+    b"enter": FaultTrigger.ENTER,
+    b"put": FaultTrigger.PUT,
+    b"run": FaultTrigger.RUN,
+    b"get": FaultTrigger.GET,
+    b"probe": FaultTrigger.PROBE,
+    b"clean": FaultTrigger.CLEANUP,
 }
 _SENDS = (b"SEND", b"SND2")
 _RECEIVES = (b"RECV", b"RCV2")
@@ -33,7 +33,7 @@ _STATUS = (b"OKAY", b"FAIL")
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class PacketHeader:
     """The first bytes of a packet."""
 
     command: bytes
@@ -42,12 +42,12 @@ class Head:
     length: int
 
 
-def parse_head(data: bytes) -> Head | None:
+def parse_head(data: bytes) -> PacketHeader | None:
     """Return it, or None for bytes that are no head."""
     command, first, second, length, _checksum, magic = _HEAD.unpack(data)
     if magic != int.from_bytes(command, "little") ^ 0xFFFFFFFF or length > LARGEST_PAYLOAD:
         return None
-    return Head(command, first, second, length)
+    return PacketHeader(command, first, second, length)
 
 
 def packet(command: bytes, first: int, second: int, payload: bytes = b"") -> bytes:
@@ -57,7 +57,7 @@ def packet(command: bytes, first: int, second: int, payload: bytes = b"") -> byt
     return head + payload
 
 
-class Step(Enum):
+class PacketStep(Enum):
     """How a seen moment relates to the packet that showed it."""
 
     BEFORE = "before"
@@ -67,18 +67,18 @@ class Step(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class StreamEvent:
     """A moment of one stream, with the bytes a transfer has moved so far."""
 
-    moment: Moment
+    moment: FaultTrigger
     begins: bool
     bytes_moved: int
-    step: Step
+    step: PacketStep
 
 
 @dataclass(slots=True)
 class _Stream:
-    moment: Moment | None
+    moment: FaultTrigger | None
     """What it is doing; None for nothing we care for."""
     transfers: bool
     moved: int = 0
@@ -90,7 +90,7 @@ class Watcher:
 
     _streams: dict[int, _Stream] = field(default_factory=dict)
 
-    def from_host(self, head: Head, payload: bytes) -> Iterator[Seen]:
+    def from_host(self, head: PacketHeader, payload: bytes) -> Iterator[StreamEvent]:
         """Tell what a packet means that the host sends. Streams go by the host's number."""
         stream = self._streams.get(head.first)
         if head.command == b"OPEN":
@@ -100,37 +100,37 @@ class Watcher:
         elif head.command == b"WRTE" and stream is not None and stream.transfers:
             yield from self._sent(stream, payload)
 
-    def from_phone(self, head: Head, payload: bytes) -> Iterator[Seen]:
+    def from_phone(self, head: PacketHeader, payload: bytes) -> Iterator[StreamEvent]:
         """Tell what a packet means that the phone sends."""
         stream = self._streams.get(head.second)
         if head.command == b"CLSE":
             yield from self._closed(head.second)
         elif head.command == b"WRTE" and stream is not None and stream.transfers:
-            if stream.moment is Moment.PUSH and payload[:4] in _STATUS:
+            if stream.moment is FaultTrigger.PUSH and payload[:4] in _STATUS:
                 stream.moment = None
-                yield Seen(Moment.BETWEEN, True, 0, Step.AFTER)
-            elif stream.moment is Moment.PULL:
+                yield StreamEvent(FaultTrigger.BETWEEN, True, 0, PacketStep.AFTER)
+            elif stream.moment is FaultTrigger.PULL:
                 stream.moved += len(payload)
-                yield Seen(Moment.PULL, False, stream.moved, Step.BEFORE)
+                yield StreamEvent(FaultTrigger.PULL, False, stream.moved, PacketStep.BEFORE)
 
-    def _opened(self, number: int, payload: bytes) -> Iterator[Seen]:
+    def _opened(self, number: int, payload: bytes) -> Iterator[StreamEvent]:
         word = _WORD.search(payload)
         moment = _WORDS.get(word[1]) if word else None
         self._streams[number] = _Stream(moment, payload.startswith(b"sync:"))
         if moment is not None:
-            yield Seen(moment, True, 0, Step.BEFORE)
+            yield StreamEvent(moment, True, 0, PacketStep.BEFORE)
 
-    def _closed(self, number: int) -> Iterator[Seen]:
+    def _closed(self, number: int) -> Iterator[StreamEvent]:
         stream = self._streams.pop(number, None)
-        if stream is not None and stream.moment in (Moment.RUN, Moment.PULL):
-            yield Seen(Moment.BETWEEN, True, 0, Step.AFTER)
+        if stream is not None and stream.moment in (FaultTrigger.RUN, FaultTrigger.PULL):
+            yield StreamEvent(FaultTrigger.BETWEEN, True, 0, PacketStep.AFTER)
 
-    def _sent(self, stream: _Stream, payload: bytes) -> Iterator[Seen]:
+    def _sent(self, stream: _Stream, payload: bytes) -> Iterator[StreamEvent]:
         request = payload[:4]
-        if stream.moment is not Moment.PUSH and request in (*_SENDS, *_RECEIVES):
-            stream.moment = Moment.PUSH if request in _SENDS else Moment.PULL
+        if stream.moment is not FaultTrigger.PUSH and request in (*_SENDS, *_RECEIVES):
+            stream.moment = FaultTrigger.PUSH if request in _SENDS else FaultTrigger.PULL
             stream.moved = 0
-            yield Seen(stream.moment, True, 0, Step.BEFORE)
-        if stream.moment is Moment.PUSH:
+            yield StreamEvent(stream.moment, True, 0, PacketStep.BEFORE)
+        if stream.moment is FaultTrigger.PUSH:
             stream.moved += len(payload)
-            yield Seen(Moment.PUSH, False, stream.moved, Step.BEFORE)
+            yield StreamEvent(FaultTrigger.PUSH, False, stream.moved, PacketStep.BEFORE)

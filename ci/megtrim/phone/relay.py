@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 
-from megtrim.phone.packets import HEAD_BYTES, Head, Seen, Step, Watcher, parse_head
+from megtrim.phone.packets import (
+    HEAD_BYTES,
+    PacketHeader,
+    PacketStep,
+    StreamEvent,
+    Watcher,
+    parse_head,
+)
 from megtrim.phone.unauthorized import refuse
 
 ADBD_PORT = 5555
@@ -22,7 +29,7 @@ _BUFFER_BYTES = 256 * 1024
 _LIMIT_BYTES = 4 * 1024 * 1024
 
 
-class Answer(Enum):
+class RelayReply(Enum):
     """Who answers a host that connects."""
 
     PHONE = "phone"
@@ -34,9 +41,9 @@ class Answer(Enum):
 class Relay:
     """``on_seen`` is awaited at each moment; ``on_reboot`` when the host asks adbd for one."""
 
-    on_seen: Callable[[Seen], Awaitable[None]]
+    on_seen: Callable[[StreamEvent], Awaitable[None]]
     on_reboot: Callable[[], Awaitable[None]]
-    answer: Answer = Answer.PHONE
+    answer: RelayReply = RelayReply.PHONE
     _links: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def serve(self, listening: socket.socket) -> asyncio.Server:
@@ -54,11 +61,11 @@ class Relay:
         self._links.add(link)
         try:
             match self.answer:
-                case Answer.PHONE:
+                case RelayReply.PHONE:
                     await self._pass_on(reader, writer)
-                case Answer.STUB:
+                case RelayReply.STUB:
                     await refuse(reader, writer)
-                case Answer.NOBODY:
+                case RelayReply.NOBODY:
                     pass
         except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # either side may leave at any time, and cut() ends it from here
@@ -92,7 +99,7 @@ class Relay:
         self,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
-        watch: Callable[[Head, bytes], object],
+        watch: Callable[[PacketHeader, bytes], object],
     ) -> None:
         while True:
             raw = await reader.readexactly(HEAD_BYTES)
@@ -103,14 +110,14 @@ class Relay:
             if head.command == b"OPEN" and payload.startswith(b"reboot:"):
                 await self.on_reboot()
                 return
-            seen: list[Seen] = list(watch(head, payload))  # type: ignore[call-overload]
+            seen: list[StreamEvent] = list(watch(head, payload))  # type: ignore[call-overload]
             for each in seen:
-                if each.step is Step.BEFORE:
+                if each.step is PacketStep.BEFORE:
                     await self.on_seen(each)
             writer.write(raw + payload)
             await writer.drain()
             for each in seen:
-                if each.step is Step.AFTER:
+                if each.step is PacketStep.AFTER:
                     await self.on_seen(each)
 
 

@@ -15,7 +15,7 @@ from filelock import FileLock
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.phone.tree import MOUNT_POINT
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 
 SUITE = "trixie"
 PACKAGES = ("adbd", "coreutils", "mksh", "toybox", "iproute2")
@@ -51,7 +51,7 @@ APT::Update::Post-Invoke-Success {{}};
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Root:
+class RootFs:
     """A folder of unpacked packages."""
 
     path: Path
@@ -59,14 +59,14 @@ class Root:
     """File names of the packages it came from, with their versions, sorted."""
 
 
-def cache_folder(processes: Processes) -> Path:
+def cache_folder(processes: ProcessRunner) -> Path:
     """Where roots are kept for this user."""
     home = processes.env.get("HOME") or "/"
     base = Path(processes.env.get("XDG_CACHE_HOME") or Path(home) / ".cache")
     return base / "megtrim" / "virtual-phone"
 
 
-def provide(processes: Processes, *, mirror: str | None = None) -> Root:
+def provide(processes: ProcessRunner, *, mirror: str | None = None) -> RootFs:
     """Return the root, made now if there is none.
 
     Raises InputError for a machine that cannot make one, InfrastructureFailure for a mirror
@@ -85,27 +85,27 @@ def provide(processes: Processes, *, mirror: str | None = None) -> Root:
     except OSError as error:
         msg = f"{folder}: a root for virtual phones cannot be made: {error.strerror}"
         raise InfrastructureFailure(msg) from None
-    return Root(path=root, packages=tuple(listed.split()))
+    return RootFs(path=root, packages=tuple(listed.split()))
 
 
-def check(processes: Processes) -> None:
+def check(processes: ProcessRunner) -> None:
     """Raise InputError where there is no root and none can be made here."""
     if not _path(processes).is_dir():
         _require_keyring()
         own_mirror(processes)
 
 
-def describe(processes: Processes) -> str:
+def describe(processes: ProcessRunner) -> str:
     """Say where the root is, or that it will be made."""
     root = _path(processes)
     return str(root) if root.is_dir() else f"made on first use from {own_mirror(processes)}"
 
 
-def _path(processes: Processes) -> Path:
+def _path(processes: ProcessRunner) -> Path:
     return cache_folder(processes) / f"{SUITE}-{_architecture(processes)}-{_RECIPE}"
 
 
-def own_mirror(processes: Processes) -> str:
+def own_mirror(processes: ProcessRunner) -> str:
     """Return the Debian mirror that this machine's own packages come from."""
     form = "$(LABEL) $(REPO_URI)"
     listing = _apt(processes, "indextargets", "--format", form, "Created-By: Packages")
@@ -117,7 +117,7 @@ def own_mirror(processes: Processes) -> str:
     return mirrors[0].rstrip("/")
 
 
-def _architecture(processes: Processes) -> str:
+def _architecture(processes: ProcessRunner) -> str:
     for tool in ("apt-get", "dpkg-deb", "dpkg"):
         if shutil.which(tool, path=processes.env.get("PATH")) is None:
             msg = f"virtual phone: there is no {tool} here"
@@ -125,7 +125,7 @@ def _architecture(processes: Processes) -> str:
     return processes.capture("dpkg", "--print-architecture").strip()
 
 
-def _make(processes: Processes, root: Path, mirror: str) -> None:
+def _make(processes: ProcessRunner, root: Path, mirror: str) -> None:
     _require_keyring()
     with tempfile.TemporaryDirectory(dir=root.parent, prefix=_MAKING) as scratch:
         packages = _download(processes, Path(scratch), mirror)
@@ -143,7 +143,7 @@ def _require_keyring() -> None:
         raise InputError(msg, hint=_HINT_KEYRING)
 
 
-def _download(processes: Processes, folder: Path, mirror: str) -> list[Path]:
+def _download(processes: ProcessRunner, folder: Path, mirror: str) -> list[Path]:
     for name in ("state/lists/partial", "cache/archives/partial"):
         (folder / name).mkdir(parents=True)
     (folder / "status").touch()
@@ -157,14 +157,14 @@ def _download(processes: Processes, folder: Path, mirror: str) -> list[Path]:
     return sorted((folder / "cache" / "archives").glob("*.deb"))
 
 
-def _apt(processes: Processes, *words: str, settings: Path | None = None) -> Outcome:
+def _apt(processes: ProcessRunner, *words: str, settings: Path | None = None) -> CompletedCommand:
     env = {"LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
     if settings is not None:
         env["APT_CONFIG"] = str(settings)
     return processes.run(Command(argv=("apt-get", *words), env=env, timeout_s=_UPDATE_S))
 
 
-def _demand(outcome: Outcome) -> None:
+def _demand(outcome: CompletedCommand) -> None:
     if outcome.ok:
         return
     said = (outcome.stderr or outcome.stdout).strip().splitlines()

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure
 from megtrim.phone.held import abandoned, hold
-from megtrim.process import Background, Command, Processes
+from megtrim.process import Background, Command, ProcessRunner
 
 PORT_VARIABLE = "ANDROID_ADB_SERVER_PORT"
 _PREFIX = "megtrim-adb-"
@@ -38,7 +38,7 @@ class AdbServer:
 
 @contextmanager
 def private_server(
-    processes: Processes, adb: str = "adb", *, beside: Path | None = None
+    processes: ProcessRunner, adb: str = "adb", *, beside: Path | None = None
 ) -> Iterator[AdbServer]:
     """Run a server of that program until the block is left.
 
@@ -62,7 +62,7 @@ def private_server(
             yield AdbServer(adb=adb, port=port, env=env)
 
 
-def connect(processes: Processes, server: AdbServer, serial: str) -> None:
+def connect(processes: ProcessRunner, server: AdbServer, serial: str) -> None:
     """Let the server connect to a phone, and wait until it calls it a device."""
     deadline = time.monotonic() + _CALL_S
     while True:
@@ -102,7 +102,7 @@ def _is_ours(folder: Path) -> bool:
     return False
 
 
-def _call(processes: Processes, server: AdbServer, *words: str) -> str:
+def _call(processes: ProcessRunner, server: AdbServer, *words: str) -> str:
     # Under this name of the machine a client never starts a server where it finds none.
     argv = (server.adb, "-H", "127.0.0.1", "-P", str(server.port), *words)
     return processes.run(Command(argv=argv, env=server.env, timeout_s=_CALL_S)).stdout

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from megtrim.phone import body as say
 from megtrim.phone import kernel
-from megtrim.phone.body import Body
+from megtrim.phone.body import Sensors
 
 MOUNT_POINT = "phone"
 """An empty folder in the root, on which each phone makes its own files in its own namespace."""
@@ -25,7 +25,7 @@ _OF_ANDROID = ("bin/linker64", "bin/linker", "lib64", "lib")
 _LOG_BYTES = 16 * 1024 * 1024
 
 
-class Tree:
+class MountTree:
     """Where a phone's files are, as its keeper sees them."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Tree:
         os.mkfifo(self.own / "requests")
         (self.top / "proc").mkdir()
 
-    def show(self, body: Body) -> None:
+    def show(self, body: Sensors) -> None:
         """Let the phone's files say this state."""
         for name, text in say.changing_files(body, self._cpus).items():
             self._write_sys(name, text)

@@ -25,7 +25,7 @@ from megtrim.midout.trace import TraceFailure, TraceProblem
 from megtrim.pipeline.filenames import KEEP_SET_FILE
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import from_plain, keep_task
-from megtrim.store import Folder, write_atomically
+from megtrim.store import StageFolder, write_atomically
 from megtrim.verdict import next_step
 from megtrim.verdict.model import Check, CheckKind, CheckStatus
 
@@ -70,7 +70,7 @@ def _expect_regions(keep: KeepSet, shown: str, loaded: LoadedConfig) -> None:
     raise InputError(msg, hint=HINT, command=ACCEPT)
 
 
-def settle(context: Context, folder: Folder) -> int:
+def settle(context: Context, folder: StageFolder) -> int:
     """Hold a keep set, new or not, against the committed one; return the exit status.
 
     That file is written where there is none yet or where a person accepts the new one. In

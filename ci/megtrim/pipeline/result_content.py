@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from megtrim.errors import InfrastructureFailure, MegtrimError
-from megtrim.store import Folder
+from megtrim.store import StageFolder
 
 MEASURED = frozenset({"time_s", "cpu_s", "conditions", "crash", "log tail", "day", "rebuilt"})
 """Entries of a result, at any depth, that differ where the same is done again: times, logs, what
@@ -20,7 +20,7 @@ a device was like, and what a tree had compiled before."""
 _LOG = ".log"
 
 
-def content_of(folder: Folder) -> str:
+def content_of(folder: StageFolder) -> str:
     """Return the sha256 of what a stage found and left."""
     files = {name: sha256 for name, sha256 in folder.files.items() if not name.endswith(_LOG)}
     return _digest([_facts(dict(folder.result)), files])

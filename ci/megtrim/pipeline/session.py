@@ -19,11 +19,11 @@ from megtrim.engines.builder import Builder
 from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError, MegtrimError
 from megtrim.plan.graph import Task
-from megtrim.store import Folder, Store, sha256_file
+from megtrim.store import StageFolder, Store, sha256_file
 from megtrim.verdict.invocation import Invocation
 
 if TYPE_CHECKING:
-    from megtrim.evidence.imported import Brought
+    from megtrim.evidence.imported import ImportedEvidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +56,13 @@ class Context:
     """What was asked of megtrim, for the commands that are printed."""
     applications: Mapping[str, Checkout] = field(default_factory=dict)
     """By name: the sources of applications that have a folder of their own."""
-    traced: Mapping[str, Brought] = field(default_factory=dict)
+    traced: Mapping[str, ImportedEvidence] = field(default_factory=dict)
     """By scenario: traces that were taken elsewhere and are used as they are."""
-    recorded: Mapping[str, Brought] = field(default_factory=dict)
+    recorded: Mapping[str, ImportedEvidence] = field(default_factory=dict)
     """By scenario: lists of functions that were made elsewhere, likewise."""
-    make: Callable[[str], Folder | None] | None = None
+    make: Callable[[str], StageFolder | None] | None = None
     """How a task that no other rests on is made when it is asked for; the chain's."""
-    done: dict[str, Folder] = field(default_factory=dict)
+    done: dict[str, StageFolder] = field(default_factory=dict)
     failed: dict[str, MegtrimError] = field(default_factory=dict)
 
     def path(self, relative: Path) -> Path:
@@ -77,7 +77,7 @@ class Context:
             raise InputError(msg, hint="add one under `devices`")
         return device
 
-    def obtain(self, task_id: str) -> Folder | None:
+    def obtain(self, task_id: str) -> StageFolder | None:
         """Return a task's finished folder; what is not there yet is made now if it can be.
 
         None where it failed, or where nobody can make it.
@@ -97,12 +97,12 @@ class StageModule(Protocol):
         """Do it, leave files in ``folder``, return the result."""
 
 
-def binary(folder: Folder, name: str) -> Path:
+def binary(folder: StageFolder, name: str) -> Path:
     """Return a built artifact of a build's folder."""
     return folder.file(f"bin/{name}")
 
 
-def binary_digest(folder: Folder, name: str) -> str:
+def binary_digest(folder: StageFolder, name: str) -> str:
     """Return an artifact's sha256."""
     return folder.files[f"bin/{name}"]
 

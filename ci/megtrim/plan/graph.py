@@ -15,7 +15,7 @@ from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.switches import switched_off
 from megtrim.plan.neighbours import tried
-from megtrim.plan.switches import Measured, measured
+from megtrim.plan.switches import SwitchBuild, measured
 
 
 class Stage(StrEnum):
@@ -218,7 +218,7 @@ def on_demand(config: Config) -> tuple[Task, ...]:
     return (replace(linked, name=task_name(NAMED)),)
 
 
-def switch_task(build: Measured, config: Config) -> str:
+def switch_task(build: SwitchBuild, config: Config) -> str:
     """Return the id of the task whose program tells what a switch buys.
 
     Where the reduced build itself has the same switches off, it is that one.

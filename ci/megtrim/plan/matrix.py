@@ -49,7 +49,7 @@ class Shard:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class MatrixEntry:
     """One job."""
 
     cpu_class: str
@@ -67,7 +67,7 @@ class Entry:
         }
 
 
-def entries(counts: Mapping[str, int], *, per_job: int, artifact: str) -> tuple[Entry, ...]:
+def entries(counts: Mapping[str, int], *, per_job: int, artifact: str) -> tuple[MatrixEntry, ...]:
     """Return the jobs for so many scenarios of each class, at most ``per_job`` to a job.
 
     Classes are sorted; one without scenarios has no job. ``artifact`` begins the artifacts' names.
@@ -84,7 +84,7 @@ def entries(counts: Mapping[str, int], *, per_job: int, artifact: str) -> tuple[
     while sum(_jobs(count, size) for count in wanted.values()) > MOST_JOBS:
         size += 1
     return tuple(
-        Entry(
+        MatrixEntry(
             cpu_class=name,
             shard=Shard(index=index, count=_jobs(count, size)),
             artifact=f"{artifact}-{name}-{index}",

@@ -18,10 +18,10 @@ from megtrim.load_and_run import application
 from megtrim.load_and_run.argument_mutation import changed, is_on, spelled, without
 from megtrim.load_and_run.arguments import Flag, flags
 from megtrim.load_and_run.dialects import Dialect
-from megtrim.load_and_run.npy_mutation import Change
+from megtrim.load_and_run.npy_mutation import NpyMutation
 
 
-class Kind(StrEnum):
+class NeighbourKind(StrEnum):
     """What of a scenario is another."""
 
     ITERATIONS = "iterations"
@@ -41,14 +41,14 @@ class Neighbour:
     """A run that differs from its scenario in one thing."""
 
     name: str
-    kind: Kind
+    kind: NeighbourKind
     what: str
     """One line: what differs."""
     arguments: tuple[str, ...]
     threads: int
     model: Path | None
     """None: the file that is named is not there."""
-    change: Change | None = None
+    change: NpyMutation | None = None
     """Of every input that can be changed so."""
     cached: bool = True
     """With the scenario's algorithm cache, where it has one."""
@@ -62,9 +62,9 @@ class Neighbour:
 
 
 _NUMBERS = (
-    ("iter", "iter", Kind.ITERATIONS, (1, 3, 12), 10),
-    ("warmup_iter", "warm-up", Kind.WARM_UP, (0, 1, 3), 1),
-    ("batch_size", "batch-size", Kind.BATCH, (2,), None),
+    ("iter", "iter", NeighbourKind.ITERATIONS, (1, 3, 12), 10),
+    ("warmup_iter", "warm-up", NeighbourKind.WARM_UP, (0, 1, 3), 1),
+    ("batch_size", "batch-size", NeighbourKind.BATCH, (2,), None),
 )
 """Flag, its name here, what it changes, the values, and what every release does without it."""
 _THREADS = (1, 2, 4)
@@ -89,10 +89,22 @@ _ALONG = {"record_comp_seq2": "no_sanity_check"}
 _UNKNOWN = "--megtrim-asks-for-an-unknown-flag"
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]")
 _OF_INPUTS = {
-    Change.VALUES: ("other-values", Kind.VALUES, "the inputs' numbers in reverse order"),
-    Change.BATCH: ("batch-2", Kind.BATCH, "every input twice, as a batch"),
-    Change.SMALLER: ("smaller-input", Kind.SIZE, "inputs of half the height and width"),
-    Change.LARGER: ("larger-input", Kind.SIZE, "inputs of twice the height and width"),
+    NpyMutation.VALUES: (
+        "other-values",
+        NeighbourKind.VALUES,
+        "the inputs' numbers in reverse order",
+    ),
+    NpyMutation.BATCH: ("batch-2", NeighbourKind.BATCH, "every input twice, as a batch"),
+    NpyMutation.SMALLER: (
+        "smaller-input",
+        NeighbourKind.SIZE,
+        "inputs of half the height and width",
+    ),
+    NpyMutation.LARGER: (
+        "larger-input",
+        NeighbourKind.SIZE,
+        "inputs of twice the height and width",
+    ),
 }
 
 
@@ -105,7 +117,7 @@ def tried(config: Config, *, asked: bool) -> Iterator[Scenario]:
 
 
 def neighbours(
-    scenario: Scenario, *, dialect: Dialect, changes: Collection[Change]
+    scenario: Scenario, *, dialect: Dialect, changes: Collection[NpyMutation]
 ) -> tuple[Neighbour, ...]:
     """Return a scenario's neighbours. ``changes``: what its inputs can become."""
     own = _itself(scenario, dialect)
@@ -117,7 +129,7 @@ def neighbours(
         if each.run not in found:
             found[each.run] = replace(each, name=_unique(each.name, names))
             names.add(found[each.run].name)
-    order = list(Kind)
+    order = list(NeighbourKind)
     rest = [each for each in found.values() if each is not own]
     return tuple(sorted(rest, key=lambda each: order.index(each.kind)))
 
@@ -134,7 +146,7 @@ def _itself(scenario: Scenario, dialect: Dialect) -> Neighbour:
         arguments = spelled(given, dialect)
     return Neighbour(
         name="",
-        kind=Kind.FLAGS,
+        kind=NeighbourKind.FLAGS,
         what="",
         arguments=arguments,
         threads=threads,
@@ -154,10 +166,10 @@ def _of_engine(scenario: Scenario, own: Neighbour, dialect: Dialect) -> Iterator
         yield _turned(own, given, switch, dialect)
     if _has_cache(scenario):
         what = "without the algorithm cache"
-        other = replace(own, name="without-algo-cache", kind=Kind.FLAGS, what=what)
+        other = replace(own, name="without-algo-cache", kind=NeighbourKind.FLAGS, what=what)
         yield replace(other, cached=False, searches=True)
     yield from _of_model(scenario, own)
-    complaint = replace(own, kind=Kind.COMPLAINT, what="a flag that there is not")
+    complaint = replace(own, kind=NeighbourKind.COMPLAINT, what="a flag that there is not")
     yield replace(complaint, name="unknown-flag", arguments=(*own.arguments, _UNKNOWN))
     if dialect.is_switch("help"):
         yield replace(complaint, name="help", what="--help", arguments=(*own.arguments, "--help"))
@@ -178,7 +190,9 @@ def _of_numbers(own: Neighbour, given: Sequence[Flag], dialect: Dialect) -> Iter
 def _of_threads(own: Neighbour) -> Iterator[Neighbour]:
     for count in _THREADS:
         what = "1 thread" if count == 1 else f"{count} threads"
-        yield replace(own, name=f"threads-{count}", kind=Kind.THREADS, what=what, threads=count)
+        yield replace(
+            own, name=f"threads-{count}", kind=NeighbourKind.THREADS, what=what, threads=count
+        )
 
 
 def _switches(scenario: Scenario, dialect: Dialect) -> Iterator[str]:
@@ -206,7 +220,7 @@ def _turned(own: Neighbour, given: Sequence[Flag], switch: str, dialect: Dialect
     return replace(
         own,
         name=name,
-        kind=Kind.FLAGS,
+        kind=NeighbourKind.FLAGS,
         what=what,
         arguments=spelled(turned, dialect),
         searches=switch in _SEARCHES,
@@ -224,12 +238,14 @@ def _of_model(scenario: Scenario, own: Neighbour) -> Iterator[Neighbour]:
     """Yield the same run of the model's other dumps, and of none."""
     for path in scenario.model.also:
         name = f"model-{_NOT_IN_A_NAME.sub('-', path.name)}"
-        yield replace(own, name=name, kind=Kind.FORMAT, what=f"the dump {path}", model=path)
+        yield replace(
+            own, name=name, kind=NeighbourKind.FORMAT, what=f"the dump {path}", model=path
+        )
     what = "a model file that is not there"
-    yield replace(own, name="no-model", kind=Kind.COMPLAINT, what=what, model=None)
+    yield replace(own, name="no-model", kind=NeighbourKind.COMPLAINT, what=what, model=None)
 
 
-def _of_inputs(own: Neighbour, changes: Collection[Change]) -> Iterator[Neighbour]:
+def _of_inputs(own: Neighbour, changes: Collection[NpyMutation]) -> Iterator[Neighbour]:
     for change, (name, kind, what) in _OF_INPUTS.items():
         if change in changes:
             yield replace(own, name=name, kind=kind, what=what, change=change)

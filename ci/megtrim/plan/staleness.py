@@ -13,7 +13,7 @@ _AROUND = 8
 """Equal characters that are shown before those that differ."""
 
 
-class State(StrEnum):
+class TaskState(StrEnum):
     """What would happen to a task."""
 
     DONE = "done"
@@ -23,13 +23,13 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class PlanStep:
     """One line of a plan."""
 
     task: str
     stage: str
     name: str
-    state: State
+    state: TaskState
     why: str
     folder: str
     """Stage folder relative to the output folder, where the task is done; else empty."""

@@ -12,7 +12,7 @@ ALL_OFF = "all-off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class SwitchBuild:
     """One build of the table."""
 
     name: str
@@ -21,7 +21,7 @@ class Measured:
     """Switches that are off in it, in the order of :class:`Switch`."""
 
 
-def measured(config: Config) -> tuple[Measured, ...]:
+def measured(config: Config) -> tuple[SwitchBuild, ...]:
     """Return the builds to compare, the one with everything on first; none without trim.measure.
 
     The last is the engine's minimum size; FlatBuffers are off in it only where they are measured,
@@ -32,7 +32,7 @@ def measured(config: Config) -> tuple[Measured, ...]:
         return ()
     all_off = (*MINIMUM_SIZE, *(each for each in names if each not in MINIMUM_SIZE))
     return (
-        Measured(name=ALL_ON, off=()),
-        *(Measured(name=f"{each}-off", off=(each,)) for each in Switch if each in names),
-        Measured(name=ALL_OFF, off=all_off),
+        SwitchBuild(name=ALL_ON, off=()),
+        *(SwitchBuild(name=f"{each}-off", off=(each,)) for each in Switch if each in names),
+        SwitchBuild(name=ALL_OFF, off=all_off),
     )

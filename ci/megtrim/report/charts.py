@@ -24,7 +24,7 @@ _CHARACTERS_PER_PERCENT = 1.15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Segment:
+class ChartSegment:
     """A part of a bar."""
 
     name: str
@@ -47,8 +47,8 @@ class Bar:
     growth: str
     """Since the baseline; empty where there is none."""
     width: str
-    segments: tuple[Segment, ...]
-    enlarged: tuple[Segment, ...]
+    segments: tuple[ChartSegment, ...]
+    enlarged: tuple[ChartSegment, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,12 +124,12 @@ def _parts(size: VariantSize) -> tuple[tuple[str, int], ...]:
 
 def _segments(
     parts: tuple[tuple[str, int], ...], colours: dict[str, int], scale: int
-) -> tuple[Segment, ...]:
+) -> tuple[ChartSegment, ...]:
     segments = []
     before = 0
     for name, size in parts:
         segments.append(
-            Segment(
+            ChartSegment(
                 name=name,
                 bytes_text=format_bytes(size),
                 x=_percentage(before, scale),

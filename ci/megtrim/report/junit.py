@@ -19,7 +19,7 @@ from typing import assert_never
 from junit_xml import TestCase, TestSuite, to_xml_report_string
 
 from megtrim.errors import ProductFailure
-from megtrim.evidence.early_exit import EarlyEnding
+from megtrim.evidence.early_exit import EarlyExit
 from megtrim.report.formatting import grouped, to_look_at
 from megtrim.report.text import clean, command, one_line, path_in_project
 from megtrim.verdict.model import Check, Verdict
@@ -81,7 +81,7 @@ def render(verdict: Verdict) -> str:
     return _document(_cases(verdict))
 
 
-def render_ending(ending: EarlyEnding) -> str:
+def render_ending(ending: EarlyExit) -> str:
     """Return the document of a run that ended before a verdict: one case, which is not green."""
     message = one_line(ending.message) or _NO_VERDICT
     product = ending.exit == ProductFailure.exit_code

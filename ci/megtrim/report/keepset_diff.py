@@ -60,7 +60,7 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class ChangeKind:
     """What a keep set lists for a scenario: regions, or functions."""
 
     name: str
@@ -77,14 +77,14 @@ class Kind:
         return len({name for record in keep.scenarios for name in self.listed(record)})
 
 
-REGIONS = Kind(
+REGIONS = ChangeKind(
     name="regions",
     listed=lambda record: tuple(map(str, record.regions)),
     shrunken=shrunken,
     show=str,
     link=lambda _: None,
 )
-FUNCTIONS = Kind(
+FUNCTIONS = ChangeKind(
     name="functions",
     listed=lambda record: record.functions,
     shrunken=shrunken_functions,
@@ -93,7 +93,9 @@ FUNCTIONS = Kind(
 )
 
 
-def changes(kind: Kind, previous: KeepSet | None, current: KeepSet) -> tuple[ScenarioChange, ...]:
+def changes(
+    kind: ChangeKind, previous: KeepSet | None, current: KeepSet
+) -> tuple[ScenarioChange, ...]:
     """Return the scenarios that need others of a kind, sorted."""
     before = {record.id: record for record in previous.scenarios} if previous else {}
     after = {record.id: record for record in current.scenarios}
@@ -105,12 +107,17 @@ def changes(kind: Kind, previous: KeepSet | None, current: KeepSet) -> tuple[Sce
     )
 
 
-def _of(kind: Kind, record: ScenarioRecord | None) -> object:
+def _of(kind: ChangeKind, record: ScenarioRecord | None) -> object:
     return record and (kind.listed(record), kind.link(record))
 
 
 def _change(
-    kind: Kind, name: str, old: ScenarioRecord | None, new: ScenarioRecord | None, *, shrank: bool
+    kind: ChangeKind,
+    name: str,
+    old: ScenarioRecord | None,
+    new: ScenarioRecord | None,
+    *,
+    shrank: bool,
 ) -> ScenarioChange:
     had = kind.listed(old) if old else ()
     has = kind.listed(new) if new else ()
@@ -155,13 +162,13 @@ def body(proposal: Proposal) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _kept(kind: Kind, proposal: Proposal) -> str:
+def _kept(kind: ChangeKind, proposal: Proposal) -> str:
     previous, current = proposal.previous, proposal.current
     before = "" if previous is None else f" (before: {kind.count(previous)})"
     return f"{kind.name.capitalize()} that are kept: {kind.count(current)}{before}."
 
 
-def _overview(kind: Kind, found: tuple[ScenarioChange, ...], room: int) -> str:
+def _overview(kind: ChangeKind, found: tuple[ScenarioChange, ...], room: int) -> str:
     if not found:
         return f"No scenario needs other {kind.name} than before."
     rows = [_row(change) for change in found[:_MOST_ROWS]]
@@ -203,7 +210,7 @@ def _operators(proposal: Proposal) -> Iterator[str]:
             yield f"Operators {word}: {', '.join(shown)}{more}."
 
 
-def _lists(kind: Kind, found: tuple[ScenarioChange, ...], room: int) -> Iterator[str]:
+def _lists(kind: ChangeKind, found: tuple[ScenarioChange, ...], room: int) -> Iterator[str]:
     """Yield each scenario's changes by name, folded, as long as there is room for them."""
     folded = []
     for change in found:
@@ -222,7 +229,7 @@ def _fitting(texts: list[str], room: int) -> list[str]:
     return [text for text, end in zip(texts, ends, strict=True) if end <= room]
 
 
-def _names(word: str, names: tuple[str, ...], kind: Kind) -> Iterator[str]:
+def _names(word: str, names: tuple[str, ...], kind: ChangeKind) -> Iterator[str]:
     for name in names[:_MOST_NAMES]:
         yield f"- {word} {code(kind.show(name))}"
     if len(names) > _MOST_NAMES:

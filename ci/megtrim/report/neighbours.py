@@ -13,16 +13,16 @@ from itertools import groupby
 from megtrim.report.markup import bounded_table, code, fold, prose
 from megtrim.report.table import aligned
 from megtrim.report.text import one_line
-from megtrim.verdict.neighbours import NeighbourLevel, NeighbourResult, Outcome, counted
+from megtrim.verdict.neighbours import NeighbourLevel, NeighbourOutcome, NeighbourResult, counted
 
 NOT_APPLICABLE = "-"
 _WORDS = {
-    Outcome.SAME: "works",
-    Outcome.REFUSED: "refuses",
-    Outcome.TRAPPED: "traps",
-    Outcome.DIFFERS: "differs",
-    Outcome.CRASHED: "crashes",
-    Outcome.HANGS: "hangs",
+    NeighbourOutcome.SAME: "works",
+    NeighbourOutcome.REFUSED: "refuses",
+    NeighbourOutcome.TRAPPED: "traps",
+    NeighbourOutcome.DIFFERS: "differs",
+    NeighbourOutcome.CRASHED: "crashes",
+    NeighbourOutcome.HANGS: "hangs",
 }
 _SIGNS = {True: "✅", False: "❌"}
 _WHAT = (

@@ -56,7 +56,7 @@ class Baseline:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
+class BudgetLimit:
     """One limit of a budget, and what was measured."""
 
     kind: LimitKind
@@ -89,7 +89,7 @@ class BudgetResult:
     """The waivers that ended before this day: whose, when, why; empty where none did."""
     status: LimitStatus
     """Failed if one limit is broken; skipped if none could be measured."""
-    limits: tuple[Limit, ...]
+    limits: tuple[BudgetLimit, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def _result(budget: Budget, sizes: Sizes, baseline: Baseline | None, leave: _Lea
         raise InputError(msg, hint="name one of the key artifacts")
     size_bytes = sizes[key]
     growth_bytes = baseline.growth(*key, size_bytes) if baseline else None
-    limits: list[Limit] = []
+    limits: list[BudgetLimit] = []
     if budget.max_bytes is not None:
         limits.append(_limit(LimitKind.SIZE, size_bytes, budget.max_bytes, leave))
     if budget.growth_bytes is not None:
@@ -194,21 +194,21 @@ def _result(budget: Budget, sizes: Sizes, baseline: Baseline | None, leave: _Lea
     )
 
 
-def _limit(kind: LimitKind, measured: int, allowed: int, leave: _Leave) -> Limit:
+def _limit(kind: LimitKind, measured: int, allowed: int, leave: _Leave) -> BudgetLimit:
     raised = allowed + leave.extra_bytes
     what = _measured(kind, measured)
     if measured <= allowed:
-        return Limit(
+        return BudgetLimit(
             kind=kind, status=LimitStatus.PASS, text=f"{what}, allowed {format_bytes(allowed)}"
         )
     if measured <= raised:
         text = f"{what}, allowed {format_bytes(allowed)} and by waiver {format_bytes(raised)}"
         text = f"{text}: {leave.reasons()}"
-        return Limit(kind=kind, status=LimitStatus.PASS, text=text, waived=True)
+        return BudgetLimit(kind=kind, status=LimitStatus.PASS, text=text, waived=True)
     over = format_bytes(measured - raised)
     waived = f" (waivers included: {leave.reasons()})" if leave.counting else ""
     lapsed = f"; {leave.lapses()}" if leave.lapsed else ""
-    return Limit(
+    return BudgetLimit(
         kind=kind,
         status=LimitStatus.FAIL,
         text=f"{what}, {over} over the allowed {format_bytes(raised)}{waived}{lapsed}",
@@ -226,12 +226,12 @@ def _measured(kind: LimitKind, measured: int) -> str:
     assert_never(kind)
 
 
-def _skipped(baseline: Baseline | None, budget: Budget) -> Limit:
+def _skipped(baseline: Baseline | None, budget: Budget) -> BudgetLimit:
     why = "there is no baseline"
     if baseline:
         lacks = f"{baseline.source} does not hold {budget.id}"
         why = lacks if baseline.sizes else baseline.source
-    return Limit(
+    return BudgetLimit(
         kind=LimitKind.GROWTH,
         status=LimitStatus.SKIPPED,
         text=f"growth was not checked: {why}",
@@ -239,7 +239,7 @@ def _skipped(baseline: Baseline | None, budget: Budget) -> Limit:
     )
 
 
-def _joined(limits: Sequence[Limit]) -> LimitStatus:
+def _joined(limits: Sequence[BudgetLimit]) -> LimitStatus:
     found = {limit.status for limit in limits}
     order = (LimitStatus.FAIL, LimitStatus.PASS)
     return next((status for status in order if status in found), LimitStatus.SKIPPED)

@@ -13,15 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from megtrim.build_spec import Link, LinkOrder, Switch
+from megtrim.build_spec import Link, LinkSpec, Switch
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.switches import switched_off
-from megtrim.devices import Seat
+from megtrim.devices import Lease
 from megtrim.devices.retry import deliver
 from megtrim.elf.function_table import parse_table, read_linked
 from megtrim.errors import ACCEPT, InputError
 from megtrim.evidence.bundle import binding, deviceless
-from megtrim.evidence.imported import Brought
+from megtrim.evidence.imported import ImportedEvidence
 from megtrim.functions import link_map, probes
 from megtrim.functions.function_list import (
     FunctionList,
@@ -103,12 +103,12 @@ def _link(probed: bool, context: Context, folder: Path) -> dict[str, Any]:
     targets = programs.linked_again(context)
     flags = size_options.unfolded_flags(context)
     orders = [
-        LinkOrder(target=target, label=Link.UNFOLDED, unfolded=True, flags=flags, map=True)
+        LinkSpec(target=target, label=Link.UNFOLDED, unfolded=True, flags=flags, map=True)
         for target in targets
     ]
     if probed:
         orders += [
-            LinkOrder(
+            LinkSpec(
                 target=target,
                 label=Link.PROBED,
                 unfolded=True,
@@ -188,7 +188,7 @@ def _run_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
     return named
 
 
-def _brought(scenario: Scenario, context: Context) -> Brought | None:
+def _brought(scenario: Scenario, context: Context) -> ImportedEvidence | None:
     """Return what a device job brought; None: functions are recorded here, or the scenario's none.
 
     The engine may be in a shared object, which is linked as it is.
@@ -210,7 +210,7 @@ def _record(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
     links = context.done[LINKED]
     observed = read_observables(links.file(linking.observables(name)))
 
-    def attempt(seat: Seat) -> tuple[FunctionList, float]:
+    def attempt(seat: Lease) -> tuple[FunctionList, float]:
         program = links.file(linking.linked(function_coverage.link_for(seat), name))
         order = order_for(scenario, context, program, cache=cache_of(scenario, context))
         found, run = function_coverage.ran(
@@ -228,7 +228,9 @@ def _record(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
     return {"functions": len(found.names), "time_s": time_s}
 
 
-def _take(given: Brought, scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]:
+def _take(
+    given: ImportedEvidence, scenario: Scenario, context: Context, folder: Path
+) -> dict[str, Any]:
     """Leave the list that a device job brought."""
     data = given.load_functions()
     found = None if data is None else parse_list(data, source=str(given.functions))

@@ -18,7 +18,7 @@ from megtrim.pipeline.building import programs
 from megtrim.pipeline.filenames import CACHE_FILE, KEEP_SET_FILE
 from megtrim.pipeline.running import neighbour_plan, trap_needs
 from megtrim.pipeline.running.execution import RunResult
-from megtrim.pipeline.running.neighbour_runs import Attempt, Build, Seen, attempt
+from megtrim.pipeline.running.neighbour_runs import Attempt, Build, RunObservation, attempt
 from megtrim.pipeline.running.scenario_runs import scenario_of
 from megtrim.pipeline.running.symbolizing_link import named
 from megtrim.pipeline.session import Context, scenario_inputs
@@ -113,7 +113,9 @@ def _line(row: NeighbourResult) -> str:
     return ", ".join(f"{each.level} {each.outcome}" for each in row.levels)
 
 
-def _run(neighbour: Neighbour, scenario: Scenario, context: Context, folder: Path) -> Seen:
+def _run(
+    neighbour: Neighbour, scenario: Scenario, context: Context, folder: Path
+) -> RunObservation:
     plain = programs.program(scenario, context, context.done[PLAIN])
     wanted = Attempt(
         order=neighbour_plan.order_of(neighbour, scenario, context, plain, folder / "inputs"),

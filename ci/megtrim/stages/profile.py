@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.config.scenarios import Scenario
-from megtrim.devices import Seat
+from megtrim.devices import Lease
 from megtrim.devices.retry import deliver
 from megtrim.errors import InputError
 from megtrim.evidence.bundle import binding, deviceless
-from megtrim.evidence.imported import Brought
+from megtrim.evidence.imported import ImportedEvidence
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.midout.trace import parse_trace
 from megtrim.pipeline.building import programs
@@ -68,7 +68,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     return (_search if is_search else _trace)(scenario, context, folder)
 
 
-def _take_cache(given: Brought, folder: Path) -> dict[str, Any]:
+def _take_cache(given: ImportedEvidence, folder: Path) -> dict[str, Any]:
     cache = given.load_cache()
     if not cache:
         msg = f"{given.scenario}: the device job brought no algorithm cache"
@@ -77,7 +77,7 @@ def _take_cache(given: Brought, folder: Path) -> dict[str, Any]:
     return {"time_s": given.time_s}
 
 
-def _take_trace(given: Brought, folder: Path) -> dict[str, Any]:
+def _take_trace(given: ImportedEvidence, folder: Path) -> dict[str, Any]:
     data = given.load_trace() or b""
     trace = parse_trace(data, source=str(given.trace))
     (folder / TRACE_FILE).write_bytes(data)
@@ -89,7 +89,7 @@ def _search(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
     program = programs.program(scenario, context, context.done[PLAIN])
     order = order_for(scenario, context, program, cache=None, search=True)
 
-    def attempt(seat: Seat) -> tuple[bytes, ProgramRun]:
+    def attempt(seat: Lease) -> tuple[bytes, ProgramRun]:
         return tracing.search(scenario.id, order, seat, lambda seen: _write_log(folder, seen))
 
     cache, run = deliver(context.device(scenario), attempt, say=context.console.say)
@@ -101,7 +101,7 @@ def _trace(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]
     program = programs.program(scenario, context, context.done[PROFILE])
     order = order_for(scenario, context, program, cache=cache_of(scenario, context))
 
-    def attempt(seat: Seat) -> dict[str, Any]:
+    def attempt(seat: Lease) -> dict[str, Any]:
         told = {"name": seat.name, "facts": seat.facts()}
         trace, data, run = tracing.trace(
             scenario.id, order, seat, lambda seen: _write_log(folder, seen)

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from megtrim.build_spec import Link, LinkOrder, Variant
+from megtrim.build_spec import Link, LinkSpec, Variant
 from megtrim.elf.function_table import FunctionTable, read_registrations, read_table
 from megtrim.errors import InputError
 from megtrim.functions import link_map, link_proof, stubs
-from megtrim.functions.calls import Code
-from megtrim.functions.keep_patterns import Wanted, keep_always
+from megtrim.functions.calls import Disassembly
+from megtrim.functions.keep_patterns import KeepPattern, keep_always
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.building import generated_headers, size_options, variants
@@ -36,7 +36,7 @@ from megtrim.plan.graph import (
     base_task,
     by_function,
 )
-from megtrim.store import Folder
+from megtrim.store import StageFolder
 
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
@@ -89,7 +89,7 @@ class _Program:
     """Of its unfolded link."""
     kept: frozenset[str]
     dropped: tuple[str, ...]
-    code: Code
+    code: Disassembly
     """Of its unfolded link: who calls whom."""
 
 
@@ -125,7 +125,7 @@ def _list(program: _Program, folder: Path) -> None:
     (folder / DROPPED_FILE.format(target=program.target)).write_text(names, encoding="utf-8")
 
 
-def _collect(base: Folder, linked: Collection[str], folder: Path) -> dict[str, int]:
+def _collect(base: StageFolder, linked: Collection[str], folder: Path) -> dict[str, int]:
     """Put each artifact where a build leaves it; return their sizes in bytes."""
     (folder / "bin").mkdir()
     sizes = {}
@@ -159,7 +159,7 @@ def _program(target: str, identity: str, keep: KeepSet, context: Context) -> _Pr
     return _Program(target=target, before=table, kept=ran, dropped=dropped, code=code)
 
 
-def _wanted(context: Context) -> list[Wanted]:
+def _wanted(context: Context) -> list[KeepPattern]:
     """Return the patterns of what stays whatever ran: the engine's, and the team's own.
 
     Of several programs one may well lack what another has: then nobody minds.
@@ -167,14 +167,14 @@ def _wanted(context: Context) -> list[Wanted]:
     loaded = context.loaded
     alone = len(linking.identities(context)) == 1
     own = (
-        Wanted(text=text, where=f"{loaded.path}:{loaded.line('trim', 'keep', at)}" * alone)
+        KeepPattern(text=text, where=f"{loaded.path}:{loaded.line('trim', 'keep', at)}" * alone)
         for at, text in enumerate(loaded.config.trim.keep)
     )
-    return [*(Wanted(text=text) for text in context.engine.kept), *own]
+    return [*(KeepPattern(text=text) for text in context.engine.kept), *own]
 
 
-def _shipped(program: _Program, context: Context) -> LinkOrder:
-    return LinkOrder(
+def _shipped(program: _Program, context: Context) -> LinkSpec:
+    return LinkSpec(
         target=program.target,
         label=Link.SHIPPED,
         flags=size_options.relink_flags(context),
@@ -185,7 +185,7 @@ def _shipped(program: _Program, context: Context) -> LinkOrder:
     )
 
 
-def _named(program: _Program, context: Context) -> LinkOrder:
+def _named(program: _Program, context: Context) -> LinkSpec:
     return replace(
         _shipped(program, context),
         label=Link.NAMED,

@@ -17,7 +17,7 @@ from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.session import Context, StageModule
 from megtrim.plan.graph import Stage, Task, keep_task, on_demand, resting
 from megtrim.plan.graph import tasks as tasks_of
-from megtrim.plan.staleness import State, Step, reason
+from megtrim.plan.staleness import PlanStep, TaskState, reason
 from megtrim.stages import (
     build,
     functions,
@@ -31,7 +31,7 @@ from megtrim.stages import (
     verdict,
     verify,
 )
-from megtrim.store import Folder, key_of
+from megtrim.store import StageFolder, key_of
 
 MODULES: Mapping[Stage, StageModule] = {
     Stage.BUILD: build,
@@ -66,7 +66,7 @@ def able(context: Context) -> Context:
     return replace(context, make=lambda task_id: obtain(task_id, context))
 
 
-def obtain(task_id: str, context: Context) -> Folder | None:
+def obtain(task_id: str, context: Context) -> StageFolder | None:
     """Return the finished folder of a task, making it and what it rests on where need be.
 
     For results that only some runs need. What failed is not tried again: None.
@@ -106,12 +106,12 @@ def _attempt(task: Task, context: Context) -> tuple[bool, int]:
     return fresh, worst([stale, int(folder.result.get("exit code", EXIT_PASS))])
 
 
-def plan(tasks: Sequence[Task], context: Context) -> tuple[Step, ...]:
+def plan(tasks: Sequence[Task], context: Context) -> tuple[PlanStep, ...]:
     """Say what :func:`run` would do and why, without doing it."""
     return tuple(_step(task, context) for task in tasks)
 
 
-def _ensure(task: Task, context: Context) -> tuple[Folder, bool]:
+def _ensure(task: Task, context: Context) -> tuple[StageFolder, bool]:
     started = time.monotonic()
     module = MODULES[task.stage]
     named = module.inputs(task, context)
@@ -126,22 +126,22 @@ def _ensure(task: Task, context: Context) -> tuple[Folder, bool]:
     return folder, fresh
 
 
-def _step(task: Task, context: Context) -> Step:
+def _step(task: Task, context: Context) -> PlanStep:
     waits = [need for need in (*task.needs, *task.wants) if need not in context.done]
     if waits:
-        return _told(task, State.WAITS, _with_forecast(f"on {waits[0]}", task, context))
+        return _told(task, TaskState.WAITS, _with_forecast(f"on {waits[0]}", task, context))
     try:
         named = MODULES[task.stage].inputs(task, context)
     except (InputError, ProductFailure, InfrastructureFailure) as error:
-        return _told(task, State.WAITS, error.message)
+        return _told(task, TaskState.WAITS, error.message)
     found = context.store.find(task.stage, key_of(task.stage, task.name, named))
     if found is not None:
         context.done[task.id] = found
         relative = found.path.relative_to(context.store.root)
-        return _told(task, State.DONE, "nothing it rests on changed", str(relative))
+        return _told(task, TaskState.DONE, "nothing it rests on changed", str(relative))
     previous = context.store.previous(task.stage, task.name)
     why = reason(named, previous.inputs if previous else None)
-    return _told(task, State.RUN, _with_forecast(why, task, context))
+    return _told(task, TaskState.RUN, _with_forecast(why, task, context))
 
 
 def _with_forecast(why: str, task: Task, context: Context) -> str:
@@ -154,5 +154,7 @@ def _with_forecast(why: str, task: Task, context: Context) -> str:
         return why  # the stage itself says what is wrong, when its turn comes
 
 
-def _told(task: Task, state: State, why: str, folder: str = "") -> Step:
-    return Step(task=task.id, stage=task.stage, name=task.name, state=state, why=why, folder=folder)
+def _told(task: Task, state: TaskState, why: str, folder: str = "") -> PlanStep:
+    return PlanStep(
+        task=task.id, stage=task.stage, name=task.name, state=state, why=why, folder=folder
+    )

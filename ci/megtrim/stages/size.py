@@ -14,7 +14,7 @@ from megtrim.pipeline.summary import full_trim
 from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, REGION, Task
 from megtrim.size.baseline import dump_sizes, expect_alike, load_sizes
 from megtrim.size.budgets import Baseline, check
-from megtrim.store import Folder, sha256_file
+from megtrim.store import StageFolder, sha256_file
 
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
@@ -71,7 +71,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     }
 
 
-def _builds(task: Task, context: Context) -> list[tuple[str, Folder]]:
+def _builds(task: Task, context: Context) -> list[tuple[str, StageFolder]]:
     """Return what is weighed, plain first, what ships last: the builds that the task needs."""
     every = (
         (Variant.PLAIN, PLAIN),

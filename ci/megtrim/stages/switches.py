@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from megtrim.build_spec import BuildOrder, Variant
+from megtrim.build_spec import BuildSpec, Variant
 from megtrim.engines import switches
 from megtrim.errors import ProductFailure
 from megtrim.pipeline.building import variants
 from megtrim.pipeline.result_content import content_of
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import SWITCHES, Task, switch_task
-from megtrim.plan.switches import ALL_ON, Measured, measured
+from megtrim.plan.switches import ALL_ON, SwitchBuild, measured
 
 _PURPOSE = "switches"
 
@@ -52,16 +52,16 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
         return {"artifacts": {}, "note": f"not built: {failure.message.splitlines()[0]}"}
 
 
-def _measured(task: Task, context: Context) -> Measured:
+def _measured(task: Task, context: Context) -> SwitchBuild:
     return next(each for each in measured(context.loaded.config) if each.name == task.name)
 
 
-def _order(build: Measured, context: Context) -> BuildOrder:
+def _order(build: SwitchBuild, context: Context) -> BuildSpec:
     header = variants.header_files(context)
     return variants.order(context, Variant.REDUCED, header, off=build.off)
 
 
-def _impossible(build: Measured, order: BuildOrder, context: Context) -> str:
+def _impossible(build: SwitchBuild, order: BuildSpec, context: Context) -> str:
     """Return why a switch that is off alone differs in nothing from all on; empty where it does."""
     if len(build.off) != 1:
         return ""

@@ -44,7 +44,7 @@ from megtrim.plan.graph import (
 from megtrim.size.budgets import ending
 from megtrim.store import sha256_file
 from megtrim.verdict.document import dump
-from megtrim.verdict.join import Facts, exit_code, join
+from megtrim.verdict.join import VerdictInputs, exit_code, join
 from megtrim.verdict.model import (
     Check,
     CheckKind,
@@ -110,7 +110,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     lines = {e.id: context.loaded.line(*e.path) for e in all_scenarios(config)}
     lines |= {b.artifact: context.loaded.line("budgets", i) for i, b in enumerate(config.budgets)}
     verdict = join(
-        Facts(
+        VerdictInputs(
             project=context.loaded.folder.name,
             config=context.loaded.path.name,
             lines=lines,

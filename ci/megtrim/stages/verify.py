@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.config.scenarios import Scenario
-from megtrim.devices import Seat
+from megtrim.devices import Lease
 from megtrim.devices.retry import deliver, unhidden
 from megtrim.evidence.bundle import binding
 from megtrim.midout.keepset import read_keep_set
@@ -29,7 +29,7 @@ from megtrim.pipeline.running.scenario_runs import (
     scenario_of,
 )
 from megtrim.pipeline.running.symbolizing_link import named
-from megtrim.pipeline.running.verification import TrapSeen, Trial, prove
+from megtrim.pipeline.running.verification import TrapBeforeFailure, VerificationCase, prove
 from megtrim.pipeline.session import Context, scenario_inputs
 from megtrim.plan.graph import (
     PLAIN,
@@ -40,7 +40,7 @@ from megtrim.plan.graph import (
     keep_task,
     search_task,
 )
-from megtrim.store import Folder, code_digest
+from megtrim.store import StageFolder, code_digest
 
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
@@ -79,7 +79,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
         _keep(folder, build, seen)
 
     trimmed = by_function(context.loaded.config)
-    trial = Trial(
+    trial = VerificationCase(
         order=order_for(
             scenario,
             context,
@@ -94,12 +94,12 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
         committed=context.committed,
     )
 
-    def tried(trial: Trial, seen: list[dict[str, Any]]) -> dict[str, Any]:
-        def attempt(seat: Seat) -> dict[str, Any]:
+    def tried(trial: VerificationCase, seen: list[dict[str, Any]]) -> dict[str, Any]:
+        def attempt(seat: Lease) -> dict[str, Any]:
             told = {"device": {"name": seat.name, "kind": seat.kind, "facts": seat.facts()}}
             try:
                 return told | prove(trial, seat, note)
-            except TrapSeen as trap:
+            except TrapBeforeFailure as trap:
                 seen.append(told | trap.ended)
                 raise
 
@@ -123,7 +123,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     }
 
 
-def _keep_set(context: Context) -> Folder:
+def _keep_set(context: Context) -> StageFolder:
     return context.done[keep_task(context.loaded.config)]
 
 
@@ -131,7 +131,7 @@ def _good(ended: dict[str, Any]) -> bool:
     return bool(ended["exit code"] == 0)
 
 
-def _profile(scenario: Scenario, made: Folder | None, context: Context) -> Path | None:
+def _profile(scenario: Scenario, made: StageFolder | None, context: Context) -> Path | None:
     return programs.program(scenario, context, made) if made else None
 
 

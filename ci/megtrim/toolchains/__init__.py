@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from megtrim.build_spec import Toolchain, ToolchainOrder
+from megtrim.build_spec import Toolchain, ToolchainSpec
 from megtrim.errors import InputError
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from megtrim.toolchains import clang_linux_arm64, host, ndk, zig
 
-Find = Callable[[ToolchainOrder, Processes], Toolchain]
+Find = Callable[[ToolchainSpec, ProcessRunner], Toolchain]
 
 KINDS: Mapping[str, Find] = {
     "zig": zig.find,
@@ -23,7 +23,7 @@ KINDS: Mapping[str, Find] = {
 }
 
 
-def find(order: ToolchainOrder, processes: Processes, *, emulated: bool) -> Toolchain:
+def find(order: ToolchainSpec, processes: ProcessRunner, *, emulated: bool) -> Toolchain:
     """Return the toolchain of that kind; ``auto`` takes the best that is there.
 
     ``emulated`` says whether arm64 programs can run here: without that, ``auto`` builds for

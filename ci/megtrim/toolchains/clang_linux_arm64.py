@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from megtrim.build_spec import Relocations, Toolchain, ToolchainOrder
+from megtrim.build_spec import Relocations, Toolchain, ToolchainSpec
 from megtrim.errors import InputError
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from megtrim.toolchains import tools
 
 _TARGET = "aarch64-linux-gnu"
@@ -27,7 +27,7 @@ _LLD = re.compile(r"\bLLD (\d{1,3})\.")
 _GLIBC = re.compile(r"^#define\s+__GLIBC(?:_MINOR)?__\s+(\d{1,3})$", re.MULTILINE)
 
 
-def find(order: ToolchainOrder, processes: Processes) -> Toolchain:
+def find(order: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
     """Return clang and lld of one version, and the sysroot an emulator needs."""
     suffix = _version_suffix(order.clang, processes)
     if processes.read(_SYSROOT / "lib" / "ld-linux-aarch64.so.1") is None:
@@ -57,7 +57,7 @@ def find(order: ToolchainOrder, processes: Processes) -> Toolchain:
     )
 
 
-def _version_suffix(release: int | None, processes: Processes) -> str:
+def _version_suffix(release: int | None, processes: ProcessRunner) -> str:
     wanted = _VERSIONS if release is None else (f"-{release}",)
     for suffix in wanted:
         if all(processes.which(f"{tool}{suffix}") for tool in ("clang++", "ld.lld")):
@@ -69,7 +69,7 @@ def _version_suffix(release: int | None, processes: Processes) -> str:
     raise InputError(msg, hint=_HINT)
 
 
-def _packing(relocations: Relocations, lld: str, processes: Processes) -> tuple[str, ...]:
+def _packing(relocations: Relocations, lld: str, processes: ProcessRunner) -> tuple[str, ...]:
     """Return the flag that packs relocations, if linker and C library are both new enough."""
     if relocations is Relocations.NONE:
         return ()
@@ -87,7 +87,7 @@ def _packing(relocations: Relocations, lld: str, processes: Processes) -> tuple[
     return ("-Wl,-z,pack-relative-relocs",)
 
 
-def _glibc(processes: Processes) -> tuple[int, ...]:
+def _glibc(processes: ProcessRunner) -> tuple[int, ...]:
     """Return the release of the C library that programs are linked with."""
     features = _SYSROOT / "include" / "features.h"
     numbers = _GLIBC.findall((processes.read(features) or b"").decode("ascii", errors="replace"))

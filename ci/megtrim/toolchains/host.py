@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import platform
 
-from megtrim.build_spec import Toolchain, ToolchainOrder
+from megtrim.build_spec import Toolchain, ToolchainSpec
 from megtrim.errors import InputError
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from megtrim.toolchains import tools
 
 _PAIRS = (("g++", "gcc"), ("clang++", "clang"), ("c++", "cc"))
 
 
-def find(order: ToolchainOrder, processes: Processes) -> Toolchain:
+def find(order: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
     """Return the first C++ compiler on the path."""
     del order  # it builds for this machine, whatever is asked
     for cxx_name, c_name in _PAIRS:

@@ -18,10 +18,10 @@ from megtrim.build_spec import (
     PACKED,
     Relocations,
     Toolchain,
-    ToolchainOrder,
+    ToolchainSpec,
 )
 from megtrim.errors import InputError
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from megtrim.toolchains import tools
 
 VARIABLE = "ANDROID_NDK_ROOT"
@@ -47,7 +47,7 @@ _ABIS = {
 ABIS = tuple(_ABIS)
 
 
-def find(order: ToolchainOrder, processes: Processes) -> Toolchain:
+def find(order: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
     """Return the NDK for the ABI and the API level that are asked for.
 
     Raises InputError for an NDK that is missing, not whole, of another release than asked for,
@@ -100,7 +100,7 @@ def release_of(properties: str, *, source: str) -> str:
     return f"r{int(found[1])}{chr(ord('a') + minor) if minor else ''}{stand_in}"
 
 
-def _root(processes: Processes) -> Path:
+def _root(processes: ProcessRunner) -> Path:
     named = processes.env.get(VARIABLE, "")
     if not named:
         msg = f"{VARIABLE} is not set on {processes.where}"
@@ -112,7 +112,7 @@ def _root(processes: Processes) -> Path:
     return root
 
 
-def _text(root: Path, name: str, processes: Processes) -> str:
+def _text(root: Path, name: str, processes: ProcessRunner) -> str:
     data = processes.read(root / name)
     if data is None:
         msg = f"{root} on {processes.where} is no whole Android NDK: it has no {name}"
@@ -143,7 +143,7 @@ def _check_loader(relocations: Relocations, api: int) -> None:
         raise InputError(msg, hint="raise toolchain.api to that of the oldest phone, or pack less")
 
 
-def _host_compiler(processes: Processes) -> tuple[str, ...]:
+def _host_compiler(processes: ProcessRunner) -> tuple[str, ...]:
     """Return a compiler for programs that run during the build; empty: none was found."""
     found = (processes.which(name) for name in ("g++", "clang++", "clang++-14", "c++"))
     return tuple(path for path in found if path)[:1]

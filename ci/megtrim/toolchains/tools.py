@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from megtrim.errors import InputError
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 
-def need(processes: Processes, name: str, *, hint: str) -> str:
+def need(processes: ProcessRunner, name: str, *, hint: str) -> str:
     """Return the program's full path; a missing one is an input error with ``hint``."""
     path = processes.which(name)
     if path is None:
@@ -15,7 +15,7 @@ def need(processes: Processes, name: str, *, hint: str) -> str:
     return path
 
 
-def first_line(processes: Processes, *argv: str) -> str:
+def first_line(processes: ProcessRunner, *argv: str) -> str:
     """Return the first line that a tool prints about itself; one that says nothing is refused."""
     lines = processes.capture(*argv).splitlines()
     if not lines:

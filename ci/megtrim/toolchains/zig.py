@@ -9,20 +9,20 @@ import importlib.util
 import platform
 from pathlib import Path
 
-from megtrim.build_spec import Toolchain, ToolchainOrder
+from megtrim.build_spec import Toolchain, ToolchainSpec
 from megtrim.errors import InputError
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 _MACHINES = {"x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
 
-def find(order: ToolchainOrder, processes: Processes) -> Toolchain:
+def find(order: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
     """Return zig for static arm64 Linux programs."""
     del order  # it has no settings
     return _toolchain(processes, "aarch64")
 
 
-def find_native(order: ToolchainOrder, processes: Processes) -> Toolchain:
+def find_native(order: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
     """Return zig for static programs of this machine's own architecture."""
     del order  # it has no settings
     machine = _MACHINES.get(platform.machine())
@@ -32,7 +32,7 @@ def find_native(order: ToolchainOrder, processes: Processes) -> Toolchain:
     return _toolchain(processes, machine)
 
 
-def _toolchain(processes: Processes, machine: str) -> Toolchain:
+def _toolchain(processes: ProcessRunner, machine: str) -> Toolchain:
     program = str(_program())
     if processes.which(program) is None:
         msg = f"zig comes with megtrim's own Python, and is not in {processes.where}"

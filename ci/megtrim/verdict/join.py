@@ -34,7 +34,7 @@ from megtrim.verdict.statuses import CheckKind, CheckStatus, ScenarioStatus, Ver
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class VerdictInputs:
     """What the stages saw. ``lines`` says where a scenario id or artifact name is configured."""
 
     project: str
@@ -64,7 +64,7 @@ class Facts:
     warnings: tuple[str, ...] = ()
 
 
-def join(facts: Facts) -> Verdict:
+def join(facts: VerdictInputs) -> Verdict:
     """Return the verdict on ``facts``; checks are ordered by kind, then subject."""
     checks = _checks(facts)
     return Verdict(
@@ -97,7 +97,7 @@ def exit_code(verdict: Verdict) -> int:
     return ProductFailure.exit_code if verdict.verdict is VerdictKind.FAIL else EXIT_PASS
 
 
-def _checks(facts: Facts) -> tuple[Check, ...]:
+def _checks(facts: VerdictInputs) -> tuple[Check, ...]:
     checks = list(facts.checks)
     for scenario in facts.scenarios:
         line = facts.lines.get(scenario.id, 1)
@@ -129,7 +129,7 @@ def _nothing_ran(config: str) -> Check:
     )
 
 
-def _headline(facts: Facts, checks: tuple[Check, ...]) -> str:
+def _headline(facts: VerdictInputs, checks: tuple[Check, ...]) -> str:
     parts = [_sizes_text(artifact) for artifact in facts.artifacts]
     if facts.scenarios:
         verified = sum(item.status is ScenarioStatus.PASS for item in facts.scenarios)

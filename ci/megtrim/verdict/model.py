@@ -16,7 +16,7 @@ from megtrim.verdict.agreement import expect_budget_checks, expect_scenario_chec
 from megtrim.verdict.content import Contradiction, OutputResult, expect_consistent
 from megtrim.verdict.document import dump, load
 from megtrim.verdict.invocation import Invocation
-from megtrim.verdict.neighbours import NeighbourLevel, NeighbourResult, Outcome
+from megtrim.verdict.neighbours import NeighbourLevel, NeighbourOutcome, NeighbourResult
 from megtrim.verdict.statuses import (
     BudgetStatus,
     CheckKind,
@@ -39,10 +39,10 @@ __all__ = [
     "FunctionsUse",
     "Invocation",
     "NeighbourLevel",
+    "NeighbourOutcome",
     "NeighbourResult",
     "OperatorUse",
     "OperatorsUse",
-    "Outcome",
     "OutputResult",
     "Rebuild",
     "RegionUse",

@@ -13,7 +13,7 @@ Asked = int | str | tuple[str, ...]
 """So many of each scenario, ``all`` that apply, or those of these names where they apply."""
 
 
-class Outcome(StrEnum):
+class NeighbourOutcome(StrEnum):
     """How a neighbour ended on a trimmed build."""
 
     SAME = "same"
@@ -33,7 +33,7 @@ class NeighbourLevel:
 
     level: str
     """``region`` or ``function``."""
-    outcome: Outcome
+    outcome: NeighbourOutcome
     works: bool
     """The same as plain; where it is to complain, any words will do."""
     text: str

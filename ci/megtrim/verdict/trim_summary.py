@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeansChoice:
+class SizeFlagResult:
     """One of the means against size beyond the recipe."""
 
     name: str
@@ -26,7 +26,7 @@ class TrimChoice:
     optimize: str
     switched_off: tuple[str, ...] = ()
     """Switches that are off singly, beside those of the minimum size."""
-    means: tuple[MeansChoice, ...] = ()
+    means: tuple[SizeFlagResult, ...] = ()
     """Asked for, or wanted by ``optimize: size``."""
     quick: bool = False
     """By functions from the plain build, whatever level is configured."""

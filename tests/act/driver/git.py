@@ -8,7 +8,7 @@ import tarfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 
 _IDENTITY = {
     "GIT_AUTHOR_NAME": "Sam Stranger",
@@ -27,7 +27,7 @@ class Remote:
         self.name = name
         self.bare = root / f"{name}.git"
         self.work = work
-        self._processes = Processes({"PATH": os.environ["PATH"], **_IDENTITY})
+        self._processes = ProcessRunner({"PATH": os.environ["PATH"], **_IDENTITY})
         self.bare.mkdir(parents=True)
         work.mkdir(parents=True)
         self.git("init", "--quiet", "--bare", "--initial-branch=main", cwd=self.bare)

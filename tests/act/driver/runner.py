@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from act.driver.journal import Job, Journal
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 
 DEADLINE_S = 300.0
 HOSTED = "ubuntu-24.04"
@@ -86,7 +86,7 @@ class Act:
             *options,
         )
         log = scratch / "act.jsonl"
-        processes = Processes(
+        processes = ProcessRunner(
             {**_clean(os.environ), **self.home, "XDG_CONFIG_HOME": str(scratch / "config")}
         )
         done = processes.run(

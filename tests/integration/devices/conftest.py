@@ -11,14 +11,14 @@ import pytest
 
 from megtrim.phone import root, server
 from megtrim.phone.server import AdbServer
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from support.phones import ConnectedPhone, StartPhone, phone_starter
 
 
 @pytest.fixture(scope="session")
 def phone_root() -> Path:
     """The files that phones share; made once for this user."""
-    return root.provide(Processes(os.environ)).path
+    return root.provide(ProcessRunner(os.environ)).path
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +31,7 @@ def phone_environment() -> Iterator[dict[str, str]]:
 @pytest.fixture(scope="session")
 def adb_server(phone_environment: dict[str, str]) -> Iterator[AdbServer]:
     """A server of these tests' own."""
-    with server.private_server(Processes(phone_environment)) as running:
+    with server.private_server(ProcessRunner(phone_environment)) as running:
         yield running
 
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from megtrim.devices.device import utc_now
-from megtrim.devices.pool.queue import Queue, Wait
+from megtrim.devices.pool.queue import Queue, QueuePosition
 
 
 def note(notes: Path, *words: object) -> None:
@@ -27,7 +27,7 @@ def main() -> None:
     queue = Queue(Path(state), utc_now)
     told = False
 
-    def waiting(_wait: Wait) -> None:
+    def waiting(_wait: QueuePosition) -> None:
         nonlocal told
         if not told:
             told = True

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from megtrim import devices
-from megtrim.devices import Device, DeviceOrder, RunDirectory
+from megtrim.devices import Device, DeviceSpec, RunDirectory
 from megtrim.devices import adb as adb_kind
 from megtrim.devices.settings import DeviceSettings
 from megtrim.phone import launch, server
 from megtrim.phone.server import AdbServer
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 from support import sshd
 
 KINDS = ("local", "qemu", "ssh", "adb", "virtual-phone")
@@ -66,7 +66,7 @@ int main() { std::cout << std::string("dynamic") << std::endl; return 5; }
 """
 
 
-def build(processes: Processes, folder: Path, prefix: str) -> Programs:
+def build(processes: ProcessRunner, folder: Path, prefix: str) -> Programs:
     """Compile the programs with the compiler of that prefix."""
     source = Path(__file__).parents[2] / "support" / "deed.c"
     made = Programs(deed=folder / f"{prefix}deed", dynamic=folder / f"{prefix}dynamic")
@@ -108,11 +108,11 @@ class Maker:
             case _:
                 return self._played(env)
 
-    def _order(self, kind: str, env: dict[str, str], said: list[str]) -> DeviceOrder:
+    def _order(self, kind: str, env: dict[str, str], said: list[str]) -> DeviceSpec:
         arm = kind not in {"local", "ssh"}
-        return DeviceOrder(
+        return DeviceSpec(
             name=f"the-{kind}",
-            processes=Processes(env),
+            processes=ProcessRunner(env),
             scratch=self._folder / "scratch",
             machine="aarch64" if arm else os.uname().machine,
             qemu_cpu="max",
@@ -121,7 +121,7 @@ class Maker:
         )
 
     def _rig(
-        self, order: DeviceOrder, kind: str, said: list[str], left: Callable[[], list[str]]
+        self, order: DeviceSpec, kind: str, said: list[str], left: Callable[[], list[str]]
     ) -> Rig:
         programs = self._programs("aarch64-linux-gnu-" if order.machine == "aarch64" else "")
         return Rig(
@@ -147,7 +147,7 @@ class Maker:
         said = list[str]()
         folder = self._folder / "board"
         folder.mkdir()
-        board = self._stack.enter_context(sshd.running(Processes(env), folder))
+        board = self._stack.enter_context(sshd.running(ProcessRunner(env), folder))
         order = replace(self._order("ssh", env, said), settings=board.settings)
         return self._rig(order, "ssh", said, board.run_directories)
 
@@ -156,9 +156,9 @@ class Maker:
         running: AdbServer = self._request.getfixturevalue("adb_server")
         root: Path = self._request.getfixturevalue("phone_root")
         places: dict[str, str] = self._request.getfixturevalue("phone_environment")
-        processes = Processes({**places, **running.env})
+        processes = ProcessRunner({**places, **running.env})
         phone = self._stack.enter_context(
-            launch.started(processes, root, launch.Wish(name="contract"))
+            launch.started(processes, root, launch.PhoneRequest(name="contract"))
         )
         server.connect(processes, running, phone.serial)
         adb = (running.adb, "-s", phone.serial)
@@ -184,5 +184,5 @@ def _state(env: dict[str, str]) -> dict[str, str]:
     return {"MEGTRIM_STATE": env["MEGTRIM_STATE"]}
 
 
-def _quietly(processes: Processes, argv: tuple[str, ...]) -> str:
+def _quietly(processes: ProcessRunner, argv: tuple[str, ...]) -> str:
     return processes.run(Command(argv=argv, timeout_s=20)).stdout

@@ -13,16 +13,16 @@ import pytest
 
 import megtrim
 from megtrim.devices import adb
-from megtrim.devices.device import DeviceOrder
+from megtrim.devices.device import DeviceSpec
 from megtrim.devices.remote.adb_server import find_adb
-from megtrim.devices.remote.transport import LinkLost, NoSpace
+from megtrim.devices.remote.transport import ConnectionLost, NoSpace
 from megtrim.devices.settings import DeviceSettings
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 from support.phones import ConnectedPhone, StartPhone
 
-QUICK = Patience(heartbeat_s=0.5, probe_s=1.0, poll_s=0.2)
+QUICK = Timeouts(heartbeat_s=0.5, probe_s=1.0, poll_s=0.2)
 RUNS = f"{adb.ROOT}/runs"
 
 HOLDER = """\
@@ -39,8 +39,8 @@ with adb.find(order)[0].open() as directory:
 """
 
 
-def machine(phone: ConnectedPhone, patience: Patience = QUICK) -> adb.Phone:
-    order = DeviceOrder(
+def machine(phone: ConnectedPhone, patience: Timeouts = QUICK) -> adb.AdbPhone:
+    order = DeviceSpec(
         name="pixel",
         processes=phone.processes,
         scratch=Path(),
@@ -134,8 +134,8 @@ def test_a_frozen_phone_is_noticed(phone: ConnectedPhone, program: Callable[[str
     """In less than 30 s with the patience that everybody has, during a run and a push."""
     began = time.monotonic()
     with (
-        pytest.raises(LinkLost, match="no sign of life"),
-        machine(phone, Patience()).open() as directory,
+        pytest.raises(ConnectionLost, match="no sign of life"),
+        machine(phone, Timeouts()).open() as directory,
     ):
         directory.put(program("sleep 974"), "p")
         phone.control.fault("freeze", moment="run")
@@ -192,11 +192,11 @@ def test_another_version_never_meets_the_server(phone: ConnectedPhone, tmp_path:
     older = tmp_path / "adb"
     older.write_text(f"#!/bin/sh\n{program} \"$@\" | sed 's/1[.]0[.]41/1.0.40/'\n")
     older.chmod(0o755)
-    order = Processes({**phone.processes.env, "MEGTRIM_ADB": str(older)})
+    order = ProcessRunner({**phone.processes.env, "MEGTRIM_ADB": str(older)})
     with pytest.raises(InfrastructureFailure, match="using it would kill the server"):
         adb.attached(order)
     assert phone.shell("echo there").stdout == "there\n"
-    nobody = Processes({**phone.processes.env, "ANDROID_ADB_SERVER_PORT": "1"})
+    nobody = ProcessRunner({**phone.processes.env, "ANDROID_ADB_SERVER_PORT": "1"})
     with pytest.raises(InfrastructureFailure, match="no adb server listens"):
         adb.attached(nobody)
 

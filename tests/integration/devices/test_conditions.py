@@ -10,14 +10,14 @@ import pytest
 from megtrim.devices.adb import ROOT
 from megtrim.devices.remote import tuning
 from megtrim.devices.remote.adb_server import find_adb
-from megtrim.devices.remote.adb_transport import AdbLink
+from megtrim.devices.remote.adb_transport import AdbTransport
 from megtrim.devices.remote.run_directory import open_directory
 from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
 from megtrim.devices.remote.transport import call
 from megtrim.devices.settings import CoolDown, DeviceSettings
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.timeouts import Timeouts
 from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from support.phones import ConnectedPhone, StartPhone
 
 PROGRAM = r"""
@@ -60,7 +60,7 @@ int main(int count, char** words) {
 
 
 @pytest.fixture(scope="module")
-def program(processes: Processes, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def program(processes: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An arm64 program that crashes on demand, and else tells its governor."""
     folder = tmp_path_factory.mktemp("program")
     (folder / "x.c").write_text(PROGRAM, encoding="utf-8")
@@ -70,8 +70,8 @@ def program(processes: Processes, tmp_path_factory: pytest.TempPathFactory) -> P
     return folder / "x"
 
 
-def link_to(phone: ConnectedPhone) -> AdbLink:
-    return AdbLink(find_adb(phone.processes), phone.serial, phone.name)
+def link_to(phone: ConnectedPhone) -> AdbTransport:
+    return AdbTransport(find_adb(phone.processes), phone.serial, phone.name)
 
 
 def run(
@@ -81,7 +81,7 @@ def run(
     with open_directory(
         link_to(phone),
         root=ROOT,
-        patience=Patience(),
+        patience=Timeouts(),
         settings=settings or DeviceSettings(),
         say=said.append,
     ) as directory:

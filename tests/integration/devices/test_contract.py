@@ -18,8 +18,8 @@ import pytest
 from integration.devices.rigs import KINDS, Maker, Programs, Rig, build
 from megtrim.devices import RunDirectory
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError
-from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending
-from megtrim.process import Processes
+from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
+from megtrim.process import ProcessRunner
 
 LONG_S = 60.0
 ODD_NAMES = (
@@ -49,7 +49,7 @@ ODD_WORDS = (
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Programs]:
     """Programs of a compiler's prefix, made once."""
     made: dict[str, Programs] = {}
-    processes = Processes(os.environ)
+    processes = ProcessRunner(os.environ)
 
     def of(prefix: str) -> Programs:
         if prefix not in made:
@@ -140,11 +140,11 @@ def test_a_signal_from_outside_is_known(rig: Rig) -> None:
         ends = {n: ending(do(directory, "kill", str(n))) for n in (5, 6, 9, 11, 15)}
 
     assert ends == {
-        5: Ending.TRAP,
-        6: Ending.CRASHED,
-        9: Ending.KILLED,
-        11: Ending.CRASHED,
-        15: Ending.KILLED,
+        5: RunOutcome.TRAP,
+        6: RunOutcome.CRASHED,
+        9: RunOutcome.KILLED,
+        11: RunOutcome.CRASHED,
+        15: RunOutcome.KILLED,
     }
 
 

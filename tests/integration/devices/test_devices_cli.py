@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 from megtrim import devices
-from megtrim.devices import Device, DeviceOrder
+from megtrim.devices import Device, DeviceSpec
 from megtrim.devices.pool.pool import joined
 from megtrim.devices.settings import DeviceSettings
-from megtrim.devices.timeouts import Patience
-from megtrim.process import Background, Command, Outcome, Processes
+from megtrim.devices.timeouts import Timeouts
+from megtrim.process import Background, Command, CompletedCommand, ProcessRunner
 from support.phones import ConnectedPhone, StartPhone
 
 ROOT = Path(__file__).parents[3]
@@ -35,9 +35,9 @@ class Desk:
     """A person in a folder with a configuration, at a host with phones."""
 
     folder: Path
-    processes: Processes
+    processes: ProcessRunner
 
-    def megtrim(self, *words: str, timeout_s: float = 120.0) -> Outcome:
+    def megtrim(self, *words: str, timeout_s: float = 120.0) -> CompletedCommand:
         return self.processes.run(self._command(*words, timeout_s=timeout_s))
 
     def beside(self, *words: str, log: str) -> AbstractContextManager[Background]:
@@ -237,12 +237,12 @@ AT_ONCE_S = 9.0
 
 def quick_pool(desk: Desk, *phones: ConnectedPhone) -> Device:
     """Return a pool in this process that gives a phone up sooner than one of the command line."""
-    patience = Patience(call_s=5.0, reconnect_s=1.0, boot_s=1.0)
+    patience = Timeouts(call_s=5.0, reconnect_s=1.0, boot_s=1.0)
     env = {**desk.processes.env, "MEGTRIM_STATE": str(desk.folder / "state")}
     orders = [
-        DeviceOrder(
+        DeviceSpec(
             name=name,
-            processes=Processes(env),
+            processes=ProcessRunner(env),
             scratch=desk.folder,
             machine="aarch64",
             qemu_cpu="max",

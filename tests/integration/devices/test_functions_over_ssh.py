@@ -15,7 +15,7 @@ import pytest
 from integration.conftest import MakeProject
 from integration.test_evidence import Team
 from megtrim.midout.keepset import read_keep_set
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from megtrim.store import sha256_file
 from support import sshd
 from support.sshd import Sshd
@@ -25,7 +25,7 @@ HERE = {"name": "here", "kind": "local", "class": "any"}
 
 
 @pytest.fixture
-def board(processes: Processes, tmp_path: Path) -> Iterator[Sshd]:
+def board(processes: ProcessRunner, tmp_path: Path) -> Iterator[Sshd]:
     """A board that is there."""
     folder = tmp_path / "board"
     folder.mkdir()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.phone.server import AdbServer
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 from support import sshd
 from support.megtrim_cli import ARGV, ROOT, SAMPLE
 from support.pages import BLOCKS, Block, blocks_in
@@ -73,7 +73,7 @@ def test_with_a_phone(make_team: MakeTeam, start_phone: StartPhone) -> None:
     type_all(team, page("use-phones.md"))
 
 
-def test_with_a_board(make_team: MakeTeam, processes: Processes, tmp_path: Path) -> None:
+def test_with_a_board(make_team: MakeTeam, processes: ProcessRunner, tmp_path: Path) -> None:
     """That answers behind a real sshd."""
     folder = tmp_path / "board"
     folder.mkdir()
@@ -117,7 +117,7 @@ def test_the_demo(
 ) -> None:
     """What the session ``demo`` runs passes against the committed keep set, on a phone as well."""
     argv = (*ARGV, "trim", "--config", str(SAMPLE / "functions.yaml"), "--out", str(shared_out))
-    told = Processes(phone_environment).run(
+    told = ProcessRunner(phone_environment).run(
         Command(argv=(*argv, *words), cwd=ROOT, timeout_s=LONGEST_S)
     )
 

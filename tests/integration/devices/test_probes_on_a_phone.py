@@ -9,11 +9,11 @@ import pytest
 
 from integration.devices.rigs import SYSROOT
 from megtrim import devices
-from megtrim.devices import DeviceOrder
+from megtrim.devices import DeviceSpec
 from megtrim.elf.function_table import FunctionTable, read_table
 from megtrim.functions import link_map, probes
 from megtrim.functions.observables import observables
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 PROGRAM = """\
 #include <cstdio>
@@ -33,7 +33,7 @@ int main(int count, char**) {
 @pytest.fixture
 def twin(tmp_path: Path) -> tuple[Path, FunctionTable]:
     """Return a static twin, and its functions."""
-    processes = Processes(os.environ)
+    processes = ProcessRunner(os.environ)
     ((name, text),) = probes.SOURCES
     for file, content in ((name, text), ("program.cpp", PROGRAM)):
         (tmp_path / file).write_text(content, encoding="utf-8")
@@ -59,9 +59,9 @@ def test_a_twin_records_on_a_phone(
 ) -> None:
     """Its code can be written there, and the record is a file beside the program."""
     program, table = twin
-    order = DeviceOrder(
+    order = DeviceSpec(
         name="phone",
-        processes=Processes({**phone_environment, "MEGTRIM_STATE": str(tmp_path / "state")}),
+        processes=ProcessRunner({**phone_environment, "MEGTRIM_STATE": str(tmp_path / "state")}),
         scratch=tmp_path / "scratch",
         machine="aarch64",
         qemu_cpu="max",

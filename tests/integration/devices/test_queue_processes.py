@@ -15,7 +15,7 @@ import pytest
 
 from megtrim.devices.device import utc_now
 from megtrim.devices.pool.queue import Queue
-from megtrim.process import Background, Command, Processes
+from megtrim.process import Background, Command, ProcessRunner
 
 JOB = Path(__file__).with_name("queue_job.py")
 SOURCE = Path(__file__).parents[3] / "ci"
@@ -36,7 +36,7 @@ class Event:
 class Jobs:
     """Starts jobs and reads what they noted."""
 
-    def __init__(self, folder: Path, processes: Processes, stack: ExitStack) -> None:
+    def __init__(self, folder: Path, processes: ProcessRunner, stack: ExitStack) -> None:
         self.folder, self.state = folder, folder / "state"
         self.notes = folder / "notes"
         self.queue = Queue(self.state, utc_now)
@@ -68,7 +68,7 @@ class Jobs:
 
 
 @pytest.fixture
-def jobs(tmp_path: Path, processes: Processes) -> Iterator[Jobs]:
+def jobs(tmp_path: Path, processes: ProcessRunner) -> Iterator[Jobs]:
     with ExitStack() as stack:
         yield Jobs(tmp_path, processes, stack)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 from support.megtrim_cli import SAMPLE
 
 COMMITTED = "megtrim/functions.keepset.json"
@@ -29,7 +29,7 @@ class Demo:
         """Trim as the demo does; return the lists of functions and the program that ships."""
         config = ("--config", str(self.folder / "functions.yaml"), "--out", str(self.out))
         argv = (sys.executable, "-m", "megtrim", "trim", *config, "--json", *more)
-        ended = Processes(self.environment).run(Command(argv=argv, timeout_s=1800))
+        ended = ProcessRunner(self.environment).run(Command(argv=argv, timeout_s=1800))
         assert ended.rc == 0, ended.stderr
         assert "is not what was traced now" not in ended.stderr
         done = {

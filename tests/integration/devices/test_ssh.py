@@ -15,23 +15,23 @@ from pathlib import Path
 import pytest
 
 from megtrim import devices
-from megtrim.devices import DeviceOrder, ssh
-from megtrim.devices.pool.machine import NothingFits, Presence
-from megtrim.devices.remote.transport import LinkLost
+from megtrim.devices import DeviceSpec, ssh
+from megtrim.devices.pool.machine import ConnectionState, NoUsableMachine
+from megtrim.devices.remote.transport import ConnectionLost
 from megtrim.devices.ssh import Board
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from support import sshd
 from support.sshd import Sshd
 
-HASTE = Patience().scaled(0.15)
+HASTE = Timeouts().scaled(0.15)
 LONG_S = 30.0
-Order = Callable[..., DeviceOrder]
+Order = Callable[..., DeviceSpec]
 
 
 @pytest.fixture
-def board(processes: Processes, tmp_path: Path) -> Iterator[Sshd]:
+def board(processes: ProcessRunner, tmp_path: Path) -> Iterator[Sshd]:
     """A board that is there."""
     with sshd.running(processes, tmp_path) as running:
         yield running
@@ -44,10 +44,10 @@ def order(board: Sshd) -> Iterator[Order]:
         env = {**os.environ, "MEGTRIM_STATE": state}
         env.pop("XDG_RUNTIME_DIR", None)
 
-        def make(patience: Patience = Patience(), **settings: object) -> DeviceOrder:  # noqa: B008
-            return DeviceOrder(
+        def make(patience: Timeouts = Timeouts(), **settings: object) -> DeviceSpec:  # noqa: B008
+            return DeviceSpec(
                 name="rock-5",
-                processes=Processes(env),
+                processes=ProcessRunner(env),
                 scratch=board.folder,
                 machine=os.uname().machine,
                 qemu_cpu="",
@@ -66,7 +66,7 @@ def script(folder: Path, text: str) -> Path:
     return path
 
 
-def only(order: DeviceOrder) -> Board:
+def only(order: DeviceSpec) -> Board:
     (board,) = ssh.find(order)
     return board
 
@@ -88,7 +88,7 @@ def test_a_board_says_what_it_is(order: Order) -> None:
     assert one.facts()["host"] == "127.0.0.1"
     assert len(one.facts()) > 2
     assert one.key == other.key
-    assert one.presence() is Presence.READY
+    assert one.presence() is ConnectionState.READY
 
 
 def test_calls_share_one_connection(order: Order, board: Sshd) -> None:
@@ -118,7 +118,7 @@ def test_a_board_whose_key_is_not_known(order: Order, tmp_path: Path) -> None:
     assert failure.hint.endswith(f"then add the line to {known}")
     assert known.read_bytes() == b""
     assert not one.alive()
-    assert one.presence() is Presence.UNAUTHORIZED
+    assert one.presence() is ConnectionState.UNAUTHORIZED
     assert failure.hint in one.trouble
 
 
@@ -152,10 +152,10 @@ def test_a_board_that_is_not_there(order: Order) -> None:
     for settings in ({"port": 1}, {"host": "no-such-board.invalid"}):
         one = only(order(**settings))
         assert failure_of(one).hint.startswith("is the board on, is `host` right")
-        assert one.presence() is Presence.READY
+        assert one.presence() is ConnectionState.READY
 
 
-def test_a_shell_that_greets(processes: Processes, order: Order, tmp_path: Path) -> None:
+def test_a_shell_that_greets(processes: ProcessRunner, order: Order, tmp_path: Path) -> None:
     """Its words would stand in every file that is fetched."""
     (tmp_path / "loud").mkdir()
     with sshd.running(processes, tmp_path / "loud", greeting="Welcome aboard") as loud:
@@ -175,7 +175,7 @@ def test_a_connection_that_breaks_under_a_run(order: Order, board: Sshd, tmp_pat
         directory.put(program, "program")
         threading.Timer(1.5, board.signal, (signal.SIGKILL,)).start()
         began = time.monotonic()
-        with pytest.raises(LinkLost, match="the link was lost while running"):
+        with pytest.raises(ConnectionLost, match="the link was lost while running"):
             directory.run(("program",), timeout_s=LONG_S)
         assert time.monotonic() - began < 8
 
@@ -194,7 +194,7 @@ def test_a_board_that_freezes_under_a_run(order: Order, board: Sshd, tmp_path: P
         directory.put(script(tmp_path, "sleep 60"), "program")
         threading.Timer(1.0, board.signal, (signal.SIGSTOP,)).start()
         began = time.monotonic()
-        with pytest.raises(LinkLost, match=r"no sign of life for .* while running program"):
+        with pytest.raises(ConnectionLost, match=r"no sign of life for .* while running program"):
             directory.run(("program",), timeout_s=LONG_S)
         assert time.monotonic() - began < 15
         board.signal(signal.SIGCONT)
@@ -215,6 +215,6 @@ def test_a_pool_of_a_board_that_refuses_us(order: Order, board: Sshd) -> None:
     """It is put aside at once, with what to do about it."""
     device = devices.KINDS["ssh"](order(HASTE, key=board.new_key("refused key")))
     began = time.monotonic()
-    with pytest.raises(NothingFits, match="authorized_keys"), device.reserve():
+    with pytest.raises(NoUsableMachine, match="authorized_keys"), device.reserve():
         pass
     assert time.monotonic() - began < 5

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.phone.keeper import LOG
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from support.phones import ConnectedPhone, StartPhone
 
 TMP = "/data/local/tmp"
@@ -26,7 +26,7 @@ def arm64_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A static program for arm64, compiled now."""
     program = tmp_path_factory.mktemp("arm64") / "arch"
     compiler = ("aarch64-linux-gnu-g++", "-static", "-O1", str(_SOURCE), "-o", str(program))
-    Processes(os.environ).capture(*compiler)
+    ProcessRunner(os.environ).capture(*compiler)
     return program
 
 
@@ -288,7 +288,7 @@ def test_programs_of_an_android_find_its_loader(
     source.write_text("int main(void) { return 7; }", encoding="utf-8")
     links = ("-Wl,--dynamic-linker=/system/bin/linker64", "-Wl,-rpath,/system/lib64")
     argv = ("aarch64-linux-gnu-gcc", str(source), *links, "-o", str(tmp_path / "seven"))
-    Processes(os.environ).capture(*argv)
+    ProcessRunner(os.environ).capture(*argv)
 
     def run_on(there: ConnectedPhone) -> int:
         assert there.adb("push", str(tmp_path / "seven"), TMP).rc == 0

@@ -15,8 +15,8 @@ import pytest
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.phone import launch
-from megtrim.phone.launch import Wish
-from megtrim.process import Command, Processes
+from megtrim.phone.launch import PhoneRequest
+from megtrim.process import Command, ProcessRunner
 from support.phones import ConnectedPhone, StartPhone
 
 _SOURCES = str(Path(launch.__file__).parents[2])
@@ -67,9 +67,9 @@ def own_root(tmp_path: Path, phone_root: Path) -> Path:
 
 
 @contextmanager
-def by_hand(env: dict[str, str], root: Path) -> Iterator[tuple[int, launch.Phone, set[int]]]:
+def by_hand(env: dict[str, str], root: Path) -> Iterator[tuple[int, launch.RunningPhone, set[int]]]:
     """Start one as a person does; gives the command's pid, the phone, and its processes."""
-    processes = Processes(env)
+    processes = ProcessRunner(env)
     argv = (*_PROGRAM, "start", "mine", "--root", str(root))
     with processes.background(Command(argv=argv, timeout_s=30)) as command:
         deadline = time.monotonic() + 20
@@ -109,13 +109,13 @@ def test_what_dead_ones_left_is_removed(places: dict[str, str], own_root: Path) 
         os.kill(pid, signal.SIGKILL)
         wait_gone({pid, *alive})
     assert phone.folder.is_dir()
-    assert launch.running(Processes(places)) == ()
+    assert launch.running(ProcessRunner(places)) == ()
     assert list(Path(places["XDG_RUNTIME_DIR"]).rglob("*")) == []
 
 
 def test_commands_of_a_person(places: dict[str, str], own_root: Path) -> None:
     """List shows it, fault reaches it, and mistakes are told."""
-    processes = Processes(places)
+    processes = ProcessRunner(places)
     with by_hand(places, own_root) as (_pid, phone, _alive):
         listed = processes.capture(*_PROGRAM, "list")
         assert listed == f"mine\t{phone.serial}\trunning\n"
@@ -154,7 +154,7 @@ def test_a_root_that_is_none(places: dict[str, str], tmp_path: Path) -> None:
     """The message says what its keeper said, and nothing is left."""
     with (
         pytest.raises(InfrastructureFailure, match="virtual phone odd did not start: "),
-        launch.started(Processes(places), tmp_path, Wish(name="odd")),
+        launch.started(ProcessRunner(places), tmp_path, PhoneRequest(name="odd")),
     ):
         pass
     assert list(Path(places["XDG_RUNTIME_DIR"]).rglob("*")) == []
@@ -163,7 +163,10 @@ def test_a_root_that_is_none(places: dict[str, str], tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "../up", "a b", "-x", "x" * 61])
 def test_names(places: dict[str, str], tmp_path: Path, name: str) -> None:
     """A name is a folder's name and nothing else."""
-    with pytest.raises(InputError), launch.started(Processes(places), tmp_path, Wish(name=name)):
+    with (
+        pytest.raises(InputError),
+        launch.started(ProcessRunner(places), tmp_path, PhoneRequest(name=name)),
+    ):
         pass
 
 

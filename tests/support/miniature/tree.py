@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 from support.megtrim_cli import SAMPLE
 from support.miniature.patches import BOTH, SDK, Patch
 
@@ -103,7 +103,7 @@ def _modes() -> str:
 
 
 def _commit(folder: Path) -> None:
-    processes = Processes({**os.environ, **_GIT_ENV})
+    processes = ProcessRunner({**os.environ, **_GIT_ENV})
     for words in (("init", "-q", "-b", "main"), ("add", "-A"), ("commit", "-q", "-m", "miniature")):
         done = processes.run(Command(argv=("git", "-C", str(folder), *words), timeout_s=60))
         assert done.ok, done.stderr

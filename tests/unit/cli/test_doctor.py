@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from megtrim.cli import doctor
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from unit.cli.support import Shell
 
 
@@ -18,10 +18,10 @@ class Kind:
 
     lacking: str
 
-    def missing(self, processes: Processes) -> str:
+    def missing(self, processes: ProcessRunner) -> str:
         return self.lacking
 
-    def found(self, processes: Processes) -> str:
+    def found(self, processes: ProcessRunner) -> str:
         assert not self.lacking
         return "version 1"
 

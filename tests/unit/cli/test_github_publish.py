@@ -13,8 +13,8 @@ import pytest
 from werkzeug import Request, Response
 
 from megtrim.errors import InputError
-from megtrim.evidence.early_exit import EarlyEnding, dump_ending
-from megtrim.process import Command, Processes
+from megtrim.evidence.early_exit import EarlyExit, dump_ending
+from megtrim.process import Command, ProcessRunner
 from megtrim.report.comment import Links, render
 from megtrim.verdict.model import Verdict, to_json
 from support.github_double import GithubDouble
@@ -191,7 +191,7 @@ def test_a_hostile_report_prints_no_commands(job: Job) -> None:
 
 def test_an_early_ending_is_told(job: Job) -> None:
     """Its text is foreign, too: a compiler's, for one. What else there is, the run has."""
-    ending = EarlyEnding(exit=2, message="no @compiler\n```\n<b>", hint="install: one")
+    ending = EarlyExit(exit=2, message="no @compiler\n```\n<b>", hint="install: one")
     job.leave("ending.json", dump_ending(ending))
 
     answer = job("--config", "trim/megtrim.yaml")
@@ -447,7 +447,7 @@ def test_a_summary_that_cannot_be_written_is_a_warning(job: Job) -> None:
 
 
 def test_two_processes_at_once_and_the_run_after_them(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch, processes: Processes
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, processes: ProcessRunner
 ) -> None:
     """Both find no comment and write one; the next run leaves the older, with its own text."""
     with Meeting() as github:

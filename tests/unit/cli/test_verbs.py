@@ -18,7 +18,7 @@ from megtrim.errors import InputError
 from megtrim.midout.keepset import dump_keep_set
 from megtrim.pipeline.running.trap_diagnosis import Diagnosis
 from megtrim.pipeline.session import Context
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from megtrim.store import Store
 from megtrim.verdict import next_step
 from megtrim.verdict.invocation import Invocation
@@ -354,7 +354,7 @@ def test_a_request_names_inputs_by_name(tmp_path: Path) -> None:
     """A file's name may hold the sign again."""
     request = probe.request("m.mge", ("data=a=b.npy", "x=y.npy"), ("--cpu",))
 
-    assert request == probe.Request(
+    assert request == probe.ProbeRequest(
         model="m.mge",
         inputs={"data": Path("a=b.npy"), "x": Path("y.npy")},
         arguments=("--cpu",),
@@ -371,7 +371,7 @@ def test_an_input_without_name_or_file_is_refused(shell: Shell, text: str) -> No
 
 
 @pytest.fixture
-def known(processes: Processes, tmp_path: Path) -> Context:
+def known(processes: ProcessRunner, tmp_path: Path) -> Context:
     """A context with the sample engine and the model ``m``."""
     return replace(context(tmp_path)[0], engine=SampleEngine(embedded(), processes))
 

@@ -18,7 +18,7 @@ from megtrim.errors import InputError
 from megtrim.evidence.bundle import (
     Bundle,
     BundleInput,
-    Purpose,
+    JobPurpose,
     binding,
     dump_bundle,
     read_bundle,
@@ -43,7 +43,7 @@ from megtrim.plan.graph import (
     search_task,
 )
 from megtrim.stages import functions, profile, verify
-from megtrim.store import Folder
+from megtrim.store import StageFolder
 from megtrim.verdict.model import DeviceIdentity, OutputResult
 from unit.evidence.support import evidence, result
 from unit.stages.built import (
@@ -80,7 +80,7 @@ def proof(
     **changes: Any,
 ) -> Any:
     """Return the proof of a scenario as it is now."""
-    bound = {each.id: text for each, text in select(context, Purpose.VERIFY, NONE).asked}
+    bound = {each.id: text for each, text in select(context, JobPurpose.VERIFY, NONE).asked}
     given = {"scenario": id_, "binding": bound[id_]} | changes
     entry = evidence(result(**given), day=day, device=device)
     return EvidenceSet(entries=(entry,))
@@ -116,7 +116,7 @@ def test_a_quick_trim_may_search(tmp_path: Path) -> None:
     expect_packable(context)
     found = all_scenarios(context.loaded.config)
     finish(context, search_task(next(found)), {"algo.cache": "found"})
-    packed = pack(context, Purpose.VERIFY, NONE, tmp_path / "bundle")
+    packed = pack(context, JobPurpose.VERIFY, NONE, tmp_path / "bundle")
 
     assert [(each.cache, each.search) for each in packed.scenarios] == [
         *((sha("found"), False), (None, False)),
@@ -126,7 +126,7 @@ def test_a_quick_trim_may_search(tmp_path: Path) -> None:
 def test_to_verify_classes_with_a_runner_are_asked(tmp_path: Path) -> None:
     """Each with what it is bound to; others are verified by the build."""
     context = built(tmp_path)
-    selected = select(context, Purpose.VERIFY, NONE)
+    selected = select(context, JobPurpose.VERIFY, NONE)
 
     assert runner_classes(context) == {"any"}
     assert ids(selected.asked) == [ANY, OTHER]
@@ -140,7 +140,7 @@ def test_to_verify_classes_with_a_runner_are_asked(tmp_path: Path) -> None:
 def test_to_trace_all_are_asked(tmp_path: Path) -> None:
     """Those of other classes run emulated."""
     context = built(tmp_path)
-    selected = select(context, Purpose.TRACE, NONE)
+    selected = select(context, JobPurpose.TRACE, NONE)
 
     assert ids(selected.asked) == [ANY, BIG, OTHER]
     scenario, bound = selected.asked[1]
@@ -155,7 +155,7 @@ def test_a_binding_does_not_name_the_device(tmp_path: Path) -> None:
     other = replace(context, devices={**context.devices, "any": context.devices["big"]})
     cast("Any", context.devices["any"]).kind = "another"
 
-    for purpose in Purpose:
+    for purpose in JobPurpose:
         assert [b for _, b in select(context, purpose, NONE).asked] == [
             b for _, b in select(other, purpose, NONE).asked
         ]
@@ -167,14 +167,14 @@ def test_without_programs_nothing_is_asked(tmp_path: Path, lacking: str) -> None
     context = built(tmp_path)
     del context.done[lacking]
 
-    assert select(context, Purpose.VERIFY, NONE).asked == ()
-    assert bool(select(context, Purpose.TRACE, NONE).asked) is (lacking != PLAIN)
+    assert select(context, JobPurpose.VERIFY, NONE).asked == ()
+    assert bool(select(context, JobPurpose.TRACE, NONE).asked) is (lacking != PLAIN)
 
 
 def test_a_young_proof_needs_no_device(tmp_path: Path) -> None:
     """Of exactly this program; the rest is asked for."""
     context = built(tmp_path)
-    selected = select(context, Purpose.VERIFY, proof(context))
+    selected = select(context, JobPurpose.VERIFY, proof(context))
 
     assert (ids(selected.asked), ids(selected.proven)) == ([OTHER], [ANY])
 
@@ -202,7 +202,7 @@ def test_an_old_or_another_proof_is_none(
 ) -> None:
     """Fourteen days are allowed, to the day, by a device that is configured, and exactly."""
     context = built(tmp_path)
-    selected = select(context, Purpose.VERIFY, proof(context, **changes))
+    selected = select(context, JobPurpose.VERIFY, proof(context, **changes))
 
     assert (ANY in ids(selected.proven)) is fresh
     assert (ANY in ids(selected.asked)) is not fresh
@@ -225,7 +225,7 @@ def test_a_proof_ends_with_what_it_is_bound_to(tmp_path: Path, change: str) -> N
         files = {**context.done[HEADER].files, "keepset.json": "0" * 64}
         context.done[HEADER] = replace(context.done[HEADER], files=files)
 
-    assert ids(select(context, Purpose.VERIFY, known).proven) == []
+    assert ids(select(context, JobPurpose.VERIFY, known).proven) == []
 
 
 def test_the_profile_build_binds_no_verification(tmp_path: Path) -> None:
@@ -235,14 +235,14 @@ def test_the_profile_build_binds_no_verification(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     other = built(tmp_path / "b", programs={PLAIN: PROGRAMS[PLAIN], REDUCED: PROGRAMS[REDUCED]})
 
-    assert ids(select(other, Purpose.VERIFY, known).proven) == [ANY]
+    assert ids(select(other, JobPurpose.VERIFY, known).proven) == [ANY]
 
 
 def test_a_bundle_tells_each_scenarios_tolerance(tmp_path: Path) -> None:
     """Its own, else that of verify."""
     own = CONFIG.replace("{name: t,", "{name: t, relative_tolerance: 0.25,")
     context = built(tmp_path, config=f"{own}verify: {{tolerance: 0.5}}\n")
-    packed = pack(context, Purpose.VERIFY, EvidenceSet(entries=()), tmp_path / "bundle")
+    packed = pack(context, JobPurpose.VERIFY, EvidenceSet(entries=()), tmp_path / "bundle")
 
     assert {each.id: each.tolerance for each in packed.scenarios} == {
         ANY: Tolerance(absolute=0.5),
@@ -254,7 +254,7 @@ def test_a_bundle_to_verify(tmp_path: Path) -> None:
     """Programs, keep set, what to run, and every file under its digest."""
     context = built(tmp_path)
     to = tmp_path / "bundle"
-    packed = pack(context, Purpose.VERIFY, proof(context, OTHER), to)
+    packed = pack(context, JobPurpose.VERIFY, proof(context, OTHER), to)
 
     assert read_bundle(to) == packed
     assert packed.programs == (
@@ -282,7 +282,7 @@ def test_a_bundle_to_verify(tmp_path: Path) -> None:
 
 def test_a_bundle_to_trace(tmp_path: Path) -> None:
     """No reduced program and no keep set; each class without a runner has an automatic device."""
-    packed = pack(built(tmp_path), Purpose.TRACE, NONE, tmp_path / "bundle")
+    packed = pack(built(tmp_path), JobPurpose.TRACE, NONE, tmp_path / "bundle")
 
     assert [variant for variant, _ in packed.programs] == ["plain", "profile"]
     assert packed.keep_set is None
@@ -301,10 +301,10 @@ def test_a_search_is_left_to_the_device(tmp_path: Path) -> None:
     """Its result is timing of that device; a recorded cache goes along."""
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    searching = pack(built(tmp_path / "a", config=SEARCHES), Purpose.TRACE, NONE, tmp_path / "1")
+    searching = pack(built(tmp_path / "a", config=SEARCHES), JobPurpose.TRACE, NONE, tmp_path / "1")
     recorded = SEARCHES.replace("fast_run: true", "fast_run: true, algo_cache: c.cache")
     (tmp_path / "b" / "c.cache").write_bytes(b"algorithms")
-    cached = pack(built(tmp_path / "b", config=recorded), Purpose.TRACE, NONE, tmp_path / "2")
+    cached = pack(built(tmp_path / "b", config=recorded), JobPurpose.TRACE, NONE, tmp_path / "2")
 
     assert (searching.scenarios[0].search, searching.scenarios[0].cache) == (True, None)
     assert (cached.scenarios[0].search, cached.scenarios[0].cache) == (False, sha("algorithms"))
@@ -314,7 +314,7 @@ def test_a_search_is_left_to_the_device(tmp_path: Path) -> None:
 def test_a_bundle_to_record(tmp_path: Path) -> None:
     """The links that tell, with their identity; no build and no keep set. All are asked."""
     context = linked(tmp_path)
-    packed = pack(context, Purpose.RECORD, NONE, tmp_path / "bundle")
+    packed = pack(context, JobPurpose.RECORD, NONE, tmp_path / "bundle")
     first = next(all_scenarios(context.loaded.config))
 
     assert read_bundle(tmp_path / "bundle") == packed
@@ -337,13 +337,13 @@ def test_programs_with_words_are_told_to_complain(tmp_path: Path, trim: str) -> 
     """In a minimum-size build there is nothing to be kept by it."""
     context = linked(tmp_path, trim=f"level: function, {trim}")
 
-    assert pack(context, Purpose.RECORD, NONE, tmp_path / "bundle").speaks
+    assert pack(context, JobPurpose.RECORD, NONE, tmp_path / "bundle").speaks
 
 
 def test_where_an_emulator_tells_all_there_is_no_twin(tmp_path: Path) -> None:
     """The bundle holds what was linked."""
     context = linked(tmp_path, links={"links/unfolded/load_and_run": "unfolded", **OBSERVED})
-    packed = pack(context, Purpose.RECORD, NONE, tmp_path / "bundle")
+    packed = pack(context, JobPurpose.RECORD, NONE, tmp_path / "bundle")
 
     assert [name for name, _ in packed.programs] == ["unfolded", "observables"]
 
@@ -354,19 +354,19 @@ def test_a_link_is_what_a_list_is_bound_to(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     one = linked(tmp_path / "a")
     twin = linked(tmp_path / "b", links={**LINKS, "links/probed/load_and_run": "another"})
-    bound = select(one, Purpose.RECORD, NONE).asked[0][1]
-    same = select(twin, Purpose.RECORD, NONE).asked[0][1]
+    bound = select(one, JobPurpose.RECORD, NONE).asked[0][1]
+    same = select(twin, JobPurpose.RECORD, NONE).asked[0][1]
     twin.done[LINKED] = replace(twin.done[LINKED], result={"links": {"load_and_run": "8" * 64}})
 
     assert bound == same
-    assert select(twin, Purpose.RECORD, NONE).asked[0][1] != bound
+    assert select(twin, JobPurpose.RECORD, NONE).asked[0][1] != bound
 
 
 def test_a_search_is_not_made_where_functions_are_recorded(tmp_path: Path) -> None:
     """Its cache comes with the trace; without a trace, somebody has to record it."""
     context = linked(tmp_path, config=SEARCHES)
     with pytest.raises(InputError) as caught:
-        pack(context, Purpose.RECORD, NONE, tmp_path / "bundle")
+        pack(context, JobPurpose.RECORD, NONE, tmp_path / "bundle")
     assert caught.value.message == (
         f"{tmp_path / 'megtrim.yaml'}:12: m/s@any searches for algorithms, "
         "which is done where it is traced"
@@ -375,7 +375,7 @@ def test_a_search_is_not_made_where_functions_are_recorded(tmp_path: Path) -> No
     for each in all_scenarios(context.loaded.config):
         if each.searches:
             finish(context, search_task(each), {"algo.cache": f"found for {each.id}"})
-    first, *_ = pack(context, Purpose.RECORD, NONE, tmp_path / "bundle").scenarios
+    first, *_ = pack(context, JobPurpose.RECORD, NONE, tmp_path / "bundle").scenarios
     assert (first.search, first.cache) == (False, sha(f"found for {ANY}"))
 
 
@@ -383,7 +383,7 @@ def test_a_link_that_failed_makes_a_bundle_that_asks_for_nothing(tmp_path: Path)
     """The step says what failed."""
     context = linked(tmp_path)
     del context.done[LINKED]
-    packed = pack(context, Purpose.RECORD, NONE, tmp_path / "bundle")
+    packed = pack(context, JobPurpose.RECORD, NONE, tmp_path / "bundle")
 
     assert (packed.scenarios, packed.programs) == ((), ())
 
@@ -392,7 +392,7 @@ def test_a_failed_build_makes_a_bundle_that_asks_for_nothing(tmp_path: Path) -> 
     """Devices are named all the same: their scenarios stay unverified."""
     context = built(tmp_path)
     del context.done[REDUCED]
-    packed = pack(context, Purpose.VERIFY, NONE, tmp_path / "bundle")
+    packed = pack(context, JobPurpose.VERIFY, NONE, tmp_path / "bundle")
 
     assert (packed.scenarios, packed.proven) == ((), ())
     assert packed.runner_classes() == {"any"}
@@ -403,7 +403,9 @@ def test_equal_builds_make_equal_bundles(tmp_path: Path) -> None:
     made: list[Bundle] = []
     for name in ("a", "b/c"):
         (tmp_path / name).mkdir(parents=True)
-        made.append(pack(built(tmp_path / name), Purpose.VERIFY, NONE, tmp_path / name / "bundle"))
+        made.append(
+            pack(built(tmp_path / name), JobPurpose.VERIFY, NONE, tmp_path / name / "bundle")
+        )
 
     assert dump_bundle(made[0]) == dump_bundle(made[1])
 
@@ -414,7 +416,7 @@ def by_function(folder: Path, asked: list[str]) -> Context:
     context = built(folder, config=CONFIG + "trim: {level: function}\n")
     finish(context, FUNCTIONS, {"keepset.json": "with functions"})
 
-    def make(task: str) -> Folder:
+    def make(task: str) -> StageFolder:
         asked.append(task)
         listed = {"dropped-load_and_run.txt": "one\ntwo\n"}
         return finish(context, task, {"links/named/load_and_run": "says its number", **listed})
@@ -425,7 +427,7 @@ def by_function(folder: Path, asked: list[str]) -> Context:
 def test_what_names_a_function_goes_along(tmp_path: Path) -> None:
     """It is linked for devices that are to run something, and for no others."""
     asked: list[str] = []
-    packed = pack(by_function(tmp_path / "a", asked), Purpose.VERIFY, NONE, tmp_path / "1")
+    packed = pack(by_function(tmp_path / "a", asked), JobPurpose.VERIFY, NONE, tmp_path / "1")
 
     assert asked == [NAMED]
     assert packed.program(Link.NAMED) == sha("says its number")
@@ -437,17 +439,17 @@ def test_what_names_a_function_goes_along(tmp_path: Path) -> None:
     assert {sha("says its number"), sha("one\ntwo\n")} <= names
     assert packed.keep_set == sha("with functions")
 
-    pack(by_function(tmp_path / "b", asked), Purpose.TRACE, NONE, tmp_path / "2")
+    pack(by_function(tmp_path / "b", asked), JobPurpose.TRACE, NONE, tmp_path / "2")
     proven = by_function(tmp_path / "c", asked)
     both = EvidenceSet(entries=(*proof(proven).entries, *proof(proven, OTHER).entries))
-    idle = pack(proven, Purpose.VERIFY, both, tmp_path / "3")
+    idle = pack(proven, JobPurpose.VERIFY, both, tmp_path / "3")
     assert (asked, idle.scenarios, idle.dropped()) == ([NAMED], (), None)
 
 
 def test_what_cannot_be_linked_is_left_out(tmp_path: Path) -> None:
     """Devices run all the same; a trap there is then not named."""
     context = replace(by_function(tmp_path / "a", []), make=lambda _task: None)
-    packed = pack(context, Purpose.VERIFY, NONE, tmp_path / "1")
+    packed = pack(context, JobPurpose.VERIFY, NONE, tmp_path / "1")
 
     assert [name for name, _ in packed.programs] == ["plain", "profile", "reduced"]
     assert ids([(each, "") for each in packed.scenarios]) == [ANY, OTHER]
@@ -457,12 +459,12 @@ def test_by_regions_nothing_is_linked_for_devices(tmp_path: Path) -> None:
     """Their bundle is what it would be if there were no functions to name."""
     asked: list[str] = []
     context = built(tmp_path)
-    pack(context, Purpose.VERIFY, NONE, tmp_path / "1")
+    pack(context, JobPurpose.VERIFY, NONE, tmp_path / "1")
 
     def make(task: str) -> None:
         asked.append(task)
 
-    pack(replace(context, make=make), Purpose.VERIFY, NONE, tmp_path / "2")
+    pack(replace(context, make=make), JobPurpose.VERIFY, NONE, tmp_path / "2")
 
     texts = [(tmp_path / name / "bundle.json").read_bytes() for name in "12"]
     assert (asked, texts[0]) == ([], texts[1])
@@ -473,7 +475,7 @@ def test_a_sysroot_is_told(tmp_path: Path) -> None:
     toolchain = SimpleNamespace(machine="aarch64", sysroot=Path("/usr/aarch64-linux-gnu"))
     context = replace(built(tmp_path), toolchain=cast("Any", toolchain))
 
-    assert pack(context, Purpose.VERIFY, NONE, tmp_path / "bundle").sysroot == (
+    assert pack(context, JobPurpose.VERIFY, NONE, tmp_path / "bundle").sysroot == (
         "/usr/aarch64-linux-gnu"
     )
 
@@ -500,7 +502,7 @@ def test_a_runner_is_told_how_to_reach_its_device(tmp_path: Path) -> None:
 """
     config = CONFIG.replace("- {name: board, kind: local, class: any, runner: true}\n", room)
 
-    packed = pack(built(tmp_path, config=config), Purpose.VERIFY, NONE, tmp_path / "bundle")
+    packed = pack(built(tmp_path, config=config), JobPurpose.VERIFY, NONE, tmp_path / "bundle")
 
     settings = {each.name: each.settings for each in packed.devices}
     assert settings == {
@@ -526,9 +528,9 @@ def test_a_bundle_takes_the_place_of_one(tmp_path: Path) -> None:
     """Nothing of the old one is left."""
     to = tmp_path / "bundle"
     context = built(tmp_path)
-    pack(context, Purpose.VERIFY, NONE, to)
+    pack(context, JobPurpose.VERIFY, NONE, to)
     (to / "files" / "stray").touch()
-    packed = pack(context, Purpose.VERIFY, NONE, to)
+    packed = pack(context, JobPurpose.VERIFY, NONE, to)
 
     assert read_bundle(to) == packed
     assert not (to / "files" / "stray").exists()
@@ -548,7 +550,7 @@ def test_nothing_else_is_overwritten(tmp_path: Path, kind: str) -> None:
         (to / "mine").touch()
 
     with pytest.raises(InputError, match="expected a new or an empty one"):
-        pack(built(tmp_path), Purpose.VERIFY, NONE, to)
+        pack(built(tmp_path), JobPurpose.VERIFY, NONE, to)
     assert to.is_symlink() or to.is_file() or (to / "mine").exists()
 
 
@@ -556,7 +558,7 @@ def test_what_no_device_job_takes_is_refused_now(tmp_path: Path) -> None:
     """With the place that it comes from."""
     config = CONFIG.replace("{name: t, ", '{name: t, args: ["--cpu\\te"], ')
     with pytest.raises(InputError) as caught:
-        pack(built(tmp_path, config=config), Purpose.VERIFY, NONE, tmp_path / "bundle")
+        pack(built(tmp_path, config=config), JobPurpose.VERIFY, NONE, tmp_path / "bundle")
 
     assert caught.value.message.startswith(f"{tmp_path / 'megtrim.yaml'}: m/t@any: arguments: ")
     assert not (tmp_path / "bundle" / "bundle.json").exists()
@@ -567,17 +569,23 @@ def test_what_no_device_job_takes_is_refused_now(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("trim", "first", "second"),
     [
-        ("level: region", Purpose.TRACE, Purpose.TRACE),
-        ("level: function", Purpose.TRACE, Purpose.RECORD),
-        ("level: function, base: plain", Purpose.RECORD, Purpose.RECORD),
+        ("level: region", JobPurpose.TRACE, JobPurpose.TRACE),
+        ("level: function", JobPurpose.TRACE, JobPurpose.RECORD),
+        ("level: function, base: plain", JobPurpose.RECORD, JobPurpose.RECORD),
     ],
 )
 def test_what_devices_are_for(
-    tmp_path: Path, trim: str, first: Purpose, second: Purpose, *, proves: bool, functions: bool
+    tmp_path: Path,
+    trim: str,
+    first: JobPurpose,
+    second: JobPurpose,
+    *,
+    proves: bool,
+    functions: bool,
 ) -> None:
     """One answer for the jobs and for their bundle."""
     config = built(tmp_path, config=f"{CONFIG}trim: {{{trim}}}\n").loaded.config
     told = second if functions else first
 
     found = purpose_of(config, proves=proves, functions=functions)
-    assert found is (Purpose.VERIFY if proves else told)
+    assert found is (JobPurpose.VERIFY if proves else told)

@@ -18,7 +18,7 @@ from megtrim.device_jobs.worker import DeviceJob, JobResult, run
 from megtrim.devices import Device
 from megtrim.devices.device import too_large
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.evidence.bundle import Bundle, BundleInput, BundleScenario, Purpose
+from megtrim.evidence.bundle import Bundle, BundleInput, BundleScenario, JobPurpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult, dump_set, parse_set
 from megtrim.functions import probes, qemu_log
 from megtrim.load_and_run.parity import EXACT, Tolerance
@@ -58,7 +58,7 @@ class Place:
         """Return a bundle to verify with, or to trace where there is no reduced program."""
         verify = "reduced" in programs
         return bundle(
-            purpose=Purpose.VERIFY if verify else Purpose.TRACE,
+            purpose=JobPurpose.VERIFY if verify else JobPurpose.TRACE,
             programs=tuple((name, self.put(text)) for name, text in programs.items()),
             keep_set=self.put(KEEP) if verify else None,
             scenarios=scenarios or (self.scenario(),),
@@ -134,7 +134,7 @@ def test_a_proof(place: Place) -> None:
     (result,) = only(found).results
 
     assert (found.files, found.lost) == ({}, 0)
-    assert (only(found).purpose, only(found).day) == (Purpose.VERIFY, "2027-01-31")
+    assert (only(found).purpose, only(found).day) == (JobPurpose.VERIFY, "2027-01-31")
     assert only(found).cpu_class == "any"
     assert only(found).device == DeviceIdentity(
         name="pixel-6", kind="fake", facts={"model": "Pixel 6"}
@@ -290,7 +290,7 @@ def recording_bundle(place: Place, **programs: str) -> Bundle:
     whole = place.bundle(place.scenario(link="7" * 64), plain=GOOD, profile=PROFILE)
     listed = {"observables": OBSERVABLES, **programs}
     digests = tuple((name, place.put(text)) for name, text in listed.items())
-    return replace(whole, purpose=Purpose.RECORD, programs=digests, speaks=True)
+    return replace(whole, purpose=JobPurpose.RECORD, programs=digests, speaks=True)
 
 
 @pytest.mark.usefixtures("listed")
@@ -303,7 +303,7 @@ def test_functions_are_brought_back_as_a_list_of_their_link(place: Place) -> Non
     assert (result.status, result.text) == (ScenarioStatus.PASS, "recorded: 2 functions")
     assert (result.binding, result.time_s, result.trace) == ("b" * 64, 0.5, None)
     assert found.files == {str(result.functions): text}
-    assert only(found).purpose is Purpose.RECORD
+    assert only(found).purpose is JobPurpose.RECORD
     assert len(place.device.runs) == 4
 
 

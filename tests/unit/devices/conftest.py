@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from unit.devices.folder_link import FolderLink
 
 
 @pytest.fixture
-def link(processes: Processes) -> FolderLink:
+def link(processes: ProcessRunner) -> FolderLink:
     return FolderLink(processes)
 
 

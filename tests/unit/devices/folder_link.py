@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from megtrim.devices.remote.transport import LinkLost, ended, frame, new_nonce
-from megtrim.process import Command, Outcome, Processes
+from megtrim.devices.remote.transport import ConnectionLost, ended, frame, new_nonce
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 
 
 def nothing(_what: str) -> None:
@@ -20,7 +20,7 @@ def nothing(_what: str) -> None:
 class FolderLink:
     """``before`` is called with the marker of a script, ``push`` or ``pull``, and may raise."""
 
-    processes: Processes
+    processes: ProcessRunner
     label: str = "board (test)"
     calls: list[str] = field(default_factory=list)
     """Markers of what was done, in order."""
@@ -40,7 +40,7 @@ class FolderLink:
         timeout_s: float,
         on_line: Callable[[str], None] | None = None,
         abort: threading.Event | None = None,
-    ) -> Outcome:
+    ) -> CompletedCommand:
         marker = script.partition("# megtrim:")[2].partition("\n")[0]
         if marker not in ("", "probe"):
             self.calls.append(marker)
@@ -93,6 +93,6 @@ def losing(at: str) -> Callable[[str], None]:
     def lose(marker: str) -> None:
         if marker == at:
             msg = f"board (test): the link was lost at {at}"
-            raise LinkLost(msg)
+            raise ConnectionLost(msg)
 
     return lose

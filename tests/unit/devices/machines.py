@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from megtrim.devices.device import DeviceOrder
-from megtrim.devices.local import Folder, Local
-from megtrim.devices.pool.machine import Presence
+from megtrim.devices.device import DeviceSpec
+from megtrim.devices.local import Local, LocalFolder
+from megtrim.devices.pool.machine import ConnectionState
 from megtrim.devices.settings import PowerPort
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
-QUICK = replace(Patience().scaled(0.002), call_s=10.0)
+QUICK = replace(Timeouts().scaled(0.002), call_s=10.0)
 """Waits for nothing, and takes no machine of a busy host for a dead one."""
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 
@@ -42,7 +42,7 @@ class FakeMachine:
     name: str
     scratch: Path
     answers: bool = True
-    attached: Presence = Presence.READY
+    attached: ConnectionState = ConnectionState.READY
     cured_by: str = ""
     broken: frozenset[str] = frozenset()
     """Calls that cannot be tried."""
@@ -55,19 +55,21 @@ class FakeMachine:
     def __post_init__(self) -> None:
         self.key = self.key or f"fake:{self.name}"
 
-    def presence(self) -> Presence:
+    def presence(self) -> ConnectionState:
         return self.attached
 
     def alive(self) -> bool:
         self.calls.append("alive")
-        return self.answers and self.attached is Presence.READY
+        return self.answers and self.attached is ConnectionState.READY
 
     def facts(self) -> dict[str, str]:
         return {"fingerprint": f"fake/{self.name}"}
 
     @contextmanager
-    def open(self) -> Iterator[Folder]:
-        with Local(self.name, Processes({"PATH": "/usr/bin:/bin"}), self.scratch).open() as folder:
+    def open(self) -> Iterator[LocalFolder]:
+        with Local(
+            self.name, ProcessRunner({"PATH": "/usr/bin:/bin"}), self.scratch
+        ).open() as folder:
             yield folder
 
     def reconnect(self) -> None:
@@ -85,7 +87,7 @@ class FakeMachine:
             msg = f"no way to {call}"
             raise InfrastructureFailure(msg)
         if call == self.cured_by:
-            self.answers, self.attached = True, Presence.READY
+            self.answers, self.attached = True, ConnectionState.READY
 
 
 def order(
@@ -93,14 +95,14 @@ def order(
     *,
     name: str = "phones",
     now: Callable[[], datetime] = lambda: NOON,
-    patience: Patience = QUICK,
+    patience: Timeouts = QUICK,
     said: list[str] | None = None,
     path: str = "/usr/bin:/bin",
-) -> DeviceOrder:
+) -> DeviceSpec:
     """Return an order whose state is remembered below ``tmp_path``."""
-    return DeviceOrder(
+    return DeviceSpec(
         name=name,
-        processes=Processes({"MEGTRIM_STATE": str(tmp_path / "state"), "PATH": path}),
+        processes=ProcessRunner({"MEGTRIM_STATE": str(tmp_path / "state"), "PATH": path}),
         scratch=tmp_path / "runs",
         machine="x86_64",
         qemu_cpu="max",

@@ -8,14 +8,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.timeouts import Timeouts
 from unit.devices.folder_link import FolderLink
 
-PATIENCE = Patience().scaled(0.5)
+PATIENCE = Timeouts().scaled(0.5)
 
 
 def opened(
-    link: FolderLink, root: Path, patience: Patience = PATIENCE
+    link: FolderLink, root: Path, patience: Timeouts = PATIENCE
 ) -> AbstractContextManager[RemoteDirectory]:
     return open_directory(link, root=str(root), patience=patience)
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from megtrim.devices.remote.transport import LinkLost
-from megtrim.process import Command, Outcome, Processes
+from megtrim.devices.remote.transport import ConnectionLost
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 
 _PLACES = re.compile(r"(?<![\w}/])/(sys|proc|data|etc)/")
 
@@ -21,7 +21,7 @@ _PLACES = re.compile(r"(?<![\w}/])/(sys|proc|data|etc)/")
 class ShellLink:
     """``tree`` is the root of what scripts see; its ``bin`` stands first in PATH."""
 
-    processes: Processes
+    processes: ProcessRunner
     tree: Path
     label: str = "test-phone"
     scripts: list[str] = field(default_factory=list)
@@ -38,12 +38,12 @@ class ShellLink:
         timeout_s: float,
         on_line: Callable[[str], None] | None = None,
         abort: threading.Event | None = None,
-    ) -> Outcome:
+    ) -> CompletedCommand:
         self.scripts.append(script)
         self.before(script)
         if self.lost:
             msg = f"{self.label}: the link was lost"
-            raise LinkLost(msg)
+            raise ConnectionLost(msg)
         moved = _PLACES.sub(rf"{self.tree}/\1/", script)
         return self.processes.run(
             Command(

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from megtrim.devices import adb
-from megtrim.devices.device import DeviceOrder
-from megtrim.devices.pool.machine import Presence
+from megtrim.devices.device import DeviceSpec
+from megtrim.devices.pool.machine import ConnectionState
 from megtrim.devices.remote.adb_server import find_adb
-from megtrim.devices.remote.adb_transport import AdbLink
-from megtrim.devices.remote.transport import LinkLost, NoSpace
+from megtrim.devices.remote.adb_transport import AdbTransport
+from megtrim.devices.remote.transport import ConnectionLost, NoSpace
 from megtrim.devices.settings import DeviceSettings, PowerPort
 from megtrim.errors import InfrastructureFailure
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from unit.devices.fake_adb import Server, serving, write_client
 
 GETPROP = """\
@@ -42,12 +42,12 @@ def client(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def order(client: Path, server: Server, tmp_path: Path) -> DeviceOrder:
+def order(client: Path, server: Server, tmp_path: Path) -> DeviceSpec:
     path = f"{client.parent}:{os.environ['PATH']}"
     env = {"PATH": path, "ANDROID_ADB_SERVER_PORT": str(server.port)}
-    return DeviceOrder(
+    return DeviceSpec(
         name="pixel-6",
-        processes=Processes(env),
+        processes=ProcessRunner(env),
         scratch=tmp_path,
         machine="aarch64",
         qemu_cpu="",
@@ -55,7 +55,7 @@ def order(client: Path, server: Server, tmp_path: Path) -> DeviceOrder:
     )
 
 
-def named(order: DeviceOrder, **settings: object) -> DeviceOrder:
+def named(order: DeviceSpec, **settings: object) -> DeviceSpec:
     return replace(order, settings=DeviceSettings(**settings))  # type: ignore[arg-type]
 
 
@@ -63,18 +63,18 @@ def calls(client: Path) -> list[str]:
     return Path(f"{client}.calls").read_text().splitlines()
 
 
-def test_what_is_attached(order: DeviceOrder, server: Server) -> None:
+def test_what_is_attached(order: DeviceSpec, server: Server) -> None:
     """With properties, of those that answer."""
     server.answers["host:devices"] = "B\tunauthorized\nA1\tdevice\n"
     assert adb.attached(order.processes) == (
-        adb.Attached(
+        adb.AttachedPhone(
             serial="A1", state="device", properties={"ro.product.model": "Pixel 6", "ro.x": ""}
         ),
-        adb.Attached(serial="B", state="unauthorized", properties={}),
+        adb.AttachedPhone(serial="B", state="unauthorized", properties={}),
     )
 
 
-def test_by_serial_without_asking_it(order: DeviceOrder, client: Path) -> None:
+def test_by_serial_without_asking_it(order: DeviceSpec, client: Path) -> None:
     """Also one that is not attached now: it may come back."""
     power = PowerPort(hub="1-1", port=2)
     (phone,) = adb.find(named(order, serial="Z", power=power))
@@ -94,12 +94,12 @@ def test_by_serial_without_asking_it(order: DeviceOrder, client: Path) -> None:
     ],
 )
 def test_by_all_properties(
-    order: DeviceOrder, match: tuple[tuple[str, str], ...], count: int
+    order: DeviceSpec, match: tuple[tuple[str, str], ...], count: int
 ) -> None:
     assert [phone.name for phone in adb.find(named(order, match=match))] == ["pixel-6"] * count
 
 
-def test_several_that_fit_have_names_of_their_own(order: DeviceOrder, server: Server) -> None:
+def test_several_that_fit_have_names_of_their_own(order: DeviceSpec, server: Server) -> None:
     server.answers["host:devices"] = "A1\tdevice\n10.0.0.2:5555\tdevice\nB\toffline\n"
     phones = adb.find(order)
     assert [phone.name for phone in phones] == ["pixel-6.10.0.0.2-5555", "pixel-6.A1"]
@@ -109,21 +109,21 @@ def test_several_that_fit_have_names_of_their_own(order: DeviceOrder, server: Se
 @pytest.mark.parametrize(
     ("state", "presence"),
     [
-        ("device", Presence.READY),
-        ("unauthorized", Presence.UNAUTHORIZED),
-        ("offline", Presence.OFFLINE),
-        ("recovery", Presence.OFFLINE),
+        ("device", ConnectionState.READY),
+        ("unauthorized", ConnectionState.UNAUTHORIZED),
+        ("offline", ConnectionState.OFFLINE),
+        ("recovery", ConnectionState.OFFLINE),
     ],
 )
-def test_presence(order: DeviceOrder, server: Server, state: str, presence: Presence) -> None:
+def test_presence(order: DeviceSpec, server: Server, state: str, presence: ConnectionState) -> None:
     (phone,) = adb.find(named(order, serial="A1"))
     server.answers["host:devices"] = f"A1\t{state}\n"
     assert phone.presence() is presence
     server.answers["host:devices"] = f"A2\t{state}\n"
-    assert phone.presence() is Presence.ABSENT
+    assert phone.presence() is ConnectionState.ABSENT
 
 
-def test_a_phone_is_alive_once_it_has_booted(order: DeviceOrder, client: Path) -> None:
+def test_a_phone_is_alive_once_it_has_booted(order: DeviceSpec, client: Path) -> None:
     (phone,) = adb.find(named(order, serial="A1"))
     assert (phone.alive(), phone.trouble) == (True, "")
     (client.parent / "getprop").write_text("#!/bin/sh\necho 0\n")
@@ -137,14 +137,14 @@ def test_a_phone_is_alive_once_it_has_booted(order: DeviceOrder, client: Path) -
     )
 
 
-def test_facts(order: DeviceOrder) -> None:
+def test_facts(order: DeviceSpec) -> None:
     (phone,) = adb.find(named(order, serial="A1"))
     facts = phone.facts()
     assert facts["serial"] == "A1"
     assert facts["machine"]
 
 
-def test_every_call_names_its_phone(order: DeviceOrder, client: Path, tmp_path: Path) -> None:
+def test_every_call_names_its_phone(order: DeviceSpec, client: Path, tmp_path: Path) -> None:
     """And the server's address."""
     (phone,) = adb.find(named(order, serial="A1"))
     (tmp_path / "source").write_text("x")
@@ -159,7 +159,7 @@ def test_every_call_names_its_phone(order: DeviceOrder, client: Path, tmp_path: 
 
 
 def test_a_call_without_a_server_of_our_version_is_none(
-    order: DeviceOrder, client: Path, server: Server
+    order: DeviceSpec, client: Path, server: Server
 ) -> None:
     (phone,) = adb.find(named(order, serial="A1"))
     server.answers["host:version"] = "0028"
@@ -173,12 +173,12 @@ def test_a_call_without_a_server_of_our_version_is_none(
 
 @pytest.mark.parametrize(("verb", "step"), [("push", "bringing"), ("pull", "fetching")])
 def test_a_transfer_that_fails(
-    order: DeviceOrder, client: Path, tmp_path: Path, verb: str, step: str
+    order: DeviceSpec, client: Path, tmp_path: Path, verb: str, step: str
 ) -> None:
-    link = AdbLink(find_adb(order.processes), "A1", "p")
+    link = AdbTransport(find_adb(order.processes), "A1", "p")
     (tmp_path / "x").write_text("")
     client.write_text("#!/bin/sh\necho 'adb: error: No space left on device' >&2; exit 1\n")
-    expected = NoSpace if verb == "push" else LinkLost
+    expected = NoSpace if verb == "push" else ConnectionLost
     with pytest.raises(expected, match=f"while {step} x"):
         if verb == "push":
             link.push(tmp_path / "x", "/there/y", timeout_s=5)
@@ -186,7 +186,7 @@ def test_a_transfer_that_fails(
             link.pull("/there/x", tmp_path / "y", timeout_s=5)
 
 
-def test_a_way_made_anew(order: DeviceOrder, client: Path) -> None:
+def test_a_way_made_anew(order: DeviceSpec, client: Path) -> None:
     """Over the network it must be given up first."""
     for serial in ("A1", "10.0.0.2:5555"):
         adb.find(named(order, serial=serial))[0].reconnect()
@@ -194,16 +194,16 @@ def test_a_way_made_anew(order: DeviceOrder, client: Path) -> None:
     assert words == ["-s A1 reconnect", "disconnect 10.0.0.2:5555", "connect 10.0.0.2:5555"]
 
 
-def test_a_reboot_that_cannot_be_asked_for(order: DeviceOrder) -> None:
+def test_a_reboot_that_cannot_be_asked_for(order: DeviceSpec) -> None:
     (phone,) = adb.find(named(order, serial="A1"))
-    with pytest.raises(LinkLost, match="while asking for a reboot: error: closed"):
+    with pytest.raises(ConnectionLost, match="while asking for a reboot: error: closed"):
         phone.reboot()
 
 
-def test_what_doctor_says(order: DeviceOrder, client: Path, server: Server) -> None:
+def test_what_doctor_says(order: DeviceSpec, client: Path, server: Server) -> None:
     assert adb.missing(order.processes) == ""
     said = f"{client} (protocol 41, server on port {server.port}, 1 phone)"
     assert adb.found(order.processes) == said
     server.answers["host:version"] = "0028"
     assert "using it would kill the server" in adb.missing(order.processes)
-    assert "no program 'adb'" in adb.missing(Processes({"PATH": "/nowhere"}))
+    assert "no program 'adb'" in adb.missing(ProcessRunner({"PATH": "/nowhere"}))

@@ -9,12 +9,12 @@ import pytest
 from megtrim.devices.local import Local
 from megtrim.errors import InfrastructureFailure, Interrupted
 from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from support.waiting import alive, until
 
 
 @pytest.fixture
-def device(processes: Processes, tmp_path: Path) -> Local:
+def device(processes: ProcessRunner, tmp_path: Path) -> Local:
     return Local("here", processes, tmp_path / "runs")
 
 
@@ -123,7 +123,7 @@ def test_a_pipe_is_not_waited_for(device: Local, tmp_path: Path) -> None:
 
 
 def test_a_scratch_folder_that_cannot_be_made_is_infrastructure(
-    processes: Processes, tmp_path: Path
+    processes: ProcessRunner, tmp_path: Path
 ) -> None:
     """No space, or a file in its place."""
     (tmp_path / "file").touch()

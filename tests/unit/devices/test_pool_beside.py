@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.devices.device import Seat
-from megtrim.devices.pool.machine import Machine, NothingFits, Presence
+from megtrim.devices.device import Lease
+from megtrim.devices.pool.machine import ConnectionState, Machine, NoUsableMachine
 from megtrim.devices.pool.pool import Pool, make_pool
 from megtrim.devices.pool.quarantine import Author
 from megtrim.devices.pool.queue import Queue
-from megtrim.devices.pool.recovery import Beside, answers
-from megtrim.devices.pool.status import State
+from megtrim.devices.pool.recovery import BackgroundRecovery, answers
+from megtrim.devices.pool.status import MachineState
 from megtrim.devices.retry import deliver
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 from support.waiting import until
 from unit.devices.machines import QUICK, Clock, FakeMachine, order
 
@@ -68,7 +68,7 @@ class Lab:
     def find(self) -> Sequence[Machine]:
         return list(self.attached)
 
-    def states(self) -> dict[str, State]:
+    def states(self) -> dict[str, MachineState]:
         return {each.name: each.state for each in self.pool().look()}
 
     def text(self, name: str) -> str:
@@ -92,11 +92,11 @@ def test_a_frozen_machine_is_left_to_its_care(lab: Lab) -> None:
     with lab.pool().reserve() as seat:
         assert seat is lab.two
         until(lambda: "being brought back" in lab.text("one"), "the care")
-        assert lab.states() == {"one": State.HELD, "two": State.HELD}
-    assert lab.states() == {"one": State.HELD, "two": State.FREE}
+        assert lab.states() == {"one": MachineState.HELD, "two": MachineState.HELD}
+    assert lab.states() == {"one": MachineState.HELD, "two": MachineState.FREE}
 
     lab.one.gate.set()
-    until(lambda: lab.states()["one"] is State.QUARANTINED, "a quarantine")
+    until(lambda: lab.states()["one"] is MachineState.QUARANTINED, "a quarantine")
     put = lab.pool().room.records.read(lab.one.key).quarantine
     assert put is not None
     assert put.reason.startswith("found attached and does not answer; does not answer (reconn")
@@ -115,7 +115,7 @@ def test_a_machine_that_only_was_slow_is_free_again(lab: Lab) -> None:
         pass
     works(lab.one)
 
-    until(lambda: lab.states()["one"] is State.FREE, "the end of the care")
+    until(lambda: lab.states()["one"] is MachineState.FREE, "the end of the care")
     assert lab.one.calls == ["alive", "alive"]
     assert len(lab.said) == 1
 
@@ -126,7 +126,7 @@ def test_a_job_whose_machine_failed_goes_on_at_once(lab: Lab) -> None:
     works(lab.two)
     seen: list[str] = []
 
-    def work(seat: Seat) -> str:
+    def work(seat: Lease) -> str:
         seen.append(seat.name)
         if seat is lab.two:
             return "done"
@@ -137,10 +137,10 @@ def test_a_job_whose_machine_failed_goes_on_at_once(lab: Lab) -> None:
 
     assert deliver(lab.pool(), work, say=lab.said.append) == "done"
     assert seen == ["one", "two"]
-    assert lab.states() == {"one": State.HELD, "two": State.FREE}
+    assert lab.states() == {"one": MachineState.HELD, "two": MachineState.FREE}
 
     lab.one.gate.set()
-    until(lambda: lab.states()["one"] is State.QUARANTINED, "a quarantine")
+    until(lambda: lab.states()["one"] is MachineState.QUARANTINED, "a quarantine")
     put = lab.pool().room.records.read(lab.one.key).quarantine
     assert put is not None
     assert put.reason.startswith("link lost; does not answer (reconnected; ")
@@ -149,7 +149,7 @@ def test_a_job_whose_machine_failed_goes_on_at_once(lab: Lab) -> None:
 def test_a_machine_that_others_hold_is_waited_for(lab: Lab) -> None:
     """Its job will end; nobody knows that of a machine that does not answer."""
     works(lab.two)
-    got: list[Seat] = []
+    got: list[Lease] = []
 
     def wait() -> None:
         with lab.pool().reserve() as seat:
@@ -168,7 +168,7 @@ def test_a_machine_that_others_hold_is_waited_for(lab: Lab) -> None:
 @pytest.mark.parametrize("late_s", [0.0, 0.4])
 def test_a_machine_that_is_back_sooner_is_taken(lab: Lab, late_s: float) -> None:
     """Sooner than another one that is held; the second time it is asked in peace."""
-    got: list[Seat] = []
+    got: list[Lease] = []
     lab.one.late_s = late_s
 
     def wait() -> None:
@@ -187,20 +187,20 @@ def test_a_machine_that_is_back_sooner_is_taken(lab: Lab, late_s: float) -> None
 
 def test_where_no_machine_is_left_the_care_is_waited_for(lab: Lab) -> None:
     """Both are dead: the second is cared for at once, the first beside, and both end."""
-    failures: list[NothingFits] = []
+    failures: list[NoUsableMachine] = []
 
     def wait() -> None:
         try:
             with lab.pool().reserve():
                 pass
-        except NothingFits as failure:
+        except NoUsableMachine as failure:
             failures.append(failure)
 
     waiting = threading.Thread(target=wait, daemon=True)
     waiting.start()
     until(lambda: "being brought back" in lab.text("one"), "the care of the first")
     lab.two.gate.set()
-    until(lambda: lab.states()["two"] is State.QUARANTINED, "a quarantine of the second")
+    until(lambda: lab.states()["two"] is MachineState.QUARANTINED, "a quarantine of the second")
     assert failures == []
     lab.one.gate.set()
     waiting.join(10)
@@ -214,7 +214,7 @@ def test_a_job_gets_the_last_machine_when_its_care_helped(lab: Lab) -> None:
     """The other one was given up meanwhile."""
     lab.two.gate.set()
     lab.one.cured_by = "reconnect"
-    got: list[Seat] = []
+    got: list[Lease] = []
 
     def wait() -> None:
         with lab.pool().reserve() as seat:
@@ -222,7 +222,7 @@ def test_a_job_gets_the_last_machine_when_its_care_helped(lab: Lab) -> None:
 
     waiting = threading.Thread(target=wait, daemon=True)
     waiting.start()
-    until(lambda: lab.states()["two"] is State.QUARANTINED, "a quarantine of the second")
+    until(lambda: lab.states()["two"] is MachineState.QUARANTINED, "a quarantine of the second")
     lab.one.gate.set()
     waiting.join(10)
     assert got == [lab.one]
@@ -234,10 +234,10 @@ def test_the_only_machine_is_cared_for_in_the_foreground(lab: Lab) -> None:
     lab.attached = [lab.one]
     lab.one.gate.set()
     pool = lab.pool()
-    with pytest.raises(NothingFits), pool.reserve():
+    with pytest.raises(NoUsableMachine), pool.reserve():
         pass
     assert pool.beside.keys == frozenset()
-    assert lab.states() == {"one": State.QUARANTINED}
+    assert lab.states() == {"one": MachineState.QUARANTINED}
     assert lab.said[0] == "  heal  one: it is attached and does not answer"
 
 
@@ -247,7 +247,7 @@ def test_care_that_is_not_possible_frees_the_machine(lab: Lab) -> None:
     with lab.pool().reserve():
         until(lambda: "being brought back" in lab.text("one"), "the care")
 
-        def gone() -> Presence:
+        def gone() -> ConnectionState:
             msg = "no adb server"
             raise InfrastructureFailure(msg)
 
@@ -255,14 +255,14 @@ def test_care_that_is_not_possible_frees_the_machine(lab: Lab) -> None:
         lab.one.gate.set()
         until(lambda: "  heal  one: not possible: no adb server" in lab.said, "the news")
     del lab.one.presence
-    until(lambda: lab.states() == {"one": State.FREE, "two": State.FREE}, "its lock")
+    until(lambda: lab.states() == {"one": MachineState.FREE, "two": MachineState.FREE}, "its lock")
 
 
 def test_a_machine_put_aside_during_the_wait_is_not_used(lab: Lab) -> None:
     """Whatever the last look at all of them said."""
     works(lab.one)
     works(lab.two)
-    got: list[Seat] = []
+    got: list[Lease] = []
 
     def wait() -> None:
         asked = order(lab.tmp_path, said=lab.said, patience=replace(QUICK, say_every_s=60.0))
@@ -305,7 +305,7 @@ def test_the_end_of_the_process_frees_what_is_cared_for(tmp_path: Path, end: str
     """It waits for no care, and leaves nothing that is half written."""
     env = {"PYTHONPATH": os.pathsep.join(sys.path)}
     argv = (sys.executable, "-c", ENDING.replace("{end}", end), str(tmp_path))
-    outcome = Processes(env).run(Command(argv=argv, timeout_s=20.0))
+    outcome = ProcessRunner(env).run(Command(argv=argv, timeout_s=20.0))
 
     assert not outcome.timed_out
     assert (outcome.rc, outcome.stdout) == (rc, "two\n"), outcome.stderr
@@ -320,7 +320,7 @@ def test_the_end_of_the_process_frees_what_is_cared_for(tmp_path: Path, end: str
 def test_nothing_is_told_after_the_end_of_the_process() -> None:
     """Its streams are being closed then."""
     said: list[str] = []
-    beside = Beside(said.append)
+    beside = BackgroundRecovery(said.append)
     beside.say("a")
     beside._end()
     beside.say("b")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from megtrim import devices
-from megtrim.devices import DeviceOrder, qemu
+from megtrim.devices import DeviceSpec, qemu
 from megtrim.errors import InputError
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 FAKE = """\
 #!/bin/sh
@@ -24,16 +24,16 @@ esac
 
 
 @pytest.fixture
-def emulated(tmp_path: Path) -> Processes:
+def emulated(tmp_path: Path) -> ProcessRunner:
     """A machine whose qemu prints its arguments, and ends its list of CPUs with 1 as some do."""
     emulator = tmp_path / "bin" / "qemu-aarch64"
     emulator.parent.mkdir()
     emulator.write_text(FAKE, encoding="utf-8")
     emulator.chmod(0o755)
-    return Processes({"PATH": str(emulator.parent)})
+    return ProcessRunner({"PATH": str(emulator.parent)})
 
 
-def find(processes: Processes, tmp_path: Path, cpu: str, sysroot: Path | None) -> qemu.Qemu:
+def find(processes: ProcessRunner, tmp_path: Path, cpu: str, sysroot: Path | None) -> qemu.Qemu:
     return qemu.find(
         "arm", processes, tmp_path / "runs", machine="aarch64", cpu=cpu, sysroot=sysroot
     )
@@ -46,7 +46,7 @@ def test_the_cpu_and_the_sysroot_are_told(tmp_path: Path, sysroot: Path | None) 
     emulator.parent.mkdir()
     emulator.write_text(FAKE, encoding="utf-8")
     emulator.chmod(0o755)
-    processes = Processes({"PATH": f"{emulator.parent}:/bin"})
+    processes = ProcessRunner({"PATH": f"{emulator.parent}:/bin"})
     (tmp_path / "load_and_run").touch()
 
     with find(processes, tmp_path, "cortex-a76", sysroot).open() as directory:
@@ -60,7 +60,7 @@ def test_the_cpu_and_the_sysroot_are_told(tmp_path: Path, sysroot: Path | None) 
     assert told[-2:] == ["model.mge", "--cpu"]
 
 
-def test_it_says_what_it_is(emulated: Processes, tmp_path: Path) -> None:
+def test_it_says_what_it_is(emulated: ProcessRunner, tmp_path: Path) -> None:
     """CPU and version enter keys: another qemu may choose other kernels."""
     device = find(emulated, tmp_path, "max", None)
 
@@ -71,7 +71,7 @@ def test_it_says_what_it_is(emulated: Processes, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cpu", ["cortex-a77", "cortex", "Available CPUs"])
 def test_a_cpu_that_qemu_lacks_is_an_input_error(
-    emulated: Processes, tmp_path: Path, cpu: str
+    emulated: ProcessRunner, tmp_path: Path, cpu: str
 ) -> None:
     """Told with the command that lists those it knows."""
     with pytest.raises(InputError) as caught:
@@ -83,7 +83,7 @@ def test_a_cpu_that_qemu_lacks_is_an_input_error(
 
 def test_without_qemu_it_is_said_how_to_get_it(tmp_path: Path) -> None:
     """An input error: something is missing on this machine."""
-    nobody = Processes({"PATH": str(tmp_path)})
+    nobody = ProcessRunner({"PATH": str(tmp_path)})
 
     assert qemu.program(nobody) is None
     with pytest.raises(InputError) as caught:
@@ -102,10 +102,10 @@ def test_without_qemu_it_is_said_how_to_get_it(tmp_path: Path) -> None:
     ],
 )
 def test_auto_runs_natively_where_it_can(
-    emulated: Processes, tmp_path: Path, kind: str, native: str, made: str
+    emulated: ProcessRunner, tmp_path: Path, kind: str, native: str, made: str
 ) -> None:
     """Else it emulates; a kind that was asked for is taken."""
-    order = DeviceOrder(
+    order = DeviceSpec(
         name="d",
         processes=emulated,
         scratch=tmp_path,
@@ -118,7 +118,7 @@ def test_auto_runs_natively_where_it_can(
 
 
 @pytest.mark.chain
-def test_the_real_qemu_knows_its_cpus(processes: Processes, tmp_path: Path) -> None:
+def test_the_real_qemu_knows_its_cpus(processes: ProcessRunner, tmp_path: Path) -> None:
     """The list of the real program is read."""
     device = find(processes, tmp_path, "cortex-a76", None)
 
@@ -130,7 +130,7 @@ def test_the_real_qemu_knows_its_cpus(processes: Processes, tmp_path: Path) -> N
 def test_another_system_is_another_device(tmp_path: Path) -> None:
     """What passed under one Android's C library says nothing of another's."""
     (tmp_path / "system/lib64").mkdir(parents=True)
-    here = Processes(os.environ)
+    here = ProcessRunner(os.environ)
     libc = tmp_path / "system/lib64/libc.so"
 
     assert qemu.system_of(here, tmp_path) == ""

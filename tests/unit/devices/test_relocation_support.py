@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.devices import DeviceOrder, relocation_support
+from megtrim.devices import DeviceSpec, relocation_support
 from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 OLD = b"\x7fELF\0GLIBC_2.35\0"
 NEW = OLD + b"GLIBC_2.36\0GLIBC_ABI_DT_RELR\0"
@@ -22,8 +22,8 @@ TOLD = (
 )
 
 
-def order(processes: Processes, folder: Path, sysroot: Path | None) -> DeviceOrder:
-    return DeviceOrder(
+def order(processes: ProcessRunner, folder: Path, sysroot: Path | None) -> DeviceSpec:
+    return DeviceSpec(
         name="board",
         processes=processes,
         scratch=folder / "runs",
@@ -44,11 +44,11 @@ def sysroot(folder: Path, **libraries: bytes) -> Path:
 
 @pytest.mark.parametrize("where", ["lib", "lib64", "lib__aarch64_linux_gnu", "usr__lib"])
 def test_an_old_library_is_refused_before_anything_is_built(
-    processes: Processes, tmp_path: Path, where: str
+    processes: ProcessRunner, tmp_path: Path, where: str
 ) -> None:
     """Wherever a system has it; the hint names the key."""
     root = sysroot(tmp_path, **{where: OLD})
-    with pytest.raises(relocation_support.CannotLoad) as caught:
+    with pytest.raises(relocation_support.UnsupportedRelocations) as caught:
         relocation_support.expect_loads("qemu", order(processes, tmp_path, root))
 
     assert caught.value.exit_code == 2
@@ -56,7 +56,7 @@ def test_an_old_library_is_refused_before_anything_is_built(
     assert caught.value.hint == ("say trim.relocations: none, or take a device with a newer glibc")
 
 
-def test_what_may_load_them_is_not_refused(processes: Processes, tmp_path: Path) -> None:
+def test_what_may_load_them_is_not_refused(processes: ProcessRunner, tmp_path: Path) -> None:
     """A newer library, beside an old one too; no library of glibc; no sysroot; a far device."""
     new = sysroot(tmp_path / "new", lib=NEW)
     both = sysroot(tmp_path / "both", lib=OLD, lib__aarch64_linux_gnu=NEW)
@@ -77,9 +77,9 @@ def test_this_machine_has_its_own(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     grep.chmod(0o755)
-    here = Processes({"PATH": str(tmp_path)})
+    here = ProcessRunner({"PATH": str(tmp_path)})
 
-    with pytest.raises(relocation_support.CannotLoad):
+    with pytest.raises(relocation_support.UnsupportedRelocations):
         relocation_support.expect_loads(
             "local", order(here, tmp_path, sysroot(tmp_path / "s", lib=NEW))
         )
@@ -91,7 +91,7 @@ def run(rc: int, stderr: str) -> ProgramRun:
 
 def test_a_loader_that_refuses_is_told() -> None:
     """Boards are not looked at before: their first run says it."""
-    with pytest.raises(relocation_support.CannotLoad) as caught:
+    with pytest.raises(relocation_support.UnsupportedRelocations) as caught:
         relocation_support.expect_loaded("board", run(1, REFUSED))
 
     assert caught.value.message == TOLD

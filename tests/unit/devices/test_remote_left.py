@@ -13,13 +13,13 @@ import pytest
 from megtrim.devices.device import LARGEST_FETCHED_BYTES
 from megtrim.devices.local import Local
 from megtrim.devices.remote.run_directory import open_directory
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure, ProductFailure
 from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from unit.devices.folder_link import FolderLink
 
-PATIENCE = Patience().scaled(0.5)
+PATIENCE = Timeouts().scaled(0.5)
 FINE = "#!/bin/sh\necho fine\n"
 KEPT = hashlib.sha256(FINE.encode()).hexdigest()
 
@@ -30,7 +30,7 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def ran(processes: Processes, root: Path, tmp_path: Path) -> Callable[[str], ProgramRun]:
+def ran(processes: ProcessRunner, root: Path, tmp_path: Path) -> Callable[[str], ProgramRun]:
     """Run a program in a run directory of its own."""
 
     def run(text: str) -> ProgramRun:
@@ -90,7 +90,7 @@ def test_nothing_is_removed_behind_a_link(ran: Callable[[str], ProgramRun], tmp_
 
 
 def test_a_file_without_an_end_is_the_programs_fault(
-    processes: Processes, root: Path, tmp_path: Path
+    processes: ProcessRunner, root: Path, tmp_path: Path
 ) -> None:
     """It is neither read nor fetched; what lies beside it is."""
     program = tmp_path / "program"
@@ -111,7 +111,7 @@ def test_a_file_without_an_end_is_the_programs_fault(
 
 
 def test_nor_is_it_read_where_programs_run_on_this_machine(
-    processes: Processes, tmp_path: Path
+    processes: ProcessRunner, tmp_path: Path
 ) -> None:
     """Which would take all of its memory."""
     program = tmp_path / "program"
@@ -125,7 +125,7 @@ def test_nor_is_it_read_where_programs_run_on_this_machine(
 
 @pytest.mark.parametrize("name", [r"o\377", r"o\033[31m", r"o\r"])
 def test_a_name_that_is_no_text_is_the_programs_fault(
-    processes: Processes, root: Path, tmp_path: Path, name: str
+    processes: ProcessRunner, root: Path, tmp_path: Path, name: str
 ) -> None:
     """On every kind of device: no report can show it, and adb cannot fetch it."""
     program = tmp_path / "program"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from megtrim.devices import Seat
-from megtrim.devices.pool.machine import NothingFits
+from megtrim.devices import Lease
+from megtrim.devices.pool.machine import NoUsableMachine
 from megtrim.devices.retry import ProgramKilled, deliver, expect_not_killed, unhidden
 from megtrim.errors import InfrastructureFailure, ProductFailure
 from megtrim.load_and_run.exit_status import ProgramRun
@@ -30,7 +30,7 @@ class Pool(FakeDevice):
         yield FakeDevice(name=name, interrupt=int(name[-1]) <= self.dead)
 
 
-def work(seat: Seat) -> str:
+def work(seat: Lease) -> str:
     """Fail on a dead machine."""
     if getattr(seat, "interrupt", False):
         msg = "the link was lost"
@@ -101,7 +101,7 @@ def test_any_other_end_is_the_programs_own(run: ProgramRun) -> None:
 def test_a_program_that_was_killed_is_tried_again_everywhere(retries: int, attempts: int) -> None:
     """This machine has no retries else: what killed it may be over by then."""
 
-    def work(seat: Seat) -> str:
+    def work(seat: Lease) -> str:
         expect_not_killed(seat.name, killed(137))
         return seat.name
 
@@ -115,7 +115,7 @@ def test_nothing_else_is_tried_again(ending: BaseException) -> None:
     """A trap on one phone is a trap; a second try must not hide it."""
     tried: list[str] = []
 
-    def fails(seat: Seat) -> str:
+    def fails(seat: Lease) -> str:
         tried.append(seat.name)
         raise ending
 
@@ -147,7 +147,7 @@ def test_where_no_machine_is_left_nothing_is_tried_again() -> None:
         def reserve(self) -> Iterator[FakeDevice]:
             if self.left[0] != "phone-1":
                 msg = "every phone is in quarantine"
-                raise NothingFits(msg)
+                raise NoUsableMachine(msg)
             with super().reserve() as seat:
                 yield seat
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.devices import DeviceOrder, ssh
-from megtrim.devices.remote.ssh_transport import SshLink, address, advice, options
+from megtrim.devices import DeviceSpec, ssh
+from megtrim.devices.remote.ssh_transport import SshTransport, address, advice, options
 from megtrim.devices.settings import DeviceSettings, PowerPort
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 
 SETTINGS = DeviceSettings(host="rock.lan", port=2222, user="tester")
 
 
-class Recorder(Processes):
+class Recorder(ProcessRunner):
     """Runs nothing, and answers every call alike."""
 
     def __init__(self, env: dict[str, str], stdout: str = "", stderr: str = "", rc: int = 0):
@@ -25,16 +25,16 @@ class Recorder(Processes):
         self.commands: list[Command] = []
         self._ending = (stdout, stderr, rc)
 
-    def run(self, command: Command) -> Outcome:
+    def run(self, command: Command) -> CompletedCommand:
         self.commands.append(command)
         stdout, stderr, rc = self._ending
-        return Outcome(
+        return CompletedCommand(
             argv=command.argv, rc=rc, stdout=stdout, stderr=stderr, wall_s=0, timed_out=False
         )
 
 
-def order(processes: Processes, tmp_path: Path, settings: DeviceSettings) -> DeviceOrder:
-    return DeviceOrder(
+def order(processes: ProcessRunner, tmp_path: Path, settings: DeviceSettings) -> DeviceSpec:
+    return DeviceSpec(
         name="rock",
         processes=processes,
         scratch=tmp_path,
@@ -48,7 +48,7 @@ def order(processes: Processes, tmp_path: Path, settings: DeviceSettings) -> Dev
 def understood(settings: DeviceSettings) -> dict[str, str]:
     """Return what ssh itself makes of the options."""
     argv = ("ssh", "-G", "-F", "none", *options(settings, 7.4), "--", settings.host)
-    told = Processes(os.environ).capture(*argv)
+    told = ProcessRunner(os.environ).capture(*argv)
     return dict(line.split(" ", 1) for line in told.splitlines() if " " in line)
 
 
@@ -82,7 +82,7 @@ def test_files_with_any_name(tmp_path: Path) -> None:
 def test_a_host_that_looks_like_an_option(tmp_path: Path) -> None:
     """It stays a host."""
     processes = Recorder({"MEGTRIM_STATE": str(tmp_path)}, stderr="x", rc=255)
-    link = SshLink("b", processes, DeviceSettings(host="-oProxyCommand=x"), connect_s=1)
+    link = SshTransport("b", processes, DeviceSettings(host="-oProxyCommand=x"), connect_s=1)
     link.disconnect()
 
     assert processes.commands[0].argv[-2:] == ("--", "-oProxyCommand=x")
@@ -135,7 +135,7 @@ def test_what_to_do(said: str, begins: str, holds: str) -> None:
 
 def socket_of(env: dict[str, str], settings: DeviceSettings = SETTINGS) -> str:
     processes = Recorder(env)
-    SshLink("b", processes, settings, connect_s=1).disconnect()
+    SshTransport("b", processes, settings, connect_s=1).disconnect()
     found = [word for word in processes.commands[0].argv if word.startswith("ControlPath=")]
     return found[0].removeprefix("ControlPath=").strip('"') if found else ""
 
@@ -207,6 +207,6 @@ def test_a_connection_that_breaks_is_a_reboot(
 
 def test_what_this_machine_has(tmp_path: Path) -> None:
     """For the doctor."""
-    assert "apt-get install openssh-client" in ssh.missing(Processes({"PATH": str(tmp_path)}))
-    assert ssh.missing(Processes(os.environ)) == ""
-    assert ssh.found(Processes(os.environ)).startswith("OpenSSH_")
+    assert "apt-get install openssh-client" in ssh.missing(ProcessRunner({"PATH": str(tmp_path)}))
+    assert ssh.missing(ProcessRunner(os.environ)) == ""
+    assert ssh.found(ProcessRunner(os.environ)).startswith("OpenSSH_")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.devices import DeviceOrder, virtual_phone
+from megtrim.devices import DeviceSpec, virtual_phone
 from megtrim.errors import InputError
 from megtrim.phone import launch
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 QEMU = """\
 #!/bin/sh
@@ -20,11 +20,11 @@ esac
 """
 
 
-def order(tmp_path: Path, *, cpu: str = "cortex-a76", machine: str = "aarch64") -> DeviceOrder:
+def order(tmp_path: Path, *, cpu: str = "cortex-a76", machine: str = "aarch64") -> DeviceSpec:
     """An order on a machine whose path leads to one folder."""
-    return DeviceOrder(
+    return DeviceSpec(
         name="rehearsal",
-        processes=Processes({"PATH": str(tmp_path)}),
+        processes=ProcessRunner({"PATH": str(tmp_path)}),
         scratch=tmp_path / "runs",
         machine=machine,
         qemu_cpu=cpu,
@@ -87,7 +87,7 @@ def test_what_runs_arm64_programs(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     has_qemu(tmp_path / "real")
     (tmp_path / "qemu-aarch64").symlink_to(tmp_path / "real" / "qemu-aarch64-static")
-    processes = Processes({"PATH": str(tmp_path)})
+    processes = ProcessRunner({"PATH": str(tmp_path)})
 
     real = str(tmp_path / "real" / "qemu-aarch64-static")
     assert launch.emulator(processes, native="x86_64") == real

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from megtrim.build_spec import Toolchain
-from megtrim.engines.link.invocation import Bench
-from megtrim.process import Command, Processes
+from megtrim.engines.link.invocation import LinkEnvironment
+from megtrim.process import Command, ProcessRunner
 
 TOOLCHAIN = Toolchain(
     kind="host",
@@ -20,11 +20,11 @@ TOOLCHAIN = Toolchain(
 )
 
 
-def bench(tree: Path, scratch: Path, toolchain: Toolchain = TOOLCHAIN) -> Bench:
+def bench(tree: Path, scratch: Path, toolchain: Toolchain = TOOLCHAIN) -> LinkEnvironment:
     """Return where links of a tree's folder ``build`` are made."""
-    return Bench(
+    return LinkEnvironment(
         toolchain=toolchain,
-        processes=Processes(os.environ),
+        processes=ProcessRunner(os.environ),
         tree=tree,
         build=tree / "build",
         scratch=scratch,
@@ -42,7 +42,7 @@ def write(root: Path, files: Mapping[str, str]) -> Path:
     return root
 
 
-def git(processes: Processes, root: Path, *arguments: str) -> str:
+def git(processes: ProcessRunner, root: Path, *arguments: str) -> str:
     """Run git as a person without any settings of their own would."""
     settings = ("-c", "protocol.file.allow=always", "-c", "commit.gpgsign=false")
     who = {f"GIT_{role}_{what}": "x@example.org" for role in ("AUTHOR", "COMMITTER") for what in
@@ -57,7 +57,7 @@ def git(processes: Processes, root: Path, *arguments: str) -> str:
     return outcome.stdout
 
 
-def repository(processes: Processes, root: Path, files: Mapping[str, str]) -> Path:
+def repository(processes: ProcessRunner, root: Path, files: Mapping[str, str]) -> Path:
     """Write files into a new git repository and commit them."""
     write(root, files)
     git(processes, root, "init", "-q", "-b", "main")

@@ -9,13 +9,13 @@ import pytest
 
 from megtrim.build_spec import EngineLibrary, Linkage, Toolchain
 from megtrim.engines import application
-from megtrim.engines.application import ApplicationOrder, Workshop, entries, expect_possible
+from megtrim.engines.application import ApplicationSpec, BuildEnvironment, entries, expect_possible
 from megtrim.engines.checkout import Checkout
 from megtrim.engines.cmake import driver
 from megtrim.engines.cmake.driver import Job, WorkTree
 from megtrim.engines.megengine.libraries import library
 from megtrim.errors import InputError, ProductFailure
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from unit.engines.support import TOOLCHAIN
 
 NOTHING = Checkout(root=Path("/app"), files={}, commit="", dirty=())
@@ -28,9 +28,9 @@ LIBRARY = EngineLibrary(
 )
 
 
-def order(*, lto: bool = False, **changes: object) -> ApplicationOrder:
+def order(*, lto: bool = False, **changes: object) -> ApplicationSpec:
     changed = replace(LIBRARY, **changes)  # type: ignore[arg-type]
-    return ApplicationOrder(name="classify", checkout=NOTHING, library=changed, lto=lto)
+    return ApplicationSpec(name="classify", checkout=NOTHING, library=changed, lto=lto)
 
 
 @pytest.fixture
@@ -157,11 +157,11 @@ def test_a_tree_without_the_library_is_refused() -> None:
         )
 
 
-def workshop(tmp_path: Path, toolchain: Toolchain) -> Workshop:
+def workshop(tmp_path: Path, toolchain: Toolchain) -> BuildEnvironment:
     """Return what building takes, with nothing beyond the toolchain."""
-    return Workshop(
+    return BuildEnvironment(
         toolchain=toolchain,
-        processes=Processes({}),
+        processes=ProcessRunner({}),
         jobs=1,
         env={},
         launcher=(),

@@ -11,7 +11,7 @@ import pytest
 
 from megtrim.engines.checkout import Checkout, take
 from megtrim.errors import InputError
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from unit.engines.support import git, repository, snapshot, write
 
 FILES = {"src/a.cpp": "int a;\n", "src/b.h": "int b;\n", "README": "hello\n"}
@@ -21,7 +21,7 @@ def sha(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def test_a_clean_repository_is_its_commit(processes: Processes, tmp_path: Path) -> None:
+def test_a_clean_repository_is_its_commit(processes: ProcessRunner, tmp_path: Path) -> None:
     """Every tracked file with its digest; nothing is dirty."""
     root = repository(processes, tmp_path, FILES)
 
@@ -42,7 +42,7 @@ def test_the_digest_is_a_digest_of_digests(tmp_path: Path) -> None:
     assert checkout.digest == sha("11  a\n22  b\n")
 
 
-def test_changed_new_and_removed_files_are_dirty(processes: Processes, tmp_path: Path) -> None:
+def test_changed_new_and_removed_files_are_dirty(processes: ProcessRunner, tmp_path: Path) -> None:
     """New ones enter the build, for its patterns find them; ignored ones and lost ones do not."""
     root = repository(processes, tmp_path, FILES | {".gitignore": "*.o\nout/\n"})
     write(
@@ -58,7 +58,7 @@ def test_changed_new_and_removed_files_are_dirty(processes: Processes, tmp_path:
     assert checkout.dirty == ("README", "src/a.cpp", "src/ä new.cpp")
 
 
-def test_reading_writes_nothing(processes: Processes, tmp_path: Path) -> None:
+def test_reading_writes_nothing(processes: ProcessRunner, tmp_path: Path) -> None:
     """Git would refresh its index in passing; the checkout may be read-only, or busy."""
     root = repository(processes, tmp_path, FILES)
     os.utime(root / "src/a.cpp", (1, 1))
@@ -69,7 +69,7 @@ def test_reading_writes_nothing(processes: Processes, tmp_path: Path) -> None:
     assert snapshot(root) == before
 
 
-def test_no_program_of_the_repository_is_run(processes: Processes, tmp_path: Path) -> None:
+def test_no_program_of_the_repository_is_run(processes: ProcessRunner, tmp_path: Path) -> None:
     """Its settings can name one that git starts to look for changes."""
     root = repository(processes, tmp_path / "engine", FILES)
     hook = tmp_path / "hook"
@@ -82,7 +82,7 @@ def test_no_program_of_the_repository_is_run(processes: Processes, tmp_path: Pat
     assert not (tmp_path / "ran").exists()
 
 
-def test_submodules_belong_to_the_engine(processes: Processes, tmp_path: Path) -> None:
+def test_submodules_belong_to_the_engine(processes: ProcessRunner, tmp_path: Path) -> None:
     """Their files enter; one that moved to another commit is dirty."""
     library = repository(processes, tmp_path / "library", {"lib.h": "1\n"})
     root = repository(processes, tmp_path / "engine", FILES)
@@ -100,7 +100,7 @@ def test_submodules_belong_to_the_engine(processes: Processes, tmp_path: Path) -
 
 
 def test_a_submodule_that_was_not_fetched_has_no_files(
-    processes: Processes, tmp_path: Path
+    processes: ProcessRunner, tmp_path: Path
 ) -> None:
     """Its folder is there and empty."""
     library = repository(processes, tmp_path / "library", {"lib.h": "1\n"})
@@ -115,7 +115,7 @@ def test_a_submodule_that_was_not_fetched_has_no_files(
     assert sorted(checkout.files) == [".gitmodules", "README", "src/a.cpp", "src/b.h"]
 
 
-def test_a_tree_without_git_is_all_its_files(processes: Processes, tmp_path: Path) -> None:
+def test_a_tree_without_git_is_all_its_files(processes: ProcessRunner, tmp_path: Path) -> None:
     """An unpacked archive; leftovers of Python do not count."""
     root = write(tmp_path, FILES | {"src/__pycache__/a.pyc": "x"})
 
@@ -127,7 +127,7 @@ def test_a_tree_without_git_is_all_its_files(processes: Processes, tmp_path: Pat
 
 def test_without_the_program_git_a_tree_is_an_input_error_or_its_files(tmp_path: Path) -> None:
     """A checkout needs git to be read; an archive does not."""
-    nobody = Processes({"PATH": str(tmp_path / "empty")})
+    nobody = ProcessRunner({"PATH": str(tmp_path / "empty")})
     archive = write(tmp_path / "archive", FILES)
 
     assert sorted(take(archive, nobody).files) == sorted(FILES)
@@ -137,7 +137,7 @@ def test_without_the_program_git_a_tree_is_an_input_error_or_its_files(tmp_path:
 
 
 @pytest.mark.parametrize("with_git", [True, False])
-def test_links_are_links(processes: Processes, tmp_path: Path, with_git: bool) -> None:
+def test_links_are_links(processes: ProcessRunner, tmp_path: Path, with_git: bool) -> None:
     """To files, to folders and to nothing: known by where they lead, never followed."""
     root = write(tmp_path, FILES)
     for name, target in (("file", "src/a.cpp"), ("folder", "src"), ("nothing", "gone")):
@@ -153,7 +153,7 @@ def test_links_are_links(processes: Processes, tmp_path: Path, with_git: bool) -
 
 
 def test_equal_trees_are_equal_engines_wherever_they_lie(
-    processes: Processes, tmp_path: Path
+    processes: ProcessRunner, tmp_path: Path
 ) -> None:
     """With git or without."""
     one = repository(processes, tmp_path / "one", FILES)
@@ -174,7 +174,7 @@ def test_equal_trees_are_equal_engines_wherever_they_lie(
     ids=["a byte", "a name", "a file less", "an empty file more", "a link"],
 )
 def test_every_change_is_another_engine(
-    processes: Processes, tmp_path: Path, change: object
+    processes: ProcessRunner, tmp_path: Path, change: object
 ) -> None:
     """Nothing that a compiler could see may go unseen."""
     root = write(tmp_path, FILES)
@@ -185,7 +185,7 @@ def test_every_change_is_another_engine(
     assert take(root, processes).digest != before
 
 
-def test_a_name_that_is_no_text_does_not_matter(processes: Processes, tmp_path: Path) -> None:
+def test_a_name_that_is_no_text_does_not_matter(processes: ProcessRunner, tmp_path: Path) -> None:
     """File systems know bytes only."""
     root = write(tmp_path, FILES)
     Path(os.fsdecode(os.fsencode(root) + b"/\xff.h")).touch()
@@ -193,7 +193,7 @@ def test_a_name_that_is_no_text_does_not_matter(processes: Processes, tmp_path: 
     assert len(take(root, processes).digest) == 64
 
 
-def test_what_is_no_folder_is_refused(processes: Processes, tmp_path: Path) -> None:
+def test_what_is_no_folder_is_refused(processes: ProcessRunner, tmp_path: Path) -> None:
     """With both places where a folder can be named."""
     with pytest.raises(InputError) as caught:
         take(tmp_path / "gone", processes)
@@ -203,7 +203,7 @@ def test_what_is_no_folder_is_refused(processes: Processes, tmp_path: Path) -> N
     assert "--engine" in caught.value.hint
 
 
-def test_a_moved_repository_is_the_same(processes: Processes, tmp_path: Path) -> None:
+def test_a_moved_repository_is_the_same(processes: ProcessRunner, tmp_path: Path) -> None:
     """Commit and digest travel with it."""
     root = repository(processes, tmp_path / "one", FILES)
     before = take(root, processes)
@@ -215,7 +215,9 @@ def test_a_moved_repository_is_the_same(processes: Processes, tmp_path: Path) ->
     assert (after.commit, after.digest) == (before.commit, before.digest)
 
 
-def test_results_are_no_part_of_a_tree_without_git(processes: Processes, tmp_path: Path) -> None:
+def test_results_are_no_part_of_a_tree_without_git(
+    processes: ProcessRunner, tmp_path: Path
+) -> None:
     """They may lie in it, and would be other ones after each run; other rules hide no folder."""
     write(tmp_path, FILES | {"megtrim-out/.gitignore": "*\n", "megtrim-out/build/build.log": "1"})
     write(tmp_path, {"kept/.gitignore": "*.o\n"})
@@ -223,7 +225,9 @@ def test_results_are_no_part_of_a_tree_without_git(processes: Processes, tmp_pat
     assert sorted(take(tmp_path, processes).files) == sorted([*FILES, "kept/.gitignore"])
 
 
-def test_of_a_link_or_a_huge_file_there_is_no_text(processes: Processes, tmp_path: Path) -> None:
+def test_of_a_link_or_a_huge_file_there_is_no_text(
+    processes: ProcessRunner, tmp_path: Path
+) -> None:
     """An editor's lock leads nowhere, another link has no end; what is no UTF-8 is told as such."""
     write(tmp_path, FILES)
     (tmp_path / "src/.#a.cpp").symlink_to("me@host.1234")

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build_spec import BuildOrder, Variant
+from megtrim.build_spec import BuildSpec, Variant
 from megtrim.engines import generated_files
 from megtrim.engines.checkout import Checkout, digest_of
 from megtrim.engines.cmake.driver import WorkTree
 from megtrim.errors import ProductFailure
 
-ORDER = BuildOrder(
+ORDER = BuildSpec(
     variant=Variant.REDUCED,
     targets=(),
     options=(),
     overrides=(("a.cpp", "other\r\n"),),
     include=(("midout.h", "regions\n"), ("megtrim/tags/kern.h", "kern\n")),
 )
-PLAIN = BuildOrder(variant=Variant.PLAIN, targets=(), options=())
+PLAIN = BuildSpec(variant=Variant.PLAIN, targets=(), options=())
 
 
 @pytest.fixture

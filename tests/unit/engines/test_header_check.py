@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.engines.header_check import Proof, prove
+from megtrim.engines.header_check import HeaderProof, prove
 from megtrim.errors import ProductFailure
 
 BUILD = Path("/somewhere/x/build")
@@ -41,7 +41,7 @@ def dependencies(*units: tuple[str, tuple[str, ...]]) -> str:
     )
 
 
-def check(compiled: str, opened: str, *, midout: Path | None = MIDOUT) -> Proof:
+def check(compiled: str, opened: str, *, midout: Path | None = MIDOUT) -> HeaderProof:
     return prove(compiled, opened, header=HEADER, midout=midout, build=BUILD)
 
 
@@ -52,7 +52,7 @@ def test_every_unit_has_seen_the_header() -> None:
         ("dir/a.o", (str(HEADER), "../src/a.cpp", str(MIDOUT))), ("b.o", (str(HEADER),))
     )
 
-    assert check(compiled, opened) == Proof(units=2, with_header=2, with_regions=1)
+    assert check(compiled, opened) == HeaderProof(units=2, with_header=2, with_regions=1)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_in_the_upstream_layout_the_engine_keeps_its_own_midout() -> None:
 
     found = check(commands(("a.o", INCLUDE)), opened, midout=None)
 
-    assert found == Proof(units=1, with_header=1, with_regions=1)
+    assert found == HeaderProof(units=1, with_header=1, with_regions=1)
 
 
 def test_a_header_that_nobody_opens_proves_nothing() -> None:
@@ -138,7 +138,7 @@ def test_a_record_without_a_last_empty_line_is_read_whole() -> None:
 
     found = check(commands(("a.o", INCLUDE), ("b.o", INCLUDE)), opened)
 
-    assert found == Proof(units=2, with_header=2, with_regions=2)
+    assert found == HeaderProof(units=2, with_header=2, with_regions=2)
 
 
 def test_commands_that_name_no_object() -> None:
@@ -147,4 +147,4 @@ def test_commands_that_name_no_object() -> None:
     compiled = json.dumps([{k: v for k, v in e.items() if k != "output"} for e in entries])
     opened = dependencies(("dir/a.o", (str(HEADER), str(MIDOUT))), ("b.o", (str(HEADER),)))
 
-    assert check(compiled, opened) == Proof(units=2, with_header=2, with_regions=1)
+    assert check(compiled, opened) == HeaderProof(units=2, with_header=2, with_regions=1)

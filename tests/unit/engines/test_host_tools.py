@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from megtrim.engines import host_tools
-from megtrim.engines.application import Workshop
+from megtrim.engines.application import BuildEnvironment
 from megtrim.engines.cmake import driver
 from megtrim.engines.cmake.driver import Job, WorkTree
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from unit.engines.support import TOOLCHAIN
 
 
@@ -25,14 +25,14 @@ def test_flatc_takes_the_place_of_a_link(tmp_path: Path, monkeypatch: pytest.Mon
     elsewhere.write_text("precious", encoding="utf-8")
     target.symlink_to(elsewhere)
 
-    def build(job: Job, _processes: Processes, _progress: Callable[..., None]) -> None:
+    def build(job: Job, _processes: ProcessRunner, _progress: Callable[..., None]) -> None:
         job.build.mkdir()
         (job.build / "flatc").write_text("flatc", encoding="utf-8")
 
     monkeypatch.setattr(driver, "run", build)
-    shop = Workshop(
+    shop = BuildEnvironment(
         toolchain=TOOLCHAIN,
-        processes=Processes({}),
+        processes=ProcessRunner({}),
         jobs=1,
         env={},
         launcher=(),

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build_spec import BuildOrder, Variant
+from megtrim.build_spec import BuildSpec, Variant
 from megtrim.engines import KINDS
 from megtrim.engines.megengine.engine import MegEngine
 from megtrim.engines.sample import SampleEngine, embedded
 from megtrim.errors import InputError
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from unit.engines.megengine_trees import NEWEST as MEGENGINE
 from unit.engines.support import TOOLCHAIN, repository, write
 
@@ -46,7 +46,7 @@ def order(
     header: Mapping[str, str] | None = None,
     minimum_size: bool = True,
     toolchain: str = "host",
-) -> BuildOrder:
+) -> BuildSpec:
     return engine.order(
         variant,
         replace(TOOLCHAIN, kind=toolchain),
@@ -56,7 +56,7 @@ def order(
     )
 
 
-def test_a_complete_checkout_is_taken(processes: Processes, tmp_path: Path) -> None:
+def test_a_complete_checkout_is_taken(processes: ProcessRunner, tmp_path: Path) -> None:
     """And known by its content."""
     engine = MegEngine(repository(processes, tmp_path, MEGENGINE), processes)
     (tmp_path / "new.cpp").touch()
@@ -70,7 +70,7 @@ def test_a_complete_checkout_is_taken(processes: Processes, tmp_path: Path) -> N
     assert changed.identity().dirty == ("new.cpp",)
 
 
-def test_the_variants_of_megengine(processes: Processes, tmp_path: Path) -> None:
+def test_the_variants_of_megengine(processes: ProcessRunner, tmp_path: Path) -> None:
     """They differ in profiling, in the minimum size, and in the header; in nothing else."""
     engine = MegEngine(write(tmp_path, MEGENGINE), processes)
     plain, profile = (order(engine, each) for each in (Variant.PLAIN, Variant.PROFILE))
@@ -89,7 +89,7 @@ def test_the_variants_of_megengine(processes: Processes, tmp_path: Path) -> None
     assert dict(whole.options)["MGE_WITH_MINIMUM_SIZE"] == "OFF"
 
 
-def test_the_linker_folds_only_where_it_can(processes: Processes, tmp_path: Path) -> None:
+def test_the_linker_folds_only_where_it_can(processes: ProcessRunner, tmp_path: Path) -> None:
     """As the documented sizes were linked; all variants alike."""
     engine = MegEngine(write(tmp_path, MEGENGINE), processes)
 
@@ -99,7 +99,7 @@ def test_the_linker_folds_only_where_it_can(processes: Processes, tmp_path: Path
         assert order(engine, variant, toolchain="zig").link_flags == ()
 
 
-def test_the_upstream_layout_has_one_file(processes: Processes, tmp_path: Path) -> None:
+def test_the_upstream_layout_has_one_file(processes: ProcessRunner, tmp_path: Path) -> None:
     """The engine's own midout.h is used there."""
     for engine in (
         MegEngine(write(tmp_path / "m", MEGENGINE), processes),
@@ -113,7 +113,7 @@ def test_the_upstream_layout_has_one_file(processes: Processes, tmp_path: Path) 
 
 
 def test_elementwise_modes_come_from_the_engines_own_script(
-    processes: Processes, tmp_path: Path
+    processes: ProcessRunner, tmp_path: Path
 ) -> None:
     """Which is run, and leaves nothing in the checkout."""
     modes = {
@@ -128,7 +128,7 @@ def test_elementwise_modes_come_from_the_engines_own_script(
     ]
 
 
-def test_sources_that_may_mark_regions(processes: Processes, tmp_path: Path) -> None:
+def test_sources_that_may_mark_regions(processes: ProcessRunner, tmp_path: Path) -> None:
     """C++ of the engine itself: no tests, no libraries; damaged text does not matter."""
     engine = MegEngine(write(tmp_path, MEGENGINE), processes)
     assert dict(engine.texts()) == {
@@ -146,7 +146,7 @@ def test_sources_that_may_mark_regions(processes: Processes, tmp_path: Path) -> 
     }
 
 
-def test_the_sample_engine_is_its_sources(processes: Processes, tmp_path: Path) -> None:
+def test_the_sample_engine_is_its_sources(processes: ProcessRunner, tmp_path: Path) -> None:
     """Models and pages beside them do not enter the build, so they do not make another engine."""
     engine = SampleEngine(write(tmp_path, SAMPLE), processes)
     before = engine.identity()
@@ -164,7 +164,7 @@ def test_the_sample_engine_is_its_sources(processes: Processes, tmp_path: Path) 
     assert other.digest != before.digest
 
 
-def test_the_variants_of_the_sample_engine(processes: Processes, tmp_path: Path) -> None:
+def test_the_variants_of_the_sample_engine(processes: ProcessRunner, tmp_path: Path) -> None:
     """The same switches, each said in every variant."""
     engine = SampleEngine(write(tmp_path, SAMPLE), processes)
     switches = {
@@ -185,14 +185,14 @@ def test_the_variants_of_the_sample_engine(processes: Processes, tmp_path: Path)
     assert order(engine, Variant.PLAIN).forced_header is None
 
 
-def test_the_sample_engine_lists_its_modes(processes: Processes, tmp_path: Path) -> None:
+def test_the_sample_engine_lists_its_modes(processes: ProcessRunner, tmp_path: Path) -> None:
     """Comments and empty lines are passed over."""
     engine = SampleEngine(write(tmp_path, SAMPLE), processes)
 
     assert engine.elemwise_modes() == (("RELU", 0), ("ADD", 16))
 
 
-def test_another_folder_is_no_sample_engine(processes: Processes, tmp_path: Path) -> None:
+def test_another_folder_is_no_sample_engine(processes: ProcessRunner, tmp_path: Path) -> None:
     """Told with what was looked for."""
     with pytest.raises(InputError) as caught:
         SampleEngine(write(tmp_path, {"src/main.cpp": ""}), processes)
@@ -202,7 +202,7 @@ def test_another_folder_is_no_sample_engine(processes: Processes, tmp_path: Path
     )
 
 
-def test_the_embedded_source_is_the_sample_engine(processes: Processes) -> None:
+def test_the_embedded_source_is_the_sample_engine(processes: ProcessRunner) -> None:
     """What a user gets who has no engine."""
     engine = KINDS["sample"](embedded(), processes)
 
@@ -212,7 +212,7 @@ def test_the_embedded_source_is_the_sample_engine(processes: Processes) -> None:
 
 def test_further_options_win() -> None:
     """Over the engine's own, as CMake spells them."""
-    begin = BuildOrder(variant=Variant.PLAIN, targets=(), options=(("A", "1"), ("B", "ON")))
+    begin = BuildSpec(variant=Variant.PLAIN, targets=(), options=(("A", "1"), ("B", "ON")))
 
     made = begin.with_options({"B": False, "C": True, "D": 3, "E": "x"})
 
@@ -220,7 +220,7 @@ def test_further_options_win() -> None:
 
 
 def test_the_flags_of_the_sample_are_those_that_its_program_names(
-    processes: Processes, tmp_path: Path
+    processes: ProcessRunner, tmp_path: Path
 ) -> None:
     """A copy without that file keeps the whole list, and the program judges."""
     whole = SampleEngine(embedded(), processes).dialect()

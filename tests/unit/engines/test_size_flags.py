@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from megtrim.build_spec import MINIMUM_SIZE, BuildOrder, SourceOptions, Switch, Toolchain, Variant
+from megtrim.build_spec import MINIMUM_SIZE, BuildSpec, SourceOptions, Switch, Toolchain, Variant
 from megtrim.config.model import TrimConfig
 from megtrim.engines import size_flags
-from megtrim.engines.size_flags import RELAXED, Choice, Means
+from megtrim.engines.size_flags import RELAXED, SizeFlag, SizeFlagChoice
 from unit.engines.support import TOOLCHAIN
 
 CLANG = replace(TOOLCHAIN, kind="clang-linux-arm64", version="Debian clang version 14.0.6")
@@ -37,8 +37,8 @@ def chosen(
     return {each.means: f"no: {each.why_not}" if each.why_not else each.value for each in made}
 
 
-def order() -> BuildOrder:
-    return BuildOrder(
+def order() -> BuildSpec:
+    return BuildSpec(
         variant=Variant.REDUCED,
         targets=("load_and_run",),
         options=(),
@@ -155,8 +155,8 @@ def test_who_asked_is_known() -> None:
         for each in size_flags.choices(trim, GCC, off=MINIMUM_SIZE, alone=True)
     }
 
-    assert asked[Means.LTO] is True
-    assert asked[Means.FOLD] is False
+    assert asked[SizeFlag.LTO] is True
+    assert asked[SizeFlag.FOLD] is False
 
 
 def test_the_flags_of_all() -> None:
@@ -183,7 +183,7 @@ def test_the_flags_of_all() -> None:
 
 def test_no_means_leave_the_order_as_it_is() -> None:
     """Nor does one that cannot be used."""
-    refused = Choice(means=Means.LTO, value="full", asked=False, why_not="no lld")
+    refused = SizeFlagChoice(means=SizeFlag.LTO, value="full", asked=False, why_not="no lld")
 
     assert size_flags.applied(order(), (), CLANG, kernels=("src/kernels",)) == order()
     assert size_flags.applied(order(), (refused,), ndk(30), kernels=("src/kernels",)) == order()

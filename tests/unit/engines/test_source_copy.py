@@ -13,7 +13,7 @@ import pytest
 from megtrim.engines import source_copy
 from megtrim.engines.checkout import Checkout, take
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from unit.engines.support import snapshot, write
 
 FILES = {"a.cpp": "a\n", "dir/b.h": "b\n", "dir/deep/c.h": "c\n"}
@@ -52,7 +52,7 @@ def rewritten(tree: Path) -> list[str]:
     )
 
 
-def test_the_tree_equals_the_checkout(processes: Processes, root: Path, tree: Path) -> None:
+def test_the_tree_equals_the_checkout(processes: ProcessRunner, root: Path, tree: Path) -> None:
     """With the files that megtrim writes in place; the checkout stays as it is, times included."""
     before = snapshot(root)
 
@@ -62,7 +62,7 @@ def test_the_tree_equals_the_checkout(processes: Processes, root: Path, tree: Pa
     assert snapshot(root) == before
 
 
-def test_only_what_changed_is_written(processes: Processes, root: Path, tree: Path) -> None:
+def test_only_what_changed_is_written(processes: ProcessRunner, root: Path, tree: Path) -> None:
     """The build tool compiles what is new by its time."""
     source_copy.sync(take(root, processes), tree, {"a.cpp": "mine\n"})
     age(tree)
@@ -82,7 +82,7 @@ def test_only_what_changed_is_written(processes: Processes, root: Path, tree: Pa
     assert contents(tree) == FILES | {"a.cpp": "hidden by ours\n", "dir/b.h": "changed\n"}
 
 
-def test_what_the_checkout_lost_goes(processes: Processes, root: Path, tree: Path) -> None:
+def test_what_the_checkout_lost_goes(processes: ProcessRunner, root: Path, tree: Path) -> None:
     """The engine's build collects sources by pattern. What a build made there stays."""
     source_copy.sync(take(root, processes), tree, {})
     write(tree, {"build_dir/flatc": "made by the build"})
@@ -96,7 +96,9 @@ def test_what_the_checkout_lost_goes(processes: Processes, root: Path, tree: Pat
     assert not (tree / "dir/deep").exists()
 
 
-def test_a_file_that_the_tree_lost_comes_back(processes: Processes, root: Path, tree: Path) -> None:
+def test_a_file_that_the_tree_lost_comes_back(
+    processes: ProcessRunner, root: Path, tree: Path
+) -> None:
     """Somebody cleaned up a little."""
     source_copy.sync(take(root, processes), tree, {})
     (tree / "a.cpp").unlink()
@@ -106,7 +108,9 @@ def test_a_file_that_the_tree_lost_comes_back(processes: Processes, root: Path, 
     assert contents(tree) == FILES
 
 
-def test_a_folder_can_become_a_file_and_back(processes: Processes, root: Path, tree: Path) -> None:
+def test_a_folder_can_become_a_file_and_back(
+    processes: ProcessRunner, root: Path, tree: Path
+) -> None:
     """As between two branches."""
     source_copy.sync(take(root, processes), tree, {})
     other = write(root.parent / "other", {"dir": "now a file\n", "a.cpp/x.h": "x\n"})
@@ -119,7 +123,7 @@ def test_a_folder_can_become_a_file_and_back(processes: Processes, root: Path, t
 
 
 def test_links_and_programs_stay_what_they_are(
-    processes: Processes, root: Path, tree: Path
+    processes: ProcessRunner, root: Path, tree: Path
 ) -> None:
     """A link is made anew, never followed; a script can still be run."""
     (root / "link").symlink_to("a.cpp")
@@ -137,7 +141,7 @@ def test_links_and_programs_stay_what_they_are(
 
 
 def test_a_link_that_a_build_left_is_not_written_through(
-    processes: Processes, root: Path, tree: Path
+    processes: ProcessRunner, root: Path, tree: Path
 ) -> None:
     """It may lead out of the tree, to the checkout itself."""
     source_copy.sync(take(root, processes), tree, {"made.h": "one\n"})
@@ -155,7 +159,7 @@ def test_a_link_that_a_build_left_is_not_written_through(
 
 
 def test_a_torn_record_means_that_everything_is_written(
-    processes: Processes, root: Path, tree: Path
+    processes: ProcessRunner, root: Path, tree: Path
 ) -> None:
     """What is not known to be right is made right."""
     source_copy.sync(take(root, processes), tree, {})
@@ -168,7 +172,7 @@ def test_a_torn_record_means_that_everything_is_written(
 
 
 def test_a_sync_that_was_cut_off_leaves_no_stranger(
-    processes: Processes, root: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
+    processes: ProcessRunner, root: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither a changed nor a new file of it survives when the checkout goes back."""
     old = take(root, processes)
@@ -193,7 +197,7 @@ def test_a_sync_that_was_cut_off_leaves_no_stranger(
 
 
 def test_a_checkout_that_changes_meanwhile_is_refused(
-    processes: Processes, root: Path, tree: Path
+    processes: ProcessRunner, root: Path, tree: Path
 ) -> None:
     """Its digest is the key of the result, so that other bytes must not enter."""
     checkout = take(root, processes)
@@ -219,7 +223,7 @@ def test_the_record_is_what_the_tree_holds(root: Path, tree: Path) -> None:
 
 
 def test_a_place_that_cannot_be_written_is_told(
-    processes: Processes, root: Path, tmp_path: Path
+    processes: ProcessRunner, root: Path, tmp_path: Path
 ) -> None:
     """Infrastructure, not our bug."""
     (tmp_path / "file").touch()

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build_spec import BuildOrder, Switch, Variant
+from megtrim.build_spec import BuildSpec, Switch, Variant
 from megtrim.engines import switches
 from megtrim.engines.checkout import take
 from megtrim.errors import InputError
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from unit.engines.support import TOOLCHAIN, write
 
 RTTI, LOGGING, EXCEPTIONS, FLATBUFFERS = Switch
-ORDER = BuildOrder(variant=Variant.REDUCED, targets=(), options=(("CMAKE_BUILD_TYPE", "Release"),))
+ORDER = BuildSpec(variant=Variant.REDUCED, targets=(), options=(("CMAKE_BUILD_TYPE", "Release"),))
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_options(off: tuple[Switch, ...], minimum: bool, options: dict[str, bool
     assert switches.options(off) == options
 
 
-def test_a_switch_that_the_tree_lacks_is_refused(tmp_path: Path, processes: Processes) -> None:
+def test_a_switch_that_the_tree_lacks_is_refused(tmp_path: Path, processes: ProcessRunner) -> None:
     """CMake would take the option and do nothing. A text that only names it declares nothing."""
     write(
         tmp_path,
@@ -94,7 +94,7 @@ OF_MINIMUM_SIZE = "if(MGE_WITH_MINIMUM_SIZE)\n set(MGE_ENABLE_RTTI OFF)\nendif()
 )
 def test_what_an_engine_switches_off_of_itself(
     tmp_path: Path,
-    processes: Processes,
+    processes: ProcessRunner,
     tree: str,
     machine: str,
     switch: Switch,

@@ -11,8 +11,8 @@ from megtrim.evidence.bundle import (
     Bundle,
     BundleInput,
     BundleScenario,
+    JobPurpose,
     ProvenScenario,
-    Purpose,
 )
 from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet, dump_set
@@ -58,7 +58,7 @@ def proven(id_: str = SCENARIO, binding: str = BINDING) -> ProvenScenario:
 
 def bundle(**changes: Any) -> Bundle:
     values: dict[str, Any] = {
-        "purpose": Purpose.VERIFY,
+        "purpose": JobPurpose.VERIFY,
         "target": "load_and_run",
         "machine": "aarch64",
         "sysroot": "",
@@ -93,7 +93,7 @@ def result(**changes: Any) -> EvidenceResult:
 
 def evidence(*results: EvidenceResult, **changes: Any) -> Evidence:
     values: dict[str, Any] = {
-        "purpose": Purpose.VERIFY,
+        "purpose": JobPurpose.VERIFY,
         "cpu_class": "any",
         "device": DeviceIdentity(name="pixel-6", kind="local", facts={"model": "Pixel 6"}),
         "day": DAY,

@@ -14,7 +14,7 @@ from megtrim.errors import InputError
 from megtrim.evidence.bundle import (
     BundleApplication,
     BundleInput,
-    Purpose,
+    JobPurpose,
     binding,
     dump_bundle,
     parse_bundle,
@@ -36,13 +36,13 @@ from unit.evidence.support import (
 TEXT = dump_bundle(bundle())
 SCENARIO = ("scenarios", 0)
 TRACE = bundle(
-    purpose=Purpose.TRACE,
+    purpose=JobPurpose.TRACE,
     programs=(("plain", "3" * 64), ("profile", "4" * 64)),
     keep_set=None,
     scenarios=(scenario(search=True),),
 )
 RECORD = bundle(
-    purpose=Purpose.RECORD,
+    purpose=JobPurpose.RECORD,
     programs=(("unfolded", "3" * 64), ("probed", "4" * 64), ("observables", "5" * 64)),
     keep_set=None,
     scenarios=(scenario(link="7" * 64),),
@@ -234,7 +234,7 @@ def test_what_it_holds_is_found() -> None:
     """A variant's program, the classes of runners, the scenarios of a class."""
     other = scenario(id="m/s@big", cpu_class="big")
     whole = bundle(
-        purpose=Purpose.TRACE,
+        purpose=JobPurpose.TRACE,
         programs=(("plain", "3" * 64), ("profile", "5" * 64), ("reduced", "4" * 64)),
         devices=(device(), device(name="auto-big", cpu_class="big", runner=False)),
         scenarios=(scenario(), other),

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from megtrim.errors import InputError
-from megtrim.evidence.early_exit import EarlyEnding, dump_ending, parse_ending
+from megtrim.evidence.early_exit import EarlyExit, dump_ending, parse_ending
 
-ENDING = EarlyEnding(exit=2, message="megtrim.yaml: no models", hint="add one")
+ENDING = EarlyExit(exit=2, message="megtrim.yaml: no models", hint="add one")
 
 
 def test_an_ending_comes_back_as_it_went() -> None:
@@ -20,13 +20,13 @@ def test_an_ending_comes_back_as_it_went() -> None:
     assert dump_ending(ENDING) == text
     assert parse_ending(text, source="x") == ENDING
     assert str(ENDING) == "megtrim.yaml: no models\n  add one"
-    assert str(EarlyEnding(exit=3, message="no space", hint="")) == "no space"
+    assert str(EarlyExit(exit=3, message="no space", hint="")) == "no space"
 
 
 @pytest.mark.parametrize("status", [1, 2, 3, 70, 130])
 def test_every_failure_has_its_exit_status(status: int) -> None:
     """As the command line ends."""
-    assert EarlyEnding(exit=status, message="", hint="").exit == status
+    assert EarlyExit(exit=status, message="", hint="").exit == status
 
 
 @pytest.mark.parametrize("status", [0, 4, 71, 256, -1])

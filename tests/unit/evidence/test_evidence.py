@@ -11,7 +11,7 @@ import pytest
 
 from megtrim.errors import InputError
 from megtrim.evidence import validation
-from megtrim.evidence.bundle import Purpose
+from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import (
     Evidence,
     EvidenceSet,
@@ -159,15 +159,15 @@ def test_counts_are_bounded() -> None:
 def test_a_trace_that_passed_has_a_file() -> None:
     """Else there would be nothing to take."""
     with pytest.raises(ValueError, match="trace: found '', expected a sha256"):
-        evidence(purpose=Purpose.TRACE)
-    assert evidence(result(trace="a" * 64), purpose=Purpose.TRACE).results[0].trace == "a" * 64
+        evidence(purpose=JobPurpose.TRACE)
+    assert evidence(result(trace="a" * 64), purpose=JobPurpose.TRACE).results[0].trace == "a" * 64
 
 
 def test_functions_that_were_recorded_have_a_file() -> None:
     """Likewise; a trace is no list of them."""
     with pytest.raises(ValueError, match="functions: found '', expected a sha256"):
-        evidence(result(trace="a" * 64), purpose=Purpose.RECORD)
-    whole = evidence(result(functions="a" * 64), purpose=Purpose.RECORD)
+        evidence(result(trace="a" * 64), purpose=JobPurpose.RECORD)
+    whole = evidence(result(functions="a" * 64), purpose=JobPurpose.RECORD)
     assert whole.results[0].functions == "a" * 64
 
 
@@ -263,7 +263,7 @@ def test_a_set_is_read_from_its_file(tmp_path: Path) -> None:
     ("entry", "found"),
     [
         (FULL, "verify, trap"),
-        (evidence(result(trace="a" * 64), purpose=Purpose.TRACE), "trace, pass"),
+        (evidence(result(trace="a" * 64), purpose=JobPurpose.TRACE), "trace, pass"),
         (evidence(result(status=ScenarioStatus.INFRASTRUCTURE)), "verify, infrastructure"),
     ],
 )
@@ -342,7 +342,7 @@ def test_a_failure_may_hold_what_it_likes(change: Change, status: ScenarioStatus
 def test_what_a_trace_brings_is_no_comparison() -> None:
     """It has no outputs, and holds no failure either."""
     traced = result(trace="a" * 64, outputs=())
-    text = written(evidence(traced, purpose=Purpose.TRACE))
+    text = written(evidence(traced, purpose=JobPurpose.TRACE))
 
     parse_set(text, source="x")
     with pytest.raises(Contradiction):

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from megtrim.errors import InputError
-from megtrim.evidence.bundle import Purpose
-from megtrim.evidence.imported import Brought, read_brought
+from megtrim.evidence.bundle import JobPurpose
+from megtrim.evidence.imported import ImportedEvidence, read_brought
 from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 from unit.evidence.support import BINDING, SCENARIO, evidence, result, write_evidence, written
 
@@ -25,15 +25,15 @@ CACHE_DIGEST = hashlib.sha256(CACHE).hexdigest()
 def traced(**changes: Any) -> str:
     """Return the document of a job that traced the scenario."""
     values = {"text": "traced: 3 regions", "trace": DIGEST, "cache": CACHE_DIGEST} | changes
-    return written(evidence(result(**values), purpose=Purpose.TRACE))
+    return written(evidence(result(**values), purpose=JobPurpose.TRACE))
 
 
 def folder(path: Path, **changes: Any) -> Path:
     return write_evidence(path, traced(**changes), {DIGEST: TRACE, CACHE_DIGEST: CACHE})
 
 
-def read_traces(folders: tuple[Path, ...]) -> Mapping[str, Brought]:
-    return read_brought(folders)[Purpose.TRACE]
+def read_traces(folders: tuple[Path, ...]) -> Mapping[str, ImportedEvidence]:
+    return read_brought(folders)[JobPurpose.TRACE]
 
 
 def test_a_trace_is_given_with_all_that_binds_it(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_a_trace_is_given_with_all_that_binds_it(tmp_path: Path) -> None:
     place = folder(tmp_path / "a")
 
     assert read_traces((tmp_path,)) == {
-        SCENARIO: Brought(
+        SCENARIO: ImportedEvidence(
             scenario=SCENARIO,
             binding=BINDING,
             status=ScenarioStatus.PASS,
@@ -130,7 +130,7 @@ def recorded(path: Path, data: bytes, **changes: Any) -> Path:
     """Write the folder of a job that recorded the scenario's functions."""
     digest = hashlib.sha256(data).hexdigest()
     values = {"text": "recorded: 3 functions", "functions": digest} | changes
-    text = written(evidence(result(**values), purpose=Purpose.RECORD))
+    text = written(evidence(result(**values), purpose=JobPurpose.RECORD))
     return write_evidence(path, text, {digest: data})
 
 
@@ -139,23 +139,23 @@ def test_functions_are_kept_apart_from_traces(tmp_path: Path) -> None:
     folder(tmp_path / "a")
     place = recorded(tmp_path / "b", b"a list")
     found = read_brought((tmp_path,))
-    given = found[Purpose.RECORD][SCENARIO]
+    given = found[JobPurpose.RECORD][SCENARIO]
 
-    assert (list(found), list(found[Purpose.TRACE])) == (
-        [Purpose.TRACE, Purpose.RECORD],
+    assert (list(found), list(found[JobPurpose.TRACE])) == (
+        [JobPurpose.TRACE, JobPurpose.RECORD],
         [SCENARIO],
     )
     assert (given.folder, given.text, given.trace) == (place, "recorded: 3 functions", None)
     assert given.functions == place / "files" / hashlib.sha256(b"a list").hexdigest()
     assert given.load_functions() == b"a list"
-    assert found[Purpose.TRACE][SCENARIO].load_functions() is None
+    assert found[JobPurpose.TRACE][SCENARIO].load_functions() is None
 
 
 def test_two_different_lists_are_refused(tmp_path: Path) -> None:
     """As two traces are; the same twice is one."""
     recorded(tmp_path / "a", b"a list")
     recorded(tmp_path / "b", b"a list", time_s=9.0)
-    assert list(read_brought((tmp_path,))[Purpose.RECORD]) == [SCENARIO]
+    assert list(read_brought((tmp_path,))[JobPurpose.RECORD]) == [SCENARIO]
     recorded(tmp_path / "c", b"another")
 
     with pytest.raises(InputError) as caught:
@@ -173,7 +173,7 @@ def test_a_list_that_is_too_large_is_refused(
     monkeypatch.setattr("megtrim.evidence.imported.LARGEST_LIST", 5)
 
     with pytest.raises(InputError, match="found more than 5 bytes"):
-        read_brought((tmp_path,))[Purpose.RECORD][SCENARIO].load_functions()
+        read_brought((tmp_path,))[JobPurpose.RECORD][SCENARIO].load_functions()
 
 
 def test_a_trace_of_another_digest_is_refused(tmp_path: Path) -> None:

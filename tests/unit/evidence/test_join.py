@@ -10,10 +10,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from megtrim.errors import InputError
-from megtrim.evidence.bundle import Bundle, Purpose
-from megtrim.evidence.checks import Pending
+from megtrim.evidence.bundle import Bundle, JobPurpose
+from megtrim.evidence.checks import PendingReason
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
-from megtrim.evidence.join import Seen, join
+from megtrim.evidence.join import DeviceFindings, join
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.report import junit
@@ -58,7 +58,7 @@ TRAP = result(
 )
 
 
-def seen(*found: Evidence, **changes: Any) -> Seen:
+def seen(*found: Evidence, **changes: Any) -> DeviceFindings:
     """Return what is known beside the build's verdict, of a bundle for one scenario."""
     values: dict[str, Any] = {
         "bundle": bundle(scenarios=(scenario(id=RESNET),)),
@@ -67,16 +67,16 @@ def seen(*found: Evidence, **changes: Any) -> Seen:
         "pending": None,
         "today": date.fromisoformat(DAY),
     }
-    return Seen(**{**values, **changes})
+    return DeviceFindings(**{**values, **changes})
 
 
-def checks(what: Seen) -> dict[str, Check]:
+def checks(what: DeviceFindings) -> dict[str, Check]:
     """Return the device checks by id."""
     final = join(passing(), what).verdict
     return {check.id: check for check in final.checks if check.kind is CheckKind.DEVICE}
 
 
-def only(what: Seen) -> Check:
+def only(what: DeviceFindings) -> Check:
     """Return the check of the scenario that the bundle is about."""
     return checks(what)[f"device:{RESNET}"]
 
@@ -258,24 +258,24 @@ def test_any_machine_that_an_entry_fits_is_that_device(name: str, status: CheckS
     ("pending", "why"),
     [
         (
-            Pending.FORK,
+            PendingReason.FORK,
             (
                 "a pull request from a fork runs no device job; "
                 "a maintainer can push the branch to this repository"
             ),
         ),
         (
-            Pending.NO_RUNNER,
+            PendingReason.NO_RUNNER,
             (
                 "no runner with the labels self-hosted, megtrim, any took the job "
                 "within the time that was given, or nobody approved it"
             ),
         ),
-        (Pending.LATE, "the device job had not ended in time"),
+        (PendingReason.LATE, "the device job had not ended in time"),
         (None, "the device job brought no result of it"),
     ],
 )
-def test_silence_is_told_with_its_reason(pending: Pending | None, why: str) -> None:
+def test_silence_is_told_with_its_reason(pending: PendingReason | None, why: str) -> None:
     """Unverified, and nobody is blocked."""
     check = only(seen(pending=pending))
 
@@ -286,7 +286,7 @@ def test_silence_is_told_with_its_reason(pending: Pending | None, why: str) -> N
 
 def test_evidence_that_came_in_time_counts_though_others_are_late() -> None:
     """A job that ended is not silent because another one is."""
-    assert only(seen(ran(result()), pending=Pending.LATE)).status is CheckStatus.PASS
+    assert only(seen(ran(result()), pending=PendingReason.LATE)).status is CheckStatus.PASS
 
 
 @pytest.mark.parametrize(
@@ -560,7 +560,7 @@ def test_a_bundle_of_another_run_is_refused() -> None:
     left = bundle(scenarios=(), proven=(proven("other/s@any"),))
     with pytest.raises(InputError, match="asks for other/s@any"):
         join(passing(), seen(bundle=left))
-    traced = bundle(purpose=Purpose.TRACE, programs=(("plain", "3" * 64), ("profile", "4" * 64)))
+    traced = bundle(purpose=JobPurpose.TRACE, programs=(("plain", "3" * 64), ("profile", "4" * 64)))
     with pytest.raises(InputError, match="asks devices to trace, expected one that asks to verify"):
         join(passing(), seen(bundle=traced))
 
@@ -627,8 +627,8 @@ def test_a_machine_of_another_kind_is_another_device(machine: DeviceIdentity) ->
 
 def test_a_pass_counts_for_nothing_where_no_device_worked() -> None:
     """A fork's run starts none; a failure is told all the same."""
-    assert only(seen(ran(result()), pending=Pending.FORK)).status is CheckStatus.UNVERIFIED
-    assert only(seen(ran(TRAP), pending=Pending.FORK)).status is CheckStatus.FAIL
+    assert only(seen(ran(result()), pending=PendingReason.FORK)).status is CheckStatus.UNVERIFIED
+    assert only(seen(ran(TRAP), pending=PendingReason.FORK)).status is CheckStatus.FAIL
 
 
 def _of_build(**changes: Any) -> Verdict:

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from megtrim.evidence.bundle import Purpose
+from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.proofs import Proof, as_set, newest
 from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 from unit.evidence.support import DAY, OTHER_BINDING, SCENARIO, evidence, result
@@ -31,7 +31,7 @@ def test_what_did_not_pass_is_no_proof() -> None:
         for status in ScenarioStatus
         if status is not ScenarioStatus.PASS
     ]
-    trace = evidence(result(trace="a" * 64), purpose=Purpose.TRACE)
+    trace = evidence(result(trace="a" * 64), purpose=JobPurpose.TRACE)
 
     assert newest([*failed, trace]) == {}
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from megtrim.elf.function_table import parse_table
 from megtrim.errors import InputError
-from megtrim.functions.calls import Code, parse_code
+from megtrim.functions.calls import Disassembly, parse_code
 from unit.functions.made_links import X86_64, Symbol, linked
 
 STEP = 16
@@ -23,7 +23,7 @@ def bl(at: int, to: int, *, link: bool = True) -> bytes:
     return struct.pack("<I", (0x94000000 if link else 0x14000000) | ((to - at) // 4 & 0x3FFFFFF))
 
 
-def code(calls: dict[str, list[str]], *, alias: str = "", jumps: bool = False) -> Code:
+def code(calls: dict[str, list[str]], *, alias: str = "", jumps: bool = False) -> Disassembly:
     """Return a program in which each function calls those named; ``alias`` is another ``b``."""
     content = b""
     for number, name in enumerate(NAMES):

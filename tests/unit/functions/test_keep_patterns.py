@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from megtrim.elf.function_table import parse_table
 from megtrim.errors import InputError
-from megtrim.functions.calls import Code, parse_code
-from megtrim.functions.keep_patterns import Wanted, keep_always, without_chance
-from megtrim.functions.link_map import Origins
+from megtrim.functions.calls import Disassembly, parse_code
+from megtrim.functions.keep_patterns import KeepPattern, keep_always, without_chance
+from megtrim.functions.link_map import LinkMap
 from megtrim.functions.observables import Observables
 from unit.functions.made_links import CODE_AT, Symbol, linked
 
@@ -22,7 +22,7 @@ WRITE, HIDDEN, MAIN = "_ZN2my3log5writeEPKcz", "_ZN12_GLOBAL__N_16hiddenEv", "ma
 PROBE = "cpuinfo_probe"
 NAMES = (RUN, LOAD, FORMAT, WRITE, HIDDEN, MAIN, PROBE)
 STEP = 16
-ORIGINS = Origins(
+ORIGINS = LinkMap(
     starts=tuple(CODE_AT + STEP * at for at in range(len(NAMES))),
     ends=tuple(CODE_AT + STEP * (at + 1) for at in range(len(NAMES))),
     files=(
@@ -42,12 +42,12 @@ def kept(
     calls: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[str, ...]:
     """Return what these patterns keep of a program of ``names``, each of which calls others."""
-    wanted = tuple(Wanted(text=text, where=where) for text in patterns)
+    wanted = tuple(KeepPattern(text=text, where=where) for text in patterns)
     code = code_of(names, calls or {})
     return keep_always(wanted, ran=ran, unseen=unseen, code=code, origins=ORIGINS)
 
 
-def code_of(names: Sequence[str], calls: Mapping[str, Sequence[str]]) -> Code:
+def code_of(names: Sequence[str], calls: Mapping[str, Sequence[str]]) -> Disassembly:
     """Return the code of a program of ``names``, each of which calls others."""
     content = b""
     for at, name in enumerate(names):

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from megtrim.github.api import Api, Limits
+from megtrim.github.api import Api, TransferLimits
 
 TOKEN = "ghs_0123456789abcdef"
 NOW_S = 1_800_000_000.0
-QUICK = Limits(connect_s=5.0, silence_s=0.3, answer_s=5.0, download_s=5.0, answer_bytes=10_000)
+QUICK = TransferLimits(
+    connect_s=5.0, silence_s=0.3, answer_s=5.0, download_s=5.0, answer_bytes=10_000
+)
 
 
 @dataclass(slots=True)
@@ -25,7 +27,7 @@ class Asking:
     pauses: list[float] = field(default_factory=list)
 
 
-def asking(url: str, *, token: str = TOKEN, limits: Limits | None = None) -> Asking:
+def asking(url: str, *, token: str = TOKEN, limits: TransferLimits | None = None) -> Asking:
     """Return an API at ``url`` whose clock stands still."""
     pauses: list[float] = []
     api = Api(

@@ -14,7 +14,7 @@ from werkzeug import Request, Response
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.github.api import Api, Forbidden, NotFound, Refused
-from megtrim.http import Broken, Wire
+from megtrim.http import HttpClient, TransportError
 from megtrim.http import Request as WireRequest
 from unit.github.support import (
     NOW_S,
@@ -696,7 +696,7 @@ def test_a_download_lies_elsewhere_and_gets_no_token(
 def test_a_download_is_not_led_out_of_tls(target: str, follows: bool) -> None:
     """Whoever listens on the way could give other bytes."""
     base = "https://api.example"
-    wire = Wire(base, TOKEN, headers={}, clock=lambda: NOW_S, limits=QUICK)
+    wire = HttpClient(base, TOKEN, headers={}, clock=lambda: NOW_S, limits=QUICK)
     request = WireRequest(
         method="GET", url=base, body=None, largest_bytes=1, longest_s=1.0, may_leave=True
     )
@@ -704,7 +704,7 @@ def test_a_download_is_not_led_out_of_tls(target: str, follows: bool) -> None:
     if follows:
         assert wire._following(request, base, target) == target
     else:
-        with pytest.raises(Broken, match=r"the answer leads to b\.example"):
+        with pytest.raises(TransportError, match=r"the answer leads to b\.example"):
             wire._following(request, base, target)
 
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.github.archive import Limits, unpack
+from megtrim.github.archive import ArchiveLimits, unpack
 from support.github_state import zipped
 
 
@@ -32,7 +32,7 @@ def entry(
     return stream.getvalue()
 
 
-def refusal(data: bytes, folder: Path, limits: Limits | None = None) -> str:
+def refusal(data: bytes, folder: Path, limits: ArchiveLimits | None = None) -> str:
     """Return why an archive is refused; nothing may be left of it."""
     before = sorted(folder.parent.rglob("*"))
     with pytest.raises(InputError) as caught:
@@ -190,7 +190,7 @@ def test_other_packings_are_refused(packed: int, tmp_path: Path) -> None:
 
 def test_bounds_hold(tmp_path: Path) -> None:
     """Entries, each file, all files, and how much a byte may unpack to; the bound itself fits."""
-    limits = Limits(entries=2, file_bytes=10, total_bytes=15, ratio=200, free_bytes=100)
+    limits = ArchiveLimits(entries=2, file_bytes=10, total_bytes=15, ratio=200, free_bytes=100)
     two = {"a": b"0123456789", "b": b"01234"}
 
     assert unpack(zipped(two), tmp_path / "fits", source="it", limits=limits) == ("a", "b")

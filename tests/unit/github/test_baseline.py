@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from megtrim.evidence.bundle import Purpose
+from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import Evidence, EvidenceSet, dump_set
-from megtrim.github.baseline import Base, Found, How, find
+from megtrim.github.baseline import Base, BaselineSource, FoundBaseline, find
 from megtrim.github.event import Event, PullRequest
 from megtrim.size.baseline import dump_sizes
 from megtrim.verdict.model import DeviceIdentity
@@ -23,7 +23,7 @@ OTHER = {("load_and_run", "plain"): 2000, ("load_and_run", "reduced"): 200}
 PROOFS = EvidenceSet(
     entries=(
         Evidence(
-            purpose=Purpose.VERIFY,
+            purpose=JobPurpose.VERIFY,
             cpu_class="any",
             device=DeviceIdentity(name="pixel-6", kind="adb", facts={}),
             day="2027-01-30",
@@ -56,7 +56,7 @@ class Team:
     head: str
     event: Event
 
-    def find(self, event: Event | None = None, *, quick: bool = False) -> Found:
+    def find(self, event: Event | None = None, *, quick: bool = False) -> FoundBaseline:
         """Look for the baseline of the pull request, or of another event."""
         return find(
             self.asking.api,
@@ -96,8 +96,8 @@ def test_what_the_merge_base_stored_is_the_baseline(team: Team) -> None:
     team.repository.artifact(team.repository.run(team.base), archive(), days_ago=2)
     team.repository.artifact(team.repository.run(team.later), archive(OTHER))
 
-    assert team.find() == Found(
-        how=How.MERGE_BASE,
+    assert team.find() == FoundBaseline(
+        how=BaselineSource.MERGE_BASE,
         source=f"main at {team.base[:12]}, the merge base, stored 2 days ago",
         base=Base(sha=team.base, branch="main", what="the merge base"),
         sizes=SIZES,
@@ -143,7 +143,7 @@ def test_without_one_of_the_merge_base_the_last_known_serves_and_it_is_rebuilt(t
 
     found = team.find()
 
-    assert (found.how, found.sizes, found.evidence) == (How.LAST_KNOWN, SIZES, PROOFS)
+    assert (found.how, found.sizes, found.evidence) == (BaselineSource.LAST_KNOWN, SIZES, PROOFS)
     assert found.rebuild == team.base
     assert found.source == (
         f"main at {team.later[:12]}, the last that is known, stored 12 days ago, "
@@ -160,7 +160,7 @@ def test_the_last_known_is_of_the_base_branch(team: Team) -> None:
 
     found = team.find()
 
-    assert (found.how, found.sizes) == (How.LAST_KNOWN, SIZES)
+    assert (found.how, found.sizes) == (BaselineSource.LAST_KNOWN, SIZES)
 
 
 @pytest.mark.parametrize("quick", [True, False])
@@ -175,9 +175,9 @@ def test_sizes_of_the_other_way_are_passed_over(team: Team, quick: bool) -> None
     way = "a full trim, expected those of a quick one"
     other = "a quick trim, expected those of a full one"
     said = f"sizes.json: found sizes of {way if quick else other}"
-    assert (none.how, none.sizes, none.rebuild) == (How.NONE, {}, team.base)
+    assert (none.how, none.sizes, none.rebuild) == (BaselineSource.NONE, {}, team.base)
     assert none.source == f"none: the baseline of {team.base[:12]}: {said}"
-    assert (known.how, known.sizes, known.rebuild) == (How.LAST_KNOWN, SIZES, team.base)
+    assert (known.how, known.sizes, known.rebuild) == (BaselineSource.LAST_KNOWN, SIZES, team.base)
     assert known.warnings == (f"the baseline of {team.base[:12]}: {said}",)
 
 
@@ -185,7 +185,7 @@ def test_without_any_there_is_none(team: Team) -> None:
     """The first pull request of a team."""
     found = team.find()
 
-    assert (found.how, found.sizes, found.evidence) == (How.NONE, {}, NOTHING)
+    assert (found.how, found.sizes, found.evidence) == (BaselineSource.NONE, {}, NOTHING)
     assert found.source == "none: no run on main has stored one yet"
     assert found.rebuild == team.base
     assert found.warnings == ()
@@ -195,7 +195,7 @@ def test_an_expired_artifact_is_as_good_as_none(team: Team) -> None:
     """GitHub still lists it, and gives it no more."""
     team.repository.artifact(team.repository.run(team.base), archive(), expired=True)
 
-    assert team.find().how is How.NONE
+    assert team.find().how is BaselineSource.NONE
     assert team.github.calls("GET", "/zip") == []
 
 
@@ -208,7 +208,7 @@ def test_one_that_expires_between_list_and_download_is_none(team: Team) -> None:
 
     found = team.find()
 
-    assert (found.how, found.sizes) == (How.MERGE_BASE, OTHER)
+    assert (found.how, found.sizes) == (BaselineSource.MERGE_BASE, OTHER)
     assert len(found.warnings) == 1
     assert "GitHub answered 410 (Artifact has expired)" in found.warnings[0]
 
@@ -228,7 +228,7 @@ def test_only_runs_of_the_base_branch_are_trusted(team: Team, run: dict[str, Any
     """What a fork or a pull request stored could say anything, whatever its branch is called."""
     team.repository.artifact(team.repository.run(team.base, **run), archive())
 
-    assert team.find().how is How.NONE
+    assert team.find().how is BaselineSource.NONE
     assert team.github.calls("GET", "/zip") == []
 
 
@@ -241,7 +241,7 @@ def test_forks_cannot_crowd_out_the_baseline(team: Team) -> None:
 
     found = team.find()
 
-    assert (found.how, found.sizes) == (How.MERGE_BASE, SIZES)
+    assert (found.how, found.sizes) == (BaselineSource.MERGE_BASE, SIZES)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_the_run_itself_is_asked(team: Team, run: dict[str, Any], claims: dict[s
     """What the list of artifacts says of a run is held against the run."""
     team.repository.artifact(team.repository.run(team.base, **run), archive(), **claims)
 
-    assert team.find().how is How.NONE
+    assert team.find().how is BaselineSource.NONE
     assert len(team.github.calls("GET", "/actions/runs/")) == 1
     assert team.github.calls("GET", "/zip") == []
 
@@ -266,7 +266,7 @@ def test_a_commit_that_is_not_on_the_branch_is_not_trusted(team: Team) -> None:
     team.repository.artifact(team.repository.run(team.head, branch="main"), archive())
     push = replace(team.event, pull_request=None, ref="refs/heads/main", before=team.base)
 
-    assert team.find(push).how is How.NONE
+    assert team.find(push).how is BaselineSource.NONE
     assert team.github.calls("GET", "/zip") == []
 
 
@@ -275,7 +275,7 @@ def test_the_run_of_another_commit_does_not_count(team: Team) -> None:
     run = team.repository.run(team.later)
     team.repository.artifact(run, archive(), head_sha=team.base)
 
-    assert team.find().how is How.NONE
+    assert team.find().how is BaselineSource.NONE
 
 
 @pytest.mark.parametrize("event", ["schedule", "workflow_dispatch"])
@@ -283,17 +283,17 @@ def test_runs_by_hand_count_on_the_default_branch_alone(team: Team, event: str) 
     """There only those can start them who may push to it."""
     repository = team.repository
     repository.artifact(repository.run(team.base, event=event), archive())
-    assert team.find().how is How.MERGE_BASE
+    assert team.find().how is BaselineSource.MERGE_BASE
 
     elsewhere = replace(team.event, default_branch="trunk")
-    assert team.find(elsewhere).how is How.NONE
+    assert team.find(elsewhere).how is BaselineSource.NONE
 
 
 def test_a_cancelled_run_that_stored_nothing_leaves_a_rebuild(team: Team) -> None:
     """Two pushes to main, the first one's run cancelled by the second's."""
     team.repository.run(team.base, conclusion="cancelled")
 
-    assert (team.find().how, team.find().rebuild) == (How.NONE, team.base)
+    assert (team.find().how, team.find().rebuild) == (BaselineSource.NONE, team.base)
 
 
 def test_what_a_run_stored_before_it_was_cancelled_counts(team: Team) -> None:
@@ -301,7 +301,7 @@ def test_what_a_run_stored_before_it_was_cancelled_counts(team: Team) -> None:
     run = team.repository.run(team.base, conclusion="cancelled")
     team.repository.artifact(run, archive())
 
-    assert team.find().how is How.MERGE_BASE
+    assert team.find().how is BaselineSource.MERGE_BASE
 
 
 def test_other_names_are_other_baselines(team: Team) -> None:
@@ -309,7 +309,7 @@ def test_other_names_are_other_baselines(team: Team) -> None:
     run = team.repository.run(team.base)
     team.repository.artifact(run, archive(), name="megtrim-baseline-ios")
 
-    assert team.find().how is How.NONE
+    assert team.find().how is BaselineSource.NONE
 
 
 @pytest.mark.parametrize(
@@ -333,12 +333,12 @@ def test_a_broken_artifact_is_as_good_as_none(
 
     found = team.find()
 
-    assert found.how is How.NONE
+    assert found.how is BaselineSource.NONE
     assert found.source.startswith(f"none: the baseline of {team.base[:12]}: ")
     assert len(found.warnings) == 1
     assert said in found.warnings[0]
     team.repository.artifact(run, archive(), days_ago=1)
-    assert team.find().how is How.MERGE_BASE
+    assert team.find().how is BaselineSource.MERGE_BASE
 
 
 def test_an_archive_of_another_digest_is_not_used(team: Team) -> None:
@@ -346,7 +346,7 @@ def test_an_archive_of_another_digest_is_not_used(team: Team) -> None:
     artifact = team.repository.artifact(team.repository.run(team.base), archive())
     team.repository.artifacts[artifact]["digest"] = "sha256:" + "0" * 64
 
-    assert team.find().how is How.NONE
+    assert team.find().how is BaselineSource.NONE
     assert "its digest differs" in team.find().warnings[0]
 
 
@@ -355,7 +355,7 @@ def test_a_server_without_digests_is_believed(team: Team) -> None:
     artifact = team.repository.artifact(team.repository.run(team.base), archive())
     del team.repository.artifacts[artifact]["digest"]
 
-    assert team.find().how is How.MERGE_BASE
+    assert team.find().how is BaselineSource.MERGE_BASE
 
 
 @pytest.mark.parametrize(
@@ -375,7 +375,7 @@ def test_sizes_without_usable_proofs_are_used(
 
     found = team.find()
 
-    assert (found.how, found.sizes, found.evidence) == (How.MERGE_BASE, SIZES, NOTHING)
+    assert (found.how, found.sizes, found.evidence) == (BaselineSource.MERGE_BASE, SIZES, NOTHING)
     assert [warning.rpartition(": ")[2] for warning in found.warnings] == told
 
 
@@ -385,7 +385,7 @@ def test_it_gives_up_after_five_broken_ones(team: Team) -> None:
     for _ in range(7):
         team.repository.artifact(run, b"no zip")
 
-    assert team.find().how is How.NONE
+    assert team.find().how is BaselineSource.NONE
     assert len(team.github.calls("GET", "/zip")) == 5
 
 
@@ -396,7 +396,7 @@ def test_hundreds_of_artifacts_are_paged_through(team: Team) -> None:
     for _ in range(230):
         repository.artifact(repository.run(team.later), b"")
 
-    assert team.find().how is How.MERGE_BASE
+    assert team.find().how is BaselineSource.MERGE_BASE
     assert len(team.github.calls("GET", "/actions/artifacts$")) == 3
 
 
@@ -421,7 +421,7 @@ def test_misshapen_entries_are_passed_over(team: Team) -> None:
 
     found = team.find()
 
-    assert (found.how, found.warnings) == (How.MERGE_BASE, ())
+    assert (found.how, found.warnings) == (BaselineSource.MERGE_BASE, ())
 
 
 @pytest.mark.parametrize(
@@ -438,7 +438,7 @@ def test_github_that_does_not_answer_is_no_baseline(
 
     found = team.find()
 
-    assert (found.how, found.sizes) == (How.NONE, {})
+    assert (found.how, found.sizes) == (BaselineSource.NONE, {})
     assert found.source.startswith("none: GitHub did not answer (GET /repos/acme/phone/")
     assert said in found.source
     assert found.rebuild == ("" if route == "/compare/" else team.base)
@@ -451,7 +451,7 @@ def test_a_limit_is_waited_for(team: Team) -> None:
     team.github.fail("GET", "/compare/", status=429, headers={"Retry-After": "7"})
     team.github.fail("GET", "/storage/", status=503, times=2)
 
-    assert team.find().how is How.MERGE_BASE
+    assert team.find().how is BaselineSource.MERGE_BASE
     assert team.asking.pauses == [7.0, 1.0, 2.0]
 
 
@@ -462,7 +462,7 @@ def test_a_run_that_cannot_be_asked_is_not_trusted(team: Team) -> None:
 
     found = team.find()
 
-    assert found.how is How.NONE
+    assert found.how is BaselineSource.NONE
     assert "GitHub answered 404" in found.source
 
 
@@ -504,7 +504,7 @@ def test_a_push_is_held_against_the_commit_before(team: Team) -> None:
 
     found = team.find(event)
 
-    assert found.how is How.MERGE_BASE
+    assert found.how is BaselineSource.MERGE_BASE
     assert found.source == f"main at {team.base[:12]}, the commit before, stored 1 day ago"
 
 
@@ -518,7 +518,7 @@ def test_a_run_that_is_started_again_is_not_held_against_itself(team: Team) -> N
 
     found = team.find(event)
 
-    assert (found.how, found.sizes) == (How.LAST_KNOWN, OTHER)
+    assert (found.how, found.sizes) == (BaselineSource.LAST_KNOWN, OTHER)
 
 
 def test_a_push_to_another_branch_looks_on_that_branch(team: Team) -> None:
@@ -568,7 +568,7 @@ def test_nobody_is_asked_to_rebuild_the_commit_itself(team: Team) -> None:
     """It would cost minutes to find a growth of nothing."""
     event = other(team, "schedule", ref="refs/heads/main")
 
-    assert (team.find(event).how, team.find(event).rebuild) == (How.NONE, "")
+    assert (team.find(event).how, team.find(event).rebuild) == (BaselineSource.NONE, "")
 
 
 def test_a_merge_base_that_is_no_commit_is_no_answer(team: Team) -> None:

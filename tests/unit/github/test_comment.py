@@ -12,7 +12,7 @@ from pytest_httpserver import HTTPServer
 
 from megtrim.errors import InfrastructureFailure
 from megtrim.github.api import Forbidden
-from megtrim.github.comment import Outcome, key_of, marker, upsert
+from megtrim.github.comment import CommentResult, key_of, marker, upsert
 from support.github_double import GithubDouble
 from support.github_state import Repository
 from unit.github.support import Asking, asking
@@ -40,7 +40,9 @@ def ask(github: GithubDouble) -> Asking:
     return asking(github.url, token=github.token)
 
 
-def publish(github: GithubDouble, body: str, *, key: str = "megtrim.yaml", **more: Any) -> Outcome:
+def publish(
+    github: GithubDouble, body: str, *, key: str = "megtrim.yaml", **more: Any
+) -> CommentResult:
     return upsert(ask(github).api, "acme/phone", 17, key, body, **more)
 
 
@@ -54,7 +56,7 @@ def writes(github: GithubDouble) -> list[str]:
 
 def test_the_first_is_created(github: GithubDouble, repository: Repository) -> None:
     """The marker is its last line, so that it is found again."""
-    assert publish(github, "fine\n") is Outcome.CREATED
+    assert publish(github, "fine\n") is CommentResult.CREATED
     assert texts(repository) == [f"fine\n\n{MARK}"]
     assert writes(github) == [f"POST {COMMENTS}"]
 
@@ -64,7 +66,7 @@ def test_another_text_is_put_in_its_place(github: GithubDouble, repository: Repo
     publish(github, "first")
     (before,) = repository.comments
 
-    assert publish(github, "second") is Outcome.UPDATED
+    assert publish(github, "second") is CommentResult.UPDATED
     assert texts(repository) == [f"second\n\n{MARK}"]
     assert list(repository.comments) == [before]
 
@@ -76,9 +78,9 @@ def test_an_equal_text_is_not_written(github: GithubDouble, repository: Reposito
     comment["body"] = comment["body"].replace("\n", "\r\n") + "\r\n"
     github.journal.clear()
 
-    assert publish(github, "a\nb\n\n") is Outcome.UNCHANGED
+    assert publish(github, "a\nb\n\n") is CommentResult.UNCHANGED
     assert writes(github) == []
-    assert publish(github, "a\n\nb") is Outcome.UPDATED
+    assert publish(github, "a\n\nb") is CommentResult.UPDATED
 
 
 def test_each_configuration_has_its_own(github: GithubDouble, repository: Repository) -> None:
@@ -86,7 +88,7 @@ def test_each_configuration_has_its_own(github: GithubDouble, repository: Reposi
     publish(github, "one", key="a")
     publish(github, "two", key="b")
 
-    assert publish(github, "three", key="a") is Outcome.UPDATED
+    assert publish(github, "three", key="a") is CommentResult.UPDATED
     assert texts(repository) == [f"three\n\n{marker('a')}", f"two\n\n{marker('b')}"]
 
 
@@ -108,7 +110,7 @@ def test_it_is_found_on_a_later_page(github: GithubDouble, repository: Repositor
         repository.comment(17, f"more talk {number}", login="somebody")
     github.journal.clear()
 
-    assert publish(github, "second") is Outcome.UPDATED
+    assert publish(github, "second") is CommentResult.UPDATED
     assert [text for text in texts(repository) if MARK in text] == [f"second\n\n{MARK}"]
     assert len(github.calls("GET", "/comments")) == 5
 
@@ -121,7 +123,7 @@ def test_doubles_are_mended_and_the_oldest_stays(
         repository.comment(17, f"{text}\n\n{MARK}")
     first = next(iter(repository.comments))
 
-    assert publish(github, "fifth") is Outcome.UPDATED
+    assert publish(github, "fifth") is CommentResult.UPDATED
     assert {key: each["body"] for key, each in repository.comments.items()} == {
         first: f"fifth\n\n{MARK}"
     }
@@ -135,7 +137,7 @@ def test_doubles_are_mended_though_the_text_is_the_same(
         repository.comment(17, f"same\n\n{MARK}")
     first, second = repository.comments
 
-    assert publish(github, "same") is Outcome.UNCHANGED
+    assert publish(github, "same") is CommentResult.UNCHANGED
     assert list(repository.comments) == [first]
     assert writes(github) == [f"DELETE /repos/acme/phone/issues/comments/{second}"]
 
@@ -154,7 +156,7 @@ def test_the_oldest_is_found_in_any_order(httpserver: HTTPServer) -> None:
 
     outcome = upsert(asking(httpserver.url_for("")).api, "acme/phone", 17, "megtrim.yaml", "new")
 
-    assert outcome is Outcome.UPDATED
+    assert outcome is CommentResult.UPDATED
     assert len(httpserver.log) == 4
 
 
@@ -164,7 +166,7 @@ def test_two_who_mend_at_once_do_not_stumble(github: GithubDouble, repository: R
         repository.comment(17, f"same\n\n{MARK}")
     github.fail("DELETE", "/comments/", status=404, acts=True)
 
-    assert publish(github, "same") is Outcome.UNCHANGED
+    assert publish(github, "same") is CommentResult.UNCHANGED
     assert len(repository.comments) == 1
 
 
@@ -175,7 +177,7 @@ def test_a_comment_that_vanishes_is_written_anew(
     repository.comment(17, f"old\n\n{MARK}")
     github.fail("PATCH", "/comments/", status=404)
 
-    assert publish(github, "new") is Outcome.CREATED
+    assert publish(github, "new") is CommentResult.CREATED
     assert texts(repository)[-1] == f"new\n\n{MARK}"
 
 
@@ -186,8 +188,8 @@ def test_comments_of_others_are_left_alone(
     """Whoever copies the marker gets neither the text nor their comment removed."""
     repository.comment(17, f"mine\n\n{MARK}", login=login)
 
-    assert publish(github, "ours") is Outcome.CREATED
-    assert publish(github, "ours again") is Outcome.UPDATED
+    assert publish(github, "ours") is CommentResult.CREATED
+    assert publish(github, "ours again") is CommentResult.UPDATED
     assert texts(repository) == [f"mine\n\n{MARK}", f"ours again\n\n{MARK}"]
 
 
@@ -210,10 +212,10 @@ def test_own_comments_without_the_last_line_are_left_alone(
     """The same account writes for other tools, and may quote."""
     other = repository.comment(17, "x")
     other["body"] = body
-    expected = Outcome.UPDATED if body == f"{MARK} " else Outcome.CREATED
+    expected = CommentResult.UPDATED if body == f"{MARK} " else CommentResult.CREATED
 
     assert publish(github, "ours") is expected
-    if expected is Outcome.CREATED:
+    if expected is CommentResult.CREATED:
         assert texts(repository) == [body, f"ours\n\n{MARK}"]
 
 
@@ -224,7 +226,7 @@ def test_comments_of_deleted_accounts_do_no_harm(
     repository.comment(17, f"x\n\n{MARK}")["user"] = None
     repository.comment(17, f"y\n\n{MARK}")["user"] = "github-actions[bot]"
 
-    assert publish(github, "ours") is Outcome.CREATED
+    assert publish(github, "ours") is CommentResult.CREATED
 
 
 def test_a_token_of_an_app_writes_as_another(github: GithubDouble, repository: Repository) -> None:
@@ -232,8 +234,8 @@ def test_a_token_of_an_app_writes_as_another(github: GithubDouble, repository: R
     github.logins[github.token] = "acme-ci[bot]"
     publish(github, "one", author="acme-ci[bot]")
 
-    assert publish(github, "two", author="acme-ci[bot]") is Outcome.UPDATED
-    assert publish(github, "three") is Outcome.CREATED
+    assert publish(github, "two", author="acme-ci[bot]") is CommentResult.UPDATED
+    assert publish(github, "three") is CommentResult.CREATED
     assert texts(repository) == [f"two\n\n{MARK}", f"three\n\n{MARK}"]
 
 
@@ -253,7 +255,7 @@ def test_half_characters_and_zeros_are_replaced(
     publish(github, "a\ud800b\x00c")
 
     assert texts(repository) == [f"a?b\ufffdc\n\n{MARK}"]
-    assert publish(github, "a\ud800b\x00c") is Outcome.UNCHANGED
+    assert publish(github, "a\ud800b\x00c") is CommentResult.UNCHANGED
 
 
 def test_the_most_of_a_report_fits(github: GithubDouble, repository: Repository) -> None:
@@ -319,7 +321,7 @@ def test_faults_on_the_way_are_overcome(github: GithubDouble, repository: Reposi
     github.fail("PATCH", "/comments", status=0, acts=True)
     asked = ask(github)
 
-    assert upsert(asked.api, "acme/phone", 17, "megtrim.yaml", "new") is Outcome.UPDATED
+    assert upsert(asked.api, "acme/phone", 17, "megtrim.yaml", "new") is CommentResult.UPDATED
     assert texts(repository) == [f"new\n\n{MARK}"]
     assert asked.pauses == [1.0, 2.0, 3.0, 2.0]
 
@@ -333,7 +335,7 @@ def test_a_post_that_acted_and_broke_is_found_by_the_next_run(
     with pytest.raises(InfrastructureFailure):
         publish(github, "text")
     assert texts(repository) == [f"text\n\n{MARK}"]
-    assert publish(github, "text") is Outcome.UNCHANGED
+    assert publish(github, "text") is CommentResult.UNCHANGED
     assert len(texts(repository)) == 1
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from megtrim.evidence.checks import Pending
+from megtrim.evidence.checks import PendingReason
 from megtrim.github.event import Event
-from megtrim.github.jobs import Patience, Waited, wait
+from megtrim.github.jobs import PollingLimits, WaitResult, wait
 from support.github_double import GithubDouble
 from unit.github.support import asking
 
@@ -48,7 +48,7 @@ class Waiting:
         pickup_s: float = 600,
         run_s: float = 3600,
         prefix: str = "device",
-    ) -> Waited:
+    ) -> WaitResult:
         self.github.repository("acme/phone").jobs[(RUN, ATTEMPT)] = list(rounds)
         event = Event(
             name="push",
@@ -66,7 +66,7 @@ class Waiting:
         return wait(
             asking(self.github.url).api,
             event,
-            Patience(jobs=jobs, pickup_s=pickup_s, run_s=run_s, prefix=prefix),
+            PollingLimits(jobs=jobs, pickup_s=pickup_s, run_s=run_s, prefix=prefix),
             pause=self.pause,
             clock=lambda: self.now,
             say=self.said.append,
@@ -86,7 +86,7 @@ def test_jobs_that_have_ended_are_not_waited_for(waiting: Waiting) -> None:
     """One question, no pause."""
     ended = waiting([pixel("completed", "1/2"), pixel("completed", "2/2")], jobs=2)
 
-    assert ended == Waited(pending=None, text="2 of 2 ended, 0 run, 0 wait for a runner")
+    assert ended == WaitResult(pending=None, text="2 of 2 ended, 0 run, 0 wait for a runner")
     assert [str(call) for call in waiting.github.journal] == [PATH]
     assert waiting.pauses == []
 
@@ -95,7 +95,7 @@ def test_no_jobs_need_no_question(waiting: Waiting) -> None:
     """A change that touches nothing has none."""
     ended = waiting([], jobs=0)
 
-    assert ended == Waited(pending=None, text="there are no device jobs")
+    assert ended == WaitResult(pending=None, text="there are no device jobs")
     assert waiting.github.journal == []
 
 
@@ -145,8 +145,8 @@ def test_jobs_that_nobody_takes_are_given_up(waiting: Waiting, status: str) -> N
     """An offline phone, or an environment that nobody approves."""
     ended = waiting([pixel(status)], pickup_s=600)
 
-    assert ended == Waited(
-        pending=Pending.NO_RUNNER, text="0 of 1 ended, 0 run, 1 wait for a runner"
+    assert ended == WaitResult(
+        pending=PendingReason.NO_RUNNER, text="0 of 1 ended, 0 run, 1 wait for a runner"
     )
     assert 600 <= waiting.waited_s < 630
 
@@ -155,8 +155,8 @@ def test_jobs_that_are_not_there_wait_for_a_runner_too(waiting: Waiting) -> None
     """One of two shards was never queued."""
     ended = waiting([job("size / build", "completed"), pixel("completed")], jobs=2)
 
-    assert ended == Waited(
-        pending=Pending.NO_RUNNER, text="1 of 2 ended, 0 run, 1 wait for a runner"
+    assert ended == WaitResult(
+        pending=PendingReason.NO_RUNNER, text="1 of 2 ended, 0 run, 1 wait for a runner"
     )
     assert 600 <= waiting.waited_s < 630
 
@@ -168,7 +168,7 @@ def test_running_jobs_are_waited_for_while_others_find_no_runner(waiting: Waitin
 
     ended = waiting(*rounds, [pixel("queued"), other | {"status": "completed"}], jobs=2)
 
-    assert ended.pending is Pending.NO_RUNNER
+    assert ended.pending is PendingReason.NO_RUNNER
     assert 1100 < waiting.waited_s < 1250
 
 
@@ -192,7 +192,7 @@ def test_a_runner_that_left_is_given_up_after_a_while(waiting: Waiting) -> None:
 
     ended = waiting(*[first] * 20, between, jobs=2)
 
-    assert ended.pending is Pending.NO_RUNNER
+    assert ended.pending is PendingReason.NO_RUNNER
     assert waiting.waited_s == 515.9375 + 600
 
 
@@ -200,7 +200,9 @@ def test_what_runs_too_long_is_late(waiting: Waiting) -> None:
     """The bound of all waiting is kept to the second."""
     ended = waiting([pixel("in_progress")], run_s=1000)
 
-    assert ended == Waited(pending=Pending.LATE, text="0 of 1 ended, 1 run, 0 wait for a runner")
+    assert ended == WaitResult(
+        pending=PendingReason.LATE, text="0 of 1 ended, 1 run, 0 wait for a runner"
+    )
     assert waiting.waited_s == 1000
 
 
@@ -208,7 +210,7 @@ def test_a_queue_behind_a_runner_is_late_in_the_end(waiting: Waiting) -> None:
     """Its runner is there: it is only not its turn."""
     ended = waiting([pixel("in_progress", "1/2"), pixel("queued", "2/2")], jobs=2, run_s=1000)
 
-    assert ended.pending is Pending.LATE
+    assert ended.pending is PendingReason.LATE
     assert waiting.waited_s == 1000
 
 
@@ -248,9 +250,9 @@ def test_zero_minutes_ask_once(waiting: Waiting) -> None:
     """Nobody waits who does not want to."""
     ended = waiting([pixel("queued")], pickup_s=0, run_s=0)
 
-    assert (ended.pending, waiting.pauses) == (Pending.NO_RUNNER, [])
+    assert (ended.pending, waiting.pauses) == (PendingReason.NO_RUNNER, [])
     nothing = waiting([job("size / build", "completed")], pickup_s=0, run_s=0)
-    assert (nothing.pending, waiting.pauses) == (Pending.NO_RUNNER, [])
+    assert (nothing.pending, waiting.pauses) == (PendingReason.NO_RUNNER, [])
 
 
 def test_more_jobs_than_a_page_are_seen(waiting: Waiting) -> None:
@@ -267,7 +269,7 @@ def test_github_that_does_not_answer_is_late(waiting: Waiting, status: int) -> N
 
     ended = waiting([pixel("in_progress")])
 
-    assert ended.pending is Pending.LATE
+    assert ended.pending is PendingReason.LATE
     assert ended.text == "GitHub did not say what became of the device jobs"
     assert ended.failure is not None
     assert f"GitHub answered {status}" in ended.failure.message

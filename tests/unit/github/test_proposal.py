@@ -9,14 +9,19 @@ import pytest
 
 from megtrim.errors import InfrastructureFailure
 from megtrim.github.api import Forbidden
-from megtrim.github.proposal import Change, Outcome, Proposed, Proposer
+from megtrim.github.proposal import (
+    FileChange,
+    ProposalResult,
+    PullRequestProposer,
+    PullRequestState,
+)
 from support.github_double import GithubDouble
 from support.github_state import Commit, Repository
 from unit.github.support import Asking, asking
 
 PATH = "trim/keepset.json"
 BRANCH = "megtrim/keepset"
-CHANGE = Change(
+CHANGE = FileChange(
     path=PATH, text='{"new": 1}\n', base="main", branch=BRANCH, title="Refresh trim/keepset.json"
 )
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
@@ -31,13 +36,17 @@ class Team:
     base: str
     asking: Asking
 
-    def propose(self, change: Change = CHANGE, *, body: str = "The body.\n") -> Proposed:
+    def propose(
+        self, change: FileChange = CHANGE, *, body: str = "The body.\n"
+    ) -> PullRequestState:
         """Propose on top of what main is now."""
-        proposer = Proposer(self.asking.api, "acme/phone")
+        proposer = PullRequestProposer(self.asking.api, "acme/phone")
         return proposer.propose(change, self.repository.heads["main"], body)
 
-    def start(self, proposed: Proposed) -> bool:
-        return Proposer(self.asking.api, "acme/phone").start_checks(proposed, "megtrim.yml", BRANCH)
+    def start(self, proposed: PullRequestState) -> bool:
+        return PullRequestProposer(self.asking.api, "acme/phone").start_checks(
+            proposed, "megtrim.yml", BRANCH
+        )
 
     @property
     def proposed(self) -> Commit:
@@ -64,7 +73,9 @@ def test_the_first_proposal_opens_a_pull_request(team: Team) -> None:
     """One commit on the base with one file changed."""
     proposed = team.propose()
 
-    assert proposed == Proposed(outcome=Outcome.OPENED, number=1, commit=team.proposed.sha)
+    assert proposed == PullRequestState(
+        outcome=ProposalResult.OPENED, number=1, commit=team.proposed.sha
+    )
     assert team.proposed.parents == (team.base,)
     assert team.proposed.files == {PATH: b'{"new": 1}\n', "a.txt": b"a"}
     assert team.proposed.message == "Refresh trim/keepset.json"
@@ -79,7 +90,9 @@ def test_a_new_file_can_be_proposed(team: Team) -> None:
 
     assert team.proposed.files["new folder/ä.json"] == b'{"new": 1}\n'
     assert (
-        Proposer(team.asking.api, "acme/phone").committed("new folder/ä.json", team.proposed.sha)
+        PullRequestProposer(team.asking.api, "acme/phone").committed(
+            "new folder/ä.json", team.proposed.sha
+        )
         == '{"new": 1}\n'
     )
 
@@ -89,7 +102,7 @@ def test_the_same_proposal_again_changes_nothing(team: Team) -> None:
     first = team.propose()
     team.github.journal.clear()
 
-    assert team.propose() == replace(first, outcome=Outcome.CURRENT)
+    assert team.propose() == replace(first, outcome=ProposalResult.CURRENT)
     assert team.writes() == []
 
 
@@ -98,7 +111,7 @@ def test_ends_of_lines_are_no_difference(team: Team) -> None:
     team.propose(body="One.\n\nTwo.\n")
     team.repository.pulls[1]["body"] = "One.\r\n\r\nTwo."
 
-    assert team.propose(body="One.\n\nTwo.\n").outcome is Outcome.CURRENT
+    assert team.propose(body="One.\n\nTwo.\n").outcome is ProposalResult.CURRENT
 
 
 def test_another_keep_set_replaces_the_commit(team: Team) -> None:
@@ -108,7 +121,9 @@ def test_another_keep_set_replaces_the_commit(team: Team) -> None:
 
     proposed = team.propose(replace(CHANGE, text='{"newer": 1}\n'), body="Another body.")
 
-    assert proposed == Proposed(outcome=Outcome.UPDATED, number=1, commit=team.proposed.sha)
+    assert proposed == PullRequestState(
+        outcome=ProposalResult.UPDATED, number=1, commit=team.proposed.sha
+    )
     assert team.proposed.parents == (team.base,)
     assert team.proposed.files[PATH] == b'{"newer": 1}\n'
     assert {n: p["state"] for n, p in team.repository.pulls.items()} == {1: "open"}
@@ -126,7 +141,7 @@ def test_a_base_that_moved_on_is_followed(team: Team) -> None:
     team.propose()
     later = team.repository.commit({"a.txt": "b"}, branch="main")
 
-    assert team.propose().outcome is Outcome.UPDATED
+    assert team.propose().outcome is ProposalResult.UPDATED
     assert team.proposed.parents == (later,)
     assert team.proposed.files["a.txt"] == b"b"
 
@@ -136,7 +151,7 @@ def test_a_commit_of_somebody_on_the_branch_is_replaced(team: Team) -> None:
     team.propose()
     team.repository.commit({"a.txt": "mine"}, branch=BRANCH)
 
-    assert team.propose().outcome is Outcome.UPDATED
+    assert team.propose().outcome is ProposalResult.UPDATED
     assert team.proposed.parents == (team.base,)
     assert team.proposed.files["a.txt"] == b"a"
 
@@ -146,7 +161,7 @@ def test_a_merge_on_the_branch_is_replaced(team: Team) -> None:
     beside = team.repository.commit({"a.txt": "mine"}, parents=[team.base])
     team.repository.commit({PATH: CHANGE.text}, parents=[team.base, beside], branch=BRANCH)
 
-    assert team.propose().outcome is Outcome.OPENED
+    assert team.propose().outcome is ProposalResult.OPENED
     assert team.proposed.parents == (team.base,)
 
 
@@ -164,7 +179,9 @@ def test_a_closed_pull_request_is_not_reopened(team: Team) -> None:
     team.propose()
     team.repository.pulls[1]["state"] = "closed"
 
-    assert team.propose() == Proposed(outcome=Outcome.OPENED, number=2, commit=team.proposed.sha)
+    assert team.propose() == PullRequestState(
+        outcome=ProposalResult.OPENED, number=2, commit=team.proposed.sha
+    )
 
 
 def test_a_branch_without_a_pull_request_gets_one(team: Team) -> None:
@@ -174,7 +191,7 @@ def test_a_branch_without_a_pull_request_gets_one(team: Team) -> None:
         team.propose()
     head = team.repository.heads[BRANCH]
 
-    assert team.propose() == Proposed(outcome=Outcome.OPENED, number=1, commit=head)
+    assert team.propose() == PullRequestState(outcome=ProposalResult.OPENED, number=1, commit=head)
 
 
 def test_pull_requests_of_others_are_left_alone(team: Team) -> None:
@@ -189,7 +206,7 @@ def test_pull_requests_of_others_are_left_alone(team: Team) -> None:
 
     proposed = team.propose()
 
-    assert (proposed.outcome, proposed.number) == (Outcome.OPENED, 4)
+    assert (proposed.outcome, proposed.number) == (ProposalResult.OPENED, 4)
     assert [repository.pulls[number]["body"] for number in others] == ["", "", ""]
 
 
@@ -209,7 +226,9 @@ def test_a_pull_request_that_came_in_between_is_taken(team: Team) -> None:
 
     team.github.dispatch = appears  # type: ignore[method-assign]
 
-    assert team.propose() == Proposed(outcome=Outcome.UPDATED, number=1, commit=team.proposed.sha)
+    assert team.propose() == PullRequestState(
+        outcome=ProposalResult.UPDATED, number=1, commit=team.proposed.sha
+    )
     assert team.repository.pulls[1]["body"] == "The body.\n"
 
 
@@ -226,7 +245,7 @@ def test_a_branch_that_came_in_between_is_moved(team: Team) -> None:
     team.repository.commit({"x": "1"}, parents=[team.base], branch=BRANCH)
     team.github.fail("GET", "/git/ref/heads/megtrim", status=404)
 
-    assert team.propose().outcome is Outcome.OPENED
+    assert team.propose().outcome is ProposalResult.OPENED
     assert team.writes()[2:4] == ["POST /git/refs", "PATCH /git/refs/heads/megtrim/keepset"]
     assert team.proposed.files[PATH] == b'{"new": 1}\n'
 
@@ -246,13 +265,13 @@ def test_a_branch_that_went_in_between_is_made(team: Team) -> None:
 
     team.github.dispatch = goes  # type: ignore[method-assign]
 
-    assert team.propose(replace(CHANGE, text="x")).outcome is Outcome.OPENED
+    assert team.propose(replace(CHANGE, text="x")).outcome is ProposalResult.OPENED
     assert team.proposed.files[PATH] == b"x"
 
 
 def test_two_at_once_leave_one_pull_request(team: Team) -> None:
     """Whoever is second mends; what is left is whole and of one of them."""
-    results: list[Proposed | BaseException] = []
+    results: list[PullRequestState | BaseException] = []
 
     def run(text: str) -> None:
         other = Team(team.github, team.repository, team.base, asking(team.github.url))
@@ -268,7 +287,7 @@ def test_two_at_once_leave_one_pull_request(team: Team) -> None:
         thread.join(30)
 
     assert [p["state"] for p in team.repository.pulls.values()] == ["open"]
-    assert [type(result) for result in results] == [Proposed, Proposed]
+    assert [type(result) for result in results] == [PullRequestState, PullRequestState]
     assert team.proposed.parents == (team.base,)
     assert team.proposed.files[PATH] in (b"one", b"two")
 
@@ -288,7 +307,7 @@ def test_the_setting_that_forbids_it_is_explained(team: Team) -> None:
     assert "Settings > Actions > General > Workflow permissions" in caught.value.hint
     assert BRANCH in team.repository.heads
     team.repository.may_open_pulls = True
-    assert team.propose().outcome is Outcome.OPENED
+    assert team.propose().outcome is ProposalResult.OPENED
 
 
 @pytest.mark.parametrize(
@@ -310,7 +329,7 @@ def test_a_limit_is_waited_for(team: Team) -> None:
     team.github.fail("POST", "/git/trees", status=429, headers={"Retry-After": "2"})
     team.github.fail("POST", "/git/commits", status=403, message="secondary rate limit")
 
-    assert team.propose().outcome is Outcome.OPENED
+    assert team.propose().outcome is ProposalResult.OPENED
     assert team.asking.pauses == [2.0, 60.0]
 
 
@@ -337,9 +356,9 @@ def test_runs_of_other_workflows_are_no_checks(team: Team) -> None:
     assert team.start(proposed)
 
 
-def proposer(team: Team) -> Proposer:
+def proposer(team: Team) -> PullRequestProposer:
     """Return what asks."""
-    return Proposer(team.asking.api, "acme/phone")
+    return PullRequestProposer(team.asking.api, "acme/phone")
 
 
 def test_files_are_read_at_a_commit(team: Team) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 ID = "sha256:" + "ab" * 32
 _PROGRAM = """\
@@ -37,7 +37,7 @@ class Stub:
     """A folder for the path, with the program, its answers and its calls."""
 
     folder: Path
-    processes: Processes
+    processes: ProcessRunner
 
     @classmethod
     def make(cls, folder: Path, **env: str) -> Stub:
@@ -47,7 +47,7 @@ class Stub:
         program.write_text(_PROGRAM, encoding="utf-8")
         program.chmod(0o755)
         (folder / "calls").touch()
-        stub = cls(folder, Processes({"PATH": f"{folder}:/usr/bin:/bin", **env}))
+        stub = cls(folder, ProcessRunner({"PATH": f"{folder}:/usr/bin:/bin", **env}))
         stub.answer()
         return stub
 

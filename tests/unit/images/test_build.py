@@ -8,13 +8,13 @@ import pytest
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.images import build as builds
-from megtrim.images.build import ImageOrder, Ndk
-from megtrim.images.docker import Docker, Image
+from megtrim.images.build import ImageSpec, Ndk
+from megtrim.images.docker import DockerClient, Image
 from unit.images.stub import ID, Stub
 
 DIGEST = "sha256:" + "cd" * 32
 BASE = f"debian@{DIGEST}"
-LINUX = ImageOrder(name="linux-arm64", base=BASE, tag="team/linux")
+LINUX = ImageSpec(name="linux-arm64", base=BASE, tag="team/linux")
 COMMAND = "The command '/bin/sh -c python3 /fetch_ndk.py' returned a non-zero code:"
 
 
@@ -23,9 +23,9 @@ def stub(tmp_path: Path) -> Stub:
     return Stub.make(tmp_path / "bin")
 
 
-def build(stub: Stub, order: ImageOrder) -> tuple[Image, list[tuple[int, int, str]]]:
+def build(stub: Stub, order: ImageSpec) -> tuple[Image, list[tuple[int, int, str]]]:
     steps: list[tuple[int, int, str]] = []
-    made = builds.build(order, Docker(stub.processes), lambda *step: steps.append(step))
+    made = builds.build(order, DockerClient(stub.processes), lambda *step: steps.append(step))
     return made, steps
 
 
@@ -48,7 +48,7 @@ def test_everything_is_an_argument(stub: Stub) -> None:
 def test_an_archive_goes_with_its_checksum(stub: Stub) -> None:
     """Both are arguments of the build."""
     ndk = Ndk(url="https://host.example/ndk.zip", sha256="0" * 64)
-    build(stub, ImageOrder(name="android-arm64", base=BASE, tag="t", ndk=ndk))
+    build(stub, ImageSpec(name="android-arm64", base=BASE, tag="t", ndk=ndk))
 
     argv = stub.calls("build")[0]
     given = {argv[at + 1] for at, word in enumerate(argv) if word == "--build-arg"}
@@ -65,7 +65,7 @@ def test_a_base_that_is_not_here(stub: Stub) -> None:
 
     stub.answer((["image", "inspect", "debian:12"], 1, "[]", "No such image"))
     with pytest.raises(InputError, match=r"debian:12 is not on this machine, and a tag") as refused:
-        build(stub, ImageOrder(name="linux-arm64", base="debian:12", tag="t"))
+        build(stub, ImageSpec(name="linux-arm64", base="debian:12", tag="t"))
     assert "`megtrim images pin`" in refused.value.hint
 
 
@@ -113,7 +113,7 @@ def test_the_words_of_buildkit(stub: Stub) -> None:
     steps: list[tuple[int, int, str]] = []
     stub.answer((["build"], 1, "", BUILDKIT))
     with pytest.raises(InputError) as refused:
-        builds.build(LINUX, Docker(stub.processes), lambda *step: steps.append(step))
+        builds.build(LINUX, DockerClient(stub.processes), lambda *step: steps.append(step))
 
     assert str(refused.value) == "the image linux-arm64 cannot be built: URL: found sha256 a"
     assert steps == [

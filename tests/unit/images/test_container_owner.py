@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from megtrim.images import container_owner
-from megtrim.images.docker import Docker
-from megtrim.process import Command, Processes
+from megtrim.images.docker import DockerClient
+from megtrim.process import Command, ProcessRunner
 from unit.images.stub import Stub
 
 
 def dead() -> int:
     """Return the number of a process that has ended."""
-    processes = Processes(os.environ)
+    processes = ProcessRunner(os.environ)
     told = processes.run(Command(argv=("sh", "-c", "echo $$"), timeout_s=60)).stdout
     return int(told)
 
@@ -38,7 +38,7 @@ def test_only_the_abandoned_are_ended(tmp_path: Path) -> None:
     stub = Stub.make(tmp_path)
     listed = "".join(f"{name} {value}\n" for name, value in holders.items())
     stub.answer((["ps"], 0, listed, ""))
-    container_owner.end_abandoned(Docker(stub.processes))
+    container_owner.end_abandoned(DockerClient(stub.processes))
 
     assert (pid, started.isdigit()) == (str(os.getpid()), True)
     assert stub.calls("rm") == [["rm", "--force", "--volumes", "gone", "reused"]]
@@ -52,7 +52,7 @@ def test_processes_that_are_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     stub = Stub.make(tmp_path)
     listed = f"mine {here}/{pid}/1\nroots {here}/1/1\ngone {here}/{dead()}/1\n"
     stub.answer((["ps"], 0, listed, ""))
-    container_owner.end_abandoned(Docker(stub.processes))
+    container_owner.end_abandoned(DockerClient(stub.processes))
     assert stub.calls("rm") == [["rm", "--force", "--volumes", "gone"]]
 
 
@@ -67,7 +67,7 @@ def test_a_process_of_somebody_else(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setattr(os, "kill", refuse)
     stub = Stub.make(tmp_path)
     stub.answer((["ps"], 0, f"roots {here}/1/1\n", ""))
-    container_owner.end_abandoned(Docker(stub.processes))
+    container_owner.end_abandoned(DockerClient(stub.processes))
     assert stub.calls("rm") == []
 
 
@@ -75,5 +75,5 @@ def test_nothing_to_end(tmp_path: Path) -> None:
     """Docker is not bothered."""
     stub = Stub.make(tmp_path)
     stub.answer((["ps"], 0, f"alive {container_owner.me()}\n", ""))
-    container_owner.end_abandoned(Docker(stub.processes))
+    container_owner.end_abandoned(DockerClient(stub.processes))
     assert stub.calls("rm") == []

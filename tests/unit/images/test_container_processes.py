@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.images.container_processes import Inside, Seen
-from megtrim.images.docker import Docker
+from megtrim.images.container_processes import ContainerRunner, Mounts
+from megtrim.images.docker import DockerClient
 from megtrim.process import Command
 from unit.images.stub import ID, Stub
 
@@ -24,25 +24,25 @@ def stub(tmp_path: Path) -> Stub:
 
 
 @pytest.fixture
-def inside(stub: Stub, tmp_path: Path) -> Inside:
+def inside(stub: Stub, tmp_path: Path) -> ContainerRunner:
     return opened(stub, tmp_path)
 
 
-def opened(stub: Stub, folder: Path) -> Inside:
+def opened(stub: Stub, folder: Path) -> ContainerRunner:
     """Return what the stub runs in; two folders are seen."""
-    docker = Docker(stub.processes)
+    docker = DockerClient(stub.processes)
     (folder / "given").mkdir(exist_ok=True)
-    seen = Seen(
+    seen = Mounts(
         writable=(folder / "out",), readable=(folder / "given",), env={"CCACHE_DIR": "/cache"}
     )
-    return Inside(docker, docker.image("team/android:r21"), seen)
+    return ContainerRunner(docker, docker.image("team/android:r21"), seen)
 
 
 def ran(stub: Stub) -> list[str]:
     return stub.calls("run")[-1]
 
 
-def test_the_command_line(stub: Stub, inside: Inside, tmp_path: Path) -> None:
+def test_the_command_line(stub: Stub, inside: ContainerRunner, tmp_path: Path) -> None:
     """All of it: a container of its own, of the caller, without rights and network."""
     out = tmp_path / "out"
     command = Command(argv=("cmake", "-G", "Ninja"), cwd=out, env={"A": "b c"}, timeout_s=60)
@@ -66,7 +66,7 @@ def test_the_command_line(stub: Stub, inside: Inside, tmp_path: Path) -> None:
     assert (env["A"], env["CCACHE_DIR"], env["HOME"]) == ("b c", "/cache", "/home/me")
 
 
-def test_two_containers_have_two_names(stub: Stub, inside: Inside) -> None:
+def test_two_containers_have_two_names(stub: Stub, inside: ContainerRunner) -> None:
     """They may run at the same time, and so may a megtrim of another namespace with our number."""
     for _ in range(2):
         inside.run(Command(argv=("true",), timeout_s=60))
@@ -76,7 +76,7 @@ def test_two_containers_have_two_names(stub: Stub, inside: Inside) -> None:
     assert len({each[1] for each in chance if each}) == 2
 
 
-def test_a_password_is_in_no_list_of_processes(stub: Stub, inside: Inside) -> None:
+def test_a_password_is_in_no_list_of_processes(stub: Stub, inside: ContainerRunner) -> None:
     """Its value is docker's own variable; with a storage on the network there is a network."""
     inside.run(Command(argv=("ninja",), env={"CCACHE_REMOTE_STORAGE": SECRET}, timeout_s=60))
 
@@ -92,7 +92,7 @@ def test_a_password_is_in_no_list_of_processes(stub: Stub, inside: Inside) -> No
 @pytest.mark.parametrize(
     "name", ["PATH", "HOME", "DOCKER_HOST", "LD_LIBRARY_PATH", "HTTPS_PROXY", "no_proxy"]
 )
-def test_what_docker_itself_obeys(stub: Stub, inside: Inside, name: str) -> None:
+def test_what_docker_itself_obeys(stub: Stub, inside: ContainerRunner, name: str) -> None:
     """A program's variable must not lead docker elsewhere."""
     before = stub.processes.env.get(name)
     inside.run(Command(argv=("true",), env={name: "/inside"}, timeout_s=60))
@@ -101,7 +101,7 @@ def test_what_docker_itself_obeys(stub: Stub, inside: Inside, name: str) -> None
     assert stub.env("run").get(name) == before
 
 
-def test_standard_input_is_passed_on(stub: Stub, inside: Inside, tmp_path: Path) -> None:
+def test_standard_input_is_passed_on(stub: Stub, inside: ContainerRunner, tmp_path: Path) -> None:
     """Only where there is one."""
     (tmp_path / "in").touch()
     inside.run(Command(argv=("cat",), stdin=tmp_path / "in", timeout_s=60))
@@ -120,7 +120,7 @@ def test_a_folder_with_a_comma(stub: Stub, tmp_path: Path) -> None:
     assert f'type=bind,"source={out}","target={out}"' in ran(stub)
 
 
-def test_a_folder_that_it_does_not_see(inside: Inside, stub: Stub, tmp_path: Path) -> None:
+def test_a_folder_that_it_does_not_see(inside: ContainerRunner, stub: Stub, tmp_path: Path) -> None:
     """Docker would make it, of root's."""
     for cwd in (tmp_path, tmp_path / "out" / "none"):
         with pytest.raises(InfrastructureFailure, match=f"there is no folder {cwd} in image"):
@@ -136,7 +136,9 @@ def test_a_rootless_daemon(stub: Stub, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("merged", [False, True])
-def test_docker_that_failed_is_not_the_program(stub: Stub, inside: Inside, merged: bool) -> None:
+def test_docker_that_failed_is_not_the_program(
+    stub: Stub, inside: ContainerRunner, merged: bool
+) -> None:
     """Docker ends with 125, a missing program with 127; a program may end with them too."""
     command = Command(argv=("ninja",), merge_stderr=merged, timeout_s=60)
     said = "docker: Error response from daemon: no space left on device.\n\nRun 'docker run"
@@ -167,14 +169,14 @@ def test_docker_that_failed_is_not_the_program(stub: Stub, inside: Inside, merge
     ],
 )
 def test_a_program_that_only_prints_such_words(
-    stub: Stub, inside: Inside, status: int, said: str
+    stub: Stub, inside: ContainerRunner, status: int, said: str
 ) -> None:
     """It was started: tini ends with 1, 126 or 127, and nothing comes after its words."""
     stub.answer((["run"], status, "", said))
     assert inside.run(Command(argv=("ninja",), timeout_s=60)).rc == status
 
 
-def test_what_is_ended_is_removed(stub: Stub, inside: Inside) -> None:
+def test_what_is_ended_is_removed(stub: Stub, inside: ContainerRunner) -> None:
     """By name, once the client is gone; what the run itself says is not lost with it."""
     (stub.folder / "docker").write_text(
         '#!/bin/sh\necho "$1 $4" >> "$(dirname "$0")/order"\n'
@@ -190,7 +192,7 @@ def test_what_is_ended_is_removed(stub: Stub, inside: Inside) -> None:
     assert order[1].split()[1].startswith(f"megtrim-{os.getpid()}-")
 
 
-def test_programs_are_found_in_the_order_of_the_path(stub: Stub, inside: Inside) -> None:
+def test_programs_are_found_in_the_order_of_the_path(stub: Stub, inside: ContainerRunner) -> None:
     """One look for all of them; the first folder wins."""
     stub.answer((["run"], 1, "/usr/bin/cmake\n/opt/bin/cmake\n/usr/bin/ninja\n", "no /opt/x\n"))
 
@@ -219,7 +221,7 @@ def test_a_path_of_odd_folders(stub: Stub, tmp_path: Path) -> None:
     assert ran(stub)[ran(stub).index("find") + 2 :][:3] == ["/opt/bin", "/usr/bin", "-maxdepth"]
 
 
-def test_a_program_that_is_named_by_its_path(stub: Stub, inside: Inside) -> None:
+def test_a_program_that_is_named_by_its_path(stub: Stub, inside: ContainerRunner) -> None:
     """It is there, or it is not."""
     stub.answer((["run"], 1, "", "find: '/opt/x': No such file or directory\n"))
     assert inside.which("/opt/x") is None
@@ -235,7 +237,7 @@ def test_no_folder_to_look_in(stub: Stub, tmp_path: Path) -> None:
     assert stub.calls("run") == []
 
 
-def test_a_look_that_failed(stub: Stub, inside: Inside) -> None:
+def test_a_look_that_failed(stub: Stub, inside: ContainerRunner) -> None:
     """Nothing is known then of what the image has; 1 only means that a folder is not there."""
     stub.answer((["run"], 137, "/usr/bin/cmake\n", "Killed\n"))
     expected = r"^image team/android:r21 cannot be searched .*: find ended with 137: Killed$"
@@ -245,7 +247,7 @@ def test_a_look_that_failed(stub: Stub, inside: Inside) -> None:
 
 
 def test_a_look_that_does_not_end(
-    stub: Stub, inside: Inside, monkeypatch: pytest.MonkeyPatch
+    stub: Stub, inside: ContainerRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A daemon that hangs is not an image without a compiler."""
     monkeypatch.setattr("megtrim.images.container_processes._LOOK_TIMEOUT_S", 0.3)
@@ -256,7 +258,7 @@ def test_a_look_that_does_not_end(
         inside.which("cmake")
 
 
-def test_the_images_variables_are_its_environment(inside: Inside) -> None:
+def test_the_images_variables_are_its_environment(inside: ContainerRunner) -> None:
     """A toolchain learns there where its NDK is."""
     assert inside.env == {"PATH": "/opt/bin:/usr/bin", "ANDROID_NDK_ROOT": "/opt/ndk"}
     assert inside.where == "image team/android:r21"

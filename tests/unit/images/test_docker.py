@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError
-from megtrim.images.docker import Docker, expect_daemon, last_line
-from megtrim.process import Processes
+from megtrim.images.docker import DockerClient, expect_daemon, last_line
+from megtrim.process import ProcessRunner
 from unit.images.stub import ID, Stub
 
 DIGEST = "sha256:" + "cd" * 32
@@ -29,7 +29,7 @@ def stub(tmp_path: Path) -> Stub:
 
 def test_an_image_is_named_by_its_content(stub: Stub) -> None:
     """By the digest that it was asked for by, else by its ID; a tag may be another tomorrow."""
-    docker = Docker(stub.processes)
+    docker = DockerClient(stub.processes)
     by_tag = docker.image("team/android:r21")
     by_digest = docker.image(f"host.example:5000/team/android@{DIGEST}")
 
@@ -42,7 +42,7 @@ def test_an_image_is_named_by_its_content(stub: Stub) -> None:
 def test_an_image_that_is_not_here(stub: Stub) -> None:
     """Nothing is pulled behind anybody's back."""
     stub.answer((["image", "inspect"], 1, "[]\n", "Error: No such image: a/b:c\n"))
-    docker = Docker(stub.processes)
+    docker = DockerClient(stub.processes)
 
     with pytest.raises(InputError) as refused:
         docker.image("a/b:c")
@@ -54,7 +54,7 @@ def test_an_image_that_is_not_here(stub: Stub) -> None:
 
 def test_an_image_that_cannot_be_looked_for(stub: Stub) -> None:
     """That it is not here was not said, so that nobody builds or pulls it; no name is no image."""
-    docker = Docker(stub.processes)
+    docker = DockerClient(stub.processes)
     stub.answer((["image", "inspect"], 1, "[]\n", "Error response from daemon: layer lost\n"))
     for look in (docker.image, docker.find):
         with pytest.raises(InfrastructureFailure, match=r"image inspect a/b:c: .* layer lost$"):
@@ -67,7 +67,7 @@ def test_an_image_that_cannot_be_looked_for(stub: Stub) -> None:
 
 def test_an_image_that_is_pulled(stub: Stub) -> None:
     """Where that is asked for, it is said what went wrong."""
-    docker = Docker(stub.processes)
+    docker = DockerClient(stub.processes)
     assert docker.pull(f"a@{DIGEST}").identity == DIGEST
     assert stub.calls("pull") == [["pull", "--quiet", f"a@{DIGEST}"]]
 
@@ -80,7 +80,7 @@ def test_an_image_that_is_pulled(stub: Stub) -> None:
 def test_what_is_no_name(stub: Stub, reference: str) -> None:
     """An option in a name's place never reaches docker."""
     with pytest.raises(InputError, match="expected the name, digest or ID of an image"):
-        Docker(stub.processes).image(reference)
+        DockerClient(stub.processes).image(reference)
     assert stub.calls() == []
 
 
@@ -98,7 +98,7 @@ def test_no_daemon(stub: Stub, said: str, text: str, hint: str) -> None:
     stub.answer((["version"], 1, "", said))
 
     with pytest.raises(InfrastructureFailure) as failed:
-        Docker(stub.processes).version()
+        DockerClient(stub.processes).version()
     assert failed.value.message.startswith(text)
     assert hint in failed.value.hint
     assert "--no-docker" in failed.value.hint
@@ -113,7 +113,7 @@ def test_words_that_are_not_about_the_daemon() -> None:
 def test_no_docker(tmp_path: Path) -> None:
     """A missing program is a missing tool."""
     with pytest.raises(InputError, match="docker is not on the path") as refused:
-        Docker(Processes({"PATH": str(tmp_path)})).version()
+        DockerClient(ProcessRunner({"PATH": str(tmp_path)})).version()
     assert "apt-get install docker.io" in refused.value.hint
 
 
@@ -122,19 +122,19 @@ def test_answers_that_cannot_be_read(stub: Stub, answer: str) -> None:
     """Never a traceback."""
     stub.answer((["image", "inspect"], 0, answer, ""))
     with pytest.raises(MegtrimError, match="docker image inspect: the answer cannot be read"):
-        Docker(stub.processes).image("a:b")
+        DockerClient(stub.processes).image("a:b")
 
 
 def test_other_failures(stub: Stub) -> None:
     """The last line that says something."""
     stub.answer((["version"], 7, "", "docker: boom.\n\nRun 'docker version --help' for more\n"))
     with pytest.raises(InfrastructureFailure, match=r"^docker version ended with 7: boom\.$"):
-        Docker(stub.processes).version()
+        DockerClient(stub.processes).version()
     assert last_line(" \n") == "it said nothing"
 
 
 def test_a_users_own_daemon(stub: Stub) -> None:
     """Its root is that user."""
-    assert not Docker(stub.processes).rootless()
+    assert not DockerClient(stub.processes).rootless()
     stub.answer((["info"], 0, '["name=seccomp,profile=default","name=rootless"]\n', ""))
-    assert Docker(stub.processes).rootless()
+    assert DockerClient(stub.processes).rootless()

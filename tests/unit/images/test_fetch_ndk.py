@@ -15,7 +15,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from megtrim.images.build import recipes
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 
 SCRIPT = recipes() / "android-arm64" / "fetch_ndk.py"
 
@@ -43,10 +43,10 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(place: Path, url: str = "", sha256: str = "") -> Outcome:
+def run(place: Path, url: str = "", sha256: str = "") -> CompletedCommand:
     argv = (sys.executable, "-B", str(SCRIPT), str(place / "given"), str(place / "got" / "ndk"))
     env = {"PATH": f"{place / 'bin'}:{os.environ['PATH']}"}
-    return Processes(os.environ).run(Command(argv=(*argv, url, sha256), env=env, timeout_s=60))
+    return ProcessRunner(os.environ).run(Command(argv=(*argv, url, sha256), env=env, timeout_s=60))
 
 
 def zipped(ndk: Path, top: str) -> bytes:

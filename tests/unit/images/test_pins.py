@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 from pytest_httpserver import HTTPServer
-from werkzeug import Request, Response
+from werkzeug import Request
+from werkzeug import Response as Reply
 
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError
-from megtrim.http import Answer
+from megtrim.http import Response
 from megtrim.images import pins, registry
 from megtrim.images.pins import Pin
 from megtrim.images.registry import parse_reference
@@ -60,9 +61,9 @@ def test_a_base_is_pinned_by_what_its_registry_says(httpserver: HTTPServer) -> N
     """The digest is counted from the manifest's own bytes; every form of manifest is taken."""
     seen: list[Request] = []
 
-    def answer(request: Request) -> Response:
+    def answer(request: Request) -> Reply:
         seen.append(request)
-        return Response(MANIFEST, headers={"Docker-Content-Digest": DIGEST})
+        return Reply(MANIFEST, headers={"Docker-Content-Digest": DIGEST})
 
     httpserver.expect_request(PATH).respond_with_handler(answer)
     pin = pins.pin_base(name(httpserver), DAY)
@@ -84,14 +85,14 @@ def test_a_token_that_everybody_may_have(httpserver: HTTPServer) -> None:
     realm = httpserver.url_for("/token")
     challenge = f'Bearer realm="{realm}",service="registry",scope="repository:library/debian:pull"'
 
-    def manifest(request: Request) -> Response:
+    def manifest(request: Request) -> Reply:
         if request.headers.get("Authorization") == "Bearer t0ken":
-            return Response(MANIFEST)
-        return Response("{}", 401, headers={"WWW-Authenticate": challenge})
+            return Reply(MANIFEST)
+        return Reply("{}", 401, headers={"WWW-Authenticate": challenge})
 
-    def token(request: Request) -> Response:
+    def token(request: Request) -> Reply:
         asked.append(request)
-        return Response(json.dumps({"token": "t0ken"}))
+        return Reply(json.dumps({"token": "t0ken"}))
 
     httpserver.expect_request(PATH).respond_with_handler(manifest)
     httpserver.expect_request("/token").respond_with_handler(token)
@@ -107,22 +108,22 @@ def test_a_token_that_everybody_may_have(httpserver: HTTPServer) -> None:
 @pytest.mark.parametrize(
     ("answer", "kind", "said"),
     [
-        (Response("", 404), InputError, "the registry answered 404"),
-        (Response("", 403), InputError, "the registry answered 403"),
-        (Response("", 500), InfrastructureFailure, "the registry answered 500"),
-        (Response("", 401), InputError, "wants a password"),
-        (Response("<html>"), InfrastructureFailure, "the manifest's digest is"),
+        (Reply("", 404), InputError, "the registry answered 404"),
+        (Reply("", 403), InputError, "the registry answered 403"),
+        (Reply("", 500), InfrastructureFailure, "the registry answered 500"),
+        (Reply("", 401), InputError, "wants a password"),
+        (Reply("<html>"), InfrastructureFailure, "the manifest's digest is"),
         (
-            Response(MANIFEST, headers={"Docker-Content-Digest": "sha256:0"}),
+            Reply(MANIFEST, headers={"Docker-Content-Digest": "sha256:0"}),
             InfrastructureFailure,
             "the registry says sha256:0",
         ),
-        (Response(b"0" * 5_000_000), InfrastructureFailure, "larger than 4194304 bytes"),
-        (Response("", 302, headers={"Location": "http://x.example/"}), MegtrimError, "x.example"),
+        (Reply(b"0" * 5_000_000), InfrastructureFailure, "larger than 4194304 bytes"),
+        (Reply("", 302, headers={"Location": "http://x.example/"}), MegtrimError, "x.example"),
     ],
 )
 def test_answers_that_are_no_digest(
-    httpserver: HTTPServer, answer: Response, kind: type[MegtrimError], said: str
+    httpserver: HTTPServer, answer: Reply, kind: type[MegtrimError], said: str
 ) -> None:
     """A page of a proxy, a wrong name, an outage: nothing is recorded."""
     httpserver.expect_request(PATH).respond_with_response(answer)
@@ -134,7 +135,7 @@ def test_answers_that_are_no_digest(
 def test_a_token_that_is_none(httpserver: HTTPServer, body: str) -> None:
     """It never comes into a header."""
     challenge = f'Bearer realm="{httpserver.url_for("/token")}"'
-    refusal = Response("", 401, headers={"WWW-Authenticate": challenge})
+    refusal = Reply("", 401, headers={"WWW-Authenticate": challenge})
     httpserver.expect_request(PATH).respond_with_response(refusal)
     httpserver.expect_request("/token").respond_with_data(body)
     with pytest.raises(InfrastructureFailure, match="gave no token"):
@@ -145,10 +146,10 @@ def test_a_token_is_not_asked_for_in_the_clear(monkeypatch: pytest.MonkeyPatch) 
     """Of a registry that speaks TLS: whoever answers instead could give any manifest."""
     asked: list[str] = []
 
-    def exchange(url: str, **_: object) -> Answer:
+    def exchange(url: str, **_: object) -> Response:
         asked.append(url)
         challenge = 'Bearer realm="http://host.example/token",service="x"'
-        return Answer(status=401, headers={"www-authenticate": challenge}, body=b"")
+        return Response(status=401, headers={"www-authenticate": challenge}, body=b"")
 
     monkeypatch.setattr(registry, "exchange", exchange)
     with pytest.raises(InputError, match="a password of a kind that megtrim has not"):

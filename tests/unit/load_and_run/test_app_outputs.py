@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 
 from megtrim.errors import InputError
 from megtrim.load_and_run import app_outputs
-from megtrim.load_and_run.app_outputs import PRINTED, Written, parse_written
+from megtrim.load_and_run.app_outputs import PRINTED, OutputFile, parse_written
 from megtrim.load_and_run.dump import Comparison
 from megtrim.load_and_run.parity import EXACT, Tolerance
 
 
-def compare(plain: Written, reduced: Written, tolerance: float) -> Comparison:
+def compare(plain: OutputFile, reduced: OutputFile, tolerance: float) -> Comparison:
     return app_outputs.compare(plain, reduced, Tolerance(absolute=tolerance))
 
 
-def refusal(output: Written) -> str | None:
+def refusal(output: OutputFile) -> str | None:
     return app_outputs.refusal(output, EXACT)
 
 
@@ -34,7 +34,7 @@ def npy(values: object, dtype: npt.DTypeLike = "<f4", *, fortran: bool = False) 
     return stream.getvalue()
 
 
-def read(data: bytes, name: str = "a.npy") -> Written:
+def read(data: bytes, name: str = "a.npy") -> OutputFile:
     return parse_written(data, name=name, source=f"plain output {name}")
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending, ending_signal
+from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, ending_signal
 
 LOGS = Path(__file__).parents[2] / "data" / "logs-android"
 PLAIN_LOG = (LOGS / "resnet18-s.plain.log").read_text(encoding="utf-8")
@@ -28,15 +28,15 @@ def run(rc: int, *, stderr: str = "", stdout: str = "", timed_out: bool = False)
 @pytest.mark.parametrize("rc", [133, 132, -5, -4])
 def test_trap_by_status(rc: int) -> None:
     """SIGTRAP on Arm, SIGILL on x86, as a shell or a parent process tells it."""
-    assert ending(run(rc)) is Ending.TRAP
+    assert ending(run(rc)) is RunOutcome.TRAP
 
 
 def test_trap_that_the_c_library_turned_into_exit_1() -> None:
     """Android 11 under emulation: only the C library's own line tells."""
     said = (LOGS / "resnet18-s.nchw44.trap-android11.log").read_text(encoding="utf-8")
 
-    assert ending(run(1, stderr=said)) is Ending.TRAP
-    assert ending(run(1, stdout=said)) is Ending.TRAP
+    assert ending(run(1, stderr=said)) is RunOutcome.TRAP
+    assert ending(run(1, stdout=said)) is RunOutcome.TRAP
     assert ending_signal(run(1, stderr=said)) == 5
 
 
@@ -44,34 +44,34 @@ def test_trap_that_the_emulator_tells() -> None:
     """Android 6 under emulation."""
     said = (LOGS / "resnet18-s.nchw44.trap-android6.log").read_text(encoding="utf-8")
 
-    assert ending(run(133, stderr=said)) is Ending.TRAP
-    assert ending(run(1, stderr=said)) is Ending.TRAP
+    assert ending(run(133, stderr=said)) is RunOutcome.TRAP
+    assert ending(run(1, stderr=said)) is RunOutcome.TRAP
 
 
 def test_fatal_line_as_logcat_shows_it() -> None:
     """The same line with logcat's columns in front."""
     line = "11-21 04:32:51.123  2853  2853 F libc    : Fatal signal 5 (SIGTRAP), code 1\n"
 
-    assert ending(run(1, stderr=f"first\n{line}")) is Ending.TRAP
+    assert ending(run(1, stderr=f"first\n{line}")) is RunOutcome.TRAP
 
 
 @pytest.mark.parametrize("rc", [134, 139, -6, -11, 129, 192])
 def test_other_signals(rc: int) -> None:
     """An abort, a wild pointer: no trap, and still the program's own."""
-    assert ending(run(rc)) is Ending.CRASHED
+    assert ending(run(rc)) is RunOutcome.CRASHED
 
 
 @pytest.mark.parametrize("rc", [137, 143, -9, -15])
 def test_signals_from_outside(rc: int) -> None:
     """A low-memory killer, a time limit of the host: as a shell or a parent process tells it."""
-    assert ending(run(rc)) is Ending.KILLED
+    assert ending(run(rc)) is RunOutcome.KILLED
 
 
 def test_an_emulator_that_tells_of_a_signal_from_outside() -> None:
     """It names the signal that its program got, and ends as it likes."""
     said = "qemu: uncaught target signal 15 (Terminated) - core dumped\n"
 
-    assert ending(run(1, stderr=said)) is Ending.KILLED
+    assert ending(run(1, stderr=said)) is RunOutcome.KILLED
 
 
 @pytest.mark.parametrize(
@@ -84,21 +84,21 @@ def test_an_emulator_that_tells_of_a_signal_from_outside() -> None:
 )
 def test_other_signals_that_the_c_library_turned_into_exit_1(said: str, signal: int) -> None:
     """The number counts, not that there is such a line."""
-    assert ending(run(1, stderr=said)) is Ending.CRASHED
+    assert ending(run(1, stderr=said)) is RunOutcome.CRASHED
     assert ending_signal(run(1, stderr=said)) == signal
 
 
 @pytest.mark.parametrize("rc", [1, 2, 127, 128, 193, 255])
 def test_failed_by_its_own_decision(rc: int) -> None:
     """An exit status that no signal gives, with a log that speaks of none."""
-    assert ending(run(rc, stderr=PLAIN_LOG)) is Ending.FAILED
+    assert ending(run(rc, stderr=PLAIN_LOG)) is RunOutcome.FAILED
     assert ending_signal(run(rc)) is None
 
 
 def test_passed() -> None:
     """Exit status 0 is a pass, whatever a program prints."""
-    assert ending(run(0, stderr=PLAIN_LOG)) is Ending.PASSED
-    assert ending(run(0, stdout="libc: Fatal signal 5 (SIGTRAP)\n")) is Ending.PASSED
+    assert ending(run(0, stderr=PLAIN_LOG)) is RunOutcome.PASSED
+    assert ending(run(0, stdout="libc: Fatal signal 5 (SIGTRAP)\n")) is RunOutcome.PASSED
     assert ending_signal(run(0)) is None
 
 
@@ -111,13 +111,13 @@ def test_passed() -> None:
 )
 def test_a_trap_that_something_ended_with_0(said: str) -> None:
     """A wrapper swallowed the exit status, not the word of who saw the trap."""
-    assert ending(run(0, stderr=said)) is Ending.TRAP
+    assert ending(run(0, stderr=said)) is RunOutcome.TRAP
 
 
 @pytest.mark.parametrize("rc", [0, 1, 133, 137])
 def test_timeout(rc: int) -> None:
     """A run that was ended for its time tells nothing else."""
-    assert ending(run(rc, timed_out=True)) is Ending.TIMEOUT
+    assert ending(run(rc, timed_out=True)) is RunOutcome.TIMEOUT
 
 
 @pytest.mark.parametrize(
@@ -130,10 +130,10 @@ def test_timeout(rc: int) -> None:
 )
 def test_text_that_only_looks_like_it(said: str) -> None:
     """Only the whole line of the C library or the emulator counts."""
-    assert ending(run(1, stderr=said)) is Ending.FAILED
+    assert ending(run(1, stderr=said)) is RunOutcome.FAILED
 
 
 @given(st.integers(-64, 255), st.text(max_size=80))
 def test_every_run_ends_somehow(rc: int, said: str) -> None:
     """Whatever the status and the text, there is one answer."""
-    assert ending(run(rc, stderr=said)) in set(Ending)
+    assert ending(run(rc, stderr=said)) in set(RunOutcome)

@@ -5,29 +5,29 @@ from __future__ import annotations
 import pytest
 
 from megtrim.phone import body
-from megtrim.phone.body import Body
+from megtrim.phone.body import Sensors
 
 
 def test_a_phone_at_ease() -> None:
     """Files and services agree, and its clocks are at their fastest."""
-    files = body.changing_files(Body(), 4)
+    files = body.changing_files(Sensors(), 4)
     assert files["class/thermal/thermal_zone0/temp"] == "33000\n"
     assert files["class/thermal/cooling_device0/cur_state"] == "0\n"
     assert files["class/power_supply/battery/capacity"] == "80\n"
     assert files["class/power_supply/battery/temp"] == "280\n"
     assert files["devices/system/cpu/cpufreq/policy0/scaling_cur_freq"] == "1800000\n"
     assert files["devices/system/cpu/cpufreq/policy2/scaling_cur_freq"] == "2400000\n"
-    assert "  level: 80\n" in body.battery_text(Body())
-    assert "Thermal Status: 0\n" in body.thermal_text(Body())
+    assert "  level: 80\n" in body.battery_text(Sensors())
+    assert "Thermal Status: 0\n" in body.thermal_text(Sensors())
     assert "\tTemperature{mValue=33.0, mType=0, mName=cpu-0, mStatus=0}\n" in body.thermal_text(
-        Body()
+        Sensors()
     )
 
 
 @pytest.mark.parametrize(("degrees", "throttled"), [(74.9, False), (75.0, True)])
 def test_a_hot_phone_throttles(degrees: float, throttled: bool) -> None:
     """From 75 degrees on its clocks are lower, and its cooling works."""
-    hot = Body(temperature_c=degrees)
+    hot = Sensors(temperature_c=degrees)
     files = body.changing_files(hot, 2)
     folder = "devices/system/cpu/cpufreq/policy0"
     assert files[f"{folder}/scaling_max_freq"] == ("1050000\n" if throttled else "1800000\n")

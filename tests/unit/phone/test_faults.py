@@ -7,25 +7,27 @@ from typing import Any
 import pytest
 
 from megtrim.errors import InputError
-from megtrim.phone.faults import ABOUT, UNDONE_BY, Fault, Moment, Order, make_order
+from megtrim.phone.faults import ABOUT, UNDONE_BY, Fault, FaultRequest, FaultTrigger, make_order
 
 
 def test_most_faults_happen_now() -> None:
     """Nothing but the name is needed."""
-    assert make_order("kill") == Order(fault=Fault.KILL, moment=Moment.NOW)
+    assert make_order("kill") == FaultRequest(fault=Fault.KILL, moment=FaultTrigger.NOW)
 
 
 def test_a_moment_may_be_told_exactly() -> None:
     """Of which push, how far into it, how long after, and for how long."""
     order = make_order("kill", moment="push", nth=3, after_bytes=500, delay_s=0.5, for_s=2)
-    assert order == Order(
-        fault=Fault.KILL, moment=Moment.PUSH, nth=3, after_bytes=500, delay_s=0.5, for_s=2
+    assert order == FaultRequest(
+        fault=Fault.KILL, moment=FaultTrigger.PUSH, nth=3, after_bytes=500, delay_s=0.5, for_s=2
     )
 
 
 def test_vanish_is_in_the_midst_of_a_push() -> None:
     """Unless another moment is named."""
-    assert make_order("vanish") == Order(fault=Fault.VANISH, moment=Moment.PUSH, after_bytes=65536)
+    assert make_order("vanish") == FaultRequest(
+        fault=Fault.VANISH, moment=FaultTrigger.PUSH, after_bytes=65536
+    )
     assert make_order("vanish", moment="pull").after_bytes == 65536
     assert make_order("vanish", moment="run").after_bytes == 0
     assert make_order("vanish", moment="now").after_bytes == 0

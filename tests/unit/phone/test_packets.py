@@ -6,25 +6,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.phone.faults import Moment
-from megtrim.phone.packets import HEAD_BYTES, Head, Seen, Step, Watcher, packet, parse_head
+from megtrim.phone.faults import FaultTrigger
+from megtrim.phone.packets import (
+    HEAD_BYTES,
+    PacketHeader,
+    PacketStep,
+    StreamEvent,
+    Watcher,
+    packet,
+    parse_head,
+)
 
 SHELL, SYNC = 1, 2
 
 
-def host(watcher: Watcher, command: bytes, number: int, payload: bytes = b"") -> list[Seen]:
-    return list(watcher.from_host(Head(command, number, 9, len(payload)), payload))
+def host(watcher: Watcher, command: bytes, number: int, payload: bytes = b"") -> list[StreamEvent]:
+    return list(watcher.from_host(PacketHeader(command, number, 9, len(payload)), payload))
 
 
-def phone(watcher: Watcher, command: bytes, number: int, payload: bytes = b"") -> list[Seen]:
-    return list(watcher.from_phone(Head(command, 9, number, len(payload)), payload))
+def phone(watcher: Watcher, command: bytes, number: int, payload: bytes = b"") -> list[StreamEvent]:
+    return list(watcher.from_phone(PacketHeader(command, 9, number, len(payload)), payload))
 
 
 def test_a_packet_is_read_as_it_was_written() -> None:
     """The head is six words; the last is the first one's complement."""
     raw = packet(b"WRTE", 3, 4, b"abc")
     assert len(raw) == HEAD_BYTES + 3
-    assert parse_head(raw[:HEAD_BYTES]) == Head(b"WRTE", 3, 4, 3)
+    assert parse_head(raw[:HEAD_BYTES]) == PacketHeader(b"WRTE", 3, 4, 3)
     assert raw[16:20] == (ord("a") + ord("b") + ord("c")).to_bytes(4, "little")
 
 
@@ -48,19 +56,19 @@ def test_a_huge_payload_is_refused() -> None:
 @pytest.mark.parametrize(
     ("word", "moment"),
     [
-        (b"enter", Moment.ENTER),
-        (b"put", Moment.PUT),
-        (b"run", Moment.RUN),
-        (b"get", Moment.GET),
-        (b"probe", Moment.PROBE),
-        (b"clean", Moment.CLEANUP),
+        (b"enter", FaultTrigger.ENTER),
+        (b"put", FaultTrigger.PUT),
+        (b"run", FaultTrigger.RUN),
+        (b"get", FaultTrigger.GET),
+        (b"probe", FaultTrigger.PROBE),
+        (b"clean", FaultTrigger.CLEANUP),
     ],
 )
-def test_a_script_says_what_it_is_for(word: bytes, moment: Moment) -> None:
+def test_a_script_says_what_it_is_for(word: bytes, moment: FaultTrigger) -> None:
     """A comment in what the shell is asked to do begins a moment, before it is passed on."""
     watcher = Watcher()
     text = b"shell,v2,raw:# megtrim:" + word + b"\nls\x00"
-    assert host(watcher, b"OPEN", SHELL, text) == [Seen(moment, True, 0, Step.BEFORE)]
+    assert host(watcher, b"OPEN", SHELL, text) == [StreamEvent(moment, True, 0, PacketStep.BEFORE)]
 
 
 def test_other_scripts_are_no_moment() -> None:
@@ -79,16 +87,16 @@ def test_a_push_is_followed_to_its_end(request_word: bytes) -> None:
     assert host(watcher, b"WRTE", SYNC, b"STAT\x01\x00\x00\x00/") == []
     assert phone(watcher, b"WRTE", SYNC, b"STAT") == []
     assert host(watcher, b"WRTE", SYNC, request_word + bytes(6)) == [
-        Seen(Moment.PUSH, True, 0, Step.BEFORE),
-        Seen(Moment.PUSH, False, 10, Step.BEFORE),
+        StreamEvent(FaultTrigger.PUSH, True, 0, PacketStep.BEFORE),
+        StreamEvent(FaultTrigger.PUSH, False, 10, PacketStep.BEFORE),
     ]
     # Data may begin with anything.
     assert host(watcher, b"WRTE", SYNC, b"RECV" + bytes(96)) == [
-        Seen(Moment.PUSH, False, 110, Step.BEFORE)
+        StreamEvent(FaultTrigger.PUSH, False, 110, PacketStep.BEFORE)
     ]
     assert phone(watcher, b"OKAY", SYNC) == []
     assert phone(watcher, b"WRTE", SYNC, b"OKAY\x00\x00\x00\x00") == [
-        Seen(Moment.BETWEEN, True, 0, Step.AFTER)
+        StreamEvent(FaultTrigger.BETWEEN, True, 0, PacketStep.AFTER)
     ]
     assert host(watcher, b"WRTE", SYNC, b"QUIT\x00\x00\x00\x00") == []
     assert host(watcher, b"CLSE", SYNC) == []
@@ -100,13 +108,17 @@ def test_a_pull_counts_what_the_phone_sends(request_word: bytes) -> None:
     watcher = Watcher()
     host(watcher, b"OPEN", SYNC, b"sync:\x00")
     assert host(watcher, b"WRTE", SYNC, request_word + bytes(5)) == [
-        Seen(Moment.PULL, True, 0, Step.BEFORE)
+        StreamEvent(FaultTrigger.PULL, True, 0, PacketStep.BEFORE)
     ]
     assert phone(watcher, b"WRTE", SYNC, b"DATA" + bytes(60)) == [
-        Seen(Moment.PULL, False, 64, Step.BEFORE)
+        StreamEvent(FaultTrigger.PULL, False, 64, PacketStep.BEFORE)
     ]
-    assert phone(watcher, b"WRTE", SYNC, bytes(36)) == [Seen(Moment.PULL, False, 100, Step.BEFORE)]
-    assert host(watcher, b"CLSE", SYNC) == [Seen(Moment.BETWEEN, True, 0, Step.AFTER)]
+    assert phone(watcher, b"WRTE", SYNC, bytes(36)) == [
+        StreamEvent(FaultTrigger.PULL, False, 100, PacketStep.BEFORE)
+    ]
+    assert host(watcher, b"CLSE", SYNC) == [
+        StreamEvent(FaultTrigger.BETWEEN, True, 0, PacketStep.AFTER)
+    ]
     assert phone(watcher, b"CLSE", SYNC) == []
 
 
@@ -115,7 +127,9 @@ def test_a_run_ends_with_its_stream() -> None:
     watcher = Watcher()
     host(watcher, b"OPEN", SHELL, b"shell:# megtrim:run\n./a")
     assert phone(watcher, b"WRTE", SHELL, b"OKAY, it says") == []
-    assert phone(watcher, b"CLSE", SHELL) == [Seen(Moment.BETWEEN, True, 0, Step.AFTER)]
+    assert phone(watcher, b"CLSE", SHELL) == [
+        StreamEvent(FaultTrigger.BETWEEN, True, 0, PacketStep.AFTER)
+    ]
     host(watcher, b"OPEN", SHELL, b"shell:# megtrim:probe\necho")
     assert phone(watcher, b"CLSE", SHELL) == []
 
@@ -127,4 +141,6 @@ def test_streams_are_told_apart() -> None:
     host(watcher, b"OPEN", SYNC, b"sync:\x00")
     host(watcher, b"WRTE", SYNC, b"SEND")
     assert host(watcher, b"WRTE", SHELL, b"SEND input for the program") == []
-    assert host(watcher, b"WRTE", SYNC, b"DATA") == [Seen(Moment.PUSH, False, 8, Step.BEFORE)]
+    assert host(watcher, b"WRTE", SYNC, b"DATA") == [
+        StreamEvent(FaultTrigger.PUSH, False, 8, PacketStep.BEFORE)
+    ]

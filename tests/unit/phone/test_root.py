@@ -8,7 +8,7 @@ import pytest
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.phone import root
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 MIRROR = "http://mirror.example/debian"
 APT = """\
@@ -53,7 +53,7 @@ def machine(tmp_path: Path, calls: Path, monkeypatch: pytest.MonkeyPatch) -> dic
 
 def test_it_is_made_once(machine: dict[str, str], calls: Path, tmp_path: Path) -> None:
     """From this machine's mirror, held to Debian's keys; nothing else stays in the cache."""
-    processes = Processes(machine)
+    processes = ProcessRunner(machine)
     folder = root.cache_folder(processes)
     left = folder / ".making-killed" / "root"
     left.mkdir(parents=True)
@@ -66,13 +66,13 @@ def test_it_is_made_once(machine: dict[str, str], calls: Path, tmp_path: Path) -
     assert {path.name for path in folder.iterdir()} == {".lock", made.path.name}
     asked = calls.read_text(encoding="utf-8").splitlines()
     assert asked[-1] == f"deb [signed-by={tmp_path / 'keyring.gpg'}] {MIRROR} trixie main"
-    assert root.provide(Processes(machine)) == made
+    assert root.provide(ProcessRunner(machine)) == made
     assert calls.read_text(encoding="utf-8").splitlines() == asked
 
 
 def test_another_mirror(machine: dict[str, str], calls: Path) -> None:
     """One that is named is asked, and nobody looks for this machine's."""
-    root.provide(Processes({**machine, "LISTED": ""}), mirror="http://named.example/debian")
+    root.provide(ProcessRunner({**machine, "LISTED": ""}), mirror="http://named.example/debian")
 
     asked = calls.read_text(encoding="utf-8")
     assert "] http://named.example/debian trixie main\n" in asked
@@ -81,7 +81,7 @@ def test_another_mirror(machine: dict[str, str], calls: Path) -> None:
 
 def test_no_mirror(machine: dict[str, str]) -> None:
     """Where no source of packages is Debian's, one must be named."""
-    processes = Processes({**machine, "LISTED": "Ubuntu http://ubuntu.example/\\n"})
+    processes = ProcessRunner({**machine, "LISTED": "Ubuntu http://ubuntu.example/\\n"})
 
     for ask in (root.provide, root.check):
         with pytest.raises(InputError) as failure:
@@ -101,7 +101,7 @@ def test_no_keyring(machine: dict[str, str], tmp_path: Path, calls: Path) -> Non
 
     for ask in (root.provide, root.check):
         with pytest.raises(InputError) as failure:
-            ask(Processes(machine))
+            ask(ProcessRunner(machine))
         assert failure.value.message == (
             f"virtual phone: there is no {tmp_path / 'keyring.gpg'} to check packages with"
         )
@@ -117,7 +117,7 @@ def test_no_apt(machine: dict[str, str], tmp_path: Path, tool: str) -> None:
 
     for ask in (root.provide, root.check, root.describe):
         with pytest.raises(InputError) as failure:
-            ask(Processes({**machine, "PATH": str(tools)}))
+            ask(ProcessRunner({**machine, "PATH": str(tools)}))
         assert failure.value.message == f"virtual phone: there is no {tool} here"
         assert failure.value.hint == (
             "this needs apt-get and dpkg-deb; elsewhere use the image docker/virtual-phone"
@@ -126,7 +126,7 @@ def test_no_apt(machine: dict[str, str], tmp_path: Path, tool: str) -> None:
 
 def test_a_mirror_that_does_not_deliver(machine: dict[str, str]) -> None:
     """Apt's last word is told, and nothing half made stays."""
-    processes = Processes({**machine, "UNREACHABLE": "1"})
+    processes = ProcessRunner({**machine, "UNREACHABLE": "1"})
 
     with pytest.raises(InfrastructureFailure) as failure:
         root.provide(processes)
@@ -137,7 +137,7 @@ def test_a_mirror_that_does_not_deliver(machine: dict[str, str]) -> None:
 
 def test_where_it_is(machine: dict[str, str]) -> None:
     """Before and after it is made."""
-    processes = Processes(machine)
+    processes = ProcessRunner(machine)
 
     assert root.describe(processes) == f"made on first use from {MIRROR}"
     root.check(processes)
@@ -150,4 +150,4 @@ def test_a_cache_that_cannot_be(machine: dict[str, str], tmp_path: Path) -> None
     (tmp_path / "cache").touch()
 
     with pytest.raises(InfrastructureFailure, match="a root for virtual phones cannot be made: "):
-        root.provide(Processes(machine))
+        root.provide(ProcessRunner(machine))

@@ -13,7 +13,7 @@ import pytest
 from megtrim.errors import InfrastructureFailure
 from megtrim.phone import held, server
 from megtrim.phone.server import private_server
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 
 SOURCES = str(Path(server.__file__).parents[2])
 LISTENS = f"""\
@@ -52,7 +52,7 @@ def beside(tmp_path: Path) -> Path:
 
 def test_its_folder_goes_with_it(adb: str, beside: Path) -> None:
     """While it runs, it has a home that nobody else can read."""
-    with private_server(Processes({}), adb, beside=beside) as running:
+    with private_server(ProcessRunner({}), adb, beside=beside) as running:
         (home,) = beside.iterdir()
         assert running.env["HOME"] == running.env["TMPDIR"] == str(home)
         assert running.env["ANDROID_ADB_SERVER_PORT"] == str(running.port)
@@ -62,7 +62,7 @@ def test_its_folder_goes_with_it(adb: str, beside: Path) -> None:
 
 def test_what_a_killed_owner_left_is_removed(adb: str, beside: Path) -> None:
     """By the next server's start; the folders of living ones are left alone."""
-    processes = Processes({})
+    processes = ProcessRunner({})
     argv = (sys.executable, "-c", OWNER, SOURCES, adb, str(beside))
     with (
         private_server(processes, adb, beside=beside) as living,
@@ -91,13 +91,13 @@ def test_what_is_not_ours_stays(adb: str, beside: Path, monkeypatch: pytest.Monk
     (beside / "megtrim-adb-link").symlink_to(outside)
     (beside / "megtrim-adb-file").touch()
     (beside / "other").mkdir()
-    with private_server(Processes({}), adb, beside=beside):
+    with private_server(ProcessRunner({}), adb, beside=beside):
         pass
     (beside / "megtrim-adb-theirs").mkdir()
     os.close(held.hold(beside / "megtrim-adb-theirs"))
     other = os.getuid() + 1
     monkeypatch.setattr(os, "getuid", lambda: other)
-    with private_server(Processes({}), adb, beside=beside):
+    with private_server(ProcessRunner({}), adb, beside=beside):
         pass
 
     names = ["megtrim-adb-file", "megtrim-adb-link", "megtrim-adb-theirs", "other"]
@@ -109,7 +109,7 @@ def test_one_that_ends_at_once(beside: Path) -> None:
     """It is noticed, and nothing is left."""
     with (
         pytest.raises(InfrastructureFailure, match="adb's server did not start on port "),
-        private_server(Processes({}), "/bin/false", beside=beside),
+        private_server(ProcessRunner({}), "/bin/false", beside=beside),
     ):
         pass
     assert list(beside.iterdir()) == []
@@ -119,6 +119,6 @@ def test_a_place_that_is_none(adb: str, beside: Path) -> None:
     """Is told."""
     with (
         pytest.raises(InfrastructureFailure, match="a folder for adb's server cannot be made in "),
-        private_server(Processes({}), adb, beside=beside / "gone"),
+        private_server(ProcessRunner({}), adb, beside=beside / "gone"),
     ):
         pass

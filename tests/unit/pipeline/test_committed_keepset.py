@@ -17,16 +17,16 @@ from megtrim.models.operators import OperatorNeeds
 from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import Stage, Task
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from megtrim.stages import header
-from megtrim.store import Folder
+from megtrim.store import StageFolder
 from unit.stages.support import context, keep_set
 
 TASK = Task(stage=Stage.HEADER, name="keepset", needs=())
 
 
 @pytest.fixture
-def opened(tmp_path: Path, processes: Processes) -> tuple[Context, io.StringIO]:
+def opened(tmp_path: Path, processes: ProcessRunner) -> tuple[Context, io.StringIO]:
     """A context in committed mode with the sample engine; there is no keep set yet."""
     made, said = context(tmp_path)
     return replace(made, committed=True, engine=SampleEngine(embedded(), processes)), said
@@ -59,7 +59,7 @@ def trimming(context: Context, **changes: str) -> Context:
     return replace(context, loaded=loaded)
 
 
-def make(context: Context) -> Folder:
+def make(context: Context) -> StageFolder:
     def produce(folder: Path) -> dict[str, object]:
         return header.work(TASK, context, folder)
 

@@ -9,7 +9,7 @@ import pytest
 
 from megtrim.errors import InfrastructureFailure, MegtrimError, ProductFailure
 from megtrim.pipeline.result_content import content_of, failure_content
-from megtrim.store import Folder
+from megtrim.store import StageFolder
 
 RESULT: dict[str, Any] = {
     "status": "pass",
@@ -20,9 +20,9 @@ RESULT: dict[str, Any] = {
 }
 
 
-def folder(result: dict[str, Any], **files: str) -> Folder:
+def folder(result: dict[str, Any], **files: str) -> StageFolder:
     named = {name.replace("_", "."): sha256 for name, sha256 in files.items()}
-    return Folder(
+    return StageFolder(
         path=Path("out"), stage="verify", name="m", key="k", inputs={}, result=result, files=named
     )
 

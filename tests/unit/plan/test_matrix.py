@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.errors import InputError
-from megtrim.plan.matrix import MOST_JOBS, Entry, Shard, entries
+from megtrim.plan.matrix import MOST_JOBS, MatrixEntry, Shard, entries
 
 COUNTS = st.dictionaries(
     st.sampled_from([f"c{number}" for number in range(300)]), st.integers(0, 4000), max_size=256
@@ -93,9 +93,9 @@ def test_a_shard_is_read_as_it_is_written() -> None:
     assert Shard.parse("2/3") == Shard(index=2, count=3)
     assert str(Shard.parse("256/256")) == "256/256"
     assert Shard.parse("2/3").of("abcdefg") == ("b", "e")
-    assert Entry(cpu_class="a", shard=Shard(index=1, count=1), artifact="x").as_json()["shard"] == (
-        "1/1"
-    )
+    assert MatrixEntry(cpu_class="a", shard=Shard(index=1, count=1), artifact="x").as_json()[
+        "shard"
+    ] == ("1/1")
 
 
 @pytest.mark.parametrize("text", ["", "0/1", "2/1", "1/257", "1", "1/1/1", "01/2", "1/-1", "1/2\n"])

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.load_and_run.arguments import flags
 from megtrim.load_and_run.dialects import LITE, SDK, Dialect
-from megtrim.load_and_run.npy_mutation import Change
-from megtrim.plan.neighbours import Kind, Neighbour, neighbours, tried
+from megtrim.load_and_run.npy_mutation import NpyMutation
+from megtrim.plan.neighbours import Neighbour, NeighbourKind, neighbours, tried
 from unit.plan.support import config, model
 
 FEW = LITE.of_tree(frozenset({"cpu", "enable_nchw44"}), frozenset({"iter", "warmup_iter"}))
@@ -28,14 +28,16 @@ def scenario(*args: str, model_keys: dict[str, Any] | None = None, **settings: A
 
 
 def near(
-    each: Scenario, dialect: Dialect = FEW, changes: tuple[Change, ...] = ()
+    each: Scenario, dialect: Dialect = FEW, changes: tuple[NpyMutation, ...] = ()
 ) -> dict[str, Neighbour]:
     return {found.name: found for found in neighbours(each, dialect=dialect, changes=changes)}
 
 
 def test_what_is_near_a_scenario() -> None:
     """One thing differs, everything else is as it was."""
-    found = near(scenario("--cpu", "--iter", "3"), changes=(Change.VALUES, Change.SMALLER))
+    found = near(
+        scenario("--cpu", "--iter", "3"), changes=(NpyMutation.VALUES, NpyMutation.SMALLER)
+    )
 
     assert {name: each.arguments for name, each in found.items()} == {
         "iter-1": ("--cpu", "--iter", "1"),
@@ -57,10 +59,10 @@ def test_what_is_near_a_scenario() -> None:
     }
     assert {name for name, each in found.items() if each.model is None} == {"no-model"}
     assert {name: each.change for name, each in found.items() if each.change} == {
-        "other-values": Change.VALUES,
-        "smaller-input": Change.SMALLER,
+        "other-values": NpyMutation.VALUES,
+        "smaller-input": NpyMutation.SMALLER,
     }
-    complaints = [name for name, each in found.items() if each.kind is Kind.COMPLAINT]
+    complaints = [name for name, each in found.items() if each.kind is NeighbourKind.COMPLAINT]
     assert complaints == ["no-model", "unknown-flag", "help"]
 
 
@@ -117,7 +119,9 @@ def test_other_dumps_of_the_model_are_neighbours() -> None:
     also = ["m.v2.mge", "old/m.v2.mge", "sub dir/ä b.mge", "m.mge"]
     found = near(scenario("--cpu", model_keys={"also": also}))
 
-    formats = {name: each.model for name, each in found.items() if each.kind is Kind.FORMAT}
+    formats = {
+        name: each.model for name, each in found.items() if each.kind is NeighbourKind.FORMAT
+    }
     assert formats == {
         "model-m.v2.mge": Path("m.v2.mge"),
         "model-m.v2.mge-2": Path("old/m.v2.mge"),
@@ -147,7 +151,7 @@ def test_an_application_has_the_neighbours_that_its_words_have_places_for() -> N
         "threads-4": 4,
         "no-model": 2,
     }
-    assert list(near(plain, changes=(Change.BATCH,))) == ["batch-2", "no-model"]
+    assert list(near(plain, changes=(NpyMutation.BATCH,))) == ["batch-2", "no-model"]
     assert near(told)["threads-4"].arguments == ("{model}", "--workers", "{threads}")
 
 
@@ -164,9 +168,9 @@ FLAGS = st.lists(
 ).map(lambda groups: [word for group in groups for word in group])
 
 
-@given(FLAGS, st.integers(1, 4), st.sets(st.sampled_from(list(Change))), st.booleans())
+@given(FLAGS, st.integers(1, 4), st.sets(st.sampled_from(list(NpyMutation))), st.booleans())
 def test_neighbours_are_the_same_each_time_and_never_the_scenario(
-    args: list[str], threads: int, changes: set[Change], searched: bool
+    args: list[str], threads: int, changes: set[NpyMutation], searched: bool
 ) -> None:
     """One name for one run, and every one of them can be told to the program."""
     each = scenario(*args, threads=threads, fast_run=searched)
@@ -179,7 +183,7 @@ def test_neighbours_are_the_same_each_time_and_never_the_scenario(
     assert len({neighbour.run for neighbour in found}) == len(found)
     given_ = flags(args, dialect=LITE, source="x")
     for neighbour in found:
-        if neighbour.kind is Kind.COMPLAINT:
+        if neighbour.kind is NeighbourKind.COMPLAINT:
             continue
         told = flags(neighbour.arguments, dialect=LITE, source="x")
         own_threads = [int(f.value) for f in given_ if f.name == "multithread" and f.value]

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.report.comment import Links, render
-from megtrim.verdict.join import Facts, join
+from megtrim.verdict.join import VerdictInputs, join
 from megtrim.verdict.model import ArtifactSizes, Check, DeviceIdentity, RegionsUse, Verdict
 from megtrim.verdict.statuses import BudgetStatus, CheckKind, CheckStatus
 from unit.verdict.examples import (
@@ -58,7 +58,7 @@ def artifact(
     return ArtifactSizes(name=name, sizes=weighed)
 
 
-def pull_request(growth_bytes: int | None = 1_024, **changes: object) -> Facts:
+def pull_request(growth_bytes: int | None = 1_024, **changes: object) -> VerdictInputs:
     """Return the facts of a pull request whose keep set is committed: nothing was traced."""
     tags = tuple(replace(use, held=0) for use in regions().by_tag if use.kept)
     return replace(

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from junitparser import JUnitXml
 
-from megtrim.evidence.early_exit import EarlyEnding
+from megtrim.evidence.early_exit import EarlyExit
 from megtrim.report import junit
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Check, Verdict
@@ -353,7 +353,7 @@ def test_any_text_is_written_and_read_back(text: str, status: CheckStatus) -> No
 )
 def test_an_ending_before_the_verdict_is_not_green(status: int, tag: str, kind: str) -> None:
     """One case says what was seen and what to do; only a product's fault is a failure."""
-    ending = EarlyEnding(exit=status, message="k.json:2: a merge\x00 <conflict>", hint="mend it")
+    ending = EarlyExit(exit=status, message="k.json:2: a merge\x00 <conflict>", hint="mend it")
     text = junit.render_ending(ending)
     (case,) = ET.fromstring(text).iter("testcase")
 
@@ -370,7 +370,7 @@ def test_an_ending_before_the_verdict_is_not_green(status: int, tag: str, kind: 
 
 def test_an_ending_without_words_is_told_all_the_same() -> None:
     """The library takes an error without a text for a success."""
-    text = junit.render_ending(EarlyEnding(exit=2, message="", hint=""))
+    text = junit.render_ending(EarlyExit(exit=2, message="", hint=""))
     (case,) = ET.fromstring(text).iter("testcase")
 
     assert outcome(case) == "error"

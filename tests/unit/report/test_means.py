@@ -8,17 +8,17 @@ from megtrim.report import html
 from megtrim.report.comment import render
 from megtrim.verdict.join import join
 from megtrim.verdict.model import TrimChoice, parse_verdict, to_json
-from megtrim.verdict.trim_summary import MeansChoice
+from megtrim.verdict.trim_summary import SizeFlagResult
 from unit.verdict.examples import HOSTILE, facts
 
 MEANS = (
-    MeansChoice(name="unwind_tables", value="false", why_not=""),
-    MeansChoice(name="small_code", value="Oz", why_not=""),
-    MeansChoice(name="relocations", value="android", why_not="the phone is too old"),
+    SizeFlagResult(name="unwind_tables", value="false", why_not=""),
+    SizeFlagResult(name="small_code", value="Oz", why_not=""),
+    SizeFlagResult(name="relocations", value="android", why_not="the phone is too old"),
 )
 
 
-def sized(means: tuple[MeansChoice, ...] = MEANS) -> TrimChoice:
+def sized(means: tuple[SizeFlagResult, ...] = MEANS) -> TrimChoice:
     return replace(facts().trim, optimize="size", means=means)
 
 

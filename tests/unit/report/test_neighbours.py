@@ -7,7 +7,7 @@ from dataclasses import replace
 from megtrim.report import comment, html, neighbours
 from megtrim.verdict.join import join
 from megtrim.verdict.model import parse_verdict, to_json
-from megtrim.verdict.neighbours import Outcome
+from megtrim.verdict.neighbours import NeighbourOutcome
 from unit.verdict.examples import HOSTILE, MOBILENET, NEIGHBOURS, facts, neighbour
 
 VERDICT = join(facts(neighbours=NEIGHBOURS))
@@ -80,7 +80,7 @@ def test_a_verdict_keeps_them() -> None:
 
 def test_hostile_words_stay_words() -> None:
     """What a program says in a run stands in the page."""
-    bad = neighbour(HOSTILE, Outcome.TRAPPED, scenario=HOSTILE)
+    bad = neighbour(HOSTILE, NeighbourOutcome.TRAPPED, scenario=HOSTILE)
     level = replace(bad.levels[0], text=HOSTILE, needs=(HOSTILE,), level=HOSTILE)
     rows = (replace(bad, what=HOSTILE, text=HOSTILE, levels=(level,)),)
     verdict = join(facts(neighbours=rows))

@@ -10,8 +10,8 @@ from megtrim.config.model import Budget, Waiver
 from megtrim.errors import InputError
 from megtrim.size.budgets import (
     Baseline,
+    BudgetLimit,
     BudgetResult,
-    Limit,
     LimitKind,
     LimitStatus,
     check,
@@ -45,7 +45,7 @@ def measure(
     return result
 
 
-def only(result: BudgetResult) -> Limit:
+def only(result: BudgetResult) -> BudgetLimit:
     (limit,) = result.limits
     return limit
 
@@ -67,7 +67,7 @@ def test_size_within_its_budget() -> None:
         lapsed="",
         status=LimitStatus.PASS,
         limits=(
-            Limit(
+            BudgetLimit(
                 kind=LimitKind.SIZE,
                 status=LimitStatus.PASS,
                 text="2 MiB (2,097,152 bytes), allowed 2 MiB",

@@ -12,7 +12,7 @@ from megtrim.config.load import load_config
 from megtrim.devices import Device
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import HEADER, LINKED, PLAIN, PROFILE, REDUCED
-from megtrim.store import Folder
+from megtrim.store import StageFolder
 from unit.stages.fake_device import GOOD, FakeDevice
 from unit.stages.fake_device import PROFILE as TRACES
 from unit.stages.support import context
@@ -77,7 +77,7 @@ def built(
 
 def finish(
     made: Context, task: str, files: Mapping[str, str], named: Mapping[str, str] | None = None
-) -> Folder:
+) -> StageFolder:
     """Let a task have left ``files``, name and text; ``named``: its inputs, else the files."""
     stage, _, task_name = task.partition("/")
 

@@ -19,22 +19,22 @@ from unittest.mock import patch
 import numpy as np
 import yaml
 
-from megtrim.build_spec import BuildOrder, EngineIdentity
+from megtrim.build_spec import BuildSpec, EngineIdentity
 from megtrim.config.load import load_config
 from megtrim.config.model import Config
 from megtrim.config.scenarios import all_scenarios
 from megtrim.engines.checkout import Checkout
 from megtrim.engines.sample import SampleEngine, embedded
 from megtrim.errors import InfrastructureFailure
-from megtrim.evidence.imported import Brought
+from megtrim.evidence.imported import ImportedEvidence
 from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.midout.scoped_headers import Scopes
 from megtrim.pipeline.result_content import MEASURED
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import Stage, Task, on_demand, tasks
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from megtrim.stages import runner
-from megtrim.store import Folder, Store, sha256_file
+from megtrim.store import StageFolder, Store, sha256_file
 from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 from unit.engines.support import TOOLCHAIN
 from unit.stages.fake_device import FakeDevice
@@ -135,14 +135,14 @@ class Real:
     """The sample engine, read once."""
 
     def __init__(self) -> None:
-        self.engine = SampleEngine(embedded(), Processes({}))
+        self.engine = SampleEngine(embedded(), ProcessRunner({}))
         self.identity = self.engine.identity()
         self.modes = self.engine.elemwise_modes()
         self.scopes = self.engine.scopes()
         self.dialect = self.engine.dialect()
-        self._orders: dict[str, BuildOrder] = {}
+        self._orders: dict[str, BuildSpec] = {}
 
-    def order(self, *asked: Any, **more: Any) -> BuildOrder:
+    def order(self, *asked: Any, **more: Any) -> BuildSpec:
         wanted = repr((asked, more))
         if wanted not in self._orders:
             self._orders[wanted] = self.engine.order(*asked, **more)
@@ -227,7 +227,7 @@ class World:
         files = {**folder.files, **logs}
         return self._with(task, replace(folder, key="another", result=result, files=files))
 
-    def _with(self, task: str, folder: Folder) -> World:
+    def _with(self, task: str, folder: StageFolder) -> World:
         return self.having(done={**self.context.done, task: folder})
 
     def labels(self) -> dict[str, dict[str, str]]:
@@ -324,7 +324,7 @@ def _brought(name: str, config: Config) -> dict[str, Any]:
     if not name.startswith("brought"):
         return {}
     given = {
-        each.id: Brought(
+        each.id: ImportedEvidence(
             scenario=each.id,
             binding="b",
             status=ScenarioStatus.PASS,
@@ -351,7 +351,7 @@ def _unverified(world: World) -> World:
     return world
 
 
-def _folder(task: Task, root: Path) -> Folder:
+def _folder(task: Task, root: Path) -> StageFolder:
     """Return what a task left, with a digest for each of its files."""
     names = _FILES[task.stage]
     left = names(task) if callable(names) else names
@@ -359,7 +359,7 @@ def _folder(task: Task, root: Path) -> Folder:
     files = {name: f"digest of {name} of {task.id}" for name in left}
     if task.stage in (Stage.HEADER, Stage.PROFILE):  # which are read to tell what rests on them
         files = {name: _wrote(path / name, f"text of {name}") for name in left}
-    return Folder(
+    return StageFolder(
         path=path,
         stage=task.stage,
         name=task.name,

@@ -22,16 +22,16 @@ from megtrim.device_jobs.pack import pack
 from megtrim.devices import Device
 from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError
-from megtrim.evidence.bundle import Bundle, BundleApplication, Purpose, read_bundle
+from megtrim.evidence.bundle import Bundle, BundleApplication, JobPurpose, read_bundle
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.load_and_run.parity import EXACT
 from megtrim.midout.keepset import dump_keep_set
 from megtrim.midout.trace import Trace
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.running import verification
-from megtrim.pipeline.running.execution import RunOrder, run_on
+from megtrim.pipeline.running.execution import RunSpec, run_on
 from megtrim.pipeline.running.scenario_runs import order_for, record_of
-from megtrim.pipeline.running.verification import Trial, prove
+from megtrim.pipeline.running.verification import VerificationCase, prove
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import HEADER, LINKED, PLAIN, PROFILE, REDUCED
 from megtrim.stages import profile, verify
@@ -262,7 +262,7 @@ def test_a_trap_is_explained_by_the_applications_own_profile_build(tmp_path: Pat
     made = built(tmp_path, says=says)
     scenario, _ = scenarios(made)
     built_in = {task: programs.program(scenario, made, made.done[task]) for task in says}
-    trial = Trial(
+    trial = VerificationCase(
         order=order_for(scenario, made, built_in[PLAIN], cache=None),
         reduced=built_in[REDUCED],
         profile=built_in[PROFILE],
@@ -276,7 +276,7 @@ def test_a_trap_is_explained_by_the_applications_own_profile_build(tmp_path: Pat
     assert ended["missing regions"] == ["kern<7>"]
 
 
-def packed(made: Context, purpose: Purpose, to: Path) -> Bundle:
+def packed(made: Context, purpose: JobPurpose, to: Path) -> Bundle:
     pack(made, purpose, EvidenceSet(entries=()), to)
     return read_bundle(to)
 
@@ -284,7 +284,7 @@ def packed(made: Context, purpose: Purpose, to: Path) -> Bundle:
 def test_a_bundle_holds_applications_and_what_lies_beside_them(tmp_path: Path) -> None:
     """Those that scenarios run, in every variant; the engine's own program is not built."""
     made = built(tmp_path)
-    bundle = packed(made, Purpose.VERIFY, tmp_path / "bundle")
+    bundle = packed(made, JobPurpose.VERIFY, tmp_path / "bundle")
 
     variants = (("plain", PLAIN), ("profile", PROFILE), ("reduced", REDUCED))
     texts = tuple((name, sha(SAYS[task])) for name, task in variants)
@@ -301,8 +301,8 @@ def test_a_bundle_holds_applications_and_what_lies_beside_them(tmp_path: Path) -
     assert bundle.scenarios[1].arguments == ("{model}", "--to={outputs}")
 
 
-@pytest.mark.parametrize("purpose", [Purpose.VERIFY, Purpose.TRACE])
-def test_a_device_job_runs_applications(tmp_path: Path, purpose: Purpose) -> None:
+@pytest.mark.parametrize("purpose", [JobPurpose.VERIFY, JobPurpose.TRACE])
+def test_a_device_job_runs_applications(tmp_path: Path, purpose: JobPurpose) -> None:
     """Each with the shared object of its own variant, though the program is the same file."""
     same = dict.fromkeys(SAYS, TRACES)
     made = built(tmp_path, says=same)
@@ -324,7 +324,7 @@ def test_a_device_job_runs_applications(tmp_path: Path, purpose: Purpose) -> Non
     assert [each.status for each in entry.results] == [ScenarioStatus.PASS] * 2
     libraries = [files[LIBRARY].decode() for files in seat.put if LIBRARY in files]
     expected = (
-        ("build/plain", "reduce/reduced") if purpose is Purpose.VERIFY else ("build/profile",)
+        ("build/plain", "reduce/reduced") if purpose is JobPurpose.VERIFY else ("build/profile",)
     )
     assert libraries == [f"library of {task}" for task in expected]
 
@@ -336,7 +336,7 @@ def test_functions_are_recorded_of_applications_that_hold_the_engine(tmp_path: P
     links["links/unfolded/classify.observables"] = "observables"
     finish(made, LINKED, links)
     made.done[LINKED] = replace(made.done[LINKED], result={"links": {"classify": "7" * 64}})
-    bundle = packed(made, Purpose.RECORD, tmp_path / "bundle")
+    bundle = packed(made, JobPurpose.RECORD, tmp_path / "bundle")
 
     assert [(each.application, each.link) for each in bundle.scenarios] == [("classify", "7" * 64)]
     assert bundle.applications == (
@@ -353,7 +353,7 @@ def test_an_order_without_application_is_the_engines(tmp_path: Path) -> None:
     program = tmp_path / "load_and_run"
     program.write_text("output o 1 2 3\n", encoding="utf-8")
     (tmp_path / "m").write_bytes(b"model")
-    order = RunOrder(
+    order = RunSpec(
         program=program,
         model=tmp_path / "m",
         arguments=("--cpu",),

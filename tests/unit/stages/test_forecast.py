@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from megtrim.build_spec import BuildOrder
+from megtrim.build_spec import BuildSpec
 from megtrim.engines.sample import SampleEngine, embedded
 from megtrim.midout.keepset import dump_keep_set
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import HEADER, PLAIN, REDUCED, Stage, Task
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from megtrim.stages import reduce, runner
 from unit.engines.support import TOOLCHAIN
 from unit.stages.built import finish
@@ -26,9 +26,9 @@ class Foreteller:
     """A builder that would compile one file, and remembers what it was asked about."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, BuildOrder]] = []
+        self.asked: list[tuple[str, BuildSpec]] = []
 
-    def predict(self, order: BuildOrder, *, work: Path) -> tuple[str, ...]:
+    def predict(self, order: BuildSpec, *, work: Path) -> tuple[str, ...]:
         self.asked.append((work.name, order))
         return ("kern.cpp",)
 
@@ -39,7 +39,7 @@ def builder() -> Foreteller:
 
 
 @pytest.fixture
-def now(tmp_path: Path, processes: Processes, builder: Foreteller) -> Context:
+def now(tmp_path: Path, processes: ProcessRunner, builder: Foreteller) -> Context:
     """A context with the sample engine and a committed keep set; nothing was made yet."""
     made, _ = context(tmp_path)
     path = made.path(made.loaded.config.keep_set)

@@ -13,7 +13,7 @@ import pytest
 from megtrim.config.scenarios import all_scenarios
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.evidence.bundle import binding
-from megtrim.evidence.imported import Brought
+from megtrim.evidence.imported import ImportedEvidence
 from megtrim.functions.function_list import FunctionList, dump_list
 from megtrim.pipeline.building import links
 from megtrim.pipeline.session import Context
@@ -33,7 +33,7 @@ def prepared(tmp_path: Path, text: str = LISTED, **changes: Any) -> tuple[Contex
     digest = hashlib.sha256(text.encode()).hexdigest()
     (tmp_path / "evidence/files").mkdir(parents=True)
     (tmp_path / "evidence/files" / digest).write_text(text, encoding="utf-8")
-    whole = Brought(
+    whole = ImportedEvidence(
         scenario=scenario.id,
         binding=binding(functions.named_inputs(scenario, base)),
         status=ScenarioStatus.PASS,

@@ -19,9 +19,9 @@ from megtrim.errors import (
 from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import PROFILE, Stage, Task
-from megtrim.plan.staleness import State, Step
+from megtrim.plan.staleness import PlanStep, TaskState
 from megtrim.stages import runner
-from megtrim.store import Folder
+from megtrim.store import StageFolder
 from unit.stages.support import context
 
 BUILD = Task(stage=Stage.BUILD, name="plain", needs=())
@@ -200,11 +200,11 @@ def test_a_plan_names_the_folders_of_what_is_done(fake: Fake, tmp_path: Path) ->
     key = made.done[BUILD.id].key
 
     assert runner.plan((BUILD,), context(tmp_path)[0]) == (
-        Step(
+        PlanStep(
             task="build/plain",
             stage="build",
             name="plain",
-            state=State.DONE,
+            state=TaskState.DONE,
             why="nothing it rests on changed",
             folder=f"build/{key}",
         ),
@@ -226,9 +226,9 @@ def test_a_plan_goes_on_where_inputs_cannot_be_named(
     assert steps(tmp_path)[0] == ("build/plain", "waits", "m.mge cannot be read")
 
 
-def asking(fake: Fake, monkeypatch: pytest.MonkeyPatch, task_id: str) -> list[Folder | None]:
+def asking(fake: Fake, monkeypatch: pytest.MonkeyPatch, task_id: str) -> list[StageFolder | None]:
     """Let VERIFY ask for a task while it works; return what it gets, in order."""
-    got: list[Folder | None] = []
+    got: list[StageFolder | None] = []
     work = fake.work
 
     def asks(task: Task, context: Context, folder: Path) -> Mapping[str, Any]:

@@ -11,18 +11,18 @@ from megtrim.errors import InputError, ProductFailure
 from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.pipeline.committed_keepset import settle
 from megtrim.pipeline.session import Context
-from megtrim.store import Folder
+from megtrim.store import StageFolder
 from unit.stages.support import context, keep_set
 
 TYPES = [f"14some_type_num{number}" for number in range(7)]
 
 
-def made(context: Context, *numbers: int) -> Folder:
+def made(context: Context, *numbers: int) -> StageFolder:
     """Return a header folder whose keep set holds ``kern<N>`` for each number."""
     return holding(context, keep_set(*numbers))
 
 
-def holding(context: Context, keep: KeepSet) -> Folder:
+def holding(context: Context, keep: KeepSet) -> StageFolder:
     """Return a header folder with that keep set."""
     text = dump_keep_set(keep)
 

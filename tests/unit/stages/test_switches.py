@@ -13,7 +13,14 @@ from typing import Any, cast
 
 import pytest
 
-from megtrim.build_spec import BuildOrder, BuildRecord, EngineIdentity, Rebuilt, Toolchain, Variant
+from megtrim.build_spec import (
+    BuildRecord,
+    BuildSpec,
+    EngineIdentity,
+    RebuiltSources,
+    Toolchain,
+    Variant,
+)
 from megtrim.config.load import load_config
 from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError, ProductFailure
@@ -62,11 +69,11 @@ class Engine:
         targets: tuple[str, ...],
         minimum_size: bool,
         header: Mapping[str, str],
-    ) -> BuildOrder:
+    ) -> BuildSpec:
         assert header == ({} if variant is Variant.PLAIN else {"midout.h": "regions"})
         minimum = ("MGE_WITH_MINIMUM_SIZE", "ON" if minimum_size else "OFF")
         options = (("CMAKE_BUILD_TYPE", "Release"), minimum)
-        return BuildOrder(variant=variant, targets=targets, options=options)
+        return BuildSpec(variant=variant, targets=targets, options=options)
 
 
 class Builder:
@@ -77,7 +84,7 @@ class Builder:
         self.fails_with = fails_with
 
     def build(
-        self, order: BuildOrder, *, work: Path, folder: Path, progress: object, applications: object
+        self, order: BuildSpec, *, work: Path, folder: Path, progress: object, applications: object
     ) -> BuildRecord:
         said = [f"{name}={value}" for name, value in order.options]
         self.built.append((work.name, " ".join(each for each in said if each in SIZES)))
@@ -93,7 +100,7 @@ class Builder:
             translation_units=1,
             units_with_header=1,
             units_with_regions=1,
-            rebuilt=Rebuilt(predicted=None, compiled=("log.cpp",), cpu_s=None),
+            rebuilt=RebuiltSources(predicted=None, compiled=("log.cpp",), cpu_s=None),
         )
 
 

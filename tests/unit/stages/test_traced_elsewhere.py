@@ -13,7 +13,7 @@ import pytest
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.evidence.bundle import binding
-from megtrim.evidence.imported import Brought
+from megtrim.evidence.imported import ImportedEvidence
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import Stage, Task
 from megtrim.stages import profile
@@ -26,12 +26,12 @@ CACHE = b"algorithms"
 SEARCHING = CONFIG.replace("threads: 2", "fast_run: true")
 
 
-def given(context: Context, scenario: Scenario, folder: Path, **changes: Any) -> Brought:
+def given(context: Context, scenario: Scenario, folder: Path, **changes: Any) -> ImportedEvidence:
     """Return a trace of the scenario as it is now, with its files."""
     (folder / "files").mkdir(parents=True, exist_ok=True)
     for data in (DATA, CACHE):
         (folder / "files" / hashlib.sha256(data).hexdigest()).write_bytes(data)
-    whole = Brought(
+    whole = ImportedEvidence(
         scenario=scenario.id,
         binding=binding(profile.named_inputs(scenario, context)),
         status=ScenarioStatus.PASS,
@@ -52,7 +52,7 @@ def prepared(
     base = built(tmp_path, config=config)
     scenario = next(all_scenarios(base.loaded.config))
     found = given(base, scenario, tmp_path / "evidence", **changes)
-    traced: Mapping[str, Brought] = {scenario.id: found}
+    traced: Mapping[str, ImportedEvidence] = {scenario.id: found}
     work = tmp_path / "work"
     work.mkdir()
     task = Task(stage=Stage.PROFILE, name=scenario.id, needs=(), scenario=scenario)

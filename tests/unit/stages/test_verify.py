@@ -16,15 +16,15 @@ from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.midout.region import Region
 from megtrim.midout.trace import Trace
 from megtrim.pipeline.running.scenario_runs import record_of, scenario_of
-from megtrim.pipeline.running.verification import Trial, prove
+from megtrim.pipeline.running.verification import VerificationCase, prove
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, Stage, Task
 from megtrim.stages import verify
-from megtrim.store import Folder
+from megtrim.store import StageFolder
 from unit.stages.built import PROGRAMS, built
 from unit.stages.fake_device import GOOD, TRAPS, FakeDevice, Fickle
 
-Make = Callable[[str], Folder | None]
+Make = Callable[[str], StageFolder | None]
 
 
 def opened(folder: Path, reduced: str, *, profile: bool) -> tuple[Context, Task]:
@@ -124,7 +124,7 @@ def test_a_bad_end_asks_for_the_profile_build(tmp_path: Path) -> None:
     profile = context.done.pop(PROFILE)
     asked: list[str] = []
 
-    def make(task_id: str) -> Folder | None:
+    def make(task_id: str) -> StageFolder | None:
         asked.append(task_id)
         return profile
 
@@ -148,7 +148,7 @@ def test_a_bad_end_without_a_profile_build_is_told(tmp_path: Path, make: Make | 
 def test_a_good_end_asks_for_nothing(tmp_path: Path) -> None:
     """A profile build takes as long as a plain one."""
 
-    def make(task_id: str) -> Folder | None:
+    def make(task_id: str) -> StageFolder | None:
         raise AssertionError(task_id)
 
     context, task = opened(tmp_path, GOOD, profile=False)
@@ -165,9 +165,9 @@ def test_who_explains_knows_whose_keep_set_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, committed: bool
 ) -> None:
     """A committed one may lack what the scenario runs."""
-    trials: list[Trial] = []
+    trials: list[VerificationCase] = []
 
-    def seen(trial: Trial, *rest: Any) -> dict[str, Any]:
+    def seen(trial: VerificationCase, *rest: Any) -> dict[str, Any]:
         trials.append(trial)
         return prove(trial, *rest)
 

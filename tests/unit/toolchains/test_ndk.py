@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build_spec import Relocations, ToolchainOrder
+from megtrim.build_spec import Relocations, ToolchainSpec
 from megtrim.errors import InputError
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from megtrim.toolchains import ndk
 
-ORDER = ToolchainOrder(kind="ndk")
+ORDER = ToolchainSpec(kind="ndk")
 TOOL = '#!/bin/sh\necho "$(basename "$0") version 12"\n'
 
 
-def lay_out(root: Path, *, revision: str = "21.4.7075529", levels: str = "") -> Processes:
+def lay_out(root: Path, *, revision: str = "21.4.7075529", levels: str = "") -> ProcessRunner:
     """Lay out the files of an NDK that megtrim reads; return a machine that knows it."""
     texts = {
         "source.properties": f"Pkg.Desc = Android NDK\nPkg.Revision = {revision}\n",
@@ -30,10 +30,10 @@ def lay_out(root: Path, *, revision: str = "21.4.7075529", levels: str = "") -> 
     for name in ("clang", "clang++", "llvm-strip"):
         (programs / name).write_text(TOOL, encoding="utf-8")
         (programs / name).chmod(0o755)
-    return Processes({"PATH": "/usr/bin:/bin", "ANDROID_NDK_ROOT": str(root)})
+    return ProcessRunner({"PATH": "/usr/bin:/bin", "ANDROID_NDK_ROOT": str(root)})
 
 
-def refused(processes: Processes, order: ToolchainOrder = ORDER) -> InputError:
+def refused(processes: ProcessRunner, order: ToolchainSpec = ORDER) -> InputError:
     """Return the error that it ends with."""
     with pytest.raises(InputError) as caught:
         ndk.find(order, processes)
@@ -59,7 +59,7 @@ def test_an_ndk_is_found_by_its_variable(tmp_path: Path) -> None:
 
 def test_the_older_abi_and_another_level(tmp_path: Path) -> None:
     """They enter the identity of every build."""
-    wanted = ToolchainOrder(kind="ndk", abi="armeabi-v7a", api=19, fp16=False)
+    wanted = ToolchainSpec(kind="ndk", abi="armeabi-v7a", api=19, fp16=False)
     found = ndk.find(wanted, lay_out(tmp_path))
 
     assert (found.machine, found.target) == ("arm", "armv7a-linux-androideabi19")
@@ -102,11 +102,11 @@ def test_what_is_no_release_is_refused(text: str) -> None:
 
 def test_no_ndk_is_told_with_both_remedies() -> None:
     """The variable, or an image."""
-    error = refused(Processes({}))
+    error = refused(ProcessRunner({}))
 
     assert error.message == "ANDROID_NDK_ROOT is not set on this machine"
     assert "toolchain.image" in error.hint
-    assert "absolute path" in refused(Processes({"ANDROID_NDK_ROOT": "ndk"})).message
+    assert "absolute path" in refused(ProcessRunner({"ANDROID_NDK_ROOT": "ndk"})).message
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_an_ndk_without_its_compiler_is_refused(tmp_path: Path) -> None:
 
 def test_another_release_than_asked_for_is_refused(tmp_path: Path) -> None:
     """A build of another compiler is another product."""
-    error = refused(lay_out(tmp_path), ToolchainOrder(kind="ndk", ndk="r20b"))
+    error = refused(lay_out(tmp_path), ToolchainSpec(kind="ndk", ndk="r20b"))
 
     assert error.message == f"{tmp_path} is NDK r21e, expected r20b"
 
@@ -140,7 +140,7 @@ def test_another_release_than_asked_for_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("abi", "api"), [("arm64-v8a", 16), ("arm64-v8a", 31), ("", 99)])
 def test_a_level_that_it_cannot_build_for_is_refused(tmp_path: Path, abi: str, api: int) -> None:
     """64 bits begin at 21; the highest is what this NDK has."""
-    error = refused(lay_out(tmp_path), ToolchainOrder(kind="ndk", abi=abi, api=api))
+    error = refused(lay_out(tmp_path), ToolchainSpec(kind="ndk", abi=abi, api=api))
 
     assert error.message == (f"NDK r21e builds arm64-v8a for API levels 21 to 30, not for {api}")
 
@@ -170,10 +170,10 @@ def test_relocations_are_packed_where_the_loader_takes_it(
 ) -> None:
     """One level below, the program would end without a word: that is refused."""
     processes = lay_out(tmp_path)
-    found = ndk.find(ToolchainOrder(kind="ndk", api=api, relocations=packing), processes)
+    found = ndk.find(ToolchainSpec(kind="ndk", api=api, relocations=packing), processes)
     assert found.link_flags == ("-Wl,--build-id=none", flag)
 
-    older = ToolchainOrder(kind="ndk", api=api - 1, relocations=packing)
+    older = ToolchainSpec(kind="ndk", api=api - 1, relocations=packing)
     assert refused(processes, older).message == (
         f"trim.relocations: {packing} loads from API level {api} on, and toolchain.api says "
         f"{api - 1}: an older phone would end it without a word"

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from megtrim import toolchains
-from megtrim.build_spec import Relocations, Toolchain, ToolchainOrder
+from megtrim.build_spec import Relocations, Toolchain, ToolchainSpec
 from megtrim.errors import InputError
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from megtrim.toolchains import clang_linux_arm64, host, tools, zig
 
-ORDER = ToolchainOrder(kind="auto")
+ORDER = ToolchainSpec(kind="auto")
 
 
-def machine(tmp_path: Path, *names: str) -> Processes:
+def machine(tmp_path: Path, *names: str) -> ProcessRunner:
     """Return a machine whose programs of these names tell their name and arguments."""
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -25,7 +25,7 @@ def machine(tmp_path: Path, *names: str) -> Processes:
         program = folder / name
         program.write_text(f'#!/bin/sh\necho "{name} version 1 $*"\necho more\n', encoding="utf-8")
         program.chmod(0o755)
-    return Processes({"PATH": str(folder)})
+    return ProcessRunner({"PATH": str(folder)})
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_missing_compiler_is_an_input_error(
 
 
 def test_a_missing_zig_is_an_input_error(
-    processes: Processes, monkeypatch: pytest.MonkeyPatch
+    processes: ProcessRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It comes as a package."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
@@ -135,7 +135,7 @@ def test_clang_and_lld_of_one_version_are_taken(
 
 def cross_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: int, glibc: str
-) -> Processes:
+) -> ProcessRunner:
     """Return a machine with one release of clang and lld, and a C library to link with."""
     tools = ("clang", "clang++", "ld.lld", "llvm-strip", "llvm-ar", "llvm-ranlib")
     processes = machine(tmp_path, *(f"{name}-{release}" for name in tools))
@@ -156,7 +156,7 @@ def glibc(release: str) -> str:
     return f"#define\t__GLIBC__\t{major}\n#define\t__GLIBC_MINOR__\t{minor}\n"
 
 
-PACKED = ToolchainOrder(kind="clang-linux-arm64", clang=16, relocations=Relocations.RELR)
+PACKED = ToolchainSpec(kind="clang-linux-arm64", clang=16, relocations=Relocations.RELR)
 
 
 def test_relocations_are_packed_as_glibc_loads_them(
@@ -204,14 +204,14 @@ def chosen(monkeypatch: pytest.MonkeyPatch, *there: str, emulated: bool) -> str:
     calls = {"zig": (zig, "find"), "zig native": (zig, "find_native"), "host": (host, "find")}
     for name, (module, function) in calls.items():
 
-        def find(_order: ToolchainOrder, _processes: Processes, name: str = name) -> str:
+        def find(_order: ToolchainSpec, _processes: ProcessRunner, name: str = name) -> str:
             if name not in there:
                 msg = f"no {name}"
                 raise InputError(msg)
             return name
 
         monkeypatch.setattr(module, function, find)
-    return str(toolchains.find(ORDER, Processes({}), emulated=emulated))
+    return str(toolchains.find(ORDER, ProcessRunner({}), emulated=emulated))
 
 
 @pytest.mark.parametrize(
@@ -243,10 +243,10 @@ def test_auto_says_all_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_kind_that_was_asked_for_is_taken(tmp_path: Path) -> None:
     """Or refused: nothing else is taken in its place."""
     here = machine(tmp_path, "g++", "gcc")
-    assert toolchains.find(ToolchainOrder(kind="host"), here, emulated=True).kind == "host"
+    assert toolchains.find(ToolchainSpec(kind="host"), here, emulated=True).kind == "host"
     with pytest.raises(InputError, match="clang and lld"):
-        wanted = ToolchainOrder(kind="clang-linux-arm64")
-        toolchains.find(wanted, Processes({"PATH": "/nowhere"}), emulated=True)
+        wanted = ToolchainSpec(kind="clang-linux-arm64")
+        toolchains.find(wanted, ProcessRunner({"PATH": "/nowhere"}), emulated=True)
 
 
 def test_programs_are_looked_for_on_the_given_path(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_programs_are_looked_for_on_the_given_path(tmp_path: Path) -> None:
 
     assert processes.which("tool") == str(tmp_path / "bin" / "tool")
     assert processes.which("sh") is None
-    assert Processes({}).which("sh") is None
+    assert ProcessRunner({}).which("sh") is None
     assert tools.need(processes, "tool", hint="") == str(tmp_path / "bin" / "tool")
     assert tools.first_line(processes, str(tmp_path / "bin/tool"), "-v") == "tool version 1 -v"
     with pytest.raises(InputError) as caught:
@@ -293,7 +293,7 @@ def test_what_enters_a_key() -> None:
     ("find", "architecture"), [(zig.find, "aarch64"), (zig.find_native, platform.machine())]
 )
 def test_zig_makes_static_programs(
-    processes: Processes, find: toolchains.Find, architecture: str
+    processes: ProcessRunner, find: toolchains.Find, architecture: str
 ) -> None:
     """For arm64 and for this machine."""
     found = find(ORDER, processes)
@@ -314,4 +314,4 @@ def test_a_tool_that_says_nothing_is_refused(tmp_path: Path) -> None:
     tool.chmod(0o755)
 
     with pytest.raises(InputError, match="--version says nothing"):
-        tools.first_line(Processes({}), str(tool), "--version")
+        tools.first_line(ProcessRunner({}), str(tool), "--version")

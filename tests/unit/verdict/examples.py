@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
 from megtrim.verdict.invocation import Invocation
-from megtrim.verdict.join import Facts, join
+from megtrim.verdict.join import VerdictInputs, join
 from megtrim.verdict.model import (
     ArtifactSizes,
     BudgetRow,
@@ -20,10 +20,10 @@ from megtrim.verdict.model import (
     DeviceIdentity,
     EngineIdentity,
     NeighbourLevel,
+    NeighbourOutcome,
     NeighbourResult,
     OperatorsUse,
     OperatorUse,
-    Outcome,
     OutputResult,
     RegionsUse,
     RegionUse,
@@ -164,9 +164,9 @@ def build_check(variant: str, time_s: float) -> Check:
     )
 
 
-def facts(**changes: object) -> Facts:
+def facts(**changes: object) -> VerdictInputs:
     """Return the facts of a trim where all went well, with ``changes``."""
-    good = Facts(
+    good = VerdictInputs(
         project="camera-app",
         config="megtrim.yaml",
         invocation=Invocation(committed=True),
@@ -218,15 +218,15 @@ def compared() -> Verdict:
     return join(facts(artifacts=(replace(artifact, sizes=grown),), baseline="main at 2981d11"))
 
 
-def neighbour(name: str, *outcomes: Outcome, scenario: str = RESNET) -> NeighbourResult:
+def neighbour(name: str, *outcomes: NeighbourOutcome, scenario: str = RESNET) -> NeighbourResult:
     """Return a neighbour that ended so by region and by function."""
     levels = tuple(
         NeighbourLevel(
             level=level,
             outcome=outcome,
-            works=outcome is Outcome.SAME,
+            works=outcome is NeighbourOutcome.SAME,
             text=f"it {outcome}",
-            needs=("kern<7>",) if outcome is Outcome.TRAPPED else (),
+            needs=("kern<7>",) if outcome is NeighbourOutcome.TRAPPED else (),
             time_s=0.25,
         )
         for level, outcome in zip(("region", "function"), outcomes, strict=False)
@@ -243,10 +243,10 @@ def neighbour(name: str, *outcomes: Outcome, scenario: str = RESNET) -> Neighbou
 
 
 NEIGHBOURS = (
-    neighbour("iter-1", Outcome.SAME, Outcome.SAME),
-    neighbour("iter-3", Outcome.SAME, Outcome.SAME),
-    neighbour("enable-nchw44", Outcome.TRAPPED, Outcome.TRAPPED),
-    neighbour("other-dump", Outcome.SAME, Outcome.TRAPPED),
+    neighbour("iter-1", NeighbourOutcome.SAME, NeighbourOutcome.SAME),
+    neighbour("iter-3", NeighbourOutcome.SAME, NeighbourOutcome.SAME),
+    neighbour("enable-nchw44", NeighbourOutcome.TRAPPED, NeighbourOutcome.TRAPPED),
+    neighbour("other-dump", NeighbourOutcome.SAME, NeighbourOutcome.TRAPPED),
     neighbour("batch-2"),
 )
 

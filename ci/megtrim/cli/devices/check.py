@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from megtrim.cli.devices.inventory import Inventory, Listed, sought
+from megtrim.cli.devices.inventory import Inventory, InventoryRow, sought
 from megtrim.cli.echo import show
-from megtrim.devices import Seat
-from megtrim.devices.pool.host_state import Room, put_aside
-from megtrim.devices.pool.machine import Presence
-from megtrim.devices.pool.pool import Busy
+from megtrim.devices import Lease
+from megtrim.devices.pool.host_state import PoolState, put_aside
+from megtrim.devices.pool.machine import ConnectionState
+from megtrim.devices.pool.pool import MachineBusy
 from megtrim.devices.pool.quarantine import Author
 from megtrim.devices.pool.recovery import UNAUTHORIZED, trouble
-from megtrim.devices.pool.status import State
+from megtrim.devices.pool.status import MachineState
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError
 
 _SHELLS = {"adb": "/system/bin/sh", "virtual-phone": "/system/bin/sh"}
@@ -28,7 +28,7 @@ _EMULATED = "qemu"
 
 
 @dataclass(slots=True, kw_only=True)
-class Report:
+class CheckReport:
     """What came of the care for one device."""
 
     name: str
@@ -49,24 +49,24 @@ class Report:
         return f"{word}  {self.name}: {'; '.join(self.steps)}{restored}"
 
 
-def check(chosen: Sequence[Listed], stock: Inventory, *, wait: bool, as_json: bool) -> int:
+def check(chosen: Sequence[InventoryRow], stock: Inventory, *, wait: bool, as_json: bool) -> int:
     """Try each device and print what came of it."""
     return _print([_checked(each, stock.room, wait=wait) for each in chosen], as_json=as_json)
 
 
-def heal(chosen: Sequence[Listed], stock: Inventory, *, every: bool, as_json: bool) -> int:
+def heal(chosen: Sequence[InventoryRow], stock: Inventory, *, every: bool, as_json: bool) -> int:
     """Bring back each device that is not free, or every one, and print what came of it."""
     machines = [each for each in chosen if each.pool is not None]
     if every and not machines:
         names = ", ".join(each.standing.name for each in chosen)
         msg = f"{names}: found no phone and no board, expected one to bring back"
         raise InputError(msg, hint="`megtrim devices list` shows what there is")
-    fine = (State.FREE, State.HELD)
+    fine = (MachineState.FREE, MachineState.HELD)
     wanted = [each for each in machines if every or each.standing.state not in fine]
     return _print([_healed(each, stock.room) for each in wanted], as_json=as_json)
 
 
-def _print(reports: Sequence[Report], *, as_json: bool) -> int:
+def _print(reports: Sequence[CheckReport], *, as_json: bool) -> int:
     if as_json:
         rows = [asdict(each) | {"text": each.text} for each in reports]
         show(json.dumps({"devices": rows}, indent=1, ensure_ascii=False))
@@ -81,14 +81,14 @@ def _print(reports: Sequence[Report], *, as_json: bool) -> int:
     return InfrastructureFailure.exit_code if failed else EXIT_PASS
 
 
-def _checked(listed: Listed, room: Room, *, wait: bool) -> Report:
-    report = Report(name=listed.standing.name, kind=listed.standing.kind)
+def _checked(listed: InventoryRow, room: PoolState, *, wait: bool) -> CheckReport:
+    report = CheckReport(name=listed.standing.name, kind=listed.standing.kind)
     room.say(f"  check {report.name}")
     try:
         with _seat(listed, room, wait=wait) as seat:
             _try_out(seat, report)
             _restore(listed, room, report)
-    except Busy as busy:
+    except MachineBusy as busy:
         report.skipped = True
         report.steps.append(busy.message)
     except (InfrastructureFailure, InputError) as failure:
@@ -96,8 +96,8 @@ def _checked(listed: Listed, room: Room, *, wait: bool) -> Report:
     return report
 
 
-def _healed(listed: Listed, room: Room) -> Report:
-    report = Report(name=listed.standing.name, kind=listed.standing.kind)
+def _healed(listed: InventoryRow, room: PoolState) -> CheckReport:
+    report = CheckReport(name=listed.standing.name, kind=listed.standing.kind)
     pool = listed.pool
     if pool is None:
         return report
@@ -116,7 +116,7 @@ def _healed(listed: Listed, room: Room) -> Report:
 
 
 @contextmanager
-def _seat(listed: Listed, room: Room, *, wait: bool) -> Iterator[Seat]:
+def _seat(listed: InventoryRow, room: PoolState, *, wait: bool) -> Iterator[Lease]:
     """Hold the device; one that is out of reach is not waited for."""
     standing = listed.standing
     if listed.device is None:
@@ -125,11 +125,11 @@ def _seat(listed: Listed, room: Room, *, wait: bool) -> Iterator[Seat]:
         with listed.device.reserve() as seat:
             yield seat
         return
-    if standing.machine is not None and standing.presence is Presence.UNAUTHORIZED:
+    if standing.machine is not None and standing.presence is ConnectionState.UNAUTHORIZED:
         reason = trouble(standing.machine) or UNAUTHORIZED
         put_aside(room, standing.machine, reason)
         raise InfrastructureFailure(reason)
-    if standing.presence is not Presence.READY:
+    if standing.presence is not ConnectionState.READY:
         if wanted := sought(listed):
             room.say(f"  {wanted}")
         said = f": {standing.detail}" if standing.detail else ""
@@ -143,7 +143,7 @@ def _seat(listed: Listed, room: Room, *, wait: bool) -> Iterator[Seat]:
         yield machine
 
 
-def _try_out(seat: Seat, report: Report) -> None:
+def _try_out(seat: Lease, report: CheckReport) -> None:
     report.facts = seat.facts()
     report.steps.append("answers")
     with tempfile.TemporaryDirectory() as folder, seat.open() as directory:
@@ -168,7 +168,7 @@ def _try_out(seat: Seat, report: Report) -> None:
     report.passed = True
 
 
-def _restore(listed: Listed, room: Room, report: Report) -> None:
+def _restore(listed: InventoryRow, room: PoolState, report: CheckReport) -> None:
     if listed.pool is None:
         return
     key = listed.standing.key

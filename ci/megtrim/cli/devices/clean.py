@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass
 
 import click
 
-from megtrim.cli.devices.inventory import Listed
-from megtrim.cli.devices.options import Asked, asking
+from megtrim.cli.devices.inventory import InventoryRow
+from megtrim.cli.devices.options import DeviceSelector, asking
 from megtrim.cli.echo import show
-from megtrim.devices.pool.host_state import Room, put_aside
-from megtrim.devices.pool.machine import Cleanable, Presence
-from megtrim.devices.pool.pool import Busy
+from megtrim.devices.pool.host_state import PoolState, put_aside
+from megtrim.devices.pool.machine import ConnectionState, SupportsCleanup
+from megtrim.devices.pool.pool import MachineBusy
 from megtrim.devices.pool.recovery import UNAUTHORIZED, trouble
-from megtrim.devices.pool.status import State
+from megtrim.devices.pool.status import MachineState
 from megtrim.errors import EXIT_PASS, InfrastructureFailure
 
 
@@ -37,7 +37,7 @@ Examples:
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--attached", is_flag=True, help="Every phone that adb shows, configured or not.")
 @asking
-def clean(asked: Asked, names: tuple[str, ...], attached: bool, as_json: bool) -> int:
+def clean(asked: DeviceSelector, names: tuple[str, ...], attached: bool, as_json: bool) -> int:
     """End stray programs on phones, and remove all files that megtrim ever brought.
 
     Phones that a job holds are passed by. One that cannot be cleaned is put in quarantine. Exits
@@ -62,24 +62,24 @@ def _tell(rows: Sequence[_Cleaned], note: str, *, as_json: bool) -> None:
     show("\n".join(f"{row.state}  {row.name}: {row.text}" for row in rows) or none)
 
 
-def _cleaned(listed: Listed, room: Room) -> _Cleaned:
+def _cleaned(listed: InventoryRow, room: PoolState) -> _Cleaned:
     standing, pool = listed.standing, listed.pool
     name = standing.name
-    if pool is None or standing.machine is None or standing.presence is Presence.ABSENT:
+    if pool is None or standing.machine is None or standing.presence is ConnectionState.ABSENT:
         return _Cleaned(name=name, state="failed", text=standing.text(room.now()))
-    if standing.state is State.UNAUTHORIZED:
+    if standing.state is MachineState.UNAUTHORIZED:
         reason = trouble(standing.machine) or UNAUTHORIZED
         put_aside(room, standing.machine, reason)
         return _Cleaned(name=name, state="failed", text=reason)
     try:
         with pool.hold(standing, wait=False) as machine:
-            if not isinstance(machine, Cleanable):
+            if not isinstance(machine, SupportsCleanup):
                 return _Cleaned(name=name, state="failed", text=f"a {machine.kind} has no clean-up")
             try:
                 machine.clean()
             except InfrastructureFailure as failure:
                 put_aside(room, machine, f"it cannot be cleaned: {failure.message}")
                 return _Cleaned(name=name, state="failed", text=failure.message)
-    except Busy as busy:
+    except MachineBusy as busy:
         return _Cleaned(name=name, state="held", text=busy.message)
     return _Cleaned(name=name, state="cleaned", text="no programs and no files of ours are left")

@@ -12,8 +12,8 @@ import click
 from megtrim.cli.devices import check as devices_check
 from megtrim.cli.devices import run as devices_run
 from megtrim.cli.devices.clean import clean
-from megtrim.cli.devices.inventory import Inventory, Listed, facts, sought
-from megtrim.cli.devices.options import Asked, asking
+from megtrim.cli.devices.inventory import Inventory, InventoryRow, facts, sought
+from megtrim.cli.devices.options import DeviceSelector, asking
 from megtrim.cli.devices.quarantine import quarantine, restore
 from megtrim.cli.echo import show
 from megtrim.cli.session.setup import open_console
@@ -40,7 +40,9 @@ Examples:
 @_NAMES
 @click.option("--facts", "with_facts", is_flag=True, help="Ask each machine about itself, too.")
 @asking
-def list_devices(asked: Asked, names: tuple[str, ...], with_facts: bool, as_json: bool) -> int:
+def list_devices(
+    asked: DeviceSelector, names: tuple[str, ...], with_facts: bool, as_json: bool
+) -> int:
     """Print every device, how it stands, and why.
 
     Devices are those of the configuration and all phones that adb shows. Without --facts no
@@ -62,7 +64,7 @@ def list_devices(asked: Asked, names: tuple[str, ...], with_facts: bool, as_json
     return EXIT_PASS
 
 
-def _row(listed: Listed, stock: Inventory) -> dict[str, Any]:
+def _row(listed: InventoryRow, stock: Inventory) -> dict[str, Any]:
     standing, now = listed.standing, stock.room.now()
     put, holder = standing.quarantine, standing.holder
     return {
@@ -88,7 +90,7 @@ def _row(listed: Listed, stock: Inventory) -> dict[str, Any]:
 
 
 def _table(
-    listed: Sequence[Listed], stock: Inventory, told: dict[int, dict[str, str]]
+    listed: Sequence[InventoryRow], stock: Inventory, told: dict[int, dict[str, str]]
 ) -> list[str]:
     now = stock.room.now()
     cells = [
@@ -117,7 +119,7 @@ Examples:
 @_NAMES
 @click.option("--no-wait", is_flag=True, help="Pass by devices that a job holds.")
 @asking
-def check(asked: Asked, names: tuple[str, ...], no_wait: bool, as_json: bool) -> int:
+def check(asked: DeviceSelector, names: tuple[str, ...], no_wait: bool, as_json: bool) -> int:
     """Try whether devices answer, keep files, and run programs with their exact exit status.
 
     A device that passes is restored if megtrim itself had put it in quarantine; what a person
@@ -136,7 +138,7 @@ Examples:
 )
 @_NAMES
 @asking
-def heal(asked: Asked, names: tuple[str, ...], as_json: bool) -> int:
+def heal(asked: DeviceSelector, names: tuple[str, ...], as_json: bool) -> int:
     """Bring devices back: reconnect, wait, switch power, reboot; then check them.
 
     Power is switched where `power` is configured. A device is rebooted once, and at most three
@@ -178,7 +180,12 @@ Examples:
 @asking
 @click.pass_context
 def run(
-    context: click.Context, /, asked: Asked, names: tuple[str, ...], as_json: bool, **given: Any
+    context: click.Context,
+    /,
+    asked: DeviceSelector,
+    names: tuple[str, ...],
+    as_json: bool,
+    **given: Any,
 ) -> int:
     """Bring a local program to a device, run it there, and pass on what it prints.
 
@@ -187,7 +194,7 @@ def run(
     with the conditions it was taken under, and the median of those that are valid; those of
     phones and boards come from their own clock, in steps of 0.01 s.
     """
-    request = devices_run.Request(
+    request = devices_run.RunRequest(
         argv=context.meta[devices_run.PROGRAM],
         put=given["put"],
         env=devices_run.variables(given["env"]),

@@ -11,21 +11,21 @@ from datetime import datetime
 from pathlib import Path
 
 from megtrim import devices, toolchains
-from megtrim.build_spec import ToolchainOrder
-from megtrim.cli.session.device_specs import Around, device_orders
+from megtrim.build_spec import ToolchainSpec
+from megtrim.cli.session.device_specs import DeviceDefaults, device_orders
 from megtrim.cli.session.setup import toolchain_order
 from megtrim.config.load import load_config
 from megtrim.console import Console
-from megtrim.devices import Device, DeviceOrder, adb, qemu
+from megtrim.devices import Device, DeviceSpec, adb, qemu
 from megtrim.devices.device import utc_now
-from megtrim.devices.pool.host_state import Room, open_room
-from megtrim.devices.pool.machine import Presence
+from megtrim.devices.pool.host_state import PoolState, open_room
+from megtrim.devices.pool.machine import ConnectionState
 from megtrim.devices.pool.pool import Pool
-from megtrim.devices.pool.status import Standing, State
+from megtrim.devices.pool.status import MachineState, MachineStatus
 from megtrim.devices.remote.adb_server import find_adb
 from megtrim.devices.settings import DeviceSettings
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 _ARM64 = "aarch64"
 _NOT_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
@@ -33,14 +33,14 @@ _EMULATED_OR_HERE = ("auto", "qemu")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class InventoryEntry:
     """Something that programs can be run on."""
 
     name: str
     kind: str
     cpu_class: str
     """Empty for a phone that is in no configuration."""
-    order: DeviceOrder
+    order: DeviceSpec
     configured: bool
 
     def device(self) -> Device:
@@ -49,13 +49,13 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class InventoryRow:
     """One machine of an entry, or an entry that has none."""
 
-    entry: Entry
+    entry: InventoryEntry
     device: Device | None
     """None where it cannot be made here."""
-    standing: Standing
+    standing: MachineStatus
 
     @property
     def pool(self) -> Pool | None:
@@ -67,23 +67,23 @@ class Listed:
 class Inventory:
     """Everything that can be found."""
 
-    listed: tuple[Listed, ...]
+    listed: tuple[InventoryRow, ...]
     note: str
     """Why nobody could look for phones that are in no configuration; or empty."""
-    room: Room
+    room: PoolState
 
-    processes: Processes
+    processes: ProcessRunner
 
 
 def take_stock(
     config: Path | None,
     scratch: Path,
-    processes: Processes,
+    processes: ProcessRunner,
     console: Console,
     now: Callable[[], datetime] = utc_now,
 ) -> Inventory:
     """Look for everything; ``config`` is None where there is no configuration."""
-    around = Around(
+    around = DeviceDefaults(
         processes=processes, scratch=scratch, machine=_ARM64, sysroot=None, say=console.say
     )
     entries = [] if config is None else _configured(config, around, console)
@@ -97,7 +97,7 @@ def take_stock(
     return Inventory(listed=tuple(listed), note=note, room=room, processes=processes)
 
 
-def _configured(config: Path, around: Around, console: Console) -> list[Entry]:
+def _configured(config: Path, around: DeviceDefaults, console: Console) -> list[InventoryEntry]:
     loaded = load_config(config)
     for warning in loaded.warnings:
         console.warn(warning)
@@ -105,12 +105,14 @@ def _configured(config: Path, around: Around, console: Console) -> list[Entry]:
     if any(each.kind in _EMULATED_OR_HERE for each in entries):
         around = _with_toolchain(around, toolchain_order(loaded))
     return [
-        Entry(name=each.name, kind=each.kind, cpu_class=each.class_, order=order, configured=True)
+        InventoryEntry(
+            name=each.name, kind=each.kind, cpu_class=each.class_, order=order, configured=True
+        )
         for each, order in device_orders(loaded, around, entries)
     ]
 
 
-def _with_toolchain(around: Around, wanted: ToolchainOrder) -> Around:
+def _with_toolchain(around: DeviceDefaults, wanted: ToolchainSpec) -> DeviceDefaults:
     """Learn from the toolchain what its programs need; a listing needs no compiler, though."""
     emulated = qemu.program(around.processes) is not None
     try:
@@ -121,7 +123,7 @@ def _with_toolchain(around: Around, wanted: ToolchainOrder) -> Around:
     return replace(around, machine=found.machine, sysroot=found.sysroot)
 
 
-def _attached(processes: Processes) -> tuple[list[str], str]:
+def _attached(processes: ProcessRunner) -> tuple[list[str], str]:
     """Return the serials that adb shows, or why it cannot be asked. No phone is touched."""
     try:
         return sorted(find_adb(processes).states()), ""
@@ -129,15 +131,15 @@ def _attached(processes: Processes) -> tuple[list[str], str]:
         return [], failure.message
 
 
-def _loose(serial: str, around: Around, now: Callable[[], datetime]) -> Entry:
+def _loose(serial: str, around: DeviceDefaults, now: Callable[[], datetime]) -> InventoryEntry:
     name = _NOT_IN_NAME.sub("-", serial)
     settings = DeviceSettings(serial=serial)
     order = replace(_bare_order(around), name=name, settings=settings, now=now)
-    return Entry(name=name, kind=adb.KIND, cpu_class="", order=order, configured=False)
+    return InventoryEntry(name=name, kind=adb.KIND, cpu_class="", order=order, configured=False)
 
 
-def _bare_order(around: Around) -> DeviceOrder:
-    return DeviceOrder(
+def _bare_order(around: DeviceDefaults) -> DeviceSpec:
+    return DeviceSpec(
         name="",
         processes=around.processes,
         scratch=around.scratch,
@@ -148,30 +150,30 @@ def _bare_order(around: Around) -> DeviceOrder:
     )
 
 
-def _machines(entry: Entry) -> Iterator[Listed]:
-    nothing = Standing(
+def _machines(entry: InventoryEntry) -> Iterator[InventoryRow]:
+    nothing = MachineStatus(
         entry=entry.name,
         name=entry.name,
         kind=entry.kind,
         key="",
         machine=None,
-        presence=Presence.READY,
+        presence=ConnectionState.READY,
     )
     try:
         device = entry.device()
         if isinstance(device, Pool):
             for standing in device.look():
-                yield Listed(entry=entry, device=device, standing=standing)
+                yield InventoryRow(entry=entry, device=device, standing=standing)
             return
-        yield Listed(entry=entry, device=device, standing=replace(nothing, kind=device.kind))
+        yield InventoryRow(entry=entry, device=device, standing=replace(nothing, kind=device.kind))
     except InputError as error:
-        absent = replace(nothing, presence=Presence.ABSENT, detail=error.message)
-        yield Listed(entry=entry, device=None, standing=absent)
+        absent = replace(nothing, presence=ConnectionState.ABSENT, detail=error.message)
+        yield InventoryRow(entry=entry, device=None, standing=absent)
 
 
 def choose(
     inventory: Inventory, names: Sequence[str], match: Sequence[str], cpu_class: str | None
-) -> tuple[Listed, ...]:
+) -> tuple[InventoryRow, ...]:
     """Return what fits all that was asked. Raises InputError where nothing does.
 
     A name is an entry's (all its machines), a machine's, or a serial.
@@ -197,7 +199,7 @@ def choose(
     return found
 
 
-def _is_called(listed: Listed, name: str) -> bool:
+def _is_called(listed: InventoryRow, name: str) -> bool:
     standing = listed.standing
     return name in (standing.entry, standing.name, standing.key.partition(":")[2] or standing.name)
 
@@ -210,7 +212,7 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _fits(listed: Listed, pairs: Sequence[tuple[str, str]], android: _Android) -> bool:
+def _fits(listed: InventoryRow, pairs: Sequence[tuple[str, str]], android: _Android) -> bool:
     standing, entry = listed.standing, listed.entry
     serial = standing.key.partition(":")[2]
     known = {"name": standing.name, "kind": entry.kind, "class": entry.cpu_class}
@@ -223,7 +225,7 @@ def _fits(listed: Listed, pairs: Sequence[tuple[str, str]], android: _Android) -
 class _Android:
     """The properties of phones: fetched once, and only where somebody wants to know."""
 
-    def __init__(self, processes: Processes) -> None:
+    def __init__(self, processes: ProcessRunner) -> None:
         self._processes = processes
         self._phones: dict[str, dict[str, str]] | None = None
 
@@ -236,10 +238,10 @@ class _Android:
         return self._phones.get(key, {})
 
 
-def sought(listed: Listed) -> str:
+def sought(listed: InventoryRow) -> str:
     """Say by what a phone that is not found was looked for; empty for all others."""
     standing, settings = listed.standing, listed.entry.order.settings
-    if standing.presence is not Presence.ABSENT or standing.detail:
+    if standing.presence is not ConnectionState.ABSENT or standing.detail:
         return ""
     wanted = [f"serial {settings.serial}"] if settings.serial else []
     wanted += [f"{name}: {value}" for name, value in settings.match]
@@ -248,12 +250,16 @@ def sought(listed: Listed) -> str:
     return f"adb shows no phone with {', '.join(wanted)}; `adb devices -l` shows what it sees"
 
 
-def facts(listed: Listed) -> dict[str, str]:
+def facts(listed: InventoryRow) -> dict[str, str]:
     """Return what a machine says of itself, in one call; nothing where it is out of reach."""
     machine = listed.standing.machine
     if machine is None:
         return {} if listed.device is None else listed.device.facts()
-    if listed.standing.state not in (State.FREE, State.HELD, State.QUARANTINED):
+    if listed.standing.state not in (
+        MachineState.FREE,
+        MachineState.HELD,
+        MachineState.QUARANTINED,
+    ):
         return {}
     with suppress(InfrastructureFailure):
         return machine.facts()

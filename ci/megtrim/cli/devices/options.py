@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from megtrim.cli.devices.inventory import Inventory, Listed, choose, take_stock
+from megtrim.cli.devices.inventory import Inventory, InventoryRow, choose, take_stock
 from megtrim.cli.options import out_option
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.setup import open_console
@@ -22,7 +22,7 @@ _CONFIGURED = "The configuration; without one, the phones that are attached."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class DeviceSelector:
     """What every command about devices takes."""
 
     config: Path
@@ -42,7 +42,7 @@ class Asked:
         scratch = self.out.resolve() / "runs"
         return take_stock(config, scratch, open_processes(), console, clock)
 
-    def chosen(self, stock: Inventory, names: Sequence[str]) -> tuple[Listed, ...]:
+    def chosen(self, stock: Inventory, names: Sequence[str]) -> tuple[InventoryRow, ...]:
         """Return the machines that fit."""
         return choose(stock, names, self.match, self.cpu_class)
 
@@ -58,7 +58,7 @@ def asking(command: Callable[..., Any]) -> Callable[..., Any]:
 
     def gathered(**values: Any) -> Any:
         keys = ("config", "out", "match", "cpu_class", "quiet", "now")
-        asked = Asked(**{key: values.pop(key) for key in keys})
+        asked = DeviceSelector(**{key: values.pop(key) for key in keys})
         return command(asked, **values)
 
     gathered.__name__, gathered.__doc__ = command.__name__, command.__doc__

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from megtrim.cli.devices.inventory import Inventory, Listed
-from megtrim.cli.devices.options import Asked, asking
+from megtrim.cli.devices.inventory import Inventory, InventoryRow
+from megtrim.cli.devices.options import DeviceSelector, asking
 from megtrim.cli.echo import show
 from megtrim.devices.pool.quarantine import Author, Record
 from megtrim.devices.pool.status import age
@@ -25,7 +25,7 @@ Example:
 @click.argument("names", nargs=-1, metavar="NAME...", required=True)
 @click.option("--reason", required=True, help="Why, for those who wonder.")
 @asking
-def quarantine(asked: Asked, names: tuple[str, ...], reason: str, as_json: bool) -> int:
+def quarantine(asked: DeviceSelector, names: tuple[str, ...], reason: str, as_json: bool) -> int:
     """Give devices no more jobs, until a person restores them. A running job may end."""
     if not reason.strip():
         msg = "--reason: found nothing, expected why the device gets no jobs"
@@ -48,7 +48,7 @@ Example:
 )
 @click.argument("names", nargs=-1, metavar="NAME...", required=True)
 @asking
-def restore(asked: Asked, names: tuple[str, ...], as_json: bool) -> int:
+def restore(asked: DeviceSelector, names: tuple[str, ...], as_json: bool) -> int:
     """Lift a quarantine, whoever set it.
 
     A device's record that is damaged is moved aside, and a new one begins.
@@ -82,7 +82,7 @@ def _means(record: Record, name: str) -> bool:
     return name in (record.name, record.key, record.key.partition(":")[2])
 
 
-def _known_key(listed: Listed) -> tuple[str, str]:
+def _known_key(listed: InventoryRow) -> tuple[str, str]:
     standing = listed.standing
     if standing.key:
         return standing.key, standing.name

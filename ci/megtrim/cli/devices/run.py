@@ -13,16 +13,16 @@ from typing import Any
 
 import click
 
-from megtrim.cli.devices.inventory import Listed
+from megtrim.cli.devices.inventory import InventoryRow
 from megtrim.cli.echo import show
 from megtrim.console import Console
-from megtrim.devices import Device, Seat
-from megtrim.devices.pool.host_state import Entry
+from megtrim.devices import Device, Lease
+from megtrim.devices.pool.host_state import PoolEntry
 from megtrim.devices.pool.machine import Machine
 from megtrim.devices.pool.pool import Pool
 from megtrim.devices.retry import deliver
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, ProductFailure
-from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending, ending_signal
+from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, ending_signal
 
 PROGRAM = "megtrim.devices.program"
 """Where a click context keeps what stood behind ``--``."""
@@ -31,7 +31,7 @@ _LONGEST_S = 7 * 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class RunRequest:
     """What is run, and how often. The first word of ``argv`` is a file of this machine."""
 
     argv: tuple[str, ...]
@@ -71,8 +71,8 @@ def variables(given: Sequence[str]) -> dict[str, str]:
 
 
 def run(
-    chosen: Sequence[Listed],
-    request: Request,
+    chosen: Sequence[InventoryRow],
+    request: RunRequest,
     console: Console,
     *,
     as_json: bool,
@@ -97,12 +97,12 @@ def run(
         show(json.dumps(_document(found), indent=1, ensure_ascii=False))
     elif request.repeat > 1:
         show(_summary(found))
-    bad = [each for each in found.runs if ending(each) is not Ending.PASSED]
+    bad = [each for each in found.runs if ending(each) is not RunOutcome.PASSED]
     if bad and not as_json:
         console.warn(f"{program.name} on {found.device}: {_ended(bad[0])}")
         if bad[0].crash:
             console.say(bad[0].crash)
-    if bad and all(ending(each) is Ending.KILLED for each in bad):
+    if bad and all(ending(each) is RunOutcome.KILLED for each in bad):
         return InfrastructureFailure.exit_code
     return ProductFailure.exit_code if bad else EXIT_PASS
 
@@ -122,7 +122,7 @@ def _expect_different_names(files: Sequence[Path]) -> None:
         raise InputError(msg, hint="they lie in one folder on the device")
 
 
-def _one_of(chosen: Sequence[Listed]) -> Device:
+def _one_of(chosen: Sequence[InventoryRow]) -> Device:
     """Return the chosen machines as one pool, or what stands for itself where there are none."""
     pools: dict[int, Pool] = {}
     keys: dict[int, set[str]] = {}
@@ -144,16 +144,16 @@ def _one_of(chosen: Sequence[Listed]) -> Device:
     return Pool(entries, first.room, cpu_class=first.cpu_class, retries=first.retries)
 
 
-def _only(entry: Entry, keys: frozenset[str]) -> Entry:
+def _only(entry: PoolEntry, keys: frozenset[str]) -> PoolEntry:
     """Return the entry without machines that were not chosen."""
 
     def find() -> Sequence[Machine]:
         return [machine for machine in entry.find() if machine.key in keys]
 
-    return Entry(name=entry.name, kind=entry.kind, find=find)
+    return PoolEntry(name=entry.name, kind=entry.kind, find=find)
 
 
-def _work(seat: Seat, request: Request, *, as_json: bool) -> _Samples:
+def _work(seat: Lease, request: RunRequest, *, as_json: bool) -> _Samples:
     program = Path(request.argv[0])
     argv = (program.name, *request.argv[1:])
     facts = seat.facts()
@@ -175,7 +175,7 @@ def _work(seat: Seat, request: Request, *, as_json: bool) -> _Samples:
 
 
 def _sample(run: ProgramRun) -> str:
-    ended = "" if ending(run) is Ending.PASSED else f"{_ended(run)}, "
+    ended = "" if ending(run) is RunOutcome.PASSED else f"{_ended(run)}, "
     measured = ", ".join(run.conditions.lines()) if run.conditions else ""
     invalid = _invalid(run)
     said = [f"{ended}{run.wall_s:.3f} s", measured, f"not valid: {invalid}" if invalid else ""]
@@ -184,7 +184,7 @@ def _sample(run: ProgramRun) -> str:
 
 def _invalid(run: ProgramRun) -> str:
     """Say why the time of a run does not count; empty where it does."""
-    if ending(run) is not Ending.PASSED:
+    if ending(run) is not RunOutcome.PASSED:
         return "the program failed"
     return run.conditions.invalid if run.conditions else ""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from megtrim import devices
 from megtrim.cli.echo import show
-from megtrim.cli.session.device_specs import NEAR, POOLED, Around, bundle_orders, make
+from megtrim.cli.session.device_specs import NEAR, POOLED, DeviceDefaults, bundle_orders, make
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.setup import open_console
 from megtrim.console import Console
@@ -22,7 +22,7 @@ from megtrim.evidence.bundle import Bundle, read_bundle
 from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
 from megtrim.plan.matrix import Shard
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from megtrim.store import cannot_write, write_atomically
 
 HOST_VARIABLE = "MEGTRIM_HOST_RUNS_PROGRAMS"
@@ -41,7 +41,7 @@ _FOR_THE_WAY = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class JobRequest:
     """What the command line asks for."""
 
     bundle: Path
@@ -53,7 +53,7 @@ class Order:
     today: date
 
 
-def execute(order: Order, *, quiet: bool) -> int:
+def execute(order: JobRequest, *, quiet: bool) -> int:
     """Run the job and write its evidence."""
     console = open_console(quiet=quiet)
     processes = open_processes()
@@ -95,7 +95,7 @@ def execute(order: Order, *, quiet: bool) -> int:
     return EXIT_PASS
 
 
-def _standing(bundle: Bundle, order: Order) -> tuple[BundleDevice, ...]:
+def _standing(bundle: Bundle, order: JobRequest) -> tuple[BundleDevice, ...]:
     """Return the devices that stand for the class here, of one kind: the first one's."""
     of_class = [each for each in bundle.devices if each.cpu_class == order.cpu_class]
     if order.emulated:
@@ -120,7 +120,7 @@ def _standing(bundle: Bundle, order: Order) -> tuple[BundleDevice, ...]:
     return tuple(each for each in on_runners if each.kind == first.kind)
 
 
-def _expect_known_boards(standing: tuple[BundleDevice, ...], processes: Processes) -> None:
+def _expect_known_boards(standing: tuple[BundleDevice, ...], processes: ProcessRunner) -> None:
     """Refuse boards that the runner's owner did not name: his keys may open other doors, too."""
     known = processes.env.get(BOARDS_VARIABLE, "").split()
     for each in standing:
@@ -136,15 +136,15 @@ def _known(bundle: Bundle) -> str:
 
 
 def _open(
-    job: DeviceJob, standing: tuple[BundleDevice, ...], processes: Processes, console: Console
+    job: DeviceJob, standing: tuple[BundleDevice, ...], processes: ProcessRunner, console: Console
 ) -> Device:
     bundle, kind = job.bundle, job.asked.kind
     if kind not in (*NEAR, *devices.KINDS):
         msg = f"device {job.asked.name}: this megtrim knows no kind {kind!r}"
         raise InputError(msg, hint="is the kit on the runner that of the build job?")
     passed_on = _PASSED_ON if kind in NEAR else (*_PASSED_ON, *_FOR_THE_WAY)
-    around = Around(
-        processes=Processes(
+    around = DeviceDefaults(
+        processes=ProcessRunner(
             {name: value for name, value in processes.env.items() if name in passed_on}
         ),
         scratch=job.work / "runs",

@@ -26,7 +26,7 @@ from megtrim.cli.session.setup import (
 from megtrim.device_jobs import pack as bundling
 from megtrim.errors import EXIT_PASS, InputError, worst
 from megtrim.evidence.bundle import BUNDLE_FILE, Bundle
-from megtrim.evidence.checks import Pending
+from megtrim.evidence.checks import PendingReason
 from megtrim.github.runner import write_output
 from megtrim.plan.graph import PROFILE, by_function, resting, tasks
 from megtrim.plan.matrix import Shard
@@ -147,7 +147,7 @@ def run(
     bundle's programs on this machine itself; its owner allows that with
     MEGTRIM_HOST_RUNS_PROGRAMS=yes in the environment.
     """
-    order = device_job.Order(
+    order = device_job.JobRequest(
         bundle=bundle,
         sha256=sha256,
         cpu_class=cpu_class,
@@ -179,7 +179,7 @@ Examples:
 @proofs_option
 @click.option(
     "--pending",
-    type=click.Choice(["", *(each.value for each in Pending)]),
+    type=click.Choice(["", *(each.value for each in PendingReason)]),
     default="",
     help="Why device jobs brought nothing.",
 )
@@ -202,12 +202,12 @@ def join(
     if to.exists() and not to.is_dir():
         msg = f"--to {to}: found no folder, expected one"
         raise InputError(msg)
-    order = final.Order(
+    order = final.JoinRequest(
         verdict=verdict,
         bundle=bundle,
         folders=folders,
         proofs=proofs,
-        pending=Pending(pending) if pending else None,
+        pending=PendingReason(pending) if pending else None,
         to=to,
         today=today or date.today(),
     )

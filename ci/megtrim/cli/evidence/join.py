@@ -21,8 +21,8 @@ from megtrim.cli.session.setup import open_console
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
 from megtrim.evidence import validation
 from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, read_bundle
-from megtrim.evidence.checks import Pending
-from megtrim.evidence.early_exit import ENDING_FILE, EarlyEnding, dump_ending, parse_ending
+from megtrim.evidence.checks import PendingReason
+from megtrim.evidence.early_exit import ENDING_FILE, EarlyExit, dump_ending, parse_ending
 from megtrim.evidence.evidence import (
     EVIDENCE_FILE,
     Evidence,
@@ -30,7 +30,7 @@ from megtrim.evidence.evidence import (
     read_evidence,
     read_folders,
 )
-from megtrim.evidence.join import Joined, Seen, join
+from megtrim.evidence.join import DeviceFindings, JoinResult, join
 from megtrim.pipeline.filenames import SIZES_FILE, VERDICT_FILE
 from megtrim.report import comment, html, junit
 from megtrim.report.comment import Links
@@ -49,14 +49,14 @@ _HINT = "download the results of the build job again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class JoinRequest:
     """What the command line asks for."""
 
     verdict: Path
     bundle: Path | None
     folders: tuple[Path, ...]
     proofs: Path | None
-    pending: Pending | None
+    pending: PendingReason | None
     to: Path
     today: date
 
@@ -72,7 +72,7 @@ def links(env: Mapping[str, str], run_url: str, artifact: str) -> Links:
     )
 
 
-def execute(order: Order, where: Links) -> int:
+def execute(order: JoinRequest, where: Links) -> int:
     """Write the report; the exit status says whether that could be done.
 
     What keeps it from being written is left in its place, for the gate and the comment.
@@ -86,13 +86,13 @@ def execute(order: Order, where: Links) -> int:
         else:
             _write_ending(order.to, _ended(path.parent / ENDING_FILE), where)
     except MegtrimError as error:
-        ending = EarlyEnding(exit=error.exit_code, message=error.message, hint=error.hint)
+        ending = EarlyExit(exit=error.exit_code, message=error.message, hint=error.hint)
         _write_ending(order.to, ending, where)
         raise
     return EXIT_PASS
 
 
-def _expect_apart(order: Order, results: Path) -> None:
+def _expect_apart(order: JoinRequest, results: Path) -> None:
     """Refuse a report in the folder of what it is made from: it is cleared first."""
     given = [results, *order.folders, *([order.proofs.parent] if order.proofs else [])]
     if order.to.resolve() in [each.resolve() for each in given]:
@@ -100,12 +100,12 @@ def _expect_apart(order: Order, results: Path) -> None:
         raise InputError(msg, hint="name a new folder with --to")
 
 
-def _join(order: Order, path: Path, where: Links) -> None:
+def _join(order: JoinRequest, path: Path, where: Links) -> None:
     verdict = parse_verdict(validation.read_text(path, hint=_HINT), source=str(path))
     evidence, problems = _read_all(order.folders)
     joined = join(
         verdict,
-        Seen(
+        DeviceFindings(
             bundle=_bundle(order.bundle, verdict),
             evidence=evidence,
             proofs=read_proofs(order.proofs, open_console(quiet=False)),
@@ -157,7 +157,7 @@ def _clear(to: Path) -> None:
         raise cannot_write(to, error) from None
 
 
-def _write(joined: Joined, to: Path, results: Path, where: Links) -> None:
+def _write(joined: JoinResult, to: Path, results: Path, where: Links) -> None:
     """Write all forms of the report, the verdict last: where it lies, all lies."""
     text = comment.render(joined.verdict, links=where)
     write_atomically(to / COMMENT_FILE, text)
@@ -179,24 +179,24 @@ def _copy(source: Path, target: Path) -> None:
         raise cannot_write(target, error) from None
 
 
-def _ended(left: Path) -> EarlyEnding:
+def _ended(left: Path) -> EarlyExit:
     """Return why a build has no verdict, as far as it left word."""
     if left.is_file():
         return parse_ending(validation.read_text(left, hint=_HINT), source=str(left))
-    return EarlyEnding(
+    return EarlyExit(
         exit=InfrastructureFailure.exit_code,
         message=NOTHING_LEFT,
         hint="look at the build job, and run it again",
     )
 
 
-def leave_ending(ending: EarlyEnding, to: Path) -> None:
+def leave_ending(ending: EarlyExit, to: Path) -> None:
     """Write what the gate and CI read of a run without a verdict."""
     write_atomically(to / _JUNIT_FILE, junit.render_ending(ending))
     write_atomically(to / ENDING_FILE, dump_ending(ending))
 
 
-def _write_ending(to: Path, ending: EarlyEnding, where: Links) -> None:
+def _write_ending(to: Path, ending: EarlyExit, where: Links) -> None:
     """Write the report of a run without a verdict."""
     leave_ending(ending, to)
     text = read_page(to, config="", links=where).text

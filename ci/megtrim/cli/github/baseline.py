@@ -21,7 +21,7 @@ from megtrim.cli.session.setup import Options, common, describe, open_console, o
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, Interrupted, MegtrimError
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
 from megtrim.github.answers import one_line
-from megtrim.github.baseline import Base, Found, How, find
+from megtrim.github.baseline import Base, BaselineSource, FoundBaseline, find
 from megtrim.github.runner import write_output
 from megtrim.input_files import read_text
 from megtrim.pipeline.filenames import SIZES_FILE
@@ -115,14 +115,14 @@ def rebuild_baseline(**options: Any) -> int:
     try:
         how_built = replace(chosen, committed=not known.quick, quick=known.quick)
         sizes, source = _built(how_built), f"{base}, {base.what}, rebuilt"
-        how = How.REBUILT
+        how = BaselineSource.REBUILT
     except Interrupted:
         raise
     except MegtrimError as error:
         open_console(quiet=False).warn(f"{base} cannot be rebuilt: {one_line(str(error))}")
         reason = one_line(error.message, most=_LONGEST_REASON)
         sizes, source = known.sizes, f"{known.source}; {base.what} cannot be rebuilt ({reason})"
-        how = How.LAST_KNOWN if sizes else How.NONE
+        how = BaselineSource.LAST_KNOWN if sizes else BaselineSource.NONE
     text = dump_sizes(sizes, source=one_line(source, most=490), quick=known.quick)
     write_atomically(folder / SIZES_FILE, text)
     write_output(open_processes().env, "how", how)
@@ -130,7 +130,7 @@ def rebuild_baseline(**options: Any) -> int:
     return EXIT_PASS
 
 
-def _leave(found: Found, folder: Path, *, quick: bool) -> None:
+def _leave(found: FoundBaseline, folder: Path, *, quick: bool) -> None:
     text = dump_sizes(found.sizes, source=found.source, quick=quick)
     write_atomically(folder / SIZES_FILE, text)
     write_atomically(folder / EVIDENCE_FILE, dump_set(found.evidence))

@@ -16,7 +16,7 @@ from megtrim.cli.echo import show
 from megtrim.cli.github import image, jobs, logs
 from megtrim.cli.github.client import open_api, open_event
 from megtrim.cli.session.environment import open_processes
-from megtrim.cli.session.job_summary import Page, read_page
+from megtrim.cli.session.job_summary import SummaryPage, read_page
 from megtrim.cli.session.setup import open_console
 from megtrim.console import Console
 from megtrim.errors import EXIT_PASS, MegtrimError, worst
@@ -36,7 +36,7 @@ _FORK = (
 )
 
 
-class _Told:
+class _PublishFailures:
     """What could not be told to people, for the log, the job summary and the exit status."""
 
     def __init__(self, console: Console) -> None:
@@ -142,7 +142,7 @@ def publish(
     `permissions: pull-requests: write`.
     """
     env = open_processes().env
-    told = _Told(open_console(quiet=False))
+    told = _PublishFailures(open_console(quiet=False))
     event = told.attempt(lambda: open_event(env))
     run, repository = ("", "") if event is None else (event.run_url, event.repository)
     links = Links(run=run, artifact=artifact)
@@ -160,7 +160,7 @@ def publish(
     return told.exit_code() if strict else EXIT_PASS
 
 
-def _annotate(page: Page) -> None:
+def _annotate(page: SummaryPage) -> None:
     for each in page.annotations:
         show(
             runner.annotation(
@@ -177,7 +177,11 @@ class _Comment:
 
 
 def _comment(
-    env: Mapping[str, str], event: Event, given: int | None, comment: _Comment, told: _Told
+    env: Mapping[str, str],
+    event: Event,
+    given: int | None,
+    comment: _Comment,
+    told: _PublishFailures,
 ) -> None:
     number = event.pull_request.number if event.pull_request else given
     if number is None:

@@ -15,7 +15,7 @@ from megtrim.github.answers import one_line
 from megtrim.github.runner import write_output
 from megtrim.images import build as builds
 from megtrim.images import image_archive
-from megtrim.images.docker import Docker
+from megtrim.images.docker import DockerClient
 from megtrim.images.reference import expect_fixed, is_fixed
 
 
@@ -55,7 +55,7 @@ def image(config: Path, image: str, recipe: str, folder: Path) -> int:
         raise InputError(msg)
     processes = open_processes()
     env = processes.env
-    docker = Docker(processes)
+    docker = DockerClient(processes)
     if recipe:
         made, reference = _of_recipe(recipe, folder, docker)
         write_output(env, "image", reference)
@@ -91,7 +91,7 @@ def _configured(config: Path) -> str:
     return reference
 
 
-def _of_recipe(recipe: str, folder: Path, docker: Docker) -> tuple[bool, str]:
+def _of_recipe(recipe: str, folder: Path, docker: DockerClient) -> tuple[bool, str]:
     """Return whether the folder holds an image that was built now, and the image's ID."""
     order = image_archive.pinned_order(recipe)
     found = image_archive.loaded(docker, folder, order.tag)

@@ -15,12 +15,17 @@ from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.setup import open_console
 from megtrim.console import Console
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, Interrupted, MegtrimError
-from megtrim.evidence.checks import Pending
+from megtrim.evidence.checks import PendingReason
 from megtrim.github.answers import one_line
 from megtrim.github.event import Event
-from megtrim.github.jobs import Patience, Waited
+from megtrim.github.jobs import PollingLimits, WaitResult
 from megtrim.github.jobs import wait as wait_for_jobs
-from megtrim.github.proposal import Change, Outcome, Proposed, Proposer
+from megtrim.github.proposal import (
+    FileChange,
+    ProposalResult,
+    PullRequestProposer,
+    PullRequestState,
+)
 from megtrim.github.runner import write_output
 from megtrim.input_files import read_text
 from megtrim.midout.keepset import KeepSet, dump_keep_set, parse_keep_set, read_keep_set
@@ -95,7 +100,9 @@ def wait(jobs: int, pickup: float, run_minutes: float, name_prefix: str) -> int:
     """
     console = open_console(quiet=False)
     env = open_processes().env
-    patience = Patience(jobs=jobs, pickup_s=60 * pickup, run_s=60 * run_minutes, prefix=name_prefix)
+    patience = PollingLimits(
+        jobs=jobs, pickup_s=60 * pickup, run_s=60 * run_minutes, prefix=name_prefix
+    )
     ended = _wait(env, patience, console)
     if ended.failure is not None:
         console.warn(one_line(str(ended.failure), most=1000))
@@ -104,7 +111,7 @@ def wait(jobs: int, pickup: float, run_minutes: float, name_prefix: str) -> int:
     return EXIT_PASS
 
 
-def _wait(env: Mapping[str, str], patience: Patience, console: Console) -> Waited:
+def _wait(env: Mapping[str, str], patience: PollingLimits, console: Console) -> WaitResult:
     try:
         event = open_event(env)
         api = open_api(env, event)
@@ -115,7 +122,9 @@ def _wait(env: Mapping[str, str], patience: Patience, console: Console) -> Waite
         raise
     except MegtrimError as error:
         failure = InfrastructureFailure(error.message, hint=error.hint)
-        return Waited(pending=Pending.LATE, text="GitHub cannot be asked", failure=failure)
+        return WaitResult(
+            pending=PendingReason.LATE, text="GitHub cannot be asked", failure=failure
+        )
 
 
 @click.command(
@@ -180,7 +189,7 @@ def propose(
     console = open_console(quiet=False)
     env = open_processes().env
     event = open_event(env)
-    proposer = Proposer(open_api(env, event), event.repository)
+    proposer = PullRequestProposer(open_api(env, event), event.repository)
     path = _inside(keep_set, project)
     keep, verdict = read_keep_set(keep_set), _verdict(report)
     base = base or _base(event)
@@ -194,9 +203,9 @@ def propose(
         msg = f"there is no branch {one_line(base)!r}"
         raise InputError(msg, hint="name the branch to propose to with --base")
     committed = _committed(proposer.committed(path, base_commit), console)
-    proposed = Proposed(outcome=Outcome.UNCHANGED)
+    proposed = PullRequestState(outcome=ProposalResult.UNCHANGED)
     if committed != keep:
-        change = Change(
+        change = FileChange(
             path=path,
             text=dump_keep_set(keep),
             base=base,
@@ -222,8 +231,8 @@ def propose(
     return EXIT_PASS
 
 
-def _told(proposed: Proposed, path: str, base: str) -> str:
-    if proposed.outcome is Outcome.UNCHANGED:
+def _told(proposed: PullRequestState, path: str, base: str) -> str:
+    if proposed.outcome is ProposalResult.UNCHANGED:
         return f"{path} is what {one_line(base)} has: nothing to propose"
     return f"pull request {proposed.number}: {proposed.outcome}"
 
@@ -269,7 +278,11 @@ def _starts(workflow: str, *, token_starts_checks: bool) -> str:
 
 
 def _start(
-    proposer: Proposer, proposed: Proposed, workflow: str, branch: str, console: Console
+    proposer: PullRequestProposer,
+    proposed: PullRequestState,
+    workflow: str,
+    branch: str,
+    console: Console,
 ) -> None:
     """Start the checks; a pull request without them is still worth having."""
     try:

@@ -10,16 +10,16 @@ from megtrim.cli.evidence.previous_proofs import read_proofs
 from megtrim.cli.session.environment import open_processes
 from megtrim.device_jobs import pack
 from megtrim.errors import EXIT_PASS
-from megtrim.evidence.bundle import Purpose
+from megtrim.evidence.bundle import JobPurpose
 from megtrim.github.runner import write_output
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import by_function
-from megtrim.plan.matrix import Entry, entries
+from megtrim.plan.matrix import MatrixEntry, entries
 
 _ARTIFACTS = {
-    Purpose.VERIFY: "megtrim-evidence",
-    Purpose.TRACE: "megtrim-traces",
-    Purpose.RECORD: "megtrim-functions",
+    JobPurpose.VERIFY: "megtrim-evidence",
+    JobPurpose.TRACE: "megtrim-traces",
+    JobPurpose.RECORD: "megtrim-functions",
 }
 
 
@@ -48,7 +48,7 @@ def show_matrix(context: Context, *, proofs: Path | None, per_job: int) -> int:
     }
     show(json.dumps(matrices, indent=1))
     env = open_processes().env
-    follows = purpose is Purpose.TRACE and by_function(config)
+    follows = purpose is JobPurpose.TRACE and by_function(config)
     write_output(env, "functions", str(follows).lower())
     for name, found in jobs.items():
         write_output(env, name, json.dumps(matrices[name], separators=(",", ":")))
@@ -59,10 +59,10 @@ def show_matrix(context: Context, *, proofs: Path | None, per_job: int) -> int:
 def _jobs(
     selection: pack.Selection,
     runners: frozenset[str],
-    purpose: Purpose,
+    purpose: JobPurpose,
     per_job: int,
     *,
     on_runners: bool,
-) -> tuple[Entry, ...]:
+) -> tuple[MatrixEntry, ...]:
     counts = selection.counts(runners=runners, on_runners=on_runners)
     return entries(counts, per_job=per_job, artifact=_ARTIFACTS[purpose])

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from megtrim.build_spec import Toolchain
 from megtrim.images import cache, container_owner
-from megtrim.images.container_processes import Inside, Seen
-from megtrim.images.docker import Docker
-from megtrim.process import Processes
+from megtrim.images.container_processes import ContainerRunner, Mounts
+from megtrim.images.docker import DockerClient
+from megtrim.process import ProcessRunner
 from megtrim.store import cannot_write
 
 _OF_THE_IMAGE = frozenset(
@@ -26,8 +26,8 @@ _OF_THE_IMAGE = frozenset(
 
 
 def open_place(
-    reference: str | None, processes: Processes, *, results: Path, readable: Iterable[Path]
-) -> Processes:
+    reference: str | None, processes: ProcessRunner, *, results: Path, readable: Iterable[Path]
+) -> ProcessRunner:
     """Return what runs programs in the image of that name; without one, on this machine.
 
     They write to ``results`` and to the compiler's cache, and may read ``readable``; what of that
@@ -35,17 +35,17 @@ def open_place(
     """
     if not reference:
         return processes
-    docker = Docker(processes)
+    docker = DockerClient(processes)
     docker.version()
     image = docker.image(reference)
     container_owner.end_abandoned(docker)
     kept = cache.folder(processes.env, otherwise=results / "ccache")
-    seen = Seen(
+    seen = Mounts(
         writable=(results, kept),
         readable=tuple(sorted(each for each in {*readable} if each.is_dir() and not _hides(each))),
         env={cache.VARIABLE: str(kept)},
     )
-    return Inside(docker, image, seen)
+    return ContainerRunner(docker, image, seen)
 
 
 def _hides(path: Path) -> bool:
@@ -54,16 +54,16 @@ def _hides(path: Path) -> bool:
     return len(parts) < 2 or parts[1] in _OF_THE_IMAGE
 
 
-def placed(toolchain: Toolchain, place: Processes) -> Toolchain:
+def placed(toolchain: Toolchain, place: ProcessRunner) -> Toolchain:
     """Return the toolchain with the image that it lies in."""
-    if not isinstance(place, Inside):
+    if not isinstance(place, ContainerRunner):
         return toolchain
     return replace(toolchain, image=place.image.identity)
 
 
-def sysroot_here(toolchain: Toolchain, place: Processes, results: Path) -> Path | None:
+def sysroot_here(toolchain: Toolchain, place: ProcessRunner, results: Path) -> Path | None:
     """Return the sysroot where this machine can read it, for devices that lack its libraries."""
-    if toolchain.sysroot is None or not isinstance(place, Inside):
+    if toolchain.sysroot is None or not isinstance(place, ContainerRunner):
         return toolchain.sysroot
     folder = results / "sysroots" / place.image.id.removeprefix("sha256:")[:20]
     if folder.is_dir():

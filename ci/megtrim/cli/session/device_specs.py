@@ -14,12 +14,12 @@ from megtrim import devices
 from megtrim.config.device import EMULATED, KINDS, DeviceConfig
 from megtrim.config.load import LoadedConfig
 from megtrim.config.yaml.problems import closest, listing
-from megtrim.devices import Device, DeviceOrder
+from megtrim.devices import Device, DeviceSpec
 from megtrim.devices.pool import pool
 from megtrim.devices.settings import CoolDown, DeviceSettings, PowerPort
 from megtrim.errors import InputError
 from megtrim.evidence.device import BundleDevice, BundleSettings
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 POOLED = ("adb", "ssh")
 """Kinds whose devices of a class take turns; of the others, the first stands for its class."""
@@ -30,25 +30,25 @@ _UNCONFIGURED = (*NEAR, "virtual-phone")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class DeviceDefaults:
     """What all orders share."""
 
-    processes: Processes
+    processes: ProcessRunner
     scratch: Path
     machine: str
     """Architecture of the programs."""
     sysroot: Path | None
     """Where their libraries are, for devices that say nothing else."""
     say: Callable[[str], None]
-    near: Near | None = None
+    near: ContainerHost | None = None
     """Where devices of this machine run their programs; None: on this machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Near:
+class ContainerHost:
     """An image, for devices that are played on this machine."""
 
-    processes: Processes
+    processes: ProcessRunner
     sysroot: Path | None
 
 
@@ -79,14 +79,14 @@ def standing_for(loaded: LoadedConfig, asked: str | None) -> dict[str, tuple[Dev
 
 
 def device_orders(
-    loaded: LoadedConfig, around: Around, entries: Iterable[DeviceConfig]
-) -> list[tuple[DeviceConfig, DeviceOrder]]:
+    loaded: LoadedConfig, around: DeviceDefaults, entries: Iterable[DeviceConfig]
+) -> list[tuple[DeviceConfig, DeviceSpec]]:
     """Return what is asked of its kind for each entry of the configuration."""
     cpus = {each.name: each.qemu_cpu or "max" for each in loaded.config.classes}
     return [
         (
             each,
-            DeviceOrder(
+            DeviceSpec(
                 name=each.name,
                 processes=_place(each.kind, around).processes,
                 scratch=around.scratch,
@@ -102,10 +102,10 @@ def device_orders(
     ]
 
 
-def bundle_orders(around: Around, entries: Iterable[BundleDevice]) -> list[DeviceOrder]:
+def bundle_orders(around: DeviceDefaults, entries: Iterable[BundleDevice]) -> list[DeviceSpec]:
     """Return what is asked of its kind for each device that a bundle tells of."""
     return [
-        DeviceOrder(
+        DeviceSpec(
             name=each.name,
             processes=around.processes,
             scratch=around.scratch,
@@ -120,7 +120,7 @@ def bundle_orders(around: Around, entries: Iterable[BundleDevice]) -> list[Devic
     ]
 
 
-def make(kind: str, orders: Sequence[DeviceOrder], *, native: str) -> Device:
+def make(kind: str, orders: Sequence[DeviceSpec], *, native: str) -> Device:
     """Return one device for all orders, which are of one kind: a pool where there are several."""
     return pool.joined([devices.make(kind, order, native=native) for order in orders])
 
@@ -177,7 +177,7 @@ def sysroot_of(device: DeviceConfig, loaded: LoadedConfig) -> Path | None:
     return _here(device.sysroot, loaded)
 
 
-def _place(kind: str, around: Around) -> Around | Near:
+def _place(kind: str, around: DeviceDefaults) -> DeviceDefaults | ContainerHost:
     return around.near if around.near is not None and kind in NEAR else around
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 CACHE_INPUT = "MEGTRIM_CACHE_REMOTE"
 CACHE_SECRET = "MEGTRIM_CACHE_REMOTE_SECRET"
@@ -18,7 +18,7 @@ GIT_CEILINGS = "GIT_CEILING_DIRECTORIES"
 _CACHE = (CACHE_INPUT, CACHE_SECRET, *CACHE_OWN)
 
 
-def open_processes() -> Processes:
+def open_processes() -> ProcessRunner:
     """Read the environment, once.
 
     Within a git hook, git's own variables would turn every question about an engine's checkout
@@ -31,7 +31,7 @@ def open_processes() -> Processes:
         for name, value in os.environ.items()
         if name == GIT_CEILINGS or not (name.startswith("GIT_") or name in _CACHE)
     }
-    return Processes(own)
+    return ProcessRunner(own)
 
 
 def read_cache_variables() -> dict[str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from megtrim.errors import MegtrimError
-from megtrim.evidence.early_exit import ENDING_FILE, EarlyEnding, parse_ending
+from megtrim.evidence.early_exit import ENDING_FILE, EarlyExit, parse_ending
 from megtrim.input_files import read_bytes
 from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.report.annotations import Annotation, Level, annotate
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class SummaryPage:
     """What is published. ``problems`` are files of the folder that could not be used."""
 
     text: str
@@ -44,7 +44,7 @@ class Page:
     problems: tuple[MegtrimError, ...]
 
 
-def read_page(report: Path, *, config: str, links: Links, repository: str = "") -> Page:
+def read_page(report: Path, *, config: str, links: Links, repository: str = "") -> SummaryPage:
     """Read REPORT: its verdict, else the page somebody left there, else why there is none.
 
     ``config`` is the path of megtrim.yaml inside the repository: annotations are beside it.
@@ -64,12 +64,12 @@ def read_page(report: Path, *, config: str, links: Links, repository: str = "") 
     if verdict is not None:
         beside = tuple(_placed(each, config) for each in annotate(verdict))
         named = _named(verdict, config, repository)
-        return Page(text=render(named, links=links), annotations=beside, problems=())
+        return SummaryPage(text=render(named, links=links), annotations=beside, problems=())
     ending = read(ENDING_FILE, _ending, _LARGEST_PAGE)
     left = read(COMMENT_FILE, lambda text, _: text, _LARGEST_PAGE)
     ended = _NOTHING if ending is None else _ending_page(ending)
     run = where(links)
-    return Page(
+    return SummaryPage(
         text=left or (f"{ended}\n{run}\n" if run else ended),
         annotations=() if ending is None else (_ending_annotation(ending, config),),
         problems=tuple(problems),
@@ -80,7 +80,7 @@ def _verdict(text: str, source: str) -> Verdict:
     return parse_verdict(text, source=source)
 
 
-def _ending(text: str, source: str) -> EarlyEnding:
+def _ending(text: str, source: str) -> EarlyExit:
     return parse_ending(text, source=source)
 
 
@@ -95,12 +95,12 @@ def _named(verdict: Verdict, config: str, repository: str) -> Verdict:
     return replace(verdict, project=repository.partition("/")[2])
 
 
-def _ending_page(ending: EarlyEnding) -> str:
+def _ending_page(ending: EarlyExit) -> str:
     said = block(str(ending), limit=_LONGEST_ENDING)
     return f"### {_ENDED}\n\n{said}\n"
 
 
-def _ending_annotation(ending: EarlyEnding, config: str) -> Annotation:
+def _ending_annotation(ending: EarlyExit, config: str) -> Annotation:
     message = one_line(str(ending), limit=_LONGEST_ENDING)
     annotation = Annotation(level=Level.ERROR, file="", line=0, title=_ENDED, message=message)
     return replace(annotation, file=config) if _is_inside(config) else annotation

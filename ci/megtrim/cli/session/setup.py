@@ -15,14 +15,14 @@ from typing import Any
 import click
 
 from megtrim import engines, toolchains
-from megtrim.build_spec import Relocations, Toolchain, ToolchainOrder
+from megtrim.build_spec import Relocations, Toolchain, ToolchainSpec
 from megtrim.cli.options import expect_writable, out_option
 from megtrim.cli.session.build_host import open_place, placed, sysroot_here
 from megtrim.cli.session.compiler_cache import open_compiler_cache
 from megtrim.cli.session.device_specs import (
     POOLED,
-    Around,
-    Near,
+    ContainerHost,
+    DeviceDefaults,
     device_orders,
     make,
     standing_for,
@@ -42,14 +42,14 @@ from megtrim.engines.build_paths import expect_plain
 from megtrim.engines.builder import Builder
 from megtrim.engines.sample import embedded
 from megtrim.errors import InputError, MegtrimError
-from megtrim.evidence.bundle import Purpose
+from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.imported import read_brought
 from megtrim.images.reference import expect_fixed
 from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.building import programs, size_options, switch_checks
 from megtrim.pipeline.running import neighbour_plan
 from megtrim.pipeline.session import Context
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from megtrim.stages import size
 from megtrim.store import Store
 
@@ -242,8 +242,8 @@ def open_context(options: Options, *, accept: bool = False, writes: bool = True)
         neighbours=options.neighbours,
         baseline=options.baseline,
         invocation=invocation_of(asdict(options), processes.env, keep_set=loaded.config.keep_set),
-        traced=brought.get(Purpose.TRACE, {}),
-        recorded=brought.get(Purpose.RECORD, {}),
+        traced=brought.get(JobPurpose.TRACE, {}),
+        recorded=brought.get(JobPurpose.RECORD, {}),
         applications={
             each.name: checkout.take(loaded.resolve(each.source), processes)
             for each in loaded.config.applications
@@ -276,10 +276,10 @@ def _refuse_contradictions(options: Options, *, accept: bool) -> None:
         raise InputError(msg)
 
 
-def toolchain_order(loaded: LoadedConfig) -> ToolchainOrder:
+def toolchain_order(loaded: LoadedConfig) -> ToolchainSpec:
     """Return what the configuration asks of a toolchain."""
     wanted = loaded.config.toolchain
-    return ToolchainOrder(
+    return ToolchainSpec(
         kind=wanted.kind,
         ndk=wanted.ndk or "",
         abi=wanted.abi or "",
@@ -290,7 +290,7 @@ def toolchain_order(loaded: LoadedConfig) -> ToolchainOrder:
     )
 
 
-def open_engine(loaded: LoadedConfig, processes: Processes) -> Engine:
+def open_engine(loaded: LoadedConfig, processes: ProcessRunner) -> Engine:
     """Return the configured engine; the sample engine brings its own source."""
     config = loaded.config.engine
     source = embedded() if config.source is None else loaded.resolve(config.source)
@@ -315,7 +315,7 @@ def describe(context: Context) -> None:
         context.console.say(f"device     {device.name} ({device.kind}) for class {name}: {facts}")
 
 
-def _place(loaded: LoadedConfig, processes: Processes, options: Options) -> Processes:
+def _place(loaded: LoadedConfig, processes: ProcessRunner, options: Options) -> ProcessRunner:
     """Return where the toolchain's programs run."""
     reference = options.image or loaded.config.toolchain.image
     if options.no_docker or not reference:
@@ -353,7 +353,7 @@ def _check_committed(loaded: LoadedConfig) -> None:
 def _devices(
     loaded: LoadedConfig,
     toolchain: Toolchain,
-    places: tuple[Processes, Processes],
+    places: tuple[ProcessRunner, ProcessRunner],
     options: Options,
     console: Console,
 ) -> dict[str, Device]:
@@ -361,13 +361,13 @@ def _devices(
     processes, place = places
     standing = standing_for(loaded, options.device)
     far = any(each.kind in POOLED for entries in standing.values() for each in entries)
-    around = Around(
+    around = DeviceDefaults(
         processes=processes,
         scratch=options.results / "runs",
         machine=toolchain.machine,
         sysroot=sysroot_here(toolchain, place, options.results) if far else None,
         say=console.say,
-        near=Near(processes=place, sysroot=toolchain.sysroot),
+        near=ContainerHost(processes=place, sysroot=toolchain.sysroot),
     )
     made: dict[str, Device] = {}
     for name, entries in standing.items():

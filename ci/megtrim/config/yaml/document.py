@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import yaml
 
 from megtrim.config.yaml.messages import syntax_problem
-from megtrim.config.yaml.nodes import EMPTY, MAPPING_EXPECTED, Node, Reader, refusal
+from megtrim.config.yaml.nodes import EMPTY, MAPPING_EXPECTED, Node, NodeReader, refusal
 from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem, key_text
 from megtrim.input_files import expect_merged
 
@@ -58,7 +58,7 @@ def parse_document(raw: bytes, *, file: str) -> Document:
         found = f"the byte 0x{raw[error.start]:02x}, which is not UTF-8"
         raise refusal(file, line, found, "text in UTF-8") from None
     expect_merged(text, shown=file)
-    reader = Reader(file, yaml.parse(text, Loader=yaml.SafeLoader))
+    reader = NodeReader(file, yaml.parse(text, Loader=yaml.SafeLoader))
     try:
         root = reader.document()
     except (yaml.YAMLError, ValueError, OverflowError) as error:

@@ -53,7 +53,7 @@ def refusal(file: str, line: int, found: str, expected: str) -> ConfigError:
 
 
 @dataclass(slots=True)
-class Reader:
+class NodeReader:
     """Builds the nodes of one document. Recursion is safe because the depth is bounded."""
 
     file: str

@@ -10,19 +10,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from megtrim.devices.device import DeviceOrder
-from megtrim.devices.pool.machine import Find, Machine, Presence
+from megtrim.devices.device import DeviceSpec
+from megtrim.devices.pool.machine import ConnectionState, Find, Machine
 from megtrim.devices.pool.quarantine import Author, Records
-from megtrim.devices.pool.queue import Queue, Wait
-from megtrim.devices.pool.recovery import Ladder
+from megtrim.devices.pool.queue import Queue, QueuePosition
+from megtrim.devices.pool.recovery import RecoveryPolicy
 from megtrim.devices.pool.state_dir import state_folder
-from megtrim.devices.pool.status import Standing, age
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.pool.status import MachineStatus, age
+from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure, InputError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class PoolEntry:
     """What the configuration names: one machine, or all that fit."""
 
     name: str
@@ -31,34 +31,34 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class PoolState:
     """What all pools of this host share."""
 
     records: Records
     queue: Queue
-    ladder: Ladder
-    patience: Patience
+    ladder: RecoveryPolicy
+    patience: Timeouts
     now: Callable[[], datetime]
     say: Callable[[str], None]
 
 
-class Told:
+class WaitReporter:
     """Tells a person of a wait: at once, when the queue moved, and now and then."""
 
-    def __init__(self, what: str, room: Room) -> None:
+    def __init__(self, what: str, room: PoolState) -> None:
         self._what = what
         self._room = room
         self._said_s = float("-inf")
         self._before = -1
 
-    def __call__(self, wait: Wait) -> None:
+    def __call__(self, wait: QueuePosition) -> None:
         now_s = time.monotonic()
         due = now_s - self._said_s >= self._room.patience.say_every_s
         if due or wait.before != self._before:
             self._said_s, self._before = now_s, wait.before
             self._room.say(f"waiting for {self._what}: {wait.before} before you{self._held(wait)}")
 
-    def _held(self, wait: Wait) -> str:
+    def _held(self, wait: QueuePosition) -> str:
         now = self._room.now()
         held = [
             f"pid {each.pid} for {age(now - each.since)}{', being brought back' * each.healing}"
@@ -68,14 +68,14 @@ class Told:
         return f" (held by {'; '.join(held)})" if held else ""
 
 
-def open_room(order: DeviceOrder) -> Room:
+def open_room(order: DeviceSpec) -> PoolState:
     """Return the room of an order's environment, clock and patience."""
     state = state_folder(order.processes.env)
     records = Records(state, order.now)
-    ladder = Ladder(
+    ladder = RecoveryPolicy(
         records=records, processes=order.processes, patience=order.patience, say=order.say
     )
-    return Room(
+    return PoolState(
         records=records,
         queue=Queue(state, order.now),
         ladder=ladder,
@@ -85,7 +85,7 @@ def open_room(order: DeviceOrder) -> Room:
     )
 
 
-def put_aside(room: Room, machine: Machine, reason: str) -> None:
+def put_aside(room: PoolState, machine: Machine, reason: str) -> None:
     """Quarantine a machine on megtrim's own account; a failure to note it is told, no more."""
     try:
         room.records.put_aside(machine.key, machine.name, reason, Author.MACHINE)
@@ -95,15 +95,15 @@ def put_aside(room: Room, machine: Machine, reason: str) -> None:
     room.say(f"  quarantine  {machine.name}: {reason}")
 
 
-def look(entry: Entry, room: Room) -> tuple[Standing, ...]:
+def look(entry: PoolEntry, room: PoolState) -> tuple[MachineStatus, ...]:
     """Return how the machines of an entry stand; without any, that none fits."""
-    nobody = Standing(
+    nobody = MachineStatus(
         entry=entry.name,
         name=entry.name,
         kind=entry.kind,
         key="",
         machine=None,
-        presence=Presence.ABSENT,
+        presence=ConnectionState.ABSENT,
     )
     try:
         found = tuple((machine, machine.presence()) for machine in entry.find())
@@ -112,8 +112,10 @@ def look(entry: Entry, room: Room) -> tuple[Standing, ...]:
     return tuple(_standing(entry, each, seen, room) for each, seen in found) or (nobody,)
 
 
-def _standing(entry: Entry, machine: Machine, presence: Presence, room: Room) -> Standing:
-    standing = Standing(
+def _standing(
+    entry: PoolEntry, machine: Machine, presence: ConnectionState, room: PoolState
+) -> MachineStatus:
+    standing = MachineStatus(
         entry=entry.name,
         name=machine.name,
         kind=machine.kind,

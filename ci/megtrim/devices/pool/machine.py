@@ -16,7 +16,7 @@ from megtrim.devices.settings import PowerPort
 from megtrim.errors import InfrastructureFailure
 
 
-class Presence(StrEnum):
+class ConnectionState(StrEnum):
     """How a machine is attached, told without touching the machine itself."""
 
     READY = "ready"
@@ -26,7 +26,7 @@ class Presence(StrEnum):
     ABSENT = "not found"
 
 
-class NothingFits(InfrastructureFailure):
+class NoUsableMachine(InfrastructureFailure):
     """No machine of a pool can be used now: trying again at once changes nothing."""
 
 
@@ -41,7 +41,7 @@ class Machine(Protocol):
     power: PowerPort | None
     """Where its power can be switched."""
 
-    def presence(self) -> Presence:
+    def presence(self) -> ConnectionState:
         """Look how it is attached now. Raises InfrastructureFailure where nobody can look."""
 
     def alive(self) -> bool:
@@ -61,7 +61,7 @@ class Machine(Protocol):
 
 
 @runtime_checkable
-class Explaining(Protocol):
+class HasFailureDetail(Protocol):
     """A machine whose kind knows more of a failure than that there was no answer."""
 
     trouble: str
@@ -69,7 +69,7 @@ class Explaining(Protocol):
 
 
 @runtime_checkable
-class Cleanable(Protocol):
+class SupportsCleanup(Protocol):
     """A machine on which everything that jobs left can be removed at once."""
 
     def clean(self) -> None:

@@ -12,23 +12,36 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from megtrim.devices.device import Device, DeviceOrder
-from megtrim.devices.pool.host_state import Entry, Room, Told, look, open_room, put_aside
-from megtrim.devices.pool.machine import Find, Machine, NothingFits, Presence
-from megtrim.devices.pool.queue import Turn, Wait
-from megtrim.devices.pool.recovery import UNAUTHORIZED, Beside, Healing, answers, trouble
-from megtrim.devices.pool.status import Standing, State
+from megtrim.devices.device import Device, DeviceSpec
+from megtrim.devices.pool.host_state import (
+    PoolEntry,
+    PoolState,
+    WaitReporter,
+    look,
+    open_room,
+    put_aside,
+)
+from megtrim.devices.pool.machine import ConnectionState, Find, Machine, NoUsableMachine
+from megtrim.devices.pool.queue import QueuePosition, QueueSlot
+from megtrim.devices.pool.recovery import (
+    UNAUTHORIZED,
+    BackgroundRecovery,
+    RecoveryResult,
+    answers,
+    trouble,
+)
+from megtrim.devices.pool.status import MachineState, MachineStatus
 from megtrim.errors import InfrastructureFailure, InputError
 
 RETRIES = 2
 _QUICK = 0.2
 """The part of a call's time that a machine is waited for where another could do the job."""
-_USABLE = (State.FREE, State.HELD)
+_USABLE = (MachineState.FREE, MachineState.HELD)
 
 
-def make_pool(order: DeviceOrder, *, kind: str, find: Find, retries: int = RETRIES) -> Pool:
+def make_pool(order: DeviceSpec, *, kind: str, find: Find, retries: int = RETRIES) -> Pool:
     """Return the pool of one entry of the configuration."""
-    entry = Entry(name=order.name, kind=kind, find=find)
+    entry = PoolEntry(name=order.name, kind=kind, find=find)
     return Pool((entry,), open_room(order), cpu_class=order.cpu_class, retries=retries)
 
 
@@ -47,7 +60,7 @@ def joined(devices: Sequence[Device]) -> Device:
     return Pool(entries, first.room, cpu_class=first.cpu_class, retries=retries)
 
 
-class Busy(InfrastructureFailure):
+class MachineBusy(InfrastructureFailure):
     """Somebody else has the machine, and it was not to be waited for."""
 
 
@@ -55,7 +68,7 @@ class Pool:
     """Machines of one class."""
 
     def __init__(
-        self, entries: tuple[Entry, ...], room: Room, *, cpu_class: str, retries: int
+        self, entries: tuple[PoolEntry, ...], room: PoolState, *, cpu_class: str, retries: int
     ) -> None:
         self.entries = entries
         self.room = room
@@ -68,7 +81,7 @@ class Pool:
         self._known: set[str] = set()
         self._failed: set[str] = set()
         """Machines that failed since the last job that went well: another one comes first."""
-        self.beside = Beside(room.say)
+        self.beside = BackgroundRecovery(room.say)
 
     def identity(self) -> dict[str, str]:
         return {"kind": self.kind, "class": self.cpu_class, "devices": self._names()}
@@ -76,7 +89,7 @@ class Pool:
     def facts(self) -> dict[str, str]:
         return {"devices": self._names()} | ({"class": self.cpu_class} if self.cpu_class else {})
 
-    def look(self) -> tuple[Standing, ...]:
+    def look(self) -> tuple[MachineStatus, ...]:
         """Return how every machine stands now; touches none of them."""
         return tuple(each for entry in self.entries for each in look(entry, self.room))
 
@@ -101,7 +114,7 @@ class Pool:
                 return
 
     @contextmanager
-    def hold(self, standing: Standing, *, wait: bool = True) -> Iterator[Machine]:
+    def hold(self, standing: MachineStatus, *, wait: bool = True) -> Iterator[Machine]:
         """Wait for this very machine, in quarantine or not, and hold it: for checks and care.
 
         Without ``wait`` a machine that others have or wait for raises Busy.
@@ -109,12 +122,12 @@ class Pool:
         machine = standing.machine
         if machine is None:
             msg = f"{standing.name}: {standing.text(self.room.now())}"
-            raise NothingFits(msg)
-        told = Told(machine.name, self.room) if wait else _refuse
+            raise NoUsableMachine(msg)
+        told = WaitReporter(machine.name, self.room) if wait else _refuse
         with self.room.queue.turn(machine.name, lambda: (machine.key,), told):
             yield machine
 
-    def candidates(self, unfit: Collection[str] = ()) -> dict[str, Standing]:
+    def candidates(self, unfit: Collection[str] = ()) -> dict[str, MachineStatus]:
         """Return the machines that a job may be given now, by key, without those found unfit."""
         seen = [self._unauthorized_aside(each) for each in self.look()]
         cared = self.beside.keys
@@ -125,14 +138,16 @@ class Pool:
         lost = {
             each.key: each
             for each in able
-            if each.state is State.OFFLINE
-            or (each.state is State.ABSENT and each.key in self._known)
+            if each.state is MachineState.OFFLINE
+            or (each.state is MachineState.ABSENT and each.key in self._known)
         }
         # Where nothing else is left, one that is being brought back is waited for.
         back = {
             each.key: each
             for each in seen
-            if each.key in cared and each.key not in unfit and each.state is not State.QUARANTINED
+            if each.key in cared
+            and each.key not in unfit
+            and each.state is not MachineState.QUARANTINED
         }
         if found := fresh or fine or lost or back:
             return found
@@ -142,30 +157,30 @@ class Pool:
         hint = (
             "`megtrim devices list` shows them, `megtrim devices restore NAME` lifts a quarantine"
         )
-        raise NothingFits(msg, hint=hint)
+        raise NoUsableMachine(msg, hint=hint)
 
-    def others(self, key: str, standings: Iterable[Standing]) -> bool:
+    def others(self, key: str, standings: Iterable[MachineStatus]) -> bool:
         """Tell whether one of them, this one aside, can do a job, at once or after a wait."""
         left = {key, *self.beside.keys}
         return any(each.state in _USABLE and each.key not in left for each in standings)
 
-    def care(self, machine: Machine, reason: str) -> Healing:
+    def care(self, machine: Machine, reason: str) -> RecoveryResult:
         """Bring a held machine back, or put it aside."""
         return self._cared(machine, reason, self.room)
 
-    def _unauthorized_aside(self, standing: Standing) -> Standing:
-        if standing.state is not State.UNAUTHORIZED or standing.machine is None:
+    def _unauthorized_aside(self, standing: MachineStatus) -> MachineStatus:
+        if standing.state is not MachineState.UNAUTHORIZED or standing.machine is None:
             return standing
         put_aside(self.room, standing.machine, trouble(standing.machine) or UNAUTHORIZED)
         return standing
 
-    def _fit(self, turn: Turn, search: _Search) -> Machine | None:
+    def _fit(self, turn: QueueSlot, search: _Search) -> Machine | None:
         """Return the machine that was just taken if it can be worked on; heal it if need be."""
         standing = search.found[turn.key]
         machine, presence = standing.machine, standing.presence
         if machine is None or self._aside_by_now(machine) or machine.key in search.unfit:
             return None
-        if presence is Presence.READY and machine.key in self._proven:
+        if presence is ConnectionState.READY and machine.key in self._proven:
             return machine
         seen = _seen(presence)
         if search.elsewhere(machine.key) and machine.key not in search.cared:
@@ -176,7 +191,7 @@ class Pool:
             search.cared.add(machine.key)
             self._care_beside(machine, turn, f"found {seen}", search.unfit, asking)
             return None
-        if presence is Presence.READY and machine.alive():
+        if presence is ConnectionState.READY and machine.alive():
             return machine
         self.room.say(f"  heal  {machine.name}: it is {seen}")
         healed = self._healed(machine, f"found {seen}", search.unfit, self.room)
@@ -189,7 +204,7 @@ class Pool:
         except InputError:
             return True
 
-    def _healed(self, machine: Machine, reason: str, unfit: set[str], room: Room) -> bool:
+    def _healed(self, machine: Machine, reason: str, unfit: set[str], room: PoolState) -> bool:
         healing = self._cared(machine, reason, room)
         if not healing.healthy:
             unfit.add(machine.key)
@@ -197,16 +212,16 @@ class Pool:
             room.say(f"  skip  {machine.name}: {healing.text}")
         return healing.healthy
 
-    def _cared(self, machine: Machine, reason: str, room: Room) -> Healing:
+    def _cared(self, machine: Machine, reason: str, room: PoolState) -> RecoveryResult:
         healing = room.ladder.climb(machine)
-        if not healing.healthy and healing.presence is not Presence.ABSENT:
+        if not healing.healthy and healing.presence is not ConnectionState.ABSENT:
             put_aside(room, machine, f"{reason}; {healing.text}" if reason else healing.text)
         return healing
 
     def _care_beside(
         self,
         machine: Machine,
-        turn: Turn,
+        turn: QueueSlot,
         reason: str,
         unfit: set[str],
         first: Callable[[], None] = lambda: None,
@@ -230,7 +245,7 @@ class Pool:
         self.beside.start(machine.key, care)
 
     @contextmanager
-    def _watched(self, machine: Machine, turn: Turn) -> Iterator[None]:
+    def _watched(self, machine: Machine, turn: QueueSlot) -> Iterator[None]:
         """Look after the machine when its job failed, while it is still ours."""
         self._known.add(machine.key)
         try:
@@ -243,7 +258,9 @@ class Pool:
         self._proven.add(machine.key)
         self._failed.clear()
 
-    def _care_after(self, machine: Machine, turn: Turn, failure: InfrastructureFailure) -> None:
+    def _care_after(
+        self, machine: Machine, turn: QueueSlot, failure: InfrastructureFailure
+    ) -> None:
         try:
             if self.others(machine.key, self.look()):
                 self._care_beside(machine, turn, failure.message, set())
@@ -261,12 +278,12 @@ class _Search:
     """What a job that waits for a machine of a pool looks at, and tells."""
 
     def __init__(self, pool: Pool) -> None:
-        self.found: dict[str, Standing] = {}
+        self.found: dict[str, MachineStatus] = {}
         self.unfit: set[str] = set()
         """Machines that could not be brought back."""
         self.cared: set[str] = set()
         """Machines that were left to be cared for once: next time they are waited for."""
-        self.waiting = Told(pool.name, pool.room)
+        self.waiting = WaitReporter(pool.name, pool.room)
         self._pool = pool
         self._looked_s = 0.0
         self._beside: frozenset[str] = frozenset()
@@ -289,11 +306,11 @@ class _Search:
         return self._pool.others(key, self.found.values())
 
 
-def _refuse(wait: Wait) -> None:
+def _refuse(wait: QueuePosition) -> None:
     pids = ", ".join(str(each.pid) for each in wait.holders)
     msg = f"held by pid {pids}" if pids else "others wait for it"
-    raise Busy(msg)
+    raise MachineBusy(msg)
 
 
-def _seen(presence: Presence) -> str:
-    return "attached and does not answer" if presence is Presence.READY else presence.value
+def _seen(presence: ConnectionState) -> str:
+    return "attached and does not answer" if presence is ConnectionState.READY else presence.value

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from megtrim.devices.pool.state_dir import Saved, damaged, held, read_saved, slug
+from megtrim.devices.pool.state_dir import StateFile, damaged, held, read_saved, slug
 from megtrim.errors import InputError
 from megtrim.store import write_atomically
 
@@ -32,7 +32,7 @@ class Author(StrEnum):
     PERSON = "person"
 
 
-class Quarantine(Saved):
+class Quarantine(StateFile):
     """Why a machine gets no jobs."""
 
     reason: _Text
@@ -40,7 +40,7 @@ class Quarantine(Saved):
     by: Author
 
 
-class Record(Saved):
+class Record(StateFile):
     """Everything that is remembered of one machine."""
 
     version: Literal[1] = 1

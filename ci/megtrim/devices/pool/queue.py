@@ -27,10 +27,10 @@ from megtrim.devices.pool.state_dir import (
 )
 from megtrim.devices.pool.tickets import (
     LONGEST_LABEL,
-    Holder,
-    Lock,
-    Place,
+    LockOwner,
+    MachineLock,
     Ticket,
+    TicketHandle,
     rewrite,
     waiters,
 )
@@ -43,21 +43,21 @@ _ASLEEP_AFTER_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wait:
+class QueuePosition:
     """What someone who waits can be told."""
 
     before: int
     """Jobs that have a wanted machine or come first."""
-    holders: tuple[Holder, ...]
+    holders: tuple[LockOwner, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class QueueSlot:
     """A machine that is ours, and the place in the queue that brought it."""
 
     key: str
     place: int
-    lock: Lock = field(repr=False)
+    lock: MachineLock = field(repr=False)
     """Given up with the turn, unless it was handed over."""
 
 
@@ -91,29 +91,29 @@ class Queue:
         self,
         label: str,
         wants: Callable[[], Sequence[str]],
-        waiting: Callable[[Wait], None] = lambda _wait: None,
+        waiting: Callable[[QueuePosition], None] = lambda _wait: None,
         place: int | None = None,
-    ) -> Iterator[Turn]:
+    ) -> Iterator[QueueSlot]:
         """Wait until one of the wanted machines is ours, and hold it until the block is left.
 
         ``wants`` is asked at every look; what it raises ends the waiting. ``waiting`` is told at
         every look that brought nothing. ``place`` is the place of an earlier turn that came to
         nothing: whoever was first is first again.
         """
-        own = Place(self._tickets, place)
+        own = TicketHandle(self._tickets, place)
         key, lock = self._wait(own, label, wants, waiting)
         try:
-            yield Turn(key=key, place=own.number, lock=lock)
+            yield QueueSlot(key=key, place=own.number, lock=lock)
         finally:
             lock.release()
 
     def _wait(
         self,
-        place: Place,
+        place: TicketHandle,
         label: str,
         wants: Callable[[], Sequence[str]],
-        waiting: Callable[[Wait], None],
-    ) -> tuple[str, Lock]:
+        waiting: Callable[[QueuePosition], None],
+    ) -> tuple[str, MachineLock]:
         """Return a machine and its lock, once it is our turn."""
         since = self._now()
         try:
@@ -131,13 +131,13 @@ class Queue:
         finally:
             place.leave()
 
-    def tell_healing(self, key: str, lock: Lock) -> None:
+    def tell_healing(self, key: str, lock: MachineLock) -> None:
         """Let people see that we have the machine only to bring it back."""
-        holder = Holder(pid=os.getpid(), since=self._now(), key=key, healing=True)
+        holder = LockOwner(pid=os.getpid(), since=self._now(), key=key, healing=True)
         with held(self._order):
             rewrite(lock.descriptor, holder, self._lock_path(key))
 
-    def holder(self, key: str) -> Holder | None:
+    def holder(self, key: str) -> LockOwner | None:
         """Return who has the machine now."""
         with held(self._order):
             return self._holder(key)
@@ -147,7 +147,9 @@ class Queue:
         with held(self._order):
             return tuple(waiter.ticket for waiter in waiters(self._tickets))
 
-    def _look(self, own: int, ticket: Ticket) -> tuple[tuple[str, Lock] | None, Wait]:
+    def _look(
+        self, own: int, ticket: Ticket
+    ) -> tuple[tuple[str, MachineLock] | None, QueuePosition]:
         """Take the machine that is ours now, if there is one; else tell what stands before us."""
         standing = waiters(self._tickets)
         now_s = next(each.seen_s for each in standing if each.number == own)
@@ -166,24 +168,24 @@ class Queue:
             number < own and not set(wants).isdisjoint(ticket.wants)
             for number, wants in awake.items()
         )
-        wait = Wait(before=len(having) + earlier, holders=having)
+        wait = QueuePosition(before=len(having) + earlier, holders=having)
         return (None if mine is None or lock is None else (mine, lock)), wait
 
-    def _take(self, key: str) -> Lock | None:
+    def _take(self, key: str) -> MachineLock | None:
         """Lock a machine and write who we are; None where someone was quicker."""
         descriptor = open_shared(self._lock_path(key))
         if not locked(descriptor):
             os.close(descriptor)
             return None
-        holder = Holder(pid=os.getpid(), since=self._now(), key=key)
+        holder = LockOwner(pid=os.getpid(), since=self._now(), key=key)
         try:
             rewrite(descriptor, holder, self._lock_path(key))
         except BaseException:
             os.close(descriptor)
             raise
-        return Lock(descriptor)
+        return MachineLock(descriptor)
 
-    def _holder(self, key: str) -> Holder | None:
+    def _holder(self, key: str) -> LockOwner | None:
         path = self._lock_path(key)
         if not path.exists():
             return None
@@ -192,10 +194,10 @@ class Queue:
             if locked(descriptor):
                 return None
             try:
-                return parse_saved(read_descriptor(descriptor), Holder, path)
+                return parse_saved(read_descriptor(descriptor), LockOwner, path)
             except InputError:
                 # The lock is what counts; that its text is damaged must not stop a queue.
-                return Holder(pid=0, since=self._now(), key=key)
+                return LockOwner(pid=0, since=self._now(), key=key)
         finally:
             os.close(descriptor)
 

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
-from megtrim.devices.pool.machine import Explaining, Machine, Presence
+from megtrim.devices.pool.machine import ConnectionState, HasFailureDetail, Machine
 from megtrim.devices.pool.quarantine import MOST_REBOOTS, Records
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 UNAUTHORIZED = "unauthorized: somebody must allow this host on the screen of the phone"
 _POWER_OFF_S = 5
@@ -27,11 +27,11 @@ _LAST_WORD_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Healing:
+class RecoveryResult:
     """What came of an attempt to bring a machine back."""
 
     healthy: bool
-    presence: Presence
+    presence: ConnectionState
     """When it was last looked at."""
     steps: tuple[str, ...]
     """What was tried, in order, with what came of it; none where it answered at once."""
@@ -41,7 +41,7 @@ class Healing:
     @property
     def verdict(self) -> str:
         """How it is now."""
-        if self.presence is Presence.UNAUTHORIZED:
+        if self.presence is ConnectionState.UNAUTHORIZED:
             return self.trouble or UNAUTHORIZED
         if self.healthy:
             return "answers"
@@ -54,17 +54,17 @@ class Healing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ladder:
+class RecoveryPolicy:
     """Brings machines back. ``sleep`` and ``monotonic`` are the clock of waits."""
 
     records: Records
-    processes: Processes
-    patience: Patience
+    processes: ProcessRunner
+    patience: Timeouts
     say: Callable[[str], None]
     sleep: Callable[[float], None] = time.sleep
     monotonic: Callable[[], float] = time.monotonic
 
-    def climb(self, machine: Machine) -> Healing:
+    def climb(self, machine: Machine) -> RecoveryResult:
         """Go up until the machine answers. The machine must be held.
 
         Raises InfrastructureFailure where nobody can look at any machine (no adb server): that
@@ -72,19 +72,19 @@ class Ladder:
         """
         steps: list[str] = []
         presence = machine.presence()
-        healthy = presence is not Presence.UNAUTHORIZED and machine.alive()
+        healthy = presence is not ConnectionState.UNAUTHORIZED and machine.alive()
         rungs = self._steps(machine)
-        while not healthy and presence is not Presence.UNAUTHORIZED:
+        while not healthy and presence is not ConnectionState.UNAUTHORIZED:
             step = next(rungs, None)
             if step is None:
                 break
             self.say(f"  heal  {machine.name}: {step}")
             steps.append(step)
             presence = machine.presence()
-            healthy = presence is not Presence.UNAUTHORIZED and machine.alive()
+            healthy = presence is not ConnectionState.UNAUTHORIZED and machine.alive()
         if healthy and steps:
             self.say(f"  heal  {machine.name}: it answers again")
-        return Healing(
+        return RecoveryResult(
             healthy=healthy,
             presence=presence,
             steps=tuple(steps),
@@ -99,7 +99,7 @@ class Ladder:
             yield self._tried("power switched off and on", lambda: self._power(machine))
             yield self._waited(machine, self.patience.boot_s)
         # Without a way to it, it cannot be told to reboot, and the day's reboots stay unspent.
-        if machine.presence() is Presence.READY:
+        if machine.presence() is ConnectionState.READY:
             told = self._tried("rebooted", lambda: self._reboot(machine))
             yield told
             if told == "rebooted":
@@ -127,7 +127,7 @@ class Ladder:
             if now - reconnected > longest_s / _RECONNECTS_PER_WAIT:
                 reconnected = now
                 self._tried("reconnected", machine.reconnect)
-            if machine.presence() is Presence.UNAUTHORIZED:
+            if machine.presence() is ConnectionState.UNAUTHORIZED:
                 break
             self.sleep(self.patience.poll_s)
         return f"waited {self.monotonic() - started:.0f} s"
@@ -141,7 +141,7 @@ class Ladder:
         self.processes.capture(*argv, *delay, timeout_s=self.patience.call_s + 2 * _POWER_OFF_S)
 
 
-class Beside:
+class BackgroundRecovery:
     """Care for machines in threads of their own, while the job works on others.
 
     The threads end with the process, at whatever step they are: none is waited for. What they
@@ -209,5 +209,5 @@ def answers(machine: Machine, within_s: float) -> Callable[[], None] | None:
 
 def trouble(machine: Machine) -> str:
     """Return what a machine's kind knows of why it does not answer, in one line."""
-    known = machine.trouble if isinstance(machine, Explaining) else ""
+    known = machine.trouble if isinstance(machine, HasFailureDetail) else ""
     return "; ".join(line.strip() for line in known.splitlines())

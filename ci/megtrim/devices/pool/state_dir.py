@@ -28,13 +28,13 @@ _LONGEST_SLUG = 80
 _LONGEST_LOCK_S = 20.0
 
 
-class Saved(BaseModel):
+class StateFile(BaseModel):
     """What a file of this folder holds: these fields and no others."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
 
-S = TypeVar("S", bound=Saved)
+S = TypeVar("S", bound=StateFile)
 
 
 def state_folder(env: Mapping[str, str]) -> Path:

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from megtrim.devices.pool.machine import Machine, Presence
+from megtrim.devices.pool.machine import ConnectionState, Machine
 from megtrim.devices.pool.quarantine import Quarantine
-from megtrim.devices.pool.tickets import Holder
+from megtrim.devices.pool.tickets import LockOwner
 
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
 
 
-class State(StrEnum):
+class MachineState(StrEnum):
     """What can be said of a machine in one word, the most telling first."""
 
     DAMAGED = "unknown"
@@ -27,7 +27,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class MachineStatus:
     """One machine, or an entry that no attached machine fits."""
 
     entry: str
@@ -37,29 +37,29 @@ class Standing:
     key: str
     """Empty where no machine fits."""
     machine: Machine | None
-    presence: Presence
+    presence: ConnectionState
     detail: str = ""
     """What is wrong with the record, or why nobody could look."""
     quarantine: Quarantine | None = None
-    holder: Holder | None = None
+    holder: LockOwner | None = None
     waiting: int = 0
 
     @property
-    def state(self) -> State:
+    def state(self) -> MachineState:
         """Everything about it in one word."""
         if self.key and self.detail:
-            return State.DAMAGED
+            return MachineState.DAMAGED
         if self.quarantine is not None:
-            return State.QUARANTINED
+            return MachineState.QUARANTINED
         match self.presence:
-            case Presence.UNAUTHORIZED:
-                return State.UNAUTHORIZED
-            case Presence.OFFLINE:
-                return State.OFFLINE
-            case Presence.ABSENT:
-                return State.ABSENT
-            case Presence.READY:
-                return State.HELD if self.holder else State.FREE
+            case ConnectionState.UNAUTHORIZED:
+                return MachineState.UNAUTHORIZED
+            case ConnectionState.OFFLINE:
+                return MachineState.OFFLINE
+            case ConnectionState.ABSENT:
+                return MachineState.ABSENT
+            case ConnectionState.READY:
+                return MachineState.HELD if self.holder else MachineState.FREE
 
     def text(self, now: datetime) -> str:
         """Say how it stands, and why."""
@@ -74,7 +74,7 @@ class Standing:
             said.append(f"held {who} since {self.holder.since:%H:%M:%S} UTC{why}")
         if self.waiting:
             said.append(f"{self.waiting} waiting")
-        if self.state is State.HELD:
+        if self.state is MachineState.HELD:
             said[0] = said[0].removeprefix("held ")
         return f"{self.state}: {', '.join(said)}" if said else str(self.state)
 

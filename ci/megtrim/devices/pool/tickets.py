@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, Field, StringConstraints
 
 from megtrim.devices.pool.state_dir import (
-    Saved,
+    StateFile,
     locked,
     open_shared,
     parse_saved,
@@ -32,7 +32,7 @@ _Key = Annotated[str, StringConstraints(min_length=1, max_length=5000)]
 _Label = Annotated[str, StringConstraints(max_length=LONGEST_LABEL)]
 
 
-class Ticket(Saved):
+class Ticket(StateFile):
     """What one waiter wants."""
 
     version: Literal[1] = 1
@@ -43,7 +43,7 @@ class Ticket(Saved):
     wants: Annotated[tuple[_Key, ...], Field(max_length=100, strict=False)]
 
 
-class Holder(Saved):
+class LockOwner(StateFile):
     """Who has a machine."""
 
     version: Literal[1] = 1
@@ -55,7 +55,7 @@ class Holder(Saved):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiter:
+class TicketFile:
     """A ticket as it lies in the folder."""
 
     number: int
@@ -64,7 +64,7 @@ class Waiter:
     """When its owner last looked, by the clock of the file system."""
 
 
-def waiters(folder: Path) -> list[Waiter]:
+def waiters(folder: Path) -> list[TicketFile]:
     """Return the tickets of those who live, in order of arrival; the others' are removed.
 
     Raises InputError for a damaged one.
@@ -80,7 +80,7 @@ def waiters(folder: Path) -> list[Waiter]:
     return found
 
 
-class Place:
+class TicketHandle:
     """Our own ticket in the folder. All of it happens under the lock over the folder."""
 
     def __init__(self, folder: Path, number: int | None) -> None:
@@ -140,7 +140,7 @@ def _next_number(order: int, taken: Collection[int]) -> int:
     return number
 
 
-def _read_ticket(path: Path) -> Waiter | None:
+def _read_ticket(path: Path) -> TicketFile | None:
     """Return a ticket whose owner lives, else None. Raises InputError for a damaged one."""
     descriptor = open_shared(path)
     try:
@@ -148,12 +148,12 @@ def _read_ticket(path: Path) -> Waiter | None:
             return None
         ticket = parse_saved(read_descriptor(descriptor), Ticket, path)
         seen_s = os.fstat(descriptor).st_mtime
-        return Waiter(number=int(path.stem), ticket=ticket, seen_s=seen_s)
+        return TicketFile(number=int(path.stem), ticket=ticket, seen_s=seen_s)
     finally:
         os.close(descriptor)
 
 
-def rewrite(descriptor: int, saved: Saved, path: Path) -> None:
+def rewrite(descriptor: int, saved: StateFile, path: Path) -> None:
     """Write what a held file tells of its holder."""
     # In place: another file under this name would be another lock. Readers hold the lock over
     # the folder, and of a writer that died no lock is left to be read about.
@@ -166,15 +166,15 @@ def rewrite(descriptor: int, saved: Saved, path: Path) -> None:
         raise unusable(path, error) from None
 
 
-class Lock:
+class MachineLock:
     """A lock of ours, which is given up once, by whoever it was handed to last."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
 
-    def hand_over(self) -> Lock:
+    def hand_over(self) -> MachineLock:
         """Return the lock anew: to release this one does nothing from now on."""
-        handed, self.descriptor = Lock(self.descriptor), -1
+        handed, self.descriptor = MachineLock(self.descriptor), -1
         return handed
 
     def release(self) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 
 ADB_VARIABLE = "MEGTRIM_ADB"
 PORT_VARIABLE = "ANDROID_ADB_SERVER_PORT"
@@ -43,7 +43,7 @@ class Adb:
     version: int
     """Of the protocol between client and server."""
     port: int
-    processes: Processes
+    processes: ProcessRunner
 
     def argv(self, *words: str) -> tuple[str, ...]:
         """Return a command line of this program for this server."""
@@ -71,7 +71,7 @@ class Adb:
         return {serial: state for serial, _, state in pairs if serial and state}
 
 
-def find_adb(processes: Processes) -> Adb:
+def find_adb(processes: ProcessRunner) -> Adb:
     """Return the adb to use; raises InputError where there is none."""
     env = processes.env
     wanted = env.get(ADB_VARIABLE) or "adb"
@@ -89,7 +89,7 @@ def find_adb(processes: Processes) -> Adb:
     return Adb(program=program, version=version, port=int(port), processes=processes)
 
 
-def _version(program: str, processes: Processes) -> int:
+def _version(program: str, processes: ProcessRunner) -> int:
     """Ask a program for its version, once while its file is the same."""
     facts = Path(program).stat()
     key = (program, facts.st_mtime_ns, facts.st_size)

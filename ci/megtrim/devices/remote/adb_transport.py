@@ -8,10 +8,10 @@ from pathlib import Path
 
 from megtrim.devices.remote.adb_server import Adb
 from megtrim.devices.remote.transport import brought, ended, frame, moved, new_nonce
-from megtrim.process import Command, Outcome
+from megtrim.process import Command, CompletedCommand
 
 
-class AdbLink:
+class AdbTransport:
     """One phone, by its serial."""
 
     def __init__(self, adb: Adb, serial: str, label: str) -> None:
@@ -25,7 +25,7 @@ class AdbLink:
         timeout_s: float,
         on_line: Callable[[str], None] | None = None,
         abort: threading.Event | None = None,
-    ) -> Outcome:
+    ) -> CompletedCommand:
         """Run one adb command for this phone; raises InfrastructureFailure without a server."""
         self.adb.require_server()
         argv = self.adb.argv("-s", self.serial, *words)
@@ -40,8 +40,8 @@ class AdbLink:
         timeout_s: float,
         on_line: Callable[[str], None] | None = None,
         abort: threading.Event | None = None,
-    ) -> Outcome:
-        """Run a script; see :class:`~megtrim.devices.remote.transport.Link`."""
+    ) -> CompletedCommand:
+        """Run a script; see :class:`~megtrim.devices.remote.transport.Transport`."""
         nonce = new_nonce()
         text = frame(script, args, nonce)
         outcome = self.command(

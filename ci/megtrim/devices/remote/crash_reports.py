@@ -14,11 +14,11 @@ import signal
 from collections.abc import Sequence
 
 from megtrim.devices.remote.telemetry import HELPERS
-from megtrim.devices.remote.transport import Link
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.remote.transport import Transport
+from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure
 from megtrim.evidence.validation import clean_line, clean_log
-from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending, ending_signal
+from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, ending_signal
 
 LONGEST_EVIDENCE = 16_384
 """Characters of all that is said of one crash."""
@@ -72,11 +72,11 @@ _DUMPED = re.compile(
 
 
 def evidence(
-    link: Link,
+    link: Transport,
     run: ProgramRun,
     *,
     pid: int | None = None,
-    patience: Patience = Patience(),  # noqa: B008 - a frozen value
+    patience: Timeouts = Timeouts(),  # noqa: B008 - a frozen value
 ) -> str:
     """Return what is known of a run that a signal ended, as lines; empty for any other run.
 
@@ -103,7 +103,7 @@ def local_evidence(run: ProgramRun, *, launcher: Sequence[str] = ()) -> str:
     Nothing of a trap: the missing regions explain it, and where it happened misleads.
     """
     number = ending_signal(run)
-    if number is None or ending(run) in (Ending.TRAP, Ending.TIMEOUT):
+    if number is None or ending(run) in (RunOutcome.TRAP, RunOutcome.TIMEOUT):
         return ""
     return _bounded(f"{said(number)}\n{backtrace_hint(run.argv, launcher=launcher)}")
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.devices.remote.heartbeat import free_kb, watched
-from megtrim.devices.remote.replies import Entry, parse_digests
+from megtrim.devices.remote.replies import SetupReply, parse_digests
 from megtrim.devices.remote.scripts import EVICT_SCRIPT, PREPARE_SCRIPT
-from megtrim.devices.remote.transport import Link, NoSpace, call
+from megtrim.devices.remote.transport import NoSpace, Transport, call
 from megtrim.devices.settings import DeviceSettings
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.timeouts import Timeouts
 from megtrim.elf.needed_libraries import Needs, read_loader, read_needs
 from megtrim.errors import InfrastructureFailure, InputError
 
@@ -26,11 +26,11 @@ _ATTEMPTS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class RunSetup:
     """A machine and how it is to be used."""
 
-    link: Link
-    patience: Patience
+    link: Transport
+    patience: Timeouts
     settings: DeviceSettings
     sysroot: Path | None
     say: Callable[[str], None]
@@ -44,10 +44,10 @@ class _File:
     size_bytes: int
 
 
-class Files:
+class RunFiles:
     """What was asked to be in a run directory, and what the machine already has."""
 
-    def __init__(self, place: Place, entry: Entry, run: str) -> None:
+    def __init__(self, place: RunSetup, entry: SetupReply, run: str) -> None:
         self._place = place
         self._link = place.link
         self._patience = place.patience

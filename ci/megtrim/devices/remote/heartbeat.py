@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from megtrim.devices.remote.scripts import PROBE_SCRIPT
-from megtrim.devices.remote.transport import Link, LinkLost, new_nonce
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.remote.transport import ConnectionLost, Transport, new_nonce
+from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure
 
 FULL_BELOW_KB = 64
@@ -29,10 +29,10 @@ def free_kb(text: str) -> int | None:
     return int(found[1]) if found else None
 
 
-class Watch:
+class Heartbeat:
     """Asks the machine for a sign of life now and then."""
 
-    def __init__(self, link: Link, patience: Patience, root: str) -> None:
+    def __init__(self, link: Transport, patience: Timeouts, root: str) -> None:
         self._link = link
         self._patience = patience
         self._root = root
@@ -46,7 +46,7 @@ class Watch:
         """Raise LinkLost where the machine was found to be gone."""
         if self.abort.is_set():
             msg = f"{self._link.label}: no sign of life for {self._waited_s:.0f} s while {step}"
-            raise LinkLost(msg)
+            raise ConnectionLost(msg)
 
     def beat(self) -> None:
         """Ask now and then until stopped."""
@@ -82,9 +82,9 @@ class Watch:
 
 
 @contextmanager
-def watched(link: Link, patience: Patience, root: str) -> Iterator[Watch]:
+def watched(link: Transport, patience: Timeouts, root: str) -> Iterator[Heartbeat]:
     """Watch the machine while the block runs."""
-    watch = Watch(link, patience, root)
+    watch = Heartbeat(link, patience, root)
     thread = threading.Thread(target=watch.beat, daemon=True)
     thread.start()
     try:

@@ -19,7 +19,7 @@ _ALGORITHMS = {"sha256sum": "sha256", "sha1sum": "sha1"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class SetupReply:
     """What an entry found."""
 
     root: str
@@ -35,7 +35,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class RemoteFile:
     """A file on the machine."""
 
     size_bytes: int
@@ -44,18 +44,18 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class ExitReport:
     """How a program ended on the machine."""
 
     rc: int
     late: bool
     pid: int | None
     wall_s: float | None
-    made: dict[str, Made]
+    made: dict[str, RemoteFile]
     free_kb: int | None
 
 
-def parse_entry(text: str) -> Entry | None:
+def parse_entry(text: str) -> SetupReply | None:
     """Return what an entry told, None where something is missing."""
     told = dict(_LINE.findall(text))
     root, program, free = told.get("root", ""), told.get("sum", ""), told.get("free", "")
@@ -63,7 +63,7 @@ def parse_entry(text: str) -> Entry | None:
         return None
     names = (value for key, value in _LINE.findall(text) if key == "file")
     cached = frozenset(name for name in names if _CACHED.fullmatch(name))
-    return Entry(root=root, program=program, cached=cached, free_kb=int(free))
+    return SetupReply(root=root, program=program, cached=cached, free_kb=int(free))
 
 
 def parse_digests(text: str) -> dict[str, str]:
@@ -78,7 +78,7 @@ def _meant(escaped: re.Match[str]) -> str:
     return "\r" if escaped[1] == "r" else "\\"
 
 
-def parse_made(text: str) -> dict[str, Made] | None:
+def parse_made(text: str) -> dict[str, RemoteFile] | None:
     """Return files by name, None where the machine could not tell all of them."""
     digests = parse_digests(text)
     sizes = {name: int(size) for size, name in _SIZE.findall(text)}
@@ -86,10 +86,12 @@ def parse_made(text: str) -> dict[str, Made] | None:
     if "megtrim surveyed=yes" not in text.split("\n") or digests.keys() != told:
         return None
     names = sorted(sizes)
-    return {name: Made(size_bytes=sizes[name], digest=digests.get(name, "")) for name in names}
+    return {
+        name: RemoteFile(size_bytes=sizes[name], digest=digests.get(name, "")) for name in names
+    }
 
 
-def parse_ended(text: str) -> Ended | None:
+def parse_ended(text: str) -> ExitReport | None:
     """Return how a run ended, None where something is missing."""
     told = dict(_LINE.findall(text))
     made = parse_made(text)
@@ -99,7 +101,7 @@ def parse_ended(text: str) -> Ended | None:
     began, ended = told.get("began", ""), told.get("ended", "")
     timed = _SECONDS.fullmatch(began) and _SECONDS.fullmatch(ended)
     free, pid = told.get("free", ""), told.get("pid", "")
-    return Ended(
+    return ExitReport(
         rc=int(rc),
         late=told.get("late") == "yes",
         pid=int(pid) if _NUMBER.fullmatch(pid) else None,

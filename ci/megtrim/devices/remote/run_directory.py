@@ -20,12 +20,12 @@ from pathlib import Path
 
 from megtrim.devices.device import LARGEST_FETCHED_BYTES, told_names, too_large
 from megtrim.devices.remote import crash_reports
-from megtrim.devices.remote.files import Files, Place
+from megtrim.devices.remote.files import RunFiles, RunSetup
 from megtrim.devices.remote.heartbeat import FULL_BELOW_KB, watched
 from megtrim.devices.remote.replies import (
-    Ended,
-    Entry,
-    Made,
+    ExitReport,
+    RemoteFile,
+    SetupReply,
     parse_ended,
     parse_entry,
     parse_made,
@@ -39,24 +39,32 @@ from megtrim.devices.remote.scripts import (
     WIPE_SCRIPT,
 )
 from megtrim.devices.remote.telemetry import parse_reading
-from megtrim.devices.remote.transport import Link, LinkLost, call, lost, new_nonce, no_space, silent
+from megtrim.devices.remote.transport import (
+    ConnectionLost,
+    Transport,
+    call,
+    lost,
+    new_nonce,
+    no_space,
+    silent,
+)
 from megtrim.devices.remote.tuning import Tuning, tuned
 from megtrim.devices.settings import DeviceSettings
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure
 from megtrim.load_and_run.exit_status import ProgramRun, ending_signal
 from megtrim.load_and_run.telemetry import Conditions, Reading
-from megtrim.process import Outcome
+from megtrim.process import CompletedCommand
 
 DEFAULT_SETTINGS = DeviceSettings()
 
 
 @contextmanager
 def open_directory(
-    link: Link,
+    link: Transport,
     *,
     root: str,
-    patience: Patience,
+    patience: Timeouts,
     sysroot: Path | None = None,
     settings: DeviceSettings = DEFAULT_SETTINGS,
     say: Callable[[str], None] = lambda _text: None,
@@ -65,7 +73,7 @@ def open_directory(
 
     ``root`` is a folder of ours there, absolute or seen from where the link's shell begins.
     """
-    place = Place(link=link, patience=patience, settings=settings, sysroot=sysroot, say=say)
+    place = RunSetup(link=link, patience=patience, settings=settings, sysroot=sysroot, say=say)
     run = f"run-{secrets.token_hex(6)}"
     patience_s = patience.call_s
     absolute, directory = root, None
@@ -79,7 +87,7 @@ def open_directory(
         with tempfile.TemporaryDirectory(prefix="megtrim-") as local:
             directory = RemoteDirectory(place, entry, run, parse_reading(told), Path(local))
             yield directory
-    except LinkLost:
+    except ConnectionLost:
         # It is most likely gone: what is left there is swept at the next entry.
         patience_s = patience.probe_s / 2
         raise
@@ -89,7 +97,7 @@ def open_directory(
 
 
 def _leave(
-    link: Link, words: tuple[str, ...], timeout_s: float, say: Callable[[str], None]
+    link: Transport, words: tuple[str, ...], timeout_s: float, say: Callable[[str], None]
 ) -> None:
     try:
         call(link, CLEAN_SCRIPT, *words, timeout_s=timeout_s)
@@ -98,7 +106,7 @@ def _leave(
         say(f"  later {failure.message}; the next job on it will clean up")
 
 
-def wipe(link: Link, *, root: str, patience: Patience) -> None:
+def wipe(link: Transport, *, root: str, patience: Timeouts) -> None:
     """Remove all runs, their programs and all files that were brought."""
     call(link, WIPE_SCRIPT, root, timeout_s=patience.transfer_s(0))
 
@@ -106,7 +114,9 @@ def wipe(link: Link, *, root: str, patience: Patience) -> None:
 class RemoteDirectory:
     """A folder on a machine, for one job."""
 
-    def __init__(self, place: Place, entry: Entry, run: str, reading: Reading, local: Path) -> None:
+    def __init__(
+        self, place: RunSetup, entry: SetupReply, run: str, reading: Reading, local: Path
+    ) -> None:
         self._place = place
         self._link = place.link
         self._patience = place.patience
@@ -114,8 +124,8 @@ class RemoteDirectory:
         self._run = run
         self._reading = reading
         self._local = local
-        self._files = Files(place, entry, run)
-        self._made: dict[str, Made] = {}
+        self._files = RunFiles(place, entry, run)
+        self._made: dict[str, RemoteFile] = {}
         self.quiet = False
         """Whether nothing of ours runs there, as far as a run's end told."""
 
@@ -196,7 +206,9 @@ class RemoteDirectory:
         )
         return run, ended.pid
 
-    def _ended(self, outcome: Outcome, mark: str, step: str) -> tuple[str, Ended, Reading]:
+    def _ended(
+        self, outcome: CompletedCommand, mark: str, step: str
+    ) -> tuple[str, ExitReport, Reading]:
         stdout, found, told = outcome.stdout.rpartition(f"\n{mark}\n")
         ended = parse_ended(told) if found else None
         if ended is None:
@@ -221,7 +233,7 @@ class RemoteDirectory:
         watch.check(f"fetching {name}")
         return self._checked(target, name, made)
 
-    def _surveyed(self, name: str) -> Made | None:
+    def _surveyed(self, name: str) -> RemoteFile | None:
         words = (self._entry.root, self._run, self._entry.program, f"./{name}")
         told = call(self._link, SURVEY_SCRIPT, *words, timeout_s=self._patience.transfer_s(0))
         made = parse_made(told)
@@ -229,7 +241,7 @@ class RemoteDirectory:
             raise lost(self._link.label, f"looking for {name}", told)
         return made.get(name)
 
-    def _checked(self, fetched: Path, name: str, made: Made) -> bytes:
+    def _checked(self, fetched: Path, name: str, made: RemoteFile) -> bytes:
         try:
             whole = fetched.stat().st_size == made.size_bytes
             data = fetched.read_bytes() if whole else b""

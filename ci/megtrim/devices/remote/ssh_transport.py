@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from megtrim.devices.pool.state_dir import state_folder
 from megtrim.devices.remote.transport import (
-    LinkLost,
+    ConnectionLost,
     brought,
     ended,
     frame,
@@ -28,11 +28,11 @@ from megtrim.devices.remote.transport import (
     short,
 )
 from megtrim.errors import InfrastructureFailure
-from megtrim.process import Command, Outcome
+from megtrim.process import Command, CompletedCommand
 
 if TYPE_CHECKING:
     from megtrim.devices.settings import DeviceSettings
-    from megtrim.process import Processes
+    from megtrim.process import ProcessRunner
 
 PROGRAM = "ssh"
 
@@ -69,11 +69,11 @@ _NO_WAY = re.compile(
 _NO_WAY_HINT = "is the board on, is `host` right, and does `ssh -p {port} {host}` reach it?"
 
 
-class SshLink:
+class SshTransport:
     """The way to one board. Calls share one connection, which ssh keeps for a minute."""
 
     def __init__(
-        self, name: str, processes: Processes, settings: DeviceSettings, *, connect_s: float
+        self, name: str, processes: ProcessRunner, settings: DeviceSettings, *, connect_s: float
     ) -> None:
         self.label = f"{name} ({address(settings)})"
         self.distrusted = False
@@ -96,7 +96,7 @@ class SshLink:
         timeout_s: float,
         on_line: Callable[[str], None] | None = None,
         abort: threading.Event | None = None,
-    ) -> Outcome:
+    ) -> CompletedCommand:
         begin, end = new_nonce(), new_nonce()
         command = Command(
             argv=self._remote(f"echo {begin}\n{frame(script, args, end)}"),
@@ -110,7 +110,7 @@ class SshLink:
             outcome = replace(outcome, stdout=stdout)
         try:
             outcome = ended(outcome, end, label=self.label, script=script)
-        except LinkLost as failure:
+        except ConnectionLost as failure:
             raise self._explained(failure, outcome.stderr) from None
         self.distrusted = False
         if began and before:
@@ -144,16 +144,16 @@ class SshLink:
         outcome = self._processes.run(command)
         try:
             check(outcome, label=self.label, step=step, timeout_s=command.timeout_s)
-        except LinkLost as failure:
+        except ConnectionLost as failure:
             raise self._explained(failure, outcome.stderr) from None
 
     def _remote(self, text: str) -> tuple[str, ...]:
         # A login shell may be anything; each of them can start sh with one quoted word.
         return (*self._argv, "--", self._settings.host, f"exec sh -c {shlex.quote(text)}")
 
-    def _explained(self, failure: LinkLost, said: str) -> LinkLost:
+    def _explained(self, failure: ConnectionLost, said: str) -> ConnectionLost:
         self.distrusted = any(complaint.search(said) for complaint, _ in _DISTRUST)
-        return LinkLost(failure.message, hint=advice(said, self._settings))
+        return ConnectionLost(failure.message, hint=advice(said, self._settings))
 
 
 def address(settings: DeviceSettings) -> str:

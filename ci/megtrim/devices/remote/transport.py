@@ -17,7 +17,7 @@ from typing import Protocol
 
 from megtrim.errors import InfrastructureFailure
 from megtrim.evidence.validation import clean_line
-from megtrim.process import Outcome
+from megtrim.process import CompletedCommand
 
 ALIVE_SCRIPT = '# megtrim:probe\necho "$1"\n'
 """Print the argument: an answer that nobody else can give."""
@@ -36,7 +36,7 @@ _STATUS = re.compile(r"\d{1,3}", re.ASCII)
 _LONGEST_SAID = 300
 
 
-class LinkLost(InfrastructureFailure):
+class ConnectionLost(InfrastructureFailure):
     """The way to the machine failed, and with it what was being done there."""
 
 
@@ -44,7 +44,7 @@ class NoSpace(InfrastructureFailure):
     """The machine has no space left."""
 
 
-class Link(Protocol):
+class Transport(Protocol):
     """A way to one machine. Every call is bounded, and raises LinkLost when the way failed."""
 
     label: str
@@ -57,7 +57,7 @@ class Link(Protocol):
         timeout_s: float,
         on_line: Callable[[str], None] | None = None,
         abort: threading.Event | None = None,
-    ) -> Outcome:
+    ) -> CompletedCommand:
         """Run a script with ``args`` as its ``$1`` and so on; its true exit status is ``rc``.
 
         Begin it with a comment ``# megtrim:STEP``. A call that was too slow or aborted is an
@@ -96,14 +96,14 @@ def unframe(stdout: str, nonce: str) -> tuple[str, int] | None:
     return text, int(status)
 
 
-def ended(outcome: Outcome, nonce: str, *, label: str, script: str) -> Outcome:
+def ended(outcome: CompletedCommand, nonce: str, *, label: str, script: str) -> CompletedCommand:
     """Return a framed call's outcome as the script's own, or raise LinkLost."""
     if outcome.timed_out or outcome.aborted:
         return outcome
     end = unframe(outcome.stdout, nonce)
     if end is None:
         raise lost(label, step_of(script), outcome.stderr or outcome.stdout)
-    return Outcome(
+    return CompletedCommand(
         argv=outcome.argv,
         rc=end[1],
         stdout=end[0],
@@ -119,17 +119,17 @@ def step_of(script: str) -> str:
     return _STEPS.get(mark[1] if mark else "", "talking to it")
 
 
-def lost(label: str, step: str, said: str) -> LinkLost:
+def lost(label: str, step: str, said: str) -> ConnectionLost:
     """Return the failure of a link that broke; ``said`` is what its tool had to say."""
-    return LinkLost(f"{label}: the link was lost while {step}: {short(said)}")
+    return ConnectionLost(f"{label}: the link was lost while {step}: {short(said)}")
 
 
-def silent(label: str, step: str, waited_s: float) -> LinkLost:
+def silent(label: str, step: str, waited_s: float) -> ConnectionLost:
     """Return the failure of a machine that did not answer in time."""
-    return LinkLost(f"{label}: no answer within {waited_s:.0f} s while {step}")
+    return ConnectionLost(f"{label}: no answer within {waited_s:.0f} s while {step}")
 
 
-def moved(outcome: Outcome, *, label: str, step: str, timeout_s: float) -> None:
+def moved(outcome: CompletedCommand, *, label: str, step: str, timeout_s: float) -> None:
     """Raise LinkLost where a transfer failed; an abort is its caller's to explain."""
     if outcome.timed_out:
         raise silent(label, step, timeout_s)
@@ -137,7 +137,7 @@ def moved(outcome: Outcome, *, label: str, step: str, timeout_s: float) -> None:
         raise lost(label, step, outcome.stderr or outcome.stdout)
 
 
-def brought(outcome: Outcome, *, label: str, step: str, timeout_s: float) -> None:
+def brought(outcome: CompletedCommand, *, label: str, step: str, timeout_s: float) -> None:
     """The same where a file was brought: then it is the machine's disk that may be full."""
     if not outcome.ok and out_of_space(outcome.stderr + outcome.stdout):
         raise no_space(label, step)
@@ -164,7 +164,7 @@ def short(said: str) -> str:
     return clean_line(shown)
 
 
-def call(link: Link, script: str, *args: str, timeout_s: float) -> str:
+def call(link: Transport, script: str, *args: str, timeout_s: float) -> str:
     """Run a script that must succeed, and return what it prints.
 
     Raises LinkLost, NoSpace, and InfrastructureFailure with the script's own words.
@@ -180,7 +180,7 @@ def call(link: Link, script: str, *args: str, timeout_s: float) -> str:
     raise InfrastructureFailure(msg)
 
 
-def answers(link: Link, *, timeout_s: float, abort: threading.Event | None = None) -> bool:
+def answers(link: Transport, *, timeout_s: float, abort: threading.Event | None = None) -> bool:
     """Tell whether the machine gives back a word that it cannot know."""
     word = new_nonce()
     try:

@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from megtrim.devices.remote.telemetry import HELPERS, READING_SCRIPT, parse_reading
-from megtrim.devices.remote.transport import Link, call
+from megtrim.devices.remote.transport import Transport, call
 from megtrim.devices.settings import CoolDown, DeviceSettings
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.load_and_run.telemetry import Reading
 
@@ -141,12 +141,12 @@ class Tuning:
 
 @contextmanager
 def tuned(
-    link: Link,
+    link: Transport,
     settings: DeviceSettings,
     *,
     root: str,
     before: Reading,
-    patience: Patience,
+    patience: Timeouts,
     say: Callable[[str], None],
 ) -> Iterator[Tuning]:
     """Tune a machine for a run, and put back what was found when the block is left.
@@ -177,7 +177,7 @@ def tuned(
             _restore(link, root, patience, say)
 
 
-def _restore(link: Link, root: str, patience: Patience, say: Callable[[str], None]) -> None:
+def _restore(link: Transport, root: str, patience: Timeouts, say: Callable[[str], None]) -> None:
     # What ended the run is what the caller must hear of, not that this failed, too.
     script = f"# megtrim:clean\nroot=$1\n{RESTORE_SCRIPT}"
     try:
@@ -187,10 +187,10 @@ def _restore(link: Link, root: str, patience: Patience, say: Callable[[str], Non
 
 
 def _cooled(
-    link: Link,
+    link: Transport,
     wanted: CoolDown,
     reading: Reading,
-    patience: Patience,
+    patience: Timeouts,
     say: Callable[[str], None],
 ) -> tuple[Reading, str]:
     """Wait until the machine is cool enough; return the last reading and what was not reached."""
@@ -216,7 +216,7 @@ def _cooled(
         reading = parse_reading(call(link, script, timeout_s=patience.call_s))
 
 
-def _say_once(link: Link, text: str, say: Callable[[str], None]) -> None:
+def _say_once(link: Transport, text: str, say: Callable[[str], None]) -> None:
     if (link.label, text) not in _SAID:
         _SAID.add((link.label, text))
         say(f"  note  {link.label}: {text}")

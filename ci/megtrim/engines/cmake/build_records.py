@@ -16,17 +16,17 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
+class TranslationUnit:
     """One translation unit."""
 
     source: Path
     command: str
 
 
-def units(compile_commands: str, build: Path) -> Mapping[Path, Unit]:
+def units(compile_commands: str, build: Path) -> Mapping[Path, TranslationUnit]:
     """Return every unit by its object; ``compile_commands`` is CMake's JSON."""
     return {
-        _resolve(_output(entry), build): Unit(
+        _resolve(_output(entry), build): TranslationUnit(
             source=_resolve(entry["file"], build), command=entry["command"]
         )
         for entry in json.loads(compile_commands)

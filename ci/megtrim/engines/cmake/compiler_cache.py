@@ -14,7 +14,7 @@ from pathlib import Path
 from megtrim.engines.cmake import remote_cache
 from megtrim.engines.cmake.remote_cache import Storage
 from megtrim.errors import InfrastructureFailure
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 from megtrim.store import cannot_write
 
 VARIABLE = "CCACHE_REMOTE_STORAGE"
@@ -46,7 +46,7 @@ class CompilerCache:
         self._told: dict[str, str] | None = None
 
     def variables(
-        self, processes: Processes, compiler: tuple[str, ...], folder: Path
+        self, processes: ProcessRunner, compiler: tuple[str, ...], folder: Path
     ) -> Mapping[str, str]:
         """Return the variables of a build; ``folder`` takes what is needed to ask the storage.
 
@@ -57,7 +57,7 @@ class CompilerCache:
         return self._told
 
     def _remote_variable(
-        self, processes: Processes, compiler: tuple[str, ...], folder: Path
+        self, processes: ProcessRunner, compiler: tuple[str, ...], folder: Path
     ) -> dict[str, str]:
         if not self._remote:
             # Said, though empty: a run that may not write must not by somebody's ccache.conf.
@@ -81,7 +81,7 @@ class CompilerCache:
 
 
 def _ask(
-    processes: Processes, compiler: tuple[str, ...], remote: str, folder: Path
+    processes: ProcessRunner, compiler: tuple[str, ...], remote: str, folder: Path
 ) -> frozenset[str]:
     """Compile an empty file by way of the storage; return what ccache counted meanwhile."""
     scratch = folder / "remote-cache"

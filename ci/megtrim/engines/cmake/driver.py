@@ -15,7 +15,7 @@ from pathlib import Path
 
 from megtrim.build_spec import BuildScript, Toolchain
 from megtrim.errors import InfrastructureFailure, ProductFailure
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 from megtrim.store import cannot_write, write_atomically
 
 CONFIGURE_TIMEOUT_S = 1800.0
@@ -114,7 +114,7 @@ def _configuration(toolchain: Toolchain, settings: Sequence[tuple[str, str]]) ->
 def run_script(
     script: BuildScript,
     job: Job,
-    processes: Processes,
+    processes: ProcessRunner,
     progress: Callable[[int, int, str], None],
 ) -> None:
     """Let the engine's own script configure and build; it finds our CMake and Ninja first."""
@@ -128,7 +128,7 @@ def run_script(
     _expect(outcome, job, "does not build")
 
 
-def run(job: Job, processes: Processes, progress: Callable[[int, int, str], None]) -> None:
+def run(job: Job, processes: ProcessRunner, progress: Callable[[int, int, str], None]) -> None:
     """Configure and build. An engine that does not compile is a product failure."""
     settings = [f"-D{name}={value}" for name, value in job.options]
     configure = (
@@ -156,10 +156,10 @@ def run(job: Job, processes: Processes, progress: Callable[[int, int, str], None
 def _logged(
     argv: tuple[str, ...],
     job: Job,
-    processes: Processes,
+    processes: ProcessRunner,
     timeout_s: float,
     on_line: Callable[[str], None] | None,
-) -> Outcome:
+) -> CompletedCommand:
     command = Command(
         argv=argv,
         timeout_s=timeout_s,
@@ -182,11 +182,11 @@ def _steps(progress: Callable[[int, int, str], None]) -> Callable[[str], None]:
     return on_line
 
 
-def _expect(outcome: Outcome, job: Job, what: str) -> None:
+def _expect(outcome: CompletedCommand, job: Job, what: str) -> None:
     expect(outcome, build=job.build, log=job.log, what=f"{job.what} {what}")
 
 
-def expect(outcome: Outcome, *, build: Path, log: Path, what: str) -> None:
+def expect(outcome: CompletedCommand, *, build: Path, log: Path, what: str) -> None:
     """Raise where a step of a build failed: ``what`` says so, and its first error follows."""
     if outcome.ok:
         return

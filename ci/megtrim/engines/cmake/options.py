@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from megtrim.engines.checkout import Checkout
-from megtrim.engines.cmake.parser import Names, names
+from megtrim.engines.cmake.parser import CMakeVariables, names
 from megtrim.errors import InputError
 
 _FREE = "CMAKE_PROJECT_INCLUDE, which megtrim leaves to you"
@@ -98,7 +98,7 @@ class TreeOptions:
                 break
             self._take(name, names(text))
 
-    def _take(self, name: str, found: Names) -> None:
+    def _take(self, name: str, found: CMakeVariables) -> None:
         for option, line in found.declared.items():
             self._declared.setdefault(option, f"{name}:{line}")
         self._heard |= found.heard

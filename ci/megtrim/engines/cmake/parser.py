@@ -23,7 +23,7 @@ _FINDING = frozenset({"find_program", "find_path", "find_file", "find_library"})
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CMakeCommand:
     """One command: its name in lower case, its arguments, the line it begins on."""
 
     name: str
@@ -33,7 +33,7 @@ class Call:
 
 
 @dataclass(slots=True)
-class Names:
+class CMakeVariables:
     """What one file says of variables that a user may set."""
 
     declared: dict[str, int] = field(default_factory=dict)
@@ -51,9 +51,9 @@ class Names:
         return self.read - self.overwritten
 
 
-def names(text: str) -> Names:
+def names(text: str) -> CMakeVariables:
     """Return what a CMake file says of variables."""
-    found = Names()
+    found = CMakeVariables()
     depth = 0
     for call in calls(text):
         depth = max(0, depth + (call.name in _OPENING) - (call.name in _CLOSING))
@@ -70,7 +70,7 @@ def names(text: str) -> Names:
     return found
 
 
-def _declared(call: Call) -> Iterator[str]:
+def _declared(call: CMakeCommand) -> Iterator[str]:
     """Yield the cache entries that a command makes."""
     first = call.arguments[:1]
     match call.name:
@@ -87,7 +87,7 @@ def _declared(call: Call) -> Iterator[str]:
     yield from (name for name in candidates if _NAME.fullmatch(name))
 
 
-def calls(text: str) -> Iterator[Call]:
+def calls(text: str) -> Iterator[CMakeCommand]:
     """Yield the commands of a CMake file, in its order; a cut-off last one is left out."""
     before, arguments, depth, begun, line, at = "", list[str](), 0, 0, 1, 0
     for start, word in _words(text):
@@ -100,7 +100,7 @@ def calls(text: str) -> Iterator[Call]:
         elif word == ")":
             depth -= 1
             if depth == 0 and _NAME.fullmatch(before):
-                yield Call(before.lower(), tuple(arguments), begun)
+                yield CMakeCommand(before.lower(), tuple(arguments), begun)
             if depth <= 0:
                 before, depth = "", 0  # one that closes nothing is passed over
         elif depth:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from megtrim.engines.cmake import build_records
 from megtrim.engines.cmake.driver import WorkTree
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 _COMMANDS = "compile_commands.json"
 _LOG = ".ninja_log"
@@ -20,7 +20,7 @@ _DEPENDENCIES_TIMEOUT_S = 300.0
 _CONFIGURES = ("CMakeLists.txt", ".cmake")
 
 
-def dependencies(tree: WorkTree, processes: Processes) -> str:
+def dependencies(tree: WorkTree, processes: ProcessRunner) -> str:
     """Return what each unit opened when it was compiled, as Ninja recorded it."""
     ninja = processes.build_tool("ninja")
     argv = (ninja, "-C", str(tree.build), "-t", "deps")
@@ -33,7 +33,7 @@ def commands(tree: WorkTree) -> str:
 
 
 def predicted(
-    tree: WorkTree, changed: Collection[Path], processes: Processes
+    tree: WorkTree, changed: Collection[Path], processes: ProcessRunner
 ) -> tuple[str, ...] | None:
     """Return the sources that rest on ``changed`` files; None: nothing tells, so maybe all."""
     records = (tree.build / name for name in (_COMMANDS, _DEPENDENCIES, _LOG))

@@ -11,9 +11,9 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from megtrim.build_spec import BuildOrder, Toolchain
+from megtrim.build_spec import BuildSpec, Toolchain
 from megtrim.engines.cmake.driver import WorkTree
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 from megtrim.store import cannot_write, write_atomically
 
 _RECORD = "built.json"
@@ -21,7 +21,7 @@ _NOTHING_TO_DO = "ninja: no work to do."
 _LOOK_TIMEOUT_S = 300.0
 
 
-def token(order: BuildOrder, toolchain: Toolchain, digests: Sequence[str]) -> str:
+def token(order: BuildSpec, toolchain: Toolchain, digests: Sequence[str]) -> str:
     """Return what a finished build is known by; ``digests`` are those of the sources."""
     identity = sorted(toolchain.identity().items())
     text = json.dumps([repr(order), identity, list(digests)])
@@ -50,7 +50,7 @@ def is_noted(tree: WorkTree, wanted: str) -> bool:
 
 
 def holds(
-    tree: WorkTree, wanted: str, built: Mapping[Path, Sequence[str]], processes: Processes
+    tree: WorkTree, wanted: str, built: Mapping[Path, Sequence[str]], processes: ProcessRunner
 ) -> bool:
     """Tell whether there is nothing to do for a build; ``built`` has targets by build folder."""
     return is_noted(tree, wanted) and all(
@@ -58,7 +58,7 @@ def holds(
     )
 
 
-def _nothing_to_do(build: Path, targets: Sequence[str], processes: Processes) -> bool:
+def _nothing_to_do(build: Path, targets: Sequence[str], processes: ProcessRunner) -> bool:
     """Ask Ninja whether it would make any of ``targets`` anew; nothing is made."""
     argv = (processes.build_tool("ninja"), "-C", str(build), "-n", *targets)
     outcome = processes.run(Command(argv=argv, timeout_s=_LOOK_TIMEOUT_S))

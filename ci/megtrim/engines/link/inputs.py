@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
-from megtrim.engines.link.invocation import ASK_TIMEOUT_S, Bench
+from megtrim.engines.link.invocation import ASK_TIMEOUT_S, LinkEnvironment
 from megtrim.errors import InfrastructureFailure
 from megtrim.store import cannot_write
 
@@ -25,7 +25,7 @@ _LIBRARIES = re.compile(rb"\s*INPUT\s*\(((?:\s*-l[\w+.-]+)+)\s*\)\s*")
 """A library's name that stands for others, as the Android NDK's ``libc++.a``."""
 
 
-def named(argv: Sequence[str], bench: Bench) -> Iterator[tuple[str, Path | None]]:
+def named(argv: Sequence[str], bench: LinkEnvironment) -> Iterator[tuple[str, Path | None]]:
     """Yield each word, and the object or archive that it names; several words for some.
 
     Paths are relative to the build folder, or ``-l`` names them; what is told can be read.
@@ -49,7 +49,7 @@ def _named(argv: Sequence[str], build: Path, here: Here) -> Iterator[tuple[str, 
             yield word, path if _is_input(path) else None
 
 
-def _from_image(argv: Sequence[str], bench: Bench) -> Here:
+def _from_image(argv: Sequence[str], bench: LinkEnvironment) -> Here:
     """Copy out of the bench's image what the words name outside of the tree.
 
     What stands for other libraries names more of them, so it goes in rounds until all is there.
@@ -75,7 +75,7 @@ def _from_image(argv: Sequence[str], bench: Bench) -> Here:
         copied |= asked
 
 
-def _copy_out(paths: Sequence[str], mirror: Path, bench: Bench) -> None:
+def _copy_out(paths: Sequence[str], mirror: Path, bench: LinkEnvironment) -> None:
     """Copy those of the image's files that are there; each gets its folders below ``mirror``."""
     try:
         mirror.mkdir(exist_ok=True)
@@ -90,7 +90,7 @@ def _copy_out(paths: Sequence[str], mirror: Path, bench: Bench) -> None:
         _said(("cp", *how, "--target-directory", str(mirror), "--", *copied), bench, (0,))
 
 
-def _said(argv: tuple[str, ...], bench: Bench, statuses: Collection[int]) -> str:
+def _said(argv: tuple[str, ...], bench: LinkEnvironment, statuses: Collection[int]) -> str:
     # As two streams: from a container, complaints may come in the middle of what is said.
     outcome = bench.run(argv, ASK_TIMEOUT_S, merged=False)
     if outcome.timed_out or outcome.rc not in statuses:

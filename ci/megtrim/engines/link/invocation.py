@@ -18,18 +18,18 @@ from megtrim.engines.link import command_line, linkers
 from megtrim.engines.link.command_line import LinkCommand
 from megtrim.engines.link.linkers import Linker
 from megtrim.errors import InputError
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 
 LINK_TIMEOUT_S = 1800.0
 ASK_TIMEOUT_S = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
+class LinkEnvironment:
     """Where links are made, and with what."""
 
     toolchain: Toolchain
-    processes: Processes
+    processes: ProcessRunner
     tree: Path
     """Folder that everything of the build lies below."""
     build: Path
@@ -39,7 +39,9 @@ class Bench:
     log: Path
     env: Mapping[str, str]
 
-    def run(self, argv: tuple[str, ...], timeout_s: float, *, merged: bool = True) -> Outcome:
+    def run(
+        self, argv: tuple[str, ...], timeout_s: float, *, merged: bool = True
+    ) -> CompletedCommand:
         """Run in the build folder, both streams as one if ``merged``; the log has it all."""
         command = Command(
             argv=argv,
@@ -53,7 +55,7 @@ class Bench:
             log.write(f"$ {command}\n")
         return self.processes.run(command)
 
-    def expect(self, outcome: Outcome, what: str) -> None:
+    def expect(self, outcome: CompletedCommand, what: str) -> None:
         """Raise where a step failed: ``what`` says which."""
         driver.expect(outcome, build=self.build, log=self.log, what=what)
 
@@ -72,7 +74,7 @@ class LinkCall:
         return command_line.linker_words(flags) if self.direct else flags
 
 
-def find(command: LinkCommand, target: str, bench: Bench) -> LinkCall:
+def find(command: LinkCommand, target: str, bench: LinkEnvironment) -> LinkCall:
     """Return the call of ``command``.
 
     Raises InputError where the linker cannot leave functions out, or is not told of.
@@ -86,7 +88,7 @@ def find(command: LinkCommand, target: str, bench: Bench) -> LinkCall:
     return LinkCall(argv=argv, linker=linker, direct=False)
 
 
-def _by_clang(command: LinkCommand, target: str, bench: Bench) -> LinkCall:
+def _by_clang(command: LinkCommand, target: str, bench: LinkEnvironment) -> LinkCall:
     argv = (*command.driver, "-###", *command.words, "-o", str(bench.scratch / "none"))
     outcome = bench.run(argv, ASK_TIMEOUT_S)
     bench.expect(outcome, f"{target} does not link again")
@@ -99,7 +101,7 @@ def _by_clang(command: LinkCommand, target: str, bench: Bench) -> LinkCall:
     return LinkCall(argv=argv, linker=linker, direct=True)
 
 
-def _by_zig(command: LinkCommand, target: str, bench: Bench) -> LinkCall:
+def _by_zig(command: LinkCommand, target: str, bench: LinkEnvironment) -> LinkCall:
     spaced = next((word for word in command.words if len(word.split()) != 1), None)
     if spaced is not None:
         msg = f"zig cannot tell how it links {target}: {spaced!r} has blanks"
@@ -117,5 +119,5 @@ def _by_zig(command: LinkCommand, target: str, bench: Bench) -> LinkCall:
     return LinkCall(argv=argv, linker=Linker.LLD, direct=True)
 
 
-def _named(argv: tuple[str, ...], target: str, bench: Bench) -> Linker:
+def _named(argv: tuple[str, ...], target: str, bench: LinkEnvironment) -> Linker:
     return linkers.named(bench.run(argv, ASK_TIMEOUT_S).stdout, target=target)

@@ -8,11 +8,11 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.build_spec import LinkOrder
+from megtrim.build_spec import LinkSpec
 from megtrim.engines.cmake import driver
 from megtrim.engines.link import command_line, invocation, linkers, stubbed_objects
 from megtrim.engines.link.command_line import LinkCommand
-from megtrim.engines.link.invocation import ASK_TIMEOUT_S, LINK_TIMEOUT_S, Bench, LinkCall
+from megtrim.engines.link.invocation import ASK_TIMEOUT_S, LINK_TIMEOUT_S, LinkCall, LinkEnvironment
 from megtrim.errors import InputError
 from megtrim.store import cannot_write, write_atomically
 
@@ -30,7 +30,7 @@ _REFUSED = re.compile(
 )
 
 
-def make(order: LinkOrder, built: Path, bench: Bench, folder: Path) -> None:
+def make(order: LinkSpec, built: Path, bench: LinkEnvironment, folder: Path) -> None:
     """Link ``built`` as ordered into ``folder/links/<label>/<target>``, with its symbols.
 
     ``stripped/<target>`` lies beside it where that is asked, and ``<target>.map``. Raises
@@ -58,14 +58,14 @@ def make(order: LinkOrder, built: Path, bench: Bench, folder: Path) -> None:
         _link((*argv, "-s"), stripped, order, bench)
 
 
-def expect_linkable(target: str, built: Path, bench: Bench) -> None:
+def expect_linkable(target: str, built: Path, bench: LinkEnvironment) -> None:
     """Raise InputError for a linker that cannot leave functions out of ``built``."""
     _clear(bench.scratch)
     command = _command(built, bench)
     _expect_code(command, invocation.find(command, target, bench), target, bench)
 
 
-def _expect_code(command: LinkCommand, call: LinkCall, target: str, bench: Bench) -> None:
+def _expect_code(command: LinkCommand, call: LinkCall, target: str, bench: LinkEnvironment) -> None:
     linkers.read_expecting_code(command.words, bench.build, call.linker, target=target)
 
 
@@ -86,7 +86,7 @@ def _copy(made: Path, copy: Path) -> None:
         raise cannot_write(copy, error) from None
 
 
-def _command(built: Path, bench: Bench) -> LinkCommand:
+def _command(built: Path, bench: LinkEnvironment) -> LinkCommand:
     """Ask Ninja for the command that made ``built``."""
     name = str(built.relative_to(bench.build))
     ninja = (bench.processes.build_tool("ninja"), "-C", str(bench.build), "-t")
@@ -104,7 +104,7 @@ def _command(built: Path, bench: Bench) -> LinkCommand:
     return command_line.parse(text, target=name)
 
 
-def _compiled(named: tuple[str, str], command: LinkCommand, bench: Bench) -> str:
+def _compiled(named: tuple[str, str], command: LinkCommand, bench: LinkEnvironment) -> str:
     """Compile a source of ours for the same target, and return the object's path."""
     name, text = named
     source, made = bench.scratch / name, bench.scratch / f"{name}.o"
@@ -116,7 +116,7 @@ def _compiled(named: tuple[str, str], command: LinkCommand, bench: Bench) -> str
     return str(made)
 
 
-def _last(order: LinkOrder, call: LinkCall, bench: Bench) -> tuple[str, ...]:
+def _last(order: LinkSpec, call: LinkCall, bench: LinkEnvironment) -> tuple[str, ...]:
     """Return what goes behind the target's own words: the last of two contrary options wins."""
     unfolded = linkers.UNFOLDED[call.linker] if order.unfolded else ()
     flags = call.told((*unfolded, *order.flags))
@@ -128,7 +128,7 @@ def _last(order: LinkOrder, call: LinkCall, bench: Bench) -> tuple[str, ...]:
     return (*flags, str(script))
 
 
-def _link(argv: tuple[str, ...], output: Path, order: LinkOrder, bench: Bench) -> None:
+def _link(argv: tuple[str, ...], output: Path, order: LinkSpec, bench: LinkEnvironment) -> None:
     outcome = bench.run((*argv, "-o", str(output)), LINK_TIMEOUT_S)
     if outcome.ok:
         return

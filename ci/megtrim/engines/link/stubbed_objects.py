@@ -10,9 +10,9 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from megtrim.build_spec import LinkOrder
+from megtrim.build_spec import LinkSpec
 from megtrim.engines.link import inputs
-from megtrim.engines.link.invocation import Bench
+from megtrim.engines.link.invocation import LinkEnvironment
 from megtrim.functions import link_map, local_functions
 from megtrim.store import cannot_write
 
@@ -20,7 +20,7 @@ _UNWINDERS = frozenset({"libgcc_eh.a", "libgcc_real.a"})
 """They abort where they do not find tables of their own, and a message with them."""
 
 
-def copies(argv: Sequence[str], *, bench: Bench, order: LinkOrder) -> tuple[str, ...]:
+def copies(argv: Sequence[str], *, bench: LinkEnvironment, order: LinkSpec) -> tuple[str, ...]:
     """Return the link command with copies in the place of inputs that differ when emptied.
 
     Libraries that a compiler's driver adds without a word stay as they are, and so do the C library
@@ -41,7 +41,7 @@ def copies(argv: Sequence[str], *, bench: Bench, order: LinkOrder) -> tuple[str,
     return tuple(words)
 
 
-def _edited(path: Path, copy: Path, names: dict[bytes, int], order: LinkOrder) -> bool:
+def _edited(path: Path, copy: Path, names: dict[bytes, int], order: LinkSpec) -> bool:
     """Make an edited copy; say whether there was anything to edit."""
     edits = local_functions.edits(
         path.read_bytes(),

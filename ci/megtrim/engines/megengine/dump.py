@@ -17,7 +17,7 @@ from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.models.facts import ModelFacts
 from megtrim.models.needs import load_needs
 from megtrim.models.reader import read_model
-from megtrim.process import Command, Processes
+from megtrim.process import Command, ProcessRunner
 
 Option = bool | int | float | str
 
@@ -30,7 +30,7 @@ _LARGEST_REPORT_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DumpOrder:
+class DumpSpec:
     """What to dump, and with which Python."""
 
     script: Path
@@ -40,7 +40,7 @@ class DumpOrder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dumped:
+class DumpResult:
     """What a dump left in the folder, read back."""
 
     model: Path
@@ -51,7 +51,7 @@ class Dumped:
     warnings: tuple[str, ...]
 
 
-def run(order: DumpOrder, processes: Processes, folder: Path) -> Dumped:
+def run(order: DumpSpec, processes: ProcessRunner, folder: Path) -> DumpResult:
     """Dump into the empty ``folder``.
 
     Raises InputError where the package or the function is missing or the script fails, and
@@ -78,7 +78,7 @@ def run(order: DumpOrder, processes: Processes, folder: Path) -> Dumped:
     return _read_back(model, strip_info, report)
 
 
-def _failure(order: DumpOrder, rc: int, stderr: str) -> InputError:
+def _failure(order: DumpSpec, rc: int, stderr: str) -> InputError:
     lines = [line for line in stderr.splitlines() if line.strip()] or [f"it ended with {rc}"]
     if rc == dump_driver.NO_PACKAGE:
         msg = f"{order.python} has no Python package of the engine: {lines[-1]}"
@@ -96,7 +96,7 @@ def _failure(order: DumpOrder, rc: int, stderr: str) -> InputError:
     return InputError(msg, hint="mend the script or the --option that it names")
 
 
-def _read_back(model: Path, strip_info: Path, report: Path) -> Dumped:
+def _read_back(model: Path, strip_info: Path, report: Path) -> DumpResult:
     for path, what in ((model, "model"), (strip_info, "operator JSON")):
         if not path.is_file() or path.stat().st_size == 0:
             msg = f"the engine's dump ended well and wrote no {what}"
@@ -109,7 +109,7 @@ def _read_back(model: Path, strip_info: Path, report: Path) -> Dumped:
         msg = f"the engine's dump ended well, but what it wrote is of no use: {told}"
         raise ProductFailure(msg) from None
     plain = tuple(each.replace(f"{model.parent}/", "") for each in warnings)
-    return Dumped(
+    return DumpResult(
         model=model, strip_info=strip_info, facts=facts, tools=_tools(report), warnings=plain
     )
 

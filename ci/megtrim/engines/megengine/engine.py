@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from megtrim.build_spec import (
-    BuildOrder,
     BuildScript,
+    BuildSpec,
     EngineIdentity,
     EngineLibrary,
     Linkage,
@@ -27,7 +27,7 @@ from megtrim.engines.scoped_sources import SourceTexts
 from megtrim.errors import InputError
 from megtrim.load_and_run.dialects import Dialect
 from megtrim.midout.scoped_headers import Scopes
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 KIND = "megengine"
 
@@ -73,7 +73,7 @@ class MegEngine:
     kept: tuple[str, ...] = _KEPT
     kernels: tuple[str, ...] = _KERNELS
 
-    def __init__(self, source: Path, processes: Processes) -> None:
+    def __init__(self, source: Path, processes: ProcessRunner) -> None:
         self._processes = processes
         self.checkout = checkouts.take(source, processes)
         self.generation = self._generation()
@@ -93,7 +93,7 @@ class MegEngine:
         targets: tuple[str, ...],
         minimum_size: bool,
         header: Mapping[str, str],
-    ) -> BuildOrder:
+    ) -> BuildSpec:
         generation = self.generation
         # Said either way: the same build folder may remember the other answer.
         minimum = (("MGE_WITH_MINIMUM_SIZE", "ON" if minimum_size else "OFF"),)
@@ -105,7 +105,7 @@ class MegEngine:
             *(minimum if variant is Variant.REDUCED else ()),
             *quirks.options(quirks.MEGENGINE, toolchain.kind, variant, generation.name),
         )
-        return BuildOrder(
+        return BuildSpec(
             variant=variant,
             targets=targets,
             options=self._options.kept(options),

@@ -17,7 +17,7 @@ _CLANG = re.compile(r"\bclang version (\d+)\.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
+class NdkLimit:
     """What is refused: a number that is read from the toolchain's version, and why."""
 
     what: str
@@ -29,7 +29,7 @@ class Limit:
 
 
 LIMITS = (
-    Limit(
+    NdkLimit(
         what="NDK r{}",
         pattern=_RELEASE,
         lowest=20,
@@ -37,7 +37,7 @@ LIMITS = (
         wrong="is too old for this engine",
         seen="the engine's own page on building suggests r20 or r21",
     ),
-    Limit(
+    NdkLimit(
         what="clang {} of the NDK",
         pattern=_CLANG,
         lowest=0,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from megtrim.build_spec import BuildOrder, Link, Variant
+from megtrim.build_spec import BuildSpec, Link, Variant
 from megtrim.elf.function_table import FunctionTable, parse_table, read_linked
-from megtrim.functions.calls import Code, parse_code
+from megtrim.functions.calls import Disassembly, parse_code
 from megtrim.functions.observables import Observables, read_observables
 from megtrim.pipeline.building import programs, size_options, variants
 from megtrim.pipeline.session import Context
@@ -21,7 +21,7 @@ KEEP_SET = "keep set"
 """What the inputs of the link that ships call the file that lists its functions."""
 
 
-def base_order(context: Context) -> BuildOrder:
+def base_order(context: Context) -> BuildSpec:
     """Return the build whose objects are linked again."""
     if from_plain(context.loaded.config):
         return variants.order(context, Variant.PLAIN, {})
@@ -67,7 +67,7 @@ class UnfoldedLink:
     """What a program's unfolded link holds, in which each function has bytes of its own."""
 
     table: FunctionTable
-    code: Code
+    code: Disassembly
     observables: Observables
 
     @property

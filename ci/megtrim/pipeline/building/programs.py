@@ -12,11 +12,11 @@ from pathlib import Path
 from megtrim.build_spec import Linkage, Variant
 from megtrim.config.application import Application
 from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.engines.application import FULL_LTO, ApplicationOrder, expect_possible
+from megtrim.engines.application import FULL_LTO, ApplicationSpec, expect_possible
 from megtrim.errors import InputError
 from megtrim.pipeline.session import Context, binary, binary_digest
 from megtrim.plan.graph import from_plain
-from megtrim.store import Folder
+from megtrim.store import StageFolder
 
 
 def name_of(scenario: Scenario, context: Context) -> str:
@@ -32,7 +32,7 @@ def beside(name: str, context: Context) -> tuple[str, ...]:
     return (context.engine.library(Linkage.SHARED, context.toolchain).file,)
 
 
-def program(scenario: Scenario, context: Context, build: Folder) -> Path:
+def program(scenario: Scenario, context: Context, build: StageFolder) -> Path:
     """Return the scenario's program as a build left it."""
     return binary(build, name_of(scenario, context))
 
@@ -79,10 +79,10 @@ def linked_again(context: Context) -> tuple[str, ...]:
     return (*_engines_own(context), *own)
 
 
-def orders(context: Context, variant: Variant) -> tuple[ApplicationOrder, ...]:
+def orders(context: Context, variant: Variant) -> tuple[ApplicationSpec, ...]:
     """Return the applications to be built in a variant, behind the engine."""
     return tuple(
-        ApplicationOrder(
+        ApplicationSpec(
             name=each.name,
             checkout=context.applications[each.name],
             library=context.engine.library(each.library, context.toolchain),

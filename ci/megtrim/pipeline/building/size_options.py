@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from megtrim.build_spec import BuildOrder, Switch, Variant
+from megtrim.build_spec import BuildSpec, Switch, Variant
 from megtrim.config.switches import switched_off
 from megtrim.engines import size_flags
-from megtrim.engines.size_flags import Choice, Means
+from megtrim.engines.size_flags import SizeFlag, SizeFlagChoice
 from megtrim.errors import InputError
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import by_function, from_plain
-from megtrim.verdict.trim_summary import MeansChoice
+from megtrim.verdict.trim_summary import SizeFlagResult
 
 
-def choices(context: Context, *, off: Sequence[Switch] | None = None) -> tuple[Choice, ...]:
+def choices(context: Context, *, off: Sequence[Switch] | None = None) -> tuple[SizeFlagChoice, ...]:
     """Return what the configuration asks for or wants; ``off``: switches, in place of its own.
 
     Where functions are trimmed from the plain build, nothing is compiled for it: only what a link
@@ -29,7 +29,7 @@ def choices(context: Context, *, off: Sequence[Switch] | None = None) -> tuple[C
     return tuple(_of_plain(each) for each in made) if plain else made
 
 
-def applied(context: Context, order: BuildOrder, off: Sequence[Switch]) -> BuildOrder:
+def applied(context: Context, order: BuildSpec, off: Sequence[Switch]) -> BuildSpec:
     """Return the order of a reduced build with the flags of the means."""
     made = choices(context, off=off)
     if not made:
@@ -37,7 +37,7 @@ def applied(context: Context, order: BuildOrder, off: Sequence[Switch]) -> Build
     if by_function(context.loaded.config):
         # The links that trim functions drop the tables of all that they take in: compiled anew
         # without them, it would come to the same.
-        made = tuple(each for each in made if each.means is not Means.UNWIND_TABLES)
+        made = tuple(each for each in made if each.means is not SizeFlag.UNWIND_TABLES)
     return size_flags.applied(order, made, context.toolchain, kernels=context.engine.kernels)
 
 
@@ -49,7 +49,7 @@ def relink_flags(context: Context) -> tuple[str, ...]:
 def unfolded_flags(context: Context) -> tuple[str, ...]:
     """Return the flags of links that tell which functions run, beyond what unfolds them."""
     used = {each.means for each in choices(context) if not each.why_not}
-    return size_flags.EVERY_CALL if Means.VIRTUAL_FUNCTIONS in used else ()
+    return size_flags.EVERY_CALL if SizeFlag.VIRTUAL_FUNCTIONS in used else ()
 
 
 def keeps_unwind_tables(target: str, context: Context) -> bool:
@@ -60,7 +60,7 @@ def keeps_unwind_tables(target: str, context: Context) -> bool:
     application = context.loaded.config.application(target)
     used = {each.means for each in choices(context) if not each.why_not}
     theirs = application is not None and application.source is not None
-    return theirs or Means.UNWIND_TABLES not in used
+    return theirs or SizeFlag.UNWIND_TABLES not in used
 
 
 def inlines_at_link(context: Context) -> bool:
@@ -68,7 +68,7 @@ def inlines_at_link(context: Context) -> bool:
     if from_plain(context.loaded.config):
         return bool(programs.lto_flags(context, Variant.PLAIN))
     used = {each.means for each in choices(context) if not each.why_not}
-    return Means.LTO in used or bool(programs.lto_flags(context, Variant.REDUCED))
+    return SizeFlag.LTO in used or bool(programs.lto_flags(context, Variant.REDUCED))
 
 
 def expect_usable(context: Context) -> None:
@@ -81,10 +81,10 @@ def expect_usable(context: Context) -> None:
             raise InputError(msg, hint="leave the key out: optimize: size takes what can be used")
 
 
-def told(context: Context) -> tuple[MeansChoice, ...]:
+def told(context: Context) -> tuple[SizeFlagResult, ...]:
     """Return the choice as a verdict shows it."""
     return tuple(
-        MeansChoice(name=each.means, value=each.value, why_not=each.why_not)
+        SizeFlagResult(name=each.means, value=each.value, why_not=each.why_not)
         for each in choices(context)
     )
 
@@ -100,7 +100,7 @@ def lines(context: Context) -> Iterator[str]:
             yield f"           without {each.means}: {each.why_not}"
 
 
-def _choices(context: Context, off: Sequence[Switch]) -> tuple[Choice, ...]:
+def _choices(context: Context, off: Sequence[Switch]) -> tuple[SizeFlagChoice, ...]:
     config = context.loaded.config
     theirs = any(each.source is not None for each in config.applications)
     loaded = any(name.endswith(".so") for name in config.artifacts)
@@ -108,7 +108,7 @@ def _choices(context: Context, off: Sequence[Switch]) -> tuple[Choice, ...]:
     return size_flags.choices(config.trim, context.toolchain, off=off, alone=alone)
 
 
-def _of_plain(choice: Choice) -> Choice:
+def _of_plain(choice: SizeFlagChoice) -> SizeFlagChoice:
     if choice.why_not or size_flags.is_of_links(choice.means):
         return choice
     return replace(choice, why_not="base: plain compiles nothing for it")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from megtrim.build_spec import BuildOrder, LinkOrder, Switch, Variant
+from megtrim.build_spec import BuildSpec, LinkSpec, Switch, Variant
 from megtrim.config.switches import switched_off, switched_on
 from megtrim.engines import switches
 from megtrim.pipeline.building import programs, size_options
@@ -29,7 +29,7 @@ def order(
     header: Mapping[str, str],
     *,
     off: Sequence[Switch] | None = None,
-) -> BuildOrder:
+) -> BuildSpec:
     """Return what is to be built, by the configuration; ``off``: switches, in place of its own."""
     config = context.loaded.config
     without = switched_off(config.trim) if off is None else off
@@ -54,7 +54,7 @@ def order(
     return made.with_options(config.engine.cmake)
 
 
-def inputs(context: Context, wanted: BuildOrder) -> dict[str, str]:
+def inputs(context: Context, wanted: BuildSpec) -> dict[str, str]:
     """Name what enters a build: the engine's digest, the toolchain, the options."""
     identity = context.engine.identity()
     toolchain = context.toolchain.identity()
@@ -70,14 +70,14 @@ def inputs(context: Context, wanted: BuildOrder) -> dict[str, str]:
     }
 
 
-def way_of(wanted: BuildOrder) -> str:
+def way_of(wanted: BuildSpec) -> str:
     """Say how a variant is built, and why so."""
     if wanted.script is None:
         return "a direct CMake call: the engine's own script is used for Android alone"
     return f"{' '.join((wanted.script.path, *wanted.script.arguments))}: {wanted.script.why}"
 
 
-def _beyond(wanted: BuildOrder) -> dict[str, str]:
+def _beyond(wanted: BuildSpec) -> dict[str, str]:
     """Name what only means beyond the recipe bring: other keys stay what they were."""
     told = {"engine's own link flags": " ".join(wanted.own_link_flags)}
     if wanted.source_options is not None:
@@ -119,9 +119,7 @@ def region_inputs(context: Context) -> dict[str, str]:
     return inputs(context, wanted) | header_inputs(context)
 
 
-def work(
-    context: Context, wanted: BuildOrder, folder: Path, *, purpose: str = ""
-) -> dict[str, Any]:
+def work(context: Context, wanted: BuildSpec, folder: Path, *, purpose: str = "") -> dict[str, Any]:
     """Build, and return the record for the manifest; ``purpose`` has a tree of its own."""
     what = purpose or str(wanted.variant)
     progress = context.console.progress(f"building {what}")
@@ -159,13 +157,13 @@ def work(
     }
 
 
-def forecast(context: Context, wanted: BuildOrder) -> str:
+def forecast(context: Context, wanted: BuildSpec) -> str:
     """Say which sources :func:`work` would compile; nothing is built."""
     predicted = context.builder.predict(wanted, work=_folder(context, str(wanted.variant)))
     return rebuilds.told(predicted)
 
 
-def link(context: Context, wanted: BuildOrder, links: tuple[LinkOrder, ...], folder: Path) -> None:
+def link(context: Context, wanted: BuildSpec, links: tuple[LinkSpec, ...], folder: Path) -> None:
     """Make further links from the objects of a build, which is brought up to date first."""
     with _tree(context, str(wanted.variant)) as tree:
         context.builder.link(
@@ -178,7 +176,7 @@ def link(context: Context, wanted: BuildOrder, links: tuple[LinkOrder, ...], fol
         )
 
 
-def expect_linkable(context: Context, wanted: BuildOrder, folder: Path) -> None:
+def expect_linkable(context: Context, wanted: BuildSpec, folder: Path) -> None:
     """Raise InputError unless functions can be left out of the programs of a build."""
     with _tree(context, str(wanted.variant)) as tree:
         context.builder.expect_linkable(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from megtrim.devices import RunDirectory, Seat, relocation_support
+from megtrim.devices import Lease, RunDirectory, relocation_support
 from megtrim.devices.retry import expect_not_killed
 from megtrim.load_and_run import application
 from megtrim.load_and_run.app_outputs import PRINTED
@@ -24,7 +24,7 @@ TRACE_VARIABLE = "MIDOUT_OUTPUT"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunOrder:
+class RunSpec:
     """What to run: a program, a model, its arguments, and the files that go along."""
 
     program: Path
@@ -49,11 +49,11 @@ class RunOrder:
     env: Mapping[str, str] = field(default_factory=dict)
     """Further environment of the program."""
 
-    def with_program(self, program: Path) -> RunOrder:
+    def with_program(self, program: Path) -> RunSpec:
         """Return the same run of another build."""
         return replace(self, program=program)
 
-    def with_cache(self, cache: Path) -> RunOrder:
+    def with_cache(self, cache: Path) -> RunSpec:
         """Return the same run with an algorithm cache that was found, and no search."""
         return replace(self, cache=cache, search=False)
 
@@ -71,7 +71,7 @@ class RunResult:
     """What the order's ``recorded`` names."""
 
 
-def run_on(seat: Seat, order: RunOrder) -> RunResult:
+def run_on(seat: Lease, order: RunSpec) -> RunResult:
     """Run it in a fresh directory of the machine.
 
     Raises CannotLoad where its C library cannot load what was linked: no scenario can run there;
@@ -108,7 +108,7 @@ def run_on(seat: Seat, order: RunOrder) -> RunResult:
         )
 
 
-def _command(order: RunOrder, program: str, inputs: Mapping[str, str]) -> tuple[str, ...]:
+def _command(order: RunSpec, program: str, inputs: Mapping[str, str]) -> tuple[str, ...]:
     cache = order.prefix + CACHE if order.cache is not None or order.search else None
     model, dump = order.prefix + MODEL, order.prefix + DUMP
     if order.application:
@@ -129,7 +129,7 @@ def _command(order: RunOrder, program: str, inputs: Mapping[str, str]) -> tuple[
     return compose(invocation)
 
 
-def _outputs(order: RunOrder, directory: RunDirectory, run: ProgramRun) -> dict[str, bytes]:
+def _outputs(order: RunSpec, directory: RunDirectory, run: ProgramRun) -> dict[str, bytes]:
     """Return the files of the dump; of an application that is given no folder, what it printed."""
     if order.application and application.OUTPUTS not in application.names_in(order.arguments):
         return {PRINTED: run.stdout.encode()}

@@ -11,16 +11,16 @@ from dataclasses import replace
 from typing import Any
 
 from megtrim.build_spec import Link
-from megtrim.devices import Seat
+from megtrim.devices import Lease
 from megtrim.elf.function_table import read_table
 from megtrim.errors import InfrastructureFailure, ProductFailure
 from megtrim.functions import probes, qemu_log
 from megtrim.functions.function_list import FunctionList, function_list
 from megtrim.functions.observables import Observables
-from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending
+from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.load_and_run.logs import error_message
 from megtrim.pipeline.running import execution
-from megtrim.pipeline.running.execution import RunOrder, RunResult
+from megtrim.pipeline.running.execution import RunResult, RunSpec
 from megtrim.pipeline.running.tracing import Note
 
 EMULATED = "qemu"
@@ -33,15 +33,15 @@ FORM = "3"
 """Of what a list rests on besides its inputs: how links are made and what else runs."""
 
 
-def link_for(seat: Seat) -> Link:
+def link_for(seat: Lease) -> Link:
     """Return which link tells its functions there."""
     return Link.UNFOLDED if seat.kind == EMULATED else Link.PROBED
 
 
 def ran(
     scenario: str,
-    order: RunOrder,
-    seat: Seat,
+    order: RunSpec,
+    seat: Lease,
     note: Note,
     *,
     observables: Observables,
@@ -71,7 +71,7 @@ def ran(
     return function_list(observables, names), asked.run
 
 
-def _long_names(order: RunOrder) -> RunOrder:
+def _long_names(order: RunSpec) -> RunSpec:
     """Return the same run with longer names, as users have them.
 
     A string copies those by other functions than names that fit into the string itself.
@@ -79,7 +79,7 @@ def _long_names(order: RunOrder) -> RunOrder:
     return replace(order, prefix=_LONG)
 
 
-def _complaints(order: RunOrder) -> Iterator[RunOrder]:
+def _complaints(order: RunSpec) -> Iterator[RunSpec]:
     """Yield what goes wrong most often, so that a trimmed program still says it in words."""
     if order.application:
         return  # its words are its own: a scenario of its own keeps them
@@ -87,11 +87,11 @@ def _complaints(order: RunOrder) -> Iterator[RunOrder]:
     yield replace(order, arguments=(*order.arguments, _UNKNOWN_FLAG))
 
 
-def _passed(scenario: str, order: RunOrder, seat: Seat, note: Note) -> RunResult:
+def _passed(scenario: str, order: RunSpec, seat: Lease, note: Note) -> RunResult:
     """Return what came of a run that is to end well."""
     found = _run(scenario, order, seat, note)
     how = ending(found.run)
-    if how is not Ending.PASSED:
+    if how is not RunOutcome.PASSED:
         said = error_message(found.run.stderr) or "it said nothing"
         ended = f"ended with {found.run.rc} ({how}): {said}"
         msg = f"{scenario}: the link that tells its functions {ended}"
@@ -99,7 +99,7 @@ def _passed(scenario: str, order: RunOrder, seat: Seat, note: Note) -> RunResult
     return found
 
 
-def _run(scenario: str, order: RunOrder, seat: Seat, note: Note) -> RunResult:
+def _run(scenario: str, order: RunSpec, seat: Lease, note: Note) -> RunResult:
     found = execution.run_on(seat, order)
     note(found)
     if refused := probes.refusal(found.run.stderr):

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 
 from megtrim.config.scenarios import Scenario
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
-from megtrim.evidence.imported import Brought
+from megtrim.evidence.imported import ImportedEvidence
 from megtrim.verdict.model import ScenarioStatus
 
 ANOTHER = "give what the device jobs of this build brought"
 
 
-def of(scenario: Scenario, every: Mapping[str, Brought], what: str) -> Brought | None:
+def of(
+    scenario: Scenario, every: Mapping[str, ImportedEvidence], what: str
+) -> ImportedEvidence | None:
     """Return what was brought for a scenario; None: nothing was for any, so it is made here.
 
     ``what``: "trace", for messages. Raises InfrastructureFailure where others have theirs: what
@@ -25,7 +27,7 @@ def of(scenario: Scenario, every: Mapping[str, Brought], what: str) -> Brought |
     return given
 
 
-def expect_fitting(given: Brought, bound_to: str, what: str) -> None:
+def expect_fitting(given: ImportedEvidence, bound_to: str, what: str) -> None:
     """Refuse what is bound to another build or other files, and what did not come about."""
     if given.binding != bound_to:
         found = f"the {what} in {given.folder}"

@@ -14,13 +14,13 @@ from megtrim.errors import InputError
 from megtrim.input_files import read_bytes
 from megtrim.load_and_run import npy_mutation
 from megtrim.load_and_run.app_outputs import NPY
-from megtrim.load_and_run.npy_mutation import LARGEST_BYTES, Change
+from megtrim.load_and_run.npy_mutation import LARGEST_BYTES, NpyMutation
 from megtrim.models.reader import read_model
 from megtrim.pipeline.building import programs
-from megtrim.pipeline.running.execution import RunOrder
+from megtrim.pipeline.running.execution import RunSpec
 from megtrim.pipeline.running.scenario_runs import cache_of, order_for
 from megtrim.pipeline.session import Context
-from megtrim.plan.neighbours import Kind, Neighbour, neighbours, tried
+from megtrim.plan.neighbours import Neighbour, NeighbourKind, neighbours, tried
 from megtrim.verdict.neighbours import Asked
 
 
@@ -67,7 +67,7 @@ def expect_known(context: Context) -> None:
 
 def order_of(
     neighbour: Neighbour, scenario: Scenario, context: Context, program: Path, folder: Path
-) -> RunOrder:
+) -> RunSpec:
     """Return the run of a neighbour; inputs that it changes are written to ``folder``."""
     own = order_for(scenario, context, program, cache=cache_of(scenario, context))
     return replace(
@@ -82,7 +82,7 @@ def order_of(
 
 
 def _every(scenario: Scenario, context: Context) -> tuple[Neighbour, ...]:
-    changes = [change for change in Change if _changed(scenario, context, change)]
+    changes = [change for change in NpyMutation if _changed(scenario, context, change)]
     return neighbours(scenario, dialect=context.engine.dialect(), changes=changes)
 
 
@@ -99,16 +99,16 @@ def _inputs(
     return given
 
 
-def _changed(scenario: Scenario, context: Context, change: Change) -> dict[str, bytes]:
+def _changed(scenario: Scenario, context: Context, change: NpyMutation) -> dict[str, bytes]:
     """Return every input that can be changed so, by name."""
     settings = scenario.settings
-    if not settings.inputs and settings.application is None and change is Change.VALUES:
+    if not settings.inputs and settings.application is None and change is NpyMutation.VALUES:
         return dict(_made_up(context.path(scenario.model.file)))
     return dict(_changed_files(settings.inputs, context, change))
 
 
 def _changed_files(
-    inputs: Mapping[str, Path], context: Context, change: Change
+    inputs: Mapping[str, Path], context: Context, change: NpyMutation
 ) -> Iterator[tuple[str, bytes]]:
     for name, relative in sorted(inputs.items()):
         path = context.path(relative)
@@ -140,4 +140,4 @@ def _suggestion(name: str, names: set[str]) -> str:
 
 def complains(neighbour: Neighbour) -> bool:
     """Tell whether the program is to say something, not to compute."""
-    return neighbour.kind is Kind.COMPLAINT
+    return neighbour.kind is NeighbourKind.COMPLAINT

@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from megtrim.devices import Seat
+from megtrim.devices import Lease
 from megtrim.errors import InputError
 from megtrim.load_and_run.dump import largest_value, parse_dump
-from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending
+from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.load_and_run.logs import error_message
 from megtrim.load_and_run.parity import Tolerance
-from megtrim.pipeline.running.execution import RunOrder, RunResult, run_on
+from megtrim.pipeline.running.execution import RunResult, RunSpec, run_on
 from megtrim.pipeline.running.verification import compared
-from megtrim.verdict.neighbours import NeighbourLevel, Outcome
+from megtrim.verdict.neighbours import NeighbourLevel, NeighbourOutcome
 
 _PATIENCE, _LEAST_S = 20, 30.0
 """A trimmed program is as quick as the plain one: beyond this it hangs."""
@@ -31,7 +31,7 @@ _VARIES = re.compile(r"0x[0-9a-fA-F]+|\d+|(?<![\w.])\.{0,2}/[^\s:'\"]*")
 
 Note = Callable[[str, RunResult], None]
 """Called with each run and the build's name, so that its log can be kept."""
-Needs = Callable[[Seat, RunOrder, ProgramRun], tuple[str, ...]]
+Needs = Callable[[Lease, RunSpec, ProgramRun], tuple[str, ...]]
 """Names what a run that trapped lacked, on that machine; nothing where nobody can tell."""
 
 
@@ -48,7 +48,7 @@ class Build:
 class Attempt:
     """A neighbour to be tried."""
 
-    order: RunOrder
+    order: RunSpec
     """Of the plain program."""
     builds: tuple[Build, ...]
     complains: bool
@@ -58,7 +58,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class RunObservation:
     """What came of it."""
 
     text: str
@@ -66,26 +66,30 @@ class Seen:
     levels: tuple[NeighbourLevel, ...]
 
 
-def attempt(wanted: Attempt, seat: Seat, note: Note) -> Seen:
+def attempt(wanted: Attempt, seat: Lease, note: Note) -> RunObservation:
     """Run it on plain, then on every trimmed build. Raises what the machine raises."""
     plain = run_on(seat, wanted.order)
     note("plain", plain)
     text, applies = _expected(wanted, plain)
     if not applies:
-        return Seen(text=text, levels=())
+        return RunObservation(text=text, levels=())
     most_s = min(wanted.order.timeout_s, max(_LEAST_S, _PATIENCE * plain.run.wall_s))
     order = replace(wanted.order, timeout_s=most_s)
     levels = tuple(_level(wanted, order, build, plain, seat, note) for build in wanted.builds)
-    return Seen(text=text, levels=levels)
+    return RunObservation(text=text, levels=levels)
 
 
 def _expected(wanted: Attempt, plain: RunResult) -> tuple[str, bool]:
     """Say how the plain build ended, and whether that is something to expect of others."""
     how, said = _ended(plain.run), _words(plain.run)
     if wanted.complains:
-        spoke = ending(plain.run) in (Ending.PASSED, Ending.FAILED, Ending.CRASHED) and bool(said)
+        spoke = ending(plain.run) in (
+            RunOutcome.PASSED,
+            RunOutcome.FAILED,
+            RunOutcome.CRASHED,
+        ) and bool(said)
         return (f"{how}: {said}" if said else f"without a word {how}"), spoke
-    if ending(plain.run) is not Ending.PASSED:
+    if ending(plain.run) is not RunOutcome.PASSED:
         return f"it cannot run this: {said or how}", False
     if not plain.outputs:
         return "it leaves no output to compare", False
@@ -94,7 +98,7 @@ def _expected(wanted: Attempt, plain: RunResult) -> tuple[str, bool]:
 
 
 def _level(
-    wanted: Attempt, order: RunOrder, build: Build, plain: RunResult, seat: Seat, note: Note
+    wanted: Attempt, order: RunSpec, build: Build, plain: RunResult, seat: Lease, note: Note
 ) -> NeighbourLevel:
     seen = run_on(seat, order.with_program(build.program))
     note(build.level, seen)
@@ -102,39 +106,44 @@ def _level(
     return NeighbourLevel(
         level=build.level,
         outcome=outcome,
-        works=outcome is Outcome.SAME or (wanted.complains and outcome is Outcome.REFUSED),
+        works=outcome is NeighbourOutcome.SAME
+        or (wanted.complains and outcome is NeighbourOutcome.REFUSED),
         text=text,
-        needs=build.needs(seat, wanted.order, seen.run) if outcome is Outcome.TRAPPED else (),
+        needs=build.needs(seat, wanted.order, seen.run)
+        if outcome is NeighbourOutcome.TRAPPED
+        else (),
         time_s=seen.run.wall_s,
     )
 
 
-def judged(wanted: Attempt, plain: RunResult, seen: RunResult) -> tuple[Outcome, str]:
+def judged(wanted: Attempt, plain: RunResult, seen: RunResult) -> tuple[NeighbourOutcome, str]:
     """Return how a trimmed build's run ended, held against the plain build's, and one line."""
     run, said, how = seen.run, _words(seen.run), _ended(seen.run)
     match ending(run):
-        case Ending.TIMEOUT:
-            return Outcome.HANGS, f"it did not end within {run.wall_s:.0f} s"
-        case Ending.TRAP:
-            return Outcome.TRAPPED, "it trapped"
-        case Ending.PASSED if not wanted.complains:
+        case RunOutcome.TIMEOUT:
+            return NeighbourOutcome.HANGS, f"it did not end within {run.wall_s:.0f} s"
+        case RunOutcome.TRAP:
+            return NeighbourOutcome.TRAPPED, "it trapped"
+        case RunOutcome.PASSED if not wanted.complains:
             return _compared(wanted, plain, seen)
-        case Ending.FAILED | Ending.CRASHED if not said:
-            return Outcome.CRASHED, f"without a word {how}"
+        case RunOutcome.FAILED | RunOutcome.CRASHED if not said:
+            return NeighbourOutcome.CRASHED, f"without a word {how}"
     if not wanted.complains:
-        return Outcome.REFUSED, f"{how}: {said}"
+        return NeighbourOutcome.REFUSED, f"{how}: {said}"
     if run.rc != plain.run.rc:
-        outcome = Outcome.DIFFERS if 0 in (run.rc, plain.run.rc) else Outcome.REFUSED
+        outcome = (
+            NeighbourOutcome.DIFFERS if 0 in (run.rc, plain.run.rc) else NeighbourOutcome.REFUSED
+        )
         return outcome, f"{how}, not {plain.run.rc}: {said}"
     if not said:
-        return Outcome.DIFFERS, "it says nothing"
+        return NeighbourOutcome.DIFFERS, "it says nothing"
     same = _plain_words(said) == _plain_words(_words(plain.run))
     if same:
-        return Outcome.SAME, f"the same words: {said}"
-    return Outcome.REFUSED, f"in other words: {said}"
+        return NeighbourOutcome.SAME, f"the same words: {said}"
+    return NeighbourOutcome.REFUSED, f"in other words: {said}"
 
 
-def _compared(wanted: Attempt, plain: RunResult, seen: RunResult) -> tuple[Outcome, str]:
+def _compared(wanted: Attempt, plain: RunResult, seen: RunResult) -> tuple[NeighbourOutcome, str]:
     application = wanted.order.application
     tolerance = wanted.tolerance
     if wanted.searches and not application:
@@ -144,8 +153,8 @@ def _compared(wanted: Attempt, plain: RunResult, seen: RunResult) -> tuple[Outco
     # Outputs that prove little, such as a constant, are equal all the same.
     equal = all(row["equal"] for row in found["outputs"])
     if equal and len(found["outputs"]) == len({*plain.outputs, *seen.outputs}):
-        return Outcome.SAME, "the same outputs"
-    return Outcome.DIFFERS, found["text"]
+        return NeighbourOutcome.SAME, "the same outputs"
+    return NeighbourOutcome.DIFFERS, found["text"]
 
 
 def _largest(plain: RunResult) -> float:

@@ -12,7 +12,7 @@ from megtrim.midout.keepset import KeepSet, ScenarioRecord
 from megtrim.midout.staleness import differing
 from megtrim.midout.trace import Trace, TraceFailure, TraceProblem
 from megtrim.pipeline.building import programs
-from megtrim.pipeline.running.execution import CACHE, RunOrder
+from megtrim.pipeline.running.execution import CACHE, RunSpec
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import Task, search_task
 from megtrim.store import sha256_file
@@ -44,10 +44,10 @@ def order_for(
     *,
     cache: Path | None,
     search: bool = False,
-) -> RunOrder:
+) -> RunSpec:
     """Return the run of a scenario with one of the built programs."""
     settings = scenario.settings
-    return RunOrder(
+    return RunSpec(
         program=program,
         model=context.path(scenario.model.file),
         arguments=settings.args,

@@ -8,17 +8,17 @@ from megtrim.build_spec import Link
 from megtrim.config.scenarios import Scenario
 from megtrim.pipeline.building import links, programs
 from megtrim.pipeline.filenames import DROPPED_FILE
-from megtrim.pipeline.running.trap_diagnosis import Named, read_named
+from megtrim.pipeline.running.trap_diagnosis import SymbolizingLink, read_named
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import NAMED, by_function
 
 
-def named(scenario: Scenario, context: Context) -> Named | None:
+def named(scenario: Scenario, context: Context) -> SymbolizingLink | None:
     """Return the scenario's named program, linked now if need be; None: no function is trimmed."""
     return named_program(programs.name_of(scenario, context), context)
 
 
-def named_program(name: str, context: Context) -> Named | None:
+def named_program(name: str, context: Context) -> SymbolizingLink | None:
     """Return the same of the program called ``name``."""
     files = named_files(name, context)
     return read_named(*files) if files else None

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from megtrim.build_spec import Variant
-from megtrim.devices import Seat
+from megtrim.devices import Lease
 from megtrim.errors import ProductFailure
-from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending
+from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.load_and_run.logs import error_message
 from megtrim.midout.trace import Trace, check_trace, promised_items
 from megtrim.pipeline.running import execution
-from megtrim.pipeline.running.execution import RunOrder, RunResult
+from megtrim.pipeline.running.execution import RunResult, RunSpec
 
 Note = Callable[[RunResult], None]
 """Called with each run that was made, before it is judged."""
 
 
-def search(scenario: str, order: RunOrder, seat: Seat, note: Note) -> tuple[bytes, ProgramRun]:
+def search(scenario: str, order: RunSpec, seat: Lease, note: Note) -> tuple[bytes, ProgramRun]:
     """Return the algorithm cache that the plain build's search left.
 
     Raises ProductFailure where the run fails or leaves none.
@@ -36,7 +36,7 @@ def search(scenario: str, order: RunOrder, seat: Seat, note: Note) -> tuple[byte
 
 
 def trace(
-    scenario: str, order: RunOrder, seat: Seat, note: Note
+    scenario: str, order: RunSpec, seat: Lease, note: Note
 ) -> tuple[Trace, bytes, ProgramRun]:
     """Return the trace of a run of the profile build, parsed and as it was written.
 
@@ -52,7 +52,7 @@ def trace(
 
 def _expect_success(scenario: str, run: ProgramRun, variant: Variant) -> None:
     how = ending(run)
-    if how is Ending.PASSED:
+    if how is RunOutcome.PASSED:
         return
     said = error_message(run.stderr) or "it said nothing"
     msg = f"{scenario}: the {variant} build ended with {run.rc} ({how}): {said}"

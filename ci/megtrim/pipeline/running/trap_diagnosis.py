@@ -15,7 +15,7 @@ from megtrim.elf.symbol_names import readable
 from megtrim.errors import InputError, MegtrimError
 from megtrim.evidence.validation import read_text
 from megtrim.functions import stubs
-from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending
+from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.load_and_run.logs import error_message
 from megtrim.midout.keepset import KeepSet, missing
 from megtrim.midout.region import Region
@@ -32,7 +32,7 @@ Again = Callable[[str, Path], RunResult]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class SymbolizingLink:
     """The reduced program linked so that a function that is not kept says so."""
 
     program: Path
@@ -44,10 +44,10 @@ class Named:
         return stubs.not_kept(run.stderr, self.dropped)
 
 
-def read_named(program: Path, listed: Path) -> Named:
+def read_named(program: Path, listed: Path) -> SymbolizingLink:
     """Return a named link with its list, a file with one name a line."""
     text = read_text(listed, hint="it is the list that was made with the link")
-    return Named(program=program, dropped=tuple(text.split()))
+    return SymbolizingLink(program=program, dropped=tuple(text.split()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ def diagnose(
     again: Again,
     keep: KeepSet,
     *,
-    named: Named | None,
+    named: SymbolizingLink | None,
     profile: Callable[[], Path | None],
     lacking_operators: tuple[str, ...] = (),
     why: str = _NOT_LISTED,
@@ -112,7 +112,7 @@ def explain(
     ``lacking_operators`` are those of the model that the keep set does not name.
     """
     how = _how(reduced)
-    if ending(profile.run) is not Ending.PASSED:
+    if ending(profile.run) is not RunOutcome.PASSED:
         said = error_message(profile.run.stderr) or f"it ended with {profile.run.rc}"
         text = f"{how}, and the profile build fails too: {said}"
         return Diagnosis(status="engine-error", text=text, log=profile.run.stderr)
@@ -127,7 +127,7 @@ def explain(
             missing=tuple(str(region) for region in lacking),
             lacking_operators=lacking_operators,
         )
-    if ending(reduced) is Ending.TRAP and keep.functions():
+    if ending(reduced) is RunOutcome.TRAP and keep.functions():
         text = f"{how}: a function that the keep set does not list is gone; no region is missing"
         return Diagnosis(status="trap", text=text, log=reduced.stderr)
     text = f"{how}; the profile build runs it, and nothing is missing from the keep set"
@@ -136,7 +136,7 @@ def explain(
 
 def unexplained(reduced: ProgramRun) -> Diagnosis:
     """Say how it ended where no profile build can be run to name what is missing."""
-    trapped = ending(reduced) is Ending.TRAP
+    trapped = ending(reduced) is RunOutcome.TRAP
     text = f"{_how(reduced)}; no profile build is at hand to name what it needs: {_HOW_TO_NAME}"
     status = "trap" if trapped else "engine-error"
     return Diagnosis(status=status, text=text, log=reduced.stderr, unexplained=True)
@@ -169,9 +169,9 @@ def _lacking(profile: RunResult, keep: KeepSet) -> tuple[Region, ...]:
 
 def _how(run: ProgramRun) -> str:
     match ending(run):
-        case Ending.TRAP:
+        case RunOutcome.TRAP:
             return "it trapped"
-        case Ending.TIMEOUT:
+        case RunOutcome.TIMEOUT:
             return f"it did not end within {run.wall_s:.0f} s"
         case _:
             return f"it ended with {run.rc}"

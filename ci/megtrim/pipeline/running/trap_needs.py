@@ -5,25 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 
 from megtrim.config.scenarios import Scenario
-from megtrim.devices import Seat
+from megtrim.devices import Lease
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.midout.keepset import read_keep_set
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.filenames import KEEP_SET_FILE
-from megtrim.pipeline.running.execution import RunOrder, RunResult, run_on
+from megtrim.pipeline.running.execution import RunResult, RunSpec, run_on
 from megtrim.pipeline.running.neighbour_runs import Needs
-from megtrim.pipeline.running.trap_diagnosis import Named, diagnose
+from megtrim.pipeline.running.trap_diagnosis import SymbolizingLink, diagnose
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import PROFILE, keep_task
 
 
-def needs_of(scenario: Scenario, context: Context, link: Named | None) -> Needs:
+def needs_of(scenario: Scenario, context: Context, link: SymbolizingLink | None) -> Needs:
     """Return who names what a run lacked: the named link, and the profile build if there is one."""
     made = context.done.get(PROFILE)
     profile = programs.program(scenario, context, made) if made else None
     keep = read_keep_set(context.done[keep_task(context.loaded.config)].file(KEEP_SET_FILE))
 
-    def needs(seat: Seat, order: RunOrder, trapped: ProgramRun) -> tuple[str, ...]:
+    def needs(seat: Lease, order: RunSpec, trapped: ProgramRun) -> tuple[str, ...]:
         def again(_build: str, program: Path) -> RunResult:
             return run_on(seat, order.with_program(program))
 

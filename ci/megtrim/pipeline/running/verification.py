@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.build_spec import Variant
-from megtrim.devices import Seat
+from megtrim.devices import Lease
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence.validation import clean_log
 from megtrim.load_and_run import app_outputs
 from megtrim.load_and_run.dump import Comparison, compare, parse_dump, refusal
-from megtrim.load_and_run.exit_status import Ending, ProgramRun, ending
+from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.midout.keepset import KeepSet
-from megtrim.pipeline.running.execution import RunOrder, RunResult, run_on
+from megtrim.pipeline.running.execution import RunResult, RunSpec, run_on
 from megtrim.pipeline.running.trap_diagnosis import (
     Diagnosis,
-    Named,
+    SymbolizingLink,
     diagnose,
     unexplained,
     why_not_kept,
@@ -38,23 +38,23 @@ Note = Callable[[str, RunResult], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class VerificationCase:
     """What is to be proven."""
 
-    order: RunOrder
+    order: RunSpec
     """Of the plain program."""
     reduced: Path
     profile: Path | None
     """Explains a bad end; None: it is not at hand."""
     keep: KeepSet
     tolerance: Tolerance
-    named: Named | None = None
+    named: SymbolizingLink | None = None
     """None: no function is trimmed."""
     committed: bool = False
     """The keep set is known to be the team's file."""
 
 
-class TrapSeen(InfrastructureFailure):
+class TrapBeforeFailure(InfrastructureFailure):
     """The machine failed, and a trap had been seen there: tried anew, it might not come again."""
 
     def __init__(self, failure: InfrastructureFailure, ended: dict[str, Any]) -> None:
@@ -63,7 +63,7 @@ class TrapSeen(InfrastructureFailure):
         """What is told of it where that is all that will be known."""
 
 
-def prove(trial: Trial, seat: Seat, note: Note) -> dict[str, Any]:
+def prove(trial: VerificationCase, seat: Lease, note: Note) -> dict[str, Any]:
     """Return how it ended: status, text, outputs, missing regions, the end of the log, its crash.
 
     A product failure is a result. Raises what the device raises; TrapSeen where that happened
@@ -71,13 +71,13 @@ def prove(trial: Trial, seat: Seat, note: Note) -> dict[str, Any]:
     """
     plain = run_on(seat, trial.order)
     note(Variant.PLAIN, plain)
-    if ending(plain.run) is not Ending.PASSED:
+    if ending(plain.run) is not RunOutcome.PASSED:
         text = f"the plain build ended with {plain.run.rc} ({ending(plain.run)})"
         found = Diagnosis(status="engine-error", text=text, log=plain.run.stderr)
         return _failed(found, plain)
     reduced = run_on(seat, trial.order.with_program(trial.reduced))
     note(Variant.REDUCED, reduced)
-    if ending(reduced.run) is not Ending.PASSED:
+    if ending(reduced.run) is not RunOutcome.PASSED:
         return _failed(_diagnose(trial, seat, reduced, note), reduced)
     return {
         **_around(reduced.run),
@@ -88,7 +88,7 @@ def prove(trial: Trial, seat: Seat, note: Note) -> dict[str, Any]:
     }
 
 
-def _diagnose(trial: Trial, seat: Seat, reduced: RunResult, note: Note) -> Diagnosis:
+def _diagnose(trial: VerificationCase, seat: Lease, reduced: RunResult, note: Note) -> Diagnosis:
     def again(build: str, program: Path) -> RunResult:
         seen = run_on(seat, trial.order.with_program(program))
         note(build, seen)
@@ -105,11 +105,11 @@ def _diagnose(trial: Trial, seat: Seat, reduced: RunResult, note: Note) -> Diagn
         )
     except InfrastructureFailure as failure:
         # A trap is the program's own; any other end may have been the machine's that now failed.
-        if ending(reduced.run) is not Ending.TRAP:
+        if ending(reduced.run) is not RunOutcome.TRAP:
             raise
         text = f"it trapped; what it needs is not known: {failure.message}"
         found = replace(unexplained(reduced.run), text=text, unexplained=False)
-        raise TrapSeen(failure, _failed(found, reduced)) from failure
+        raise TrapBeforeFailure(failure, _failed(found, reduced)) from failure
 
 
 def _around(run: ProgramRun) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from megtrim.plan.graph import (
     region_task,
     task_name,
 )
-from megtrim.store import Folder, key_of
+from megtrim.store import StageFolder, key_of
 
 FUNCTION = "function"
 """What the full way's program is called beside that of the quick one, which is the reduced one."""
@@ -33,7 +33,7 @@ _Bound = tuple[tuple[object, ...], ...]
 """Which scenarios a keep set is of, as :func:`megtrim.midout.keepset.bindings` says it."""
 
 
-def found(context: Context) -> Mapping[str, Folder]:
+def found(context: Context) -> Mapping[str, StageFolder]:
     """Return the build by regions, and that by functions as well, where the full way has them."""
     full = context.full
     if full is None or from_plain(full.config):
@@ -49,42 +49,42 @@ def found(context: Context) -> Mapping[str, Folder]:
     return {name: build for name, build in builds.items() if build is not None}
 
 
-def _header(context: Context, bound: _Bound) -> Folder | None:
+def _header(context: Context, bound: _Bound) -> StageFolder | None:
     """Find the newest header of these scenarios that a build was made with."""
     form = {"layout": context.loaded.config.trim.layout}
 
-    def fits(header: Folder) -> bool:
+    def fits(header: StageFolder) -> bool:
         alike = _has(header, form) and _bound(header) == bound
         return alike and _by_regions(context, header) is not None
 
     return context.store.previous(Stage.HEADER, fits=fits)
 
 
-def _by_regions(context: Context, header: Folder) -> Folder | None:
+def _by_regions(context: Context, header: StageFolder) -> StageFolder | None:
     inputs = variants.region_inputs(replace(context, done={HEADER: header}))
     name = task_name(region_task(context.loaded.config))
     return context.store.find(Stage.REDUCE, key_of(Stage.REDUCE, name, inputs))
 
 
-def _by_functions(context: Context, bound: _Bound) -> Folder | None:
+def _by_functions(context: Context, bound: _Bound) -> StageFolder | None:
     """Find the link of that build: by a keep set of these scenarios, whoever recorded it."""
     wanted = links.shipped_inputs(context)
 
-    def recorded(digest: str | None) -> Folder | None:
-        def fits(keep: Folder) -> bool:
+    def recorded(digest: str | None) -> StageFolder | None:
+        def fits(keep: StageFolder) -> bool:
             return keep.files.get(KEEP_SET_FILE) == digest and _bound(keep) == bound
 
         return context.store.previous(Stage.FUNCTIONS, task_name(FUNCTIONS), fits=fits)
 
-    def fits(link: Folder) -> bool:
+    def fits(link: StageFolder) -> bool:
         return _has(link, wanted) and recorded(link.inputs.get(links.KEEP_SET)) is not None
 
     return context.store.previous(Stage.REDUCE, task_name(REDUCED), fits=fits)
 
 
-def _has(folder: Folder, inputs: Mapping[str, str]) -> bool:
+def _has(folder: StageFolder, inputs: Mapping[str, str]) -> bool:
     return all(folder.inputs.get(label) == value for label, value in inputs.items())
 
 
-def _bound(folder: Folder) -> _Bound:
+def _bound(folder: StageFolder) -> _Bound:
     return bindings(read_keep_set(folder.file(KEEP_SET_FILE)))

@@ -12,7 +12,7 @@ from megtrim.pipeline.session import Context
 from megtrim.pipeline.summary.keepset_usage import traced_regions
 from megtrim.pipeline.summary.last_proof import LastProof
 from megtrim.plan.graph import Stage, Task, functions_task, search_task, trace_task, verify_task
-from megtrim.store import Folder
+from megtrim.store import StageFolder
 from megtrim.verdict.checks import scenario_checks
 from megtrim.verdict.codec import decode
 from megtrim.verdict.content import Contradiction, expect_consistent
@@ -79,7 +79,7 @@ def scenario_result(
     )
 
 
-def _expect_consistent(scenario: str, folder: Folder) -> None:
+def _expect_consistent(scenario: str, folder: StageFolder) -> None:
     """Refuse a verification whose result says two things at once."""
     result = folder.result
     status = ScenarioStatus(result["status"])

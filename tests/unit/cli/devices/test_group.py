@@ -11,13 +11,13 @@ import pytest
 
 from megtrim import devices as room
 from megtrim.devices import adb
-from megtrim.devices.device import Device, DeviceOrder, utc_now
+from megtrim.devices.device import Device, DeviceSpec, utc_now
 from megtrim.devices.pool import pool
-from megtrim.devices.pool.machine import Machine, Presence
+from megtrim.devices.pool.machine import ConnectionState, Machine
 from megtrim.devices.pool.queue import Queue
 from megtrim.devices.pool.state_dir import slug
 from megtrim.errors import InfrastructureFailure
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from unit.cli.support import Answer, Shell
 from unit.devices.machines import QUICK, FakeMachine
 
@@ -58,7 +58,7 @@ class Server:
         self._phone = phone
 
     def states(self) -> dict[str, str]:
-        if self._phone.attached is Presence.ABSENT:
+        if self._phone.attached is ConnectionState.ABSENT:
             msg = "no adb server listens"
             raise InfrastructureFailure(msg)
         return {"1A2B": "device"}
@@ -71,18 +71,18 @@ def bench(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Bench:
     (shell.folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
     monkeypatch.setenv("MEGTRIM_STATE", str(shell.folder / "state"))
 
-    def phones(order: DeviceOrder) -> Device:
+    def phones(order: DeviceSpec) -> Device:
         def find() -> Sequence[Machine]:
             return [bench.phone]
 
         return pool.make_pool(quick(order), kind="adb", find=find)
 
-    def server(_processes: Processes) -> Server:
+    def server(_processes: ProcessRunner) -> Server:
         return Server(bench.phone)
 
-    def attached(_processes: Processes) -> tuple[adb.Attached, ...]:
+    def attached(_processes: ProcessRunner) -> tuple[adb.AttachedPhone, ...]:
         properties = {"ro.product.model": "Pixel 6"}
-        return (adb.Attached(serial="1A2B", state="device", properties=properties),)
+        return (adb.AttachedPhone(serial="1A2B", state="device", properties=properties),)
 
     monkeypatch.setattr("megtrim.cli.devices.inventory.find_adb", server)
     monkeypatch.setattr(room, "KINDS", {**room.KINDS, "adb": phones})
@@ -92,13 +92,13 @@ def bench(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Bench:
     return bench
 
 
-def quick(order: DeviceOrder) -> DeviceOrder:
+def quick(order: DeviceSpec) -> DeviceSpec:
     return replace(order, patience=QUICK)
 
 
 def test_the_listing_says_how_each_device_stands(bench: Bench) -> None:
     """One line each, from which its columns can be read."""
-    bench.phone.attached = Presence.OFFLINE
+    bench.phone.attached = ConnectionState.OFFLINE
     answer = bench("list")
 
     assert (answer.status, answer.out) == (
@@ -109,7 +109,7 @@ def test_the_listing_says_how_each_device_stands(bench: Bench) -> None:
 
 def test_where_nobody_can_look_for_phones_that_is_said(bench: Bench) -> None:
     """On the side: the listing is for all devices."""
-    bench.phone.attached = Presence.ABSENT
+    bench.phone.attached = ConnectionState.ABSENT
     answer = bench("list")
 
     assert answer.status == 0
@@ -139,7 +139,7 @@ def test_a_quarantine_is_told_with_its_age_author_and_reason(bench: Bench) -> No
 def test_a_person_restores_by_any_name_even_what_is_not_attached(bench: Bench) -> None:
     """What is in quarantine often lies in a drawer."""
     bench("quarantine", "pixel", "--reason", "x", NOW)
-    bench.phone.attached = Presence.ABSENT
+    bench.phone.attached = ConnectionState.ABSENT
 
     for name in ("pixel", "1A2B", "adb:1A2B"):
         bench("quarantine", "1A2B", "--reason", "x", NOW)
@@ -202,13 +202,21 @@ def test_a_passed_check_restores_what_megtrim_put_aside(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("attached", "said"),
     [
-        (Presence.OFFLINE, "failed  pixel: it is offline\n"),
-        (Presence.ABSENT, "failed  pixel: it is not found\n"),
-        (Presence.UNAUTHORIZED, "failed  pixel: unauthorized: somebody must allow this host"),
-        (Presence.READY, "failed  pixel: it is attached and does not answer: `megtrim devices"),
+        (ConnectionState.OFFLINE, "failed  pixel: it is offline\n"),
+        (ConnectionState.ABSENT, "failed  pixel: it is not found\n"),
+        (
+            ConnectionState.UNAUTHORIZED,
+            "failed  pixel: unauthorized: somebody must allow this host",
+        ),
+        (
+            ConnectionState.READY,
+            "failed  pixel: it is attached and does not answer: `megtrim devices",
+        ),
     ],
 )
-def test_a_failed_check_is_infrastructure(bench: Bench, attached: Presence, said: str) -> None:
+def test_a_failed_check_is_infrastructure(
+    bench: Bench, attached: ConnectionState, said: str
+) -> None:
     """It says what is wrong, and lifts nothing."""
     bench.phone.attached, bench.phone.answers = attached, False
     answer = bench("check", "pixel")
@@ -219,7 +227,7 @@ def test_a_failed_check_is_infrastructure(bench: Bench, attached: Presence, said
 
 def test_healing_climbs_the_ladder_and_checks(bench: Bench) -> None:
     """Without names it takes those that are not well."""
-    bench.phone.attached, bench.phone.cured_by = Presence.OFFLINE, "reconnect"
+    bench.phone.attached, bench.phone.cured_by = ConnectionState.OFFLINE, "reconnect"
     answer = bench("heal")
 
     assert answer.status == 0
@@ -374,7 +382,7 @@ def test_a_phone_that_cannot_be_cleaned_is_put_aside(bench: Bench) -> None:
 
 def test_a_host_without_phones_serves_nothing(bench: Bench) -> None:
     """So that it takes no jobs only to fail them."""
-    bench.phone.attached = Presence.ABSENT
+    bench.phone.attached = ConnectionState.ABSENT
     answer = bench("clean", "--attached")
 
     assert (answer.status, answer.out) == (3, "no phones: no adb server listens\n")

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from megtrim.cli.evidence import join
-from megtrim.devices import DeviceOrder
+from megtrim.devices import DeviceSpec
 from megtrim.devices.local import Local
 from megtrim.errors import InfrastructureFailure
-from megtrim.evidence.bundle import Bundle, Purpose, dump_bundle
+from megtrim.evidence.bundle import Bundle, JobPurpose, dump_bundle
 from megtrim.evidence.device import BundleDevice, BundleSettings
-from megtrim.evidence.early_exit import EarlyEnding, dump_ending
+from megtrim.evidence.early_exit import EarlyExit, dump_ending
 from megtrim.evidence.evidence import (
     Evidence,
     EvidenceSet,
@@ -28,7 +28,7 @@ from megtrim.evidence.evidence import (
     parse_set,
 )
 from megtrim.midout.keepset import dump_keep_set
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from megtrim.report.comment import Links
 from megtrim.verdict.model import ScenarioStatus, parse_verdict, to_json
 from unit.cli.support import Shell
@@ -195,7 +195,7 @@ def test_a_class_without_a_runner_needs_emulation(job: Job) -> None:
     hangs_nowhere = (device(name="auto-any", kind="auto", runner=False),)
     program = job.put(PROGRAM)
     programs = (("plain", program), ("profile", program))
-    job.write(purpose=Purpose.TRACE, programs=programs, devices=hangs_nowhere)
+    job.write(purpose=JobPurpose.TRACE, programs=programs, devices=hangs_nowhere)
 
     assert job().status == 2
     assert job("--emulated").status == 0
@@ -216,7 +216,7 @@ class Pool:
     kind = "adb"
     retries = 2
 
-    def __init__(self, orders: Sequence[DeviceOrder]) -> None:
+    def __init__(self, orders: Sequence[DeviceSpec]) -> None:
         self.name = orders[0].name
         self.orders = orders
         self._turn = itertools.cycle(orders)
@@ -227,7 +227,7 @@ class Pool:
         if order.name.startswith("dead"):
             msg = "link lost while pushing model.mge"
             raise InfrastructureFailure(msg)
-        yield Local(order.name, Processes({"PATH": os.environ["PATH"]}), order.scratch)
+        yield Local(order.name, ProcessRunner({"PATH": os.environ["PATH"]}), order.scratch)
 
 
 @pytest.fixture
@@ -235,7 +235,7 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Pool]]:
     """Take every pool that a job makes, by its kind."""
     made: list[tuple[str, Pool]] = []
 
-    def make(kind: str, orders: Sequence[DeviceOrder], *, native: str) -> Pool:
+    def make(kind: str, orders: Sequence[DeviceSpec], *, native: str) -> Pool:
         made.append((kind, Pool(orders)))
         return made[-1][1]
 
@@ -572,7 +572,7 @@ def test_a_build_that_ended_early_is_told(final_: Final) -> None:
     final_.bundle()
     final_()
     (final_.results / "verdict.json").unlink()
-    ending = dump_ending(EarlyEnding(exit=2, message="megtrim.yaml:3: @all no", hint="fix"))
+    ending = dump_ending(EarlyExit(exit=2, message="megtrim.yaml:3: @all no", hint="fix"))
     (final_.results / "ending.json").write_text(ending, encoding="utf-8")
     answer = final_("--run-url", "https://ci.example/1")
 
@@ -667,7 +667,7 @@ def test_the_gate_ends_as_the_verdict_says(shell: Shell, verdict: Any, status: i
 def test_a_verdict_beside_the_word_of_a_run_without_one_is_refused(shell: Shell) -> None:
     """One of them is of an earlier run."""
     (shell.folder / "verdict.json").write_text(to_json(passing()), encoding="utf-8")
-    text = dump_ending(EarlyEnding(exit=2, message="it broke", hint=""))
+    text = dump_ending(EarlyExit(exit=2, message="it broke", hint=""))
     (shell.folder / "ending.json").write_text(text, encoding="utf-8")
     answer = shell("gate", ".")
 
@@ -681,7 +681,7 @@ def test_a_verdict_beside_the_word_of_a_run_without_one_is_refused(shell: Shell)
 @pytest.mark.parametrize("status", [1, 2, 3, 70, 130])
 def test_the_gate_ends_as_the_build_did(shell: Shell, status: int) -> None:
     """Where there is no verdict."""
-    text = dump_ending(EarlyEnding(exit=status, message="it broke", hint=""))
+    text = dump_ending(EarlyExit(exit=status, message="it broke", hint=""))
     (shell.folder / "ending.json").write_text(text, encoding="utf-8")
 
     assert shell("gate", ".").status == status
@@ -722,7 +722,7 @@ def test_a_trace_job_is_no_verification(final_: Final) -> None:
     """Its evidence says nothing about the reduced program."""
     final_.verdict(to_json(passing()))
     final_.bundle()
-    traced = evidence(result(trace="a" * 64), purpose=Purpose.TRACE)
+    traced = evidence(result(trace="a" * 64), purpose=JobPurpose.TRACE)
     write_evidence(final_.shell.folder / "evidence" / "a", written(traced))
     final_("--evidence", "evidence")
 

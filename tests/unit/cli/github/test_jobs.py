@@ -13,7 +13,7 @@ import pytest
 from megtrim.cli.github import baseline as github_baseline
 from megtrim.errors import InfrastructureFailure, Interrupted, ProductFailure
 from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
-from megtrim.github.jobs import Patience
+from megtrim.github.jobs import PollingLimits
 from megtrim.midout.keepset import KeepSet, ScenarioRecord, build_keep_set, dump_keep_set
 from megtrim.midout.region import Region
 from megtrim.size.baseline import dump_sizes, load_sizes
@@ -357,8 +357,8 @@ def test_minutes_are_minutes(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert (answer.status, job.outputs()) == (0, {"pending": "late"})
     assert seen == [
-        Patience(jobs=3, pickup_s=630, run_s=7200, prefix="phone"),
-        Patience(jobs=2, pickup_s=600, run_s=3600, prefix="device"),
+        PollingLimits(jobs=3, pickup_s=630, run_s=7200, prefix="phone"),
+        PollingLimits(jobs=2, pickup_s=600, run_s=3600, prefix="device"),
     ]
 
 

@@ -14,7 +14,7 @@ import pytest
 from megtrim.cli.github.matrix import show_matrix
 from megtrim.console import Console
 from megtrim.device_jobs.pack import select
-from megtrim.evidence.bundle import Purpose
+from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import EvidenceSet, dump_set
 from megtrim.plan.graph import LINKED, REDUCED
 from megtrim.verdict.model import DeviceIdentity
@@ -143,7 +143,7 @@ def test_what_is_proven_has_no_job(
 ) -> None:
     """A pull request that changes nothing costs no device minute."""
     context = built(tmp_path, committed=True)
-    asked = select(context, Purpose.VERIFY, EvidenceSet(entries=())).asked
+    asked = select(context, JobPurpose.VERIFY, EvidenceSet(entries=())).asked
     proven = (result(scenario=each.id, binding=bound) for each, bound in asked)
     proofs = tmp_path / "proofs.json"
     board = DeviceIdentity(name="board", kind="local", facts={})

@@ -8,7 +8,7 @@ import pytest
 
 from megtrim.build_spec import Toolchain
 from megtrim.cli.session import build_host
-from megtrim.images.container_processes import Inside
+from megtrim.images.container_processes import ContainerRunner
 from megtrim.process import Command
 from unit.images.stub import ID, Stub
 
@@ -54,7 +54,7 @@ def test_an_image(stub: Stub, tmp_path: Path) -> None:
     opened.run(Command(argv=("true",), timeout_s=60))
 
     cache = tmp_path / "home" / ".cache" / "ccache"
-    assert isinstance(opened, Inside)
+    assert isinstance(opened, ContainerRunner)
     assert build_host.placed(toolchain(), opened).image == ID
     assert build_host.placed(toolchain(), opened).identity()["image"] == ID
     argv = stub.calls("run")[0]

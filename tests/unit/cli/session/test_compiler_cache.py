@@ -12,7 +12,7 @@ from megtrim.cli.session.compiler_cache import open_compiler_cache
 from megtrim.cli.session.environment import open_processes
 from megtrim.engines.cmake.compiler_cache import VARIABLE
 from megtrim.errors import InputError
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 from unit.cli.support import Shell
 from unit.github.events import REPOSITORY, environment
 
@@ -20,7 +20,7 @@ LIMITS = "connect-timeout=250|operation-timeout=1000"
 ANSWERS = "# empty.cpp\nremote_storage_read_miss\n"
 
 
-class Machine(Processes):
+class Machine(ProcessRunner):
     """One with ccache, whose storage says what a test wants."""
 
     def __init__(self, counted: str = ANSWERS, *, ccache: bool = True) -> None:
@@ -32,10 +32,10 @@ class Machine(Processes):
     def which(self, name: str) -> str | None:
         return f"/usr/bin/{name}" if self._ccache else None
 
-    def run(self, command: Command) -> Outcome:
+    def run(self, command: Command) -> CompletedCommand:
         self.commands.append(command)
         Path(command.env["CCACHE_STATSLOG"]).write_text(self._counted, encoding="utf-8")
-        return Outcome(argv=(), rc=0, stdout="", stderr="", wall_s=0.0, timed_out=False)
+        return CompletedCommand(argv=(), rc=0, stdout="", stderr="", wall_s=0.0, timed_out=False)
 
 
 def told(

@@ -10,14 +10,14 @@ import pytest
 
 from megtrim import devices
 from megtrim.cli.session import device_specs
-from megtrim.cli.session.device_specs import Around, bundle_orders, standing_for
+from megtrim.cli.session.device_specs import DeviceDefaults, bundle_orders, standing_for
 from megtrim.config.load import LoadedConfig, load_config
-from megtrim.devices import DeviceOrder
+from megtrim.devices import DeviceSpec
 from megtrim.devices.pool import pool
 from megtrim.devices.settings import CoolDown, DeviceSettings, PowerPort
 from megtrim.errors import InputError
 from megtrim.evidence.device import BundleCoolDown, BundleDevice, BundlePower, BundleSettings
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 RUNNERS = """\
 version: 1
@@ -75,9 +75,9 @@ def loaded(folder: Path, text: str) -> LoadedConfig:
     return load_config(folder / "megtrim.yaml")
 
 
-def around(folder: Path) -> Around:
-    return Around(
-        processes=Processes(os.environ),
+def around(folder: Path) -> DeviceDefaults:
+    return DeviceDefaults(
+        processes=ProcessRunner(os.environ),
         scratch=folder / "runs",
         machine="aarch64",
         sysroot=Path("/its/own"),
@@ -262,7 +262,7 @@ def test_several_orders_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """In the order in which they are configured."""
     made: list[tuple[str, str, str]] = []
 
-    def make(kind: str, order: DeviceOrder, *, native: str) -> str:
+    def make(kind: str, order: DeviceSpec, *, native: str) -> str:
         made.append((kind, order.name, native))
         return order.name
 

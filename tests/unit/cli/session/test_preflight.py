@@ -12,7 +12,7 @@ from megtrim.config.load import LoadedConfig, load_config
 from megtrim.engines.checkout import Checkout, take
 from megtrim.engines.megengine.engine import MegEngine
 from megtrim.errors import InputError
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from unit.engines.megengine_trees import NEWEST, OLDEST
 from unit.engines.support import write
 
@@ -43,12 +43,12 @@ def configured(tmp_path: Path, option: str = "MGE_WITH_TEST: false", args: str =
 
 
 @pytest.fixture
-def newest(processes: Processes, tmp_path: Path) -> MegEngine:
+def newest(processes: ProcessRunner, tmp_path: Path) -> MegEngine:
     return MegEngine(write(tmp_path / "engine", NEWEST), processes)
 
 
 @pytest.fixture
-def oldest(processes: Processes, tmp_path: Path) -> MegEngine:
+def oldest(processes: ProcessRunner, tmp_path: Path) -> MegEngine:
     return MegEngine(write(tmp_path / "engine", OLDEST), processes)
 
 
@@ -95,7 +95,7 @@ def test_what_megtrim_sets_is_refused(
 
 
 def test_flags_are_those_of_the_generation(
-    processes: Processes, newest: MegEngine, tmp_path: Path
+    processes: ProcessRunner, newest: MegEngine, tmp_path: Path
 ) -> None:
     """The same arguments pass with one tree and not with another."""
     loaded = configured(tmp_path, args="--fuse-grain")
@@ -109,7 +109,7 @@ def test_flags_are_those_of_the_generation(
     )
 
 
-def test_flags_are_those_of_the_tree(processes: Processes, tmp_path: Path) -> None:
+def test_flags_are_those_of_the_tree(processes: ProcessRunner, tmp_path: Path) -> None:
     """A fork's own flag is known, and a flag of another release is not."""
     source = {
         "lite/load_and_run/src/own.cpp": 'DEFINE_bool(cpu, 0, "");DEFINE_bool(our_own, 0, "")'
@@ -145,7 +145,7 @@ def keeping(folder: Path, *keep: str, models: tuple[bytes, bytes] = (b"x", b"x")
     return load_config(folder / "megtrim.yaml")
 
 
-def tree(processes: Processes, root: Path) -> Checkout:
+def tree(processes: ProcessRunner, root: Path) -> Checkout:
     files = {
         "src/base/log.cpp": "",
         "CMakeLists.txt": "add_subdirectory(third_party/dnn ${CMAKE_BINARY_DIR}/mkl-dnn)",
@@ -162,14 +162,14 @@ def tree(processes: Processes, root: Path) -> Checkout:
     ],
 )
 def test_what_a_build_may_have_is_not_refused(
-    processes: Processes, tmp_path: Path, pattern: str
+    processes: ProcessRunner, tmp_path: Path, pattern: str
 ) -> None:
     """Folders of the tree, one that its CMake files name, one elsewhere; and names of functions."""
     refuse_folders(keeping(tmp_path, pattern), [tree(processes, tmp_path / "engine")])
 
 
 def test_folders_that_no_tree_has_are_refused_together(
-    processes: Processes, tmp_path: Path
+    processes: ProcessRunner, tmp_path: Path
 ) -> None:
     """With their lines and with what was meant, before anything is built."""
     loaded = keeping(tmp_path, "src/bse/", "src/base", "my::*", "apps/main/", "src/mkl/")

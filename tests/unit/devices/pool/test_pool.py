@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.devices.device import Seat
+from megtrim.devices.device import Lease
 from megtrim.devices.local import Local
-from megtrim.devices.pool.machine import Machine, NothingFits, Presence
-from megtrim.devices.pool.pool import Busy, Pool, joined, make_pool
+from megtrim.devices.pool.machine import ConnectionState, Machine, NoUsableMachine
+from megtrim.devices.pool.pool import MachineBusy, Pool, joined, make_pool
 from megtrim.devices.pool.quarantine import Author
-from megtrim.devices.pool.recovery import UNAUTHORIZED, Beside
+from megtrim.devices.pool.recovery import UNAUTHORIZED, BackgroundRecovery
 from megtrim.devices.pool.state_dir import slug
-from megtrim.devices.pool.status import State
+from megtrim.devices.pool.status import MachineState
 from megtrim.devices.retry import deliver
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from support.waiting import until
 from unit.devices.machines import NOON, QUICK, Clock, FakeMachine, order
 
@@ -45,7 +45,7 @@ class Lab:
     def find(self) -> Sequence[Machine]:
         return list(self.attached)
 
-    def states(self) -> dict[str, State]:
+    def states(self) -> dict[str, MachineState]:
         return {each.name: each.state for each in self.pool().look()}
 
 
@@ -54,7 +54,7 @@ def lab(tmp_path: Path) -> Lab:
     return Lab(tmp_path)
 
 
-def failing(_seat: Seat) -> str:
+def failing(_seat: Lease) -> str:
     msg = "link lost"
     raise InfrastructureFailure(msg)
 
@@ -63,9 +63,9 @@ def test_a_job_gets_a_machine_and_gives_it_back(lab: Lab) -> None:
     """While it has it, everyone can see that."""
     with lab.pool().reserve() as seat:
         assert seat is lab.one
-        assert lab.states() == {"one": State.HELD, "two": State.FREE}
+        assert lab.states() == {"one": MachineState.HELD, "two": MachineState.FREE}
 
-    assert lab.states() == {"one": State.FREE, "two": State.FREE}
+    assert lab.states() == {"one": MachineState.FREE, "two": MachineState.FREE}
     assert lab.said == []
 
 
@@ -79,7 +79,7 @@ def test_a_wait_is_told_and_ends(lab: Lab) -> None:
     """With how many come first, who has it and for how long."""
     lab.attached = [lab.one]
     said: list[str] = []
-    got: list[Seat] = []
+    got: list[Lease] = []
 
     def wait() -> None:
         with lab.pool("pixel-6", said).reserve() as seat:
@@ -106,7 +106,7 @@ def test_a_dead_machine_is_put_aside_and_the_job_goes_to_another(lab: Lab) -> No
     with lab.pool().reserve() as seat:
         assert seat is lab.two
 
-    until(lambda: lab.states()["one"] is State.QUARANTINED, "a quarantine")
+    until(lambda: lab.states()["one"] is MachineState.QUARANTINED, "a quarantine")
     put = lab.pool().room.records.read(lab.one.key).quarantine
     assert put is not None
     assert (put.by, put.since) == (Author.MACHINE, NOON)
@@ -115,13 +115,13 @@ def test_a_dead_machine_is_put_aside_and_the_job_goes_to_another(lab: Lab) -> No
     )
     with lab.pool().reserve() as seat:
         assert seat is lab.two
-    assert lab.states() == {"one": State.QUARANTINED, "two": State.FREE}
+    assert lab.states() == {"one": MachineState.QUARANTINED, "two": MachineState.FREE}
 
 
 def test_a_machine_that_comes_back_is_used(lab: Lab) -> None:
     """The ladder is climbed while it is held, and the job runs on it."""
     lab.attached = [lab.one]
-    lab.one.attached, lab.one.cured_by = Presence.OFFLINE, "reconnect"
+    lab.one.attached, lab.one.cured_by = ConnectionState.OFFLINE, "reconnect"
     with lab.pool().reserve() as seat:
         assert seat is lab.one
 
@@ -136,13 +136,13 @@ def test_a_job_that_fails_is_tried_on_another_machine(lab: Lab) -> None:
     """What went wrong on each is kept."""
     seen: list[str] = []
 
-    def work(seat: Seat) -> str:
+    def work(seat: Lease) -> str:
         seen.append(seat.name)
         return seat.name if len(seen) > 1 else failing(seat)
 
     assert deliver(lab.pool(), work, say=lab.said.append) == "two"
     assert seen == ["one", "two"]
-    both_free = {"one": State.FREE, "two": State.FREE}
+    both_free = {"one": MachineState.FREE, "two": MachineState.FREE}
     until(lambda: lab.states() == both_free, "the end of the care")
     assert "  again one failed (link lost); attempt 2" in lab.said
 
@@ -151,7 +151,7 @@ def test_a_machine_that_dies_under_a_job_is_put_aside_while_it_is_held(lab: Lab)
     """With the job's failure as the reason."""
     lab.attached = [lab.one]
 
-    def work(seat: Seat) -> None:
+    def work(seat: Lease) -> None:
         lab.one.answers = False
         failing(seat)
 
@@ -197,12 +197,12 @@ def test_what_is_no_fault_of_the_machine_does_not_touch_it(lab: Lab) -> None:
         with pytest.raises(error), lab.pool().reserve():
             raise error
     assert lab.one.calls == ["alive", "alive"]
-    assert lab.states()["one"] is State.FREE
+    assert lab.states()["one"] is MachineState.FREE
 
 
 def test_an_unauthorized_phone_is_put_aside_at_once(lab: Lab) -> None:
     """Nothing that a machine could do would help."""
-    lab.one.attached = Presence.UNAUTHORIZED
+    lab.one.attached = ConnectionState.UNAUTHORIZED
     with lab.pool().reserve() as seat:
         assert seat is lab.two
 
@@ -214,15 +214,18 @@ def test_an_unauthorized_phone_is_put_aside_at_once(lab: Lab) -> None:
 
 def test_a_phone_that_is_elsewhere_is_skipped(lab: Lab) -> None:
     """It may hang on another host: no ladder, no quarantine."""
-    lab.one.attached = Presence.ABSENT
+    lab.one.attached = ConnectionState.ABSENT
     with lab.pool().reserve() as seat:
         assert seat is lab.two
-    lab.two.attached = Presence.ABSENT
+    lab.two.attached = ConnectionState.ABSENT
 
-    with pytest.raises(NothingFits, match="one: not found; two: not found"), lab.pool().reserve():
+    with (
+        pytest.raises(NoUsableMachine, match="one: not found; two: not found"),
+        lab.pool().reserve(),
+    ):
         pass
     assert lab.one.calls == []
-    assert lab.states() == {"one": State.ABSENT, "two": State.ABSENT}
+    assert lab.states() == {"one": MachineState.ABSENT, "two": MachineState.ABSENT}
 
 
 def test_a_phone_that_was_here_a_moment_ago_may_come_back(lab: Lab) -> None:
@@ -231,7 +234,7 @@ def test_a_phone_that_was_here_a_moment_ago_may_come_back(lab: Lab) -> None:
     pool = lab.pool()
     with pool.reserve():
         pass
-    lab.one.attached, lab.one.cured_by = Presence.ABSENT, "reconnect"
+    lab.one.attached, lab.one.cured_by = ConnectionState.ABSENT, "reconnect"
 
     with pool.reserve() as seat:
         assert seat is lab.one
@@ -243,11 +246,11 @@ def test_a_phone_that_went_for_good_is_no_quarantine(lab: Lab) -> None:
     pool = lab.pool()
     with pool.reserve():
         pass
-    lab.one.attached = Presence.ABSENT
+    lab.one.attached = ConnectionState.ABSENT
 
-    with pytest.raises(NothingFits), pool.reserve():
+    with pytest.raises(NoUsableMachine), pool.reserve():
         pass
-    lab.one.attached = Presence.READY
+    lab.one.attached = ConnectionState.READY
     with pool.reserve() as seat:
         assert seat is lab.one
 
@@ -255,7 +258,7 @@ def test_a_phone_that_went_for_good_is_no_quarantine(lab: Lab) -> None:
 def test_nothing_is_attached(lab: Lab) -> None:
     """The entry is named."""
     lab.attached = []
-    with pytest.raises(NothingFits) as failure, lab.pool("pixel-6").reserve():
+    with pytest.raises(NoUsableMachine) as failure, lab.pool("pixel-6").reserve():
         pass
     assert failure.value.message == "no device of pixel-6 can be used: pixel-6: not found"
 
@@ -268,7 +271,7 @@ def test_where_nobody_can_look_that_is_the_reason(lab: Lab) -> None:
         raise InfrastructureFailure(msg)
 
     pool = make_pool(order(lab.tmp_path), kind="fake", find=find)
-    with pytest.raises(NothingFits, match="phones: not found: no adb server"), pool.reserve():
+    with pytest.raises(NoUsableMachine, match="phones: not found: no adb server"), pool.reserve():
         pass
 
 
@@ -276,7 +279,7 @@ def test_what_the_job_failed_of_is_what_counts(lab: Lab) -> None:
     """Also where the machine cannot be looked after, because the server went."""
     lab.attached = [lab.one]
 
-    def gone() -> Presence:
+    def gone() -> ConnectionState:
         msg = "no adb server"
         raise InfrastructureFailure(msg)
 
@@ -293,7 +296,7 @@ def test_a_quarantine_that_cannot_be_noted_ends_nothing(lab: Lab) -> None:
     for machine in (lab.one, lab.two):
         (lab.tmp_path / "state" / "machines" / f"{slug(machine.key)}.lock").mkdir()
 
-    with pytest.raises(NothingFits), lab.pool().reserve():
+    with pytest.raises(NoUsableMachine), lab.pool().reserve():
         pass
     assert sum("cannot be noted" in line for line in lab.said) == 2
 
@@ -307,7 +310,7 @@ def test_what_was_given_up_while_it_was_waited_for_is_not_tried_again(lab: Lab) 
     def reconnect() -> None:
         until(lambda: any("before you" in line for line in lab.said), "the job waits for it")
 
-    class Lingering(Beside):
+    class Lingering(BackgroundRecovery):
         def start(self, key: str, care: Callable[[], None]) -> None:
             def lingering() -> None:
                 care()
@@ -320,7 +323,7 @@ def test_what_was_given_up_while_it_was_waited_for_is_not_tried_again(lab: Lab) 
     asked = order(lab.tmp_path, patience=rarely, said=lab.said)
     pool = make_pool(asked, kind="fake", find=lab.find)
     pool.beside = Lingering(lab.said.append)
-    with pytest.raises(NothingFits), pool.reserve():
+    with pytest.raises(NoUsableMachine), pool.reserve():
         pass
     assert sum("cannot be noted" in line for line in lab.said) == 1
 
@@ -334,7 +337,7 @@ def test_a_damaged_record_costs_its_machine_alone(lab: Lab) -> None:
     with lab.pool().reserve() as seat:
         assert seat is lab.two
     standing = lab.pool().look()[0]
-    assert standing.state is State.DAMAGED
+    assert standing.state is MachineState.DAMAGED
     assert standing.text(NOON).startswith(f"unknown: {record}: Invalid JSON")
     assert record.read_text(encoding="utf-8") == "{"
 
@@ -342,13 +345,13 @@ def test_a_damaged_record_costs_its_machine_alone(lab: Lab) -> None:
 def test_those_who_wait_learn_that_the_machine_was_put_aside(lab: Lab) -> None:
     """They do not wait for ever."""
     lab.attached = [lab.one]
-    failures: list[NothingFits] = []
+    failures: list[NoUsableMachine] = []
 
     def wait() -> None:
         try:
             with lab.pool().reserve():
                 pass
-        except NothingFits as failure:
+        except NoUsableMachine as failure:
             failures.append(failure)
 
     with lab.pool().reserve():
@@ -369,7 +372,7 @@ def test_a_machine_can_be_held_for_care_in_quarantine(lab: Lab) -> None:
     standing = pool.look()[0]
     with pool.hold(standing) as machine:
         assert machine is lab.one
-        with pytest.raises(Busy, match="held by pid"), pool.hold(standing, wait=False):
+        with pytest.raises(MachineBusy, match="held by pid"), pool.hold(standing, wait=False):
             pass
     with pool.hold(standing, wait=False):
         pass
@@ -392,7 +395,7 @@ def test_pools_of_a_class_become_one(lab: Lab) -> None:
 
 def test_this_machine_stands_for_itself(lab: Lab, tmp_path: Path) -> None:
     """It is never busy, so it needs no pool."""
-    local = Local("here", Processes({}), tmp_path)
+    local = Local("here", ProcessRunner({}), tmp_path)
     assert joined([local, lab.pool()]) is local
     assert isinstance(joined([lab.pool(), local]), Pool)
 

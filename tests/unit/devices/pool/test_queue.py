@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.devices.pool.queue import Queue, Turn, Wait, assign
+from megtrim.devices.pool.queue import Queue, QueuePosition, QueueSlot, assign
 from megtrim.devices.pool.state_dir import held, slug
 from megtrim.errors import InfrastructureFailure, InputError
 from support.waiting import until
@@ -139,8 +139,8 @@ class Job(threading.Thread):
     def __init__(self, queue: Queue, *keys: str, place: int | None = None) -> None:
         super().__init__(daemon=True)
         self.queue, self.keys, self.place = queue, keys, place
-        self.turn: Turn | None = None
-        self.waits: list[Wait] = []
+        self.turn: QueueSlot | None = None
+        self.waits: list[QueuePosition] = []
         self.enough = threading.Event()
         self.start()
 
@@ -227,10 +227,10 @@ def test_who_stopped_looking_keeps_a_place_and_is_passed_by(
     holding = Job(queue, "A")
     until(lambda: holding.turn, "the first")
     morning = threading.Event()
-    slept: list[Wait] = []
+    slept: list[QueuePosition] = []
     woken: list[str] = []
 
-    def sleep(wait: Wait) -> None:
+    def sleep(wait: QueuePosition) -> None:
         slept.append(wait)
         morning.wait(_LONGER_THAN_ALL_S)
 
@@ -294,7 +294,7 @@ def test_a_living_ticket_that_is_damaged_is_named(queue: Queue, tmp_path: Path) 
     spoiled: list[Path] = []
     seen: list[str] = []
 
-    def looked(_wait: Wait) -> None:
+    def looked(_wait: QueuePosition) -> None:
         spoil()
         with pytest.raises(InputError) as refused:
             queue.tickets()

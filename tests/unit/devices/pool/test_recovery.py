@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.devices.pool.machine import Presence
+from megtrim.devices.pool.machine import ConnectionState
 from megtrim.devices.pool.quarantine import Records
-from megtrim.devices.pool.recovery import UNAUTHORIZED, Ladder
+from megtrim.devices.pool.recovery import UNAUTHORIZED, RecoveryPolicy
 from megtrim.devices.settings import PowerPort
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from unit.devices.machines import Clock, FakeMachine
 
-PATIENCE = Patience()
+PATIENCE = Timeouts()
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class Scene:
     """A machine and the ladder that is to bring it back."""
 
     machine: FakeMachine
-    ladder: Ladder
+    ladder: RecoveryPolicy
     time: Time
     said: list[str]
 
@@ -49,9 +49,9 @@ class Scene:
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
     time, said = Time(), list[str]()
-    ladder = Ladder(
+    ladder = RecoveryPolicy(
         records=Records(tmp_path / "state", Clock()),
-        processes=Processes({"PATH": f"{tmp_path}:/usr/bin:/bin"}),
+        processes=ProcessRunner({"PATH": f"{tmp_path}:/usr/bin:/bin"}),
         patience=PATIENCE,
         say=said.append,
         sleep=time.sleep,
@@ -133,8 +133,8 @@ def test_the_day_has_three_reboots(scene: Scene) -> None:
     assert healing.steps[-1] == "not rebooted: it was 3 times within a day"
 
 
-@pytest.mark.parametrize("attached", [Presence.ABSENT, Presence.OFFLINE])
-def test_without_a_way_to_it_no_reboot_is_spent(scene: Scene, attached: Presence) -> None:
+@pytest.mark.parametrize("attached", [ConnectionState.ABSENT, ConnectionState.OFFLINE])
+def test_without_a_way_to_it_no_reboot_is_spent(scene: Scene, attached: ConnectionState) -> None:
     """It could not be told to reboot."""
     scene.machine.attached = attached
     healing = scene.ladder.climb(scene.machine)
@@ -183,7 +183,7 @@ def test_power_that_cannot_be_switched_is_told(scene: Scene, tmp_path: Path) -> 
 
 def test_an_unauthorized_phone_is_not_tried_at_all(scene: Scene) -> None:
     """A person must tap."""
-    scene.machine.attached = Presence.UNAUTHORIZED
+    scene.machine.attached = ConnectionState.UNAUTHORIZED
     healing = scene.ladder.climb(scene.machine)
 
     assert (healing.healthy, healing.text, healing.steps) == (False, UNAUTHORIZED, ())
@@ -192,7 +192,7 @@ def test_an_unauthorized_phone_is_not_tried_at_all(scene: Scene) -> None:
 
 def test_a_phone_that_comes_back_unauthorized_ends_the_ladder(scene: Scene) -> None:
     """As after a reset: waiting on changes nothing."""
-    scene.time.at[10.0] = lambda: setattr(scene.machine, "attached", Presence.UNAUTHORIZED)
+    scene.time.at[10.0] = lambda: setattr(scene.machine, "attached", ConnectionState.UNAUTHORIZED)
     healing = scene.ladder.climb(scene.machine)
 
     assert healing.verdict == UNAUTHORIZED
@@ -205,14 +205,14 @@ def test_what_its_kind_knows_of_the_trouble_is_told(scene: Scene) -> None:
     assert scene.ladder.climb(scene.machine).verdict == (
         "does not answer: its key changed; remove the old one"
     )
-    scene.machine.attached = Presence.UNAUTHORIZED
+    scene.machine.attached = ConnectionState.UNAUTHORIZED
     assert scene.ladder.climb(scene.machine).text == "its key changed; remove the old one"
 
 
 def test_where_nobody_can_look_no_machine_is_at_fault(scene: Scene) -> None:
     """A missing adb server must not put every phone in quarantine."""
 
-    def presence() -> Presence:
+    def presence() -> ConnectionState:
         msg = "no adb server"
         raise InfrastructureFailure(msg)
 

@@ -14,7 +14,7 @@ import pytest
 
 from megtrim.devices.remote.adb_server import Adb, ask, find_adb
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from unit.devices.fake_adb import CLIENT, Server, serving, write_client
 
 
@@ -29,9 +29,9 @@ def client(tmp_path: Path) -> Path:
     return write_client(tmp_path / "bin")
 
 
-def environment(client: Path, port: int | str, **more: str) -> Processes:
+def environment(client: Path, port: int | str, **more: str) -> ProcessRunner:
     path = f"{client.parent}:{os.environ['PATH']}"
-    return Processes({"PATH": path, "ANDROID_ADB_SERVER_PORT": str(port), **more})
+    return ProcessRunner({"PATH": path, "ANDROID_ADB_SERVER_PORT": str(port), **more})
 
 
 def test_the_adb_on_the_path_and_its_server(client: Path, server: Server) -> None:
@@ -54,9 +54,9 @@ def test_an_adb_by_its_path(client: Path, tmp_path: Path) -> None:
 
 def test_the_port_that_servers_have_by_default(client: Path) -> None:
     env = environment(client, "").env
-    assert find_adb(Processes(env)).port == 5037
+    assert find_adb(ProcessRunner(env)).port == 5037
     del env["ANDROID_ADB_SERVER_PORT"]
-    assert find_adb(Processes(env)).port == 5037
+    assert find_adb(ProcessRunner(env)).port == 5037
 
 
 def test_every_state(client: Path, server: Server) -> None:
@@ -115,9 +115,9 @@ def test_ports_that_are_none(client: Path, port: str) -> None:
 
 def test_no_adb_at_all(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no program 'adb'"):
-        find_adb(Processes({"PATH": str(tmp_path)}))
+        find_adb(ProcessRunner({"PATH": str(tmp_path)}))
     with pytest.raises(InputError, match="there is no program '/nowhere/adb'"):
-        find_adb(Processes({"PATH": os.environ["PATH"], "MEGTRIM_ADB": "/nowhere/adb"}))
+        find_adb(ProcessRunner({"PATH": os.environ["PATH"], "MEGTRIM_ADB": "/nowhere/adb"}))
 
 
 def test_something_else_that_is_called_adb(tmp_path: Path) -> None:

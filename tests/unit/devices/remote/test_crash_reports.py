@@ -18,7 +18,7 @@ from megtrim.devices.remote.crash_reports import (
 )
 from megtrim.evidence.validation import check_log
 from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from unit.devices.shell_link import ShellLink
 
 RUN = ProgramRun(
@@ -66,7 +66,7 @@ crash log:
 
 
 @pytest.fixture
-def link(processes: Processes, tmp_path: Path) -> ShellLink:
+def link(processes: ProcessRunner, tmp_path: Path) -> ShellLink:
     return ShellLink(processes, tmp_path)
 
 

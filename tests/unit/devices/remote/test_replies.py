@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.devices.remote.replies import (
-    Ended,
-    Entry,
-    Made,
+    ExitReport,
+    RemoteFile,
+    SetupReply,
     parse_digests,
     parse_ended,
     parse_entry,
@@ -31,7 +31,7 @@ ENDED = "megtrim pid=77\nmegtrim rc=133\nmegtrim began=10.25\nmegtrim ended=11.5
 
 def test_an_entry() -> None:
     """Only finished files count as kept."""
-    assert parse_entry(ENTRY) == Entry(
+    assert parse_entry(ENTRY) == SetupReply(
         root="/r/m", program="sha256sum", cached=frozenset({A}), free_kb=1234
     )
 
@@ -77,8 +77,8 @@ def test_names_with_backslashes() -> None:
 
 def test_what_was_made() -> None:
     assert parse_made(MADE) == {
-        "out/a b": Made(size_bytes=5, digest=A),
-        "t": Made(size_bytes=0, digest=B),
+        "out/a b": RemoteFile(size_bytes=5, digest=A),
+        "t": RemoteFile(size_bytes=0, digest=B),
     }
     assert parse_made("megtrim surveyed=yes\n") == {}
 
@@ -92,19 +92,22 @@ def test_a_survey_that_lost_a_line_is_none(line: int) -> None:
 
 
 def test_how_a_run_ended() -> None:
-    assert parse_ended(ENDED + MADE + "megtrim free=9\n") == Ended(
+    assert parse_ended(ENDED + MADE + "megtrim free=9\n") == ExitReport(
         rc=133,
         late=False,
         pid=77,
         wall_s=1.25,
-        made={"out/a b": Made(size_bytes=5, digest=A), "t": Made(size_bytes=0, digest=B)},
+        made={
+            "out/a b": RemoteFile(size_bytes=5, digest=A),
+            "t": RemoteFile(size_bytes=0, digest=B),
+        },
         free_kb=9,
     )
 
 
 def test_a_run_that_was_too_slow_on_a_machine_that_tells_little() -> None:
     told = "megtrim rc=137\nmegtrim late=yes\nmegtrim began=\nmegtrim surveyed=yes\n"
-    assert parse_ended(told) == Ended(
+    assert parse_ended(told) == ExitReport(
         rc=137, late=True, pid=None, wall_s=None, made={}, free_kb=None
     )
 

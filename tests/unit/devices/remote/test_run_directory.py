@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory
-from megtrim.devices.remote.transport import LinkLost
+from megtrim.devices.remote.transport import ConnectionLost
 from megtrim.devices.settings import DeviceSettings
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure, InputError, Interrupted
-from megtrim.load_and_run.exit_status import Ending, ending
-from megtrim.process import Processes
+from megtrim.load_and_run.exit_status import RunOutcome, ending
+from megtrim.process import ProcessRunner
 from unit.devices.folder_link import FolderLink, losing
 from unit.devices.remote_rig import PATIENCE, gone, left, opened
 
@@ -105,7 +105,7 @@ def test_a_hang_ends_on_the_machine_too(
         directory.put(program(text), "p")
         run = directory.run(("p",), timeout_s=0.5)
         pids = directory.get("pids")
-    assert (ending(run), run.stdout) == (Ending.TIMEOUT, "said\n")
+    assert (ending(run), run.stdout) == (RunOutcome.TIMEOUT, "said\n")
     assert 0.9 < run.wall_s < 5
     assert pids is not None
     assert all(gone(int(pid)) for pid in pids.split())
@@ -143,7 +143,7 @@ def test_a_lost_link_is_told_and_leaves_nothing(
 ) -> None:
     """Wherever it happens; a missing file is never mistaken for it."""
     link.before = losing(at)
-    with pytest.raises(LinkLost), opened(link, root) as directory:
+    with pytest.raises(ConnectionLost), opened(link, root) as directory:
         directory.put(program("echo t >t"), "p")
         directory.run(("p",), timeout_s=9)
         directory.get("t")
@@ -185,7 +185,7 @@ def test_an_answer_without_its_end_is_no_run(
 ) -> None:
     link.cut = "run"
     with (
-        pytest.raises(LinkLost, match="lost while running the program"),
+        pytest.raises(ConnectionLost, match="lost while running the program"),
         opened(link, root) as directory,
     ):
         directory.put(program("echo t >t"), "p")
@@ -193,7 +193,7 @@ def test_an_answer_without_its_end_is_no_run(
 
 
 def test_an_entry_sweeps_what_a_killed_holder_left(
-    link: FolderLink, root: Path, processes: Processes
+    link: FolderLink, root: Path, processes: ProcessRunner
 ) -> None:
     """Its programs, its folders whatever their rights, and files that came but in part."""
     work = root / "runs" / "run-old" / "place"
@@ -216,12 +216,12 @@ def test_a_machine_that_no_longer_answers_ends_the_run(
     link: FolderLink, root: Path, program: Callable[[str], Path]
 ) -> None:
     """Long before the program's own time is up."""
-    patience = Patience(heartbeat_s=0.1, probe_s=0.3, poll_s=0.05)
+    patience = Timeouts(heartbeat_s=0.1, probe_s=0.3, poll_s=0.05)
     link.program = "bash"
     link.before = losing("probe")
     began = time.monotonic()
     with (
-        pytest.raises(LinkLost, match="no sign of life for 0 s while running p"),
+        pytest.raises(ConnectionLost, match="no sign of life for 0 s while running p"),
         opened(link, root, patience) as directory,
     ):
         directory.put(program("sleep 96"), "p")

@@ -17,7 +17,7 @@ from megtrim.devices.remote.telemetry import (
 )
 from megtrim.evidence.validation import check_line
 from megtrim.load_and_run.telemetry import Policy, Reading
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from unit.devices.shell_link import ShellLink
 
 BATTERY = """\
@@ -53,7 +53,7 @@ SHELLS = [name for name in ("dash", "bash", "mksh", "busybox") if shutil.which(n
 
 
 @pytest.fixture(params=SHELLS)
-def link(request: pytest.FixtureRequest, processes: Processes, tmp_path: Path) -> ShellLink:
+def link(request: pytest.FixtureRequest, processes: ProcessRunner, tmp_path: Path) -> ShellLink:
     shell = ("busybox", "sh") if request.param == "busybox" else (request.param,)
     return ShellLink(processes, tmp_path, shell_program=shell)
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from megtrim.devices.remote.transport import (
-    LinkLost,
+    ConnectionLost,
     NoSpace,
     answers,
     brought,
@@ -24,7 +24,7 @@ from megtrim.devices.remote.transport import (
     unframe,
 )
 from megtrim.errors import InfrastructureFailure
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 from unit.devices.folder_link import FolderLink, losing
 
 NONCE = "end-0123456789abcdef"
@@ -37,8 +37,8 @@ def outcome(
     rc: int = 0,
     timed_out: bool = False,
     aborted: bool = False,
-) -> Outcome:
-    return Outcome(
+) -> CompletedCommand:
+    return CompletedCommand(
         argv=("tool",),
         rc=rc,
         stdout=stdout,
@@ -50,7 +50,7 @@ def outcome(
 
 
 @pytest.fixture
-def link(processes: Processes) -> FolderLink:
+def link(processes: ProcessRunner) -> FolderLink:
     return FolderLink(processes)
 
 
@@ -83,7 +83,7 @@ def test_arguments_arrive_as_they_are(arguments: list[str]) -> None:
     """Quotes, newlines, dollars and all."""
     script = 'printf "%s|" "$#" "$@"; exit 3'
     argv = ("sh", "-c", frame(script, tuple(arguments), NONCE))
-    run = Processes({**os.environ, "LC_ALL": "C.UTF-8"}).run(Command(argv=argv, timeout_s=10))
+    run = ProcessRunner({**os.environ, "LC_ALL": "C.UTF-8"}).run(Command(argv=argv, timeout_s=10))
 
     assert unframe(run.stdout, NONCE) == ("|".join([str(len(arguments)), *arguments, ""]), 3)
 
@@ -95,7 +95,7 @@ def test_the_status_is_the_scripts(link: FolderLink, script: str, rc: int) -> No
 
 def test_a_shell_that_is_killed_is_a_lost_link(link: FolderLink) -> None:
     """It says where, and what the tool that carried it had to say."""
-    with pytest.raises(LinkLost) as caught:
+    with pytest.raises(ConnectionLost) as caught:
         link.shell("# megtrim:get\necho some; echo 'error: closed' >&2; kill -9 $$", timeout_s=5)
 
     assert caught.value.message == (
@@ -138,7 +138,7 @@ def test_a_call_that_must_succeed_says_why_it_did_not(link: FolderLink) -> None:
         call(link, "# megtrim:put\necho a >&2; echo b >&2; exit 3", timeout_s=5)
     with pytest.raises(NoSpace, match=r"^board \(test\): no space left while preparing the run\n"):
         call(link, "# megtrim:put\necho 'cp: x: No space left on device' >&2; exit 1", timeout_s=5)
-    with pytest.raises(LinkLost, match=r"no answer within 1 s while cleaning up$"):
+    with pytest.raises(ConnectionLost, match=r"no answer within 1 s while cleaning up$"):
         call(link, "# megtrim:clean\nexec sleep 9", timeout_s=1)
 
 
@@ -149,7 +149,9 @@ def test_signs_of_life(link: FolderLink) -> None:
     assert not answers(link, timeout_s=5)
 
 
-def test_a_machine_that_talks_nonsense_is_not_alive(processes: Processes, tmp_path: Path) -> None:
+def test_a_machine_that_talks_nonsense_is_not_alive(
+    processes: ProcessRunner, tmp_path: Path
+) -> None:
     """Only the very word is an answer."""
     link = FolderLink(processes, cut="probe")
     assert not answers(link, timeout_s=5)
@@ -161,13 +163,13 @@ def test_transfers_tell_why_they_failed() -> None:
     for check in (moved, brought):
         check(outcome(), label="x", step="moving", timeout_s=5)
         check(outcome(rc=1, aborted=True), label="x", step="moving", timeout_s=5)
-        with pytest.raises(LinkLost, match=r"^x: no answer within 5 s while moving$"):
+        with pytest.raises(ConnectionLost, match=r"^x: no answer within 5 s while moving$"):
             check(outcome(timed_out=True), label="x", step="moving", timeout_s=5)
-        with pytest.raises(LinkLost, match=r"^x: the link was lost while moving: gone$"):
+        with pytest.raises(ConnectionLost, match=r"^x: the link was lost while moving: gone$"):
             check(outcome(stderr="gone", rc=1), label="x", step="moving", timeout_s=5)
     with pytest.raises(NoSpace, match=r"^x: no space left while moving\n"):
         brought(full, label="x", step="moving", timeout_s=5)
-    with pytest.raises(LinkLost):
+    with pytest.raises(ConnectionLost):
         moved(full, label="x", step="moving", timeout_s=5)
 
 

@@ -12,10 +12,10 @@ import pytest
 from megtrim.devices.remote import tuning
 from megtrim.devices.remote.tuning import RESTORE_SCRIPT, Tuning, cpu_mask, tuned
 from megtrim.devices.settings import CoolDown, DeviceSettings
-from megtrim.devices.timeouts import Patience
+from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InputError
 from megtrim.load_and_run.telemetry import Reading
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from unit.devices.shell_link import ShellLink
 
 BOOT = "proc/sys/kernel/random/boot_id"
@@ -24,7 +24,7 @@ AS_ROOT = DeviceSettings(governor="performance")
 
 
 @pytest.fixture
-def link(processes: Processes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ShellLink:
+def link(processes: ProcessRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ShellLink:
     """A rooted machine with two clocks, whose kernel takes known governors alone."""
     monkeypatch.setattr(tuning, "_SAID", set())
     link = ShellLink(processes, tmp_path)
@@ -46,7 +46,7 @@ class Said(list[str]):
             settings,
             root=str(link.tree / "root"),
             before=more.get("before", Reading()),
-            patience=Patience(poll_s=0.01),
+            patience=Timeouts(poll_s=0.01),
             say=self.append,
         ) as found:
             yield found

@@ -12,7 +12,7 @@ from megtrim.build_spec import BuildScript
 from megtrim.engines.cmake import driver
 from megtrim.engines.cmake.driver import Job, WorkTree, first_error
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
-from megtrim.process import Command, Outcome, Processes
+from megtrim.process import Command, CompletedCommand, ProcessRunner
 
 COMPILER = """\
 [1/4] Building CXX object src/CMakeFiles/e.dir/a.cpp.o
@@ -154,12 +154,14 @@ def fake_tools(
         tool.parent.mkdir(exist_ok=True)
         tool.write_text(TOOL.format(calls=calls, script=script, configures=configures), "utf-8")
         tool.chmod(0o755)
-    monkeypatch.setattr(Processes, "build_tool", lambda _self, name: str(tmp_path / "tools" / name))
+    monkeypatch.setattr(
+        ProcessRunner, "build_tool", lambda _self, name: str(tmp_path / "tools" / name)
+    )
     return calls
 
 
 def test_a_build_is_configured_and_then_built(
-    processes: Processes, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The command lines, the progress, and the log with both."""
     calls = fake_tools(tmp_path, monkeypatch, script='echo "mark $MARK" >&2')
@@ -195,10 +197,10 @@ def test_the_engines_own_script_finds_our_tools_first(
     """Then the path as it is; without one the system's folders, never the current folder."""
     ran: list[Command] = []
 
-    class Recorded(Processes):
-        def run(self, command: Command) -> Outcome:
+    class Recorded(ProcessRunner):
+        def run(self, command: Command) -> CompletedCommand:
             ran.append(command)
-            return Outcome(
+            return CompletedCommand(
                 argv=command.argv, rc=0, stdout="", stderr="", wall_s=0.0, timed_out=False
             )
 
@@ -211,7 +213,7 @@ def test_the_engines_own_script_finds_our_tools_first(
 
 
 def test_an_engine_that_does_not_configure_is_not_built(
-    processes: Processes, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A product failure, with the log's place."""
     calls = fake_tools(tmp_path, monkeypatch, configures=1)
@@ -224,7 +226,7 @@ def test_an_engine_that_does_not_configure_is_not_built(
 
 
 def test_an_engine_that_does_not_compile_is_a_product_failure(
-    processes: Processes, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With its first error."""
     script = "echo 'FAILED: a.o'; echo 'c++ a.cpp'; echo 'a.cpp:1:1: error: no'; exit 1"
@@ -239,7 +241,7 @@ def test_an_engine_that_does_not_compile_is_a_product_failure(
 
 
 def test_a_full_disk_is_not_the_engines_fault(
-    processes: Processes, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However the compiler puts it."""
     script = "echo 'a.cpp:1:1: fatal error: a.o: No space left on device'; exit 1"
@@ -252,7 +254,7 @@ def test_a_full_disk_is_not_the_engines_fault(
 
 
 def test_a_build_that_hangs_is_infrastructure(
-    processes: Processes, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is known of the product."""
     fake_tools(tmp_path, monkeypatch, script="sleep 20")
@@ -262,7 +264,7 @@ def test_a_build_that_hangs_is_infrastructure(
         driver.run(job, processes, lambda *_: None)
 
 
-def test_tools_are_those_beside_python(processes: Processes) -> None:
+def test_tools_are_those_beside_python(processes: ProcessRunner) -> None:
     """The same on every machine; what is not there is told with how to get it."""
     assert processes.build_tool("ninja") == str(Path(sys.executable).parent / "ninja")
     assert os.access(processes.build_tool("cmake"), os.X_OK)

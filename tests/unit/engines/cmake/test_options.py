@@ -10,7 +10,7 @@ from megtrim.engines import checkout
 from megtrim.engines.cmake import options as tree_options
 from megtrim.engines.cmake.options import SET_BY_MEGTRIM, TreeOptions
 from megtrim.errors import InputError
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from unit.engines.support import write
 
 TREE = {
@@ -25,7 +25,7 @@ TREE = {
 
 
 @pytest.fixture
-def options(processes: Processes, tmp_path: Path) -> TreeOptions:
+def options(processes: ProcessRunner, tmp_path: Path) -> TreeOptions:
     return TreeOptions(checkout.take(write(tmp_path, TREE), processes))
 
 
@@ -81,7 +81,7 @@ def test_own_options_are_kept_where_they_are_known(options: TreeOptions) -> None
     assert caught.value.message.endswith("has no CMake option GOLD, which megtrim needs there")
 
 
-def test_a_link_is_not_followed(processes: Processes, tmp_path: Path) -> None:
+def test_a_link_is_not_followed(processes: ProcessRunner, tmp_path: Path) -> None:
     """It may lead to anything, such as a device that never ends."""
     write(tmp_path / "outside", {"x.cmake": "option(OUTSIDE x ON)\n"})
     root = write(tmp_path / "tree", {"CMakeLists.txt": "option(INSIDE x ON)\n"})
@@ -94,7 +94,7 @@ def test_a_link_is_not_followed(processes: Processes, tmp_path: Path) -> None:
 
 
 def test_sizes_are_bounded(
-    processes: Processes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    processes: ProcessRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A huge file is passed over; behind the most bytes and the most files nothing is read."""
     files = {f"{name}.cmake": f"option({name} x ON)\n" for name in "ABCDEF"}

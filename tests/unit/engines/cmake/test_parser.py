@@ -8,26 +8,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.engines.cmake.parser import Call, calls, names
+from megtrim.engines.cmake.parser import CMakeCommand, calls, names
 
 
-def read(text: str) -> list[Call]:
+def read(text: str) -> list[CMakeCommand]:
     return list(calls(text))
 
 
 def test_commands_and_their_arguments() -> None:
     """Names in lower case, quotes taken off, the line where each begins."""
     assert read('Option(A "help ; text" ON)\n\nset(B\n  1\n  CACHE STRING "")\n') == [
-        Call("option", ("A", "help ; text", "ON"), 1),
-        Call("set", ("B", "1", "CACHE", "STRING", ""), 3),
+        CMakeCommand("option", ("A", "help ; text", "ON"), 1),
+        CMakeCommand("set", ("B", "1", "CACHE", "STRING", ""), 3),
     ]
 
 
 def test_conditions_have_parentheses_of_their_own() -> None:
     """They hold one argument list together."""
     assert read("if((A STREQUAL B) AND NOT (C))\nendif()") == [
-        Call("if", ("A", "STREQUAL", "B", "AND", "NOT", "C"), 1),
-        Call("endif", (), 2),
+        CMakeCommand("if", ("A", "STREQUAL", "B", "AND", "NOT", "C"), 1),
+        CMakeCommand("endif", (), 2),
     ]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from megtrim.engines.cmake import rebuild_forecast
 from megtrim.engines.cmake.driver import WorkTree
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 
 LOG = "# ninja log v7\n"
 OPENED = {
@@ -20,7 +20,7 @@ OPENED = {
 }
 
 
-class Ninja(Processes):
+class Ninja(ProcessRunner):
     """Answers what the build tool would say of its dependencies."""
 
     def build_tool(self, name: str) -> str:

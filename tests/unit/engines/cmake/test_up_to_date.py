@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build_spec import BuildOrder, Variant
+from megtrim.build_spec import BuildSpec, Variant
 from megtrim.engines.cmake import up_to_date
 from megtrim.engines.cmake.driver import WorkTree
 from megtrim.errors import InfrastructureFailure
 from unit.engines.support import TOOLCHAIN
 
-ORDER = BuildOrder(variant=Variant.REDUCED, targets=("program",), options=(("A", "ON"),))
+ORDER = BuildSpec(variant=Variant.REDUCED, targets=("program",), options=(("A", "ON"),))
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build_spec import LinkOrder
+from megtrim.build_spec import LinkSpec
 from megtrim.engines.link import stubbed_objects
 from megtrim.errors import InfrastructureFailure, InputError
 from unit.elf.made_objects import Named, Part, archive, object_file
@@ -19,7 +19,7 @@ OBJECT = object_file(
 KEPT = object_file(
     [Part(name=".text.kept", content=bytes(16))], [Named(name="kept", part=".text.kept", size=16)]
 )
-ORDER = LinkOrder(target="program", label="shipped", emptied=("gone",))
+ORDER = LinkSpec(target="program", label="shipped", emptied=("gone",))
 
 
 def files(root: Path, **contents: bytes) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build_spec import BuildOrder, Variant
+from megtrim.build_spec import BuildSpec, Variant
 from megtrim.engines.megengine.engine import MegEngine
 from megtrim.engines.megengine.generations import GENERATIONS, LITE, LITE_TRACED, SDK, Generation
 from megtrim.errors import InputError
 from megtrim.midout.keepset import GENERATIONS as HEADERS
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from unit.engines.megengine_trees import BETWEEN, NEWEST, OLDEST
 from unit.engines.support import TOOLCHAIN, write
 
@@ -23,7 +23,7 @@ SCOPED = {"bin_reduce.h": "forced\n", "midout.h": "regions\n"}
 BUILT = (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED)
 
 
-def order(engine: MegEngine, variant: Variant, toolchain: str = "host") -> BuildOrder:
+def order(engine: MegEngine, variant: Variant, toolchain: str = "host") -> BuildSpec:
     return engine.order(
         variant,
         replace(TOOLCHAIN, kind=toolchain),
@@ -33,7 +33,7 @@ def order(engine: MegEngine, variant: Variant, toolchain: str = "host") -> Build
     )
 
 
-def refused(processes: Processes, root: Path, files: Mapping[str, str]) -> InputError:
+def refused(processes: ProcessRunner, root: Path, files: Mapping[str, str]) -> InputError:
     with pytest.raises(InputError) as caught:
         MegEngine(write(root, files), processes)
     return caught.value
@@ -53,7 +53,7 @@ def test_rows_hold_together() -> None:
 
 @pytest.mark.parametrize(("files", "generation"), TREES)
 def test_told_from_the_tree(
-    processes: Processes, tmp_path: Path, files: Mapping[str, str], generation: Generation
+    processes: ProcessRunner, tmp_path: Path, files: Mapping[str, str], generation: Generation
 ) -> None:
     """By its files; whatever a version file says is not looked at."""
     engine = MegEngine(write(tmp_path, {**files, "version.txt": "9.9"}), processes)
@@ -62,14 +62,16 @@ def test_told_from_the_tree(
     assert engine.identity().generation == generation.number
 
 
-def test_the_modes_tag_decides_between_the_newer_two(processes: Processes, tmp_path: Path) -> None:
+def test_the_modes_tag_decides_between_the_newer_two(
+    processes: ProcessRunner, tmp_path: Path
+) -> None:
     """The file is there before; the tag in it is what makes a trace tell the modes."""
     files = {**NEWEST, "dnn/src/common/elemwise/opr_impl.cpp": "MIDOUT_DECL(other)\n"}
 
     assert MegEngine(write(tmp_path, files), processes).identity().generation == 20190219
 
 
-def test_a_tree_of_neither_generation(processes: Processes, tmp_path: Path) -> None:
+def test_a_tree_of_neither_generation(processes: ProcessRunner, tmp_path: Path) -> None:
     """Told with what was looked for."""
     error = refused(processes, tmp_path, without(NEWEST, "lite/", "src/"))
 
@@ -83,14 +85,14 @@ def test_a_tree_of_neither_generation(processes: Processes, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("lost", ["src/bin_reduce_cmake.h", "lite/load_and_run/CMakeLists.txt"])
-def test_half_a_sign_is_none(processes: Processes, tmp_path: Path, lost: str) -> None:
+def test_half_a_sign_is_none(processes: ProcessRunner, tmp_path: Path, lost: str) -> None:
     """What lacks is named, and only that."""
     error = refused(processes, tmp_path, without(NEWEST, lost))
 
     assert error.message.endswith(f"for 1.7 to 1.9 or 1.10 and newer it lacks {lost}")
 
 
-def test_a_tree_that_looks_like_both(processes: Processes, tmp_path: Path) -> None:
+def test_a_tree_that_looks_like_both(processes: ProcessRunner, tmp_path: Path) -> None:
     """Nothing is guessed."""
     error = refused(processes, tmp_path, {**OLDEST, **NEWEST})
 
@@ -109,7 +111,7 @@ def test_a_tree_that_looks_like_both(processes: Processes, tmp_path: Path) -> No
     ],
 )
 def test_missing_submodules_are_named_with_the_command(
-    processes: Processes,
+    processes: ProcessRunner,
     tmp_path: Path,
     files: Mapping[str, str],
     lost: tuple[str, ...],
@@ -124,7 +126,7 @@ def test_missing_submodules_are_named_with_the_command(
 
 
 def test_a_submodule_that_the_release_does_not_have_is_not_asked_for(
-    processes: Processes, tmp_path: Path
+    processes: ProcessRunner, tmp_path: Path
 ) -> None:
     """1.7.0 has no cpp_redis yet, 1.5 no Json."""
     listed = ["midout", "flatbuffers", "Json", "gflags", "cpuinfo", "gtest"]
@@ -142,7 +144,7 @@ def test_a_submodule_that_the_release_does_not_have_is_not_asked_for(
     ],
 )
 def test_how_the_header_enters(
-    processes: Processes, tmp_path: Path, files: Mapping[str, str], header: str, option: str
+    processes: ProcessRunner, tmp_path: Path, files: Mapping[str, str], header: str, option: str
 ) -> None:
     """Over a file that the newer tree knows, or in a place of its own, which the older is told."""
     engine = MegEngine(write(tmp_path, files), processes)
@@ -157,7 +159,7 @@ def test_how_the_header_enters(
     assert header not in files or not option
 
 
-def test_a_path_with_blanks_cannot_be_told(processes: Processes, tmp_path: Path) -> None:
+def test_a_path_with_blanks_cannot_be_told(processes: ProcessRunner, tmp_path: Path) -> None:
     """The older engine pastes it into the compiler's flags."""
     reduced = order(MegEngine(write(tmp_path, OLDEST), processes), Variant.REDUCED)
 
@@ -173,7 +175,7 @@ def test_a_path_with_blanks_cannot_be_told(processes: Processes, tmp_path: Path)
     ("files", "profile"), [(OLDEST, "RelWithDebInfo"), (BETWEEN, "Release"), (NEWEST, "Release")]
 )
 def test_build_types(
-    processes: Processes, tmp_path: Path, files: Mapping[str, str], profile: str
+    processes: ProcessRunner, tmp_path: Path, files: Mapping[str, str], profile: str
 ) -> None:
     """A profile build needs type information, which the older one has in no Release for Arm."""
     engine = MegEngine(write(tmp_path, files), processes)
@@ -182,7 +184,7 @@ def test_build_types(
     assert types == ["Release", profile, "Release"]
 
 
-def test_options_that_a_tree_lacks_are_left_out(processes: Processes, tmp_path: Path) -> None:
+def test_options_that_a_tree_lacks_are_left_out(processes: ProcessRunner, tmp_path: Path) -> None:
     """CMake would take them in silence; that they are off there is true anyway."""
     texts = {name: dict(OLDEST)[name] for name in ("CMakeLists.txt",)}
     less = texts["CMakeLists.txt"].replace("MGE_WITH_JIT", "MGE_OTHER")
@@ -197,7 +199,9 @@ def test_options_that_a_tree_lacks_are_left_out(processes: Processes, tmp_path: 
 
 
 @pytest.mark.parametrize("option", ["MGE_WITH_MIDOUT_PROFILE", "MGE_BIN_REDUCE"])
-def test_a_tree_that_cannot_be_trimmed(processes: Processes, tmp_path: Path, option: str) -> None:
+def test_a_tree_that_cannot_be_trimmed(
+    processes: ProcessRunner, tmp_path: Path, option: str
+) -> None:
     """0.6 has the older one's folder, and none of the switches: refused before a build."""
     text = OLDEST["CMakeLists.txt"].replace(option, "MGE_OTHER")
     error = refused(processes, tmp_path, {**OLDEST, "CMakeLists.txt": text})
@@ -205,7 +209,9 @@ def test_a_tree_that_cannot_be_trimmed(processes: Processes, tmp_path: Path, opt
     assert error.message == (f"{tmp_path} has no CMake option {option}, which megtrim needs there")
 
 
-def test_an_option_that_is_asked_for_must_be_there(processes: Processes, tmp_path: Path) -> None:
+def test_an_option_that_is_asked_for_must_be_there(
+    processes: ProcessRunner, tmp_path: Path
+) -> None:
     """The minimum size is what the user counts on."""
     text = NEWEST["CMakeLists.txt"].replace("MGE_WITH_MINIMUM_SIZE", "MGE_OTHER")
     engine = MegEngine(write(tmp_path, {**NEWEST, "CMakeLists.txt": text}), processes)
@@ -214,7 +220,7 @@ def test_an_option_that_is_asked_for_must_be_there(processes: Processes, tmp_pat
         order(engine, Variant.REDUCED)
 
 
-def test_sources_of_the_older_generation(processes: Processes, tmp_path: Path) -> None:
+def test_sources_of_the_older_generation(processes: ProcessRunner, tmp_path: Path) -> None:
     """Its program lies elsewhere, and its lite folder marks no regions."""
     engine = MegEngine(write(tmp_path, OLDEST), processes)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from megtrim.engines import checkout
 from megtrim.engines.megengine.runner_flags import _compared, _defined, narrowed
 from megtrim.load_and_run.dialects import LITE, SDK, Dialect
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from unit.engines.support import write
 
 SDK_PROGRAM, LITE_PROGRAM = "sdk/load-and-run/", "lite/load_and_run/"
@@ -51,12 +51,12 @@ DECLARE_bool(elsewhere); // UNDEFINE_bool(no)
 
 
 def of_tree(
-    processes: Processes, root: Path, files: Mapping[str, str], dialect: Dialect, program: str
+    processes: ProcessRunner, root: Path, files: Mapping[str, str], dialect: Dialect, program: str
 ) -> Dialect:
     return narrowed(dialect, checkout.take(write(root, files), processes), program)
 
 
-def test_the_older_programs_flags(processes: Processes, tmp_path: Path) -> None:
+def test_the_older_programs_flags(processes: ProcessRunner, tmp_path: Path) -> None:
     """Compared one by one; the layouts come from a macro."""
     files = {"sdk/load-and-run/src/mgblar.cpp": OLD_SOURCE, "sdk/load-and-run/main.cpp": "main"}
     found = of_tree(processes, tmp_path, files, SDK, SDK_PROGRAM)
@@ -67,7 +67,7 @@ def test_the_older_programs_flags(processes: Processes, tmp_path: Path) -> None:
     assert not found.knows("winograd_transform")
 
 
-def test_the_newer_programs_flags(processes: Processes, tmp_path: Path) -> None:
+def test_the_newer_programs_flags(processes: ProcessRunner, tmp_path: Path) -> None:
     """As gflags is told of them, and gflags' own."""
     files = {"lite/load_and_run/src/options/a.cpp": NEW_SOURCE}
     found = of_tree(processes, tmp_path, files, LITE, LITE_PROGRAM)
@@ -76,7 +76,7 @@ def test_the_newer_programs_flags(processes: Processes, tmp_path: Path) -> None:
     assert found.values == {"input", "iter", "workspace_limit", "own_value"}
 
 
-def test_a_tree_that_shows_none_keeps_the_list(processes: Processes, tmp_path: Path) -> None:
+def test_a_tree_that_shows_none_keeps_the_list(processes: ProcessRunner, tmp_path: Path) -> None:
     """Only the program's own C++ is looked at, and no link is followed."""
     files = {
         "lite/src/a.cpp": NEW_SOURCE,

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from megtrim.build_spec import MINIMUM_SIZE, BuildOrder, Switch, Toolchain, Variant
+from megtrim.build_spec import MINIMUM_SIZE, BuildSpec, Switch, Toolchain, Variant
 from megtrim.config.load import load_config
 from megtrim.errors import InputError
 from megtrim.pipeline.building import size_options
@@ -19,7 +19,7 @@ from unit.stages.support import CONFIG, context
 
 CLANG = replace(TOOLCHAIN, kind="clang-linux-arm64", version="clang version 14.0.6")
 NDK = replace(TOOLCHAIN, kind="ndk", version="NDK r22, clang version 11.0.5", api=30)
-ORDER = BuildOrder(variant=Variant.REDUCED, targets=("load_and_run",), options=())
+ORDER = BuildSpec(variant=Variant.REDUCED, targets=("load_and_run",), options=())
 UNWIND = ("-fno-unwind-tables", "-fno-asynchronous-unwind-tables")
 
 

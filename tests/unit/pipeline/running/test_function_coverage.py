@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from megtrim.build_spec import Link
-from megtrim.devices.relocation_support import CannotLoad
+from megtrim.devices.relocation_support import UnsupportedRelocations
 from megtrim.elf.function_table import FunctionTable
 from megtrim.errors import InfrastructureFailure, ProductFailure
 from megtrim.functions import probes, qemu_log
 from megtrim.functions.observables import Observables
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.pipeline.running import function_coverage
-from megtrim.pipeline.running.execution import RunOrder, RunResult
+from megtrim.pipeline.running.execution import RunResult, RunSpec
 from unit.stages.fake_device import FakeDevice, Fickle
 
 ID = "m/s@any"
@@ -53,7 +53,7 @@ def recorded(
     program, model = folder / "load_and_run", folder / "model"
     program.write_text("record main\n", encoding="utf-8")
     model.write_bytes(b"model")
-    order = RunOrder(
+    order = RunSpec(
         program=program,
         model=model,
         arguments=("{model}",) if application else ("--cpu",),
@@ -125,7 +125,7 @@ def test_a_run_that_fails_is_the_product_s_fault(tmp_path: Path, ends: tuple[str
 def test_a_device_that_cannot_load_the_link_is_told(tmp_path: Path) -> None:
     """Nothing is wrong with the scenario, and none of the others would run either."""
     refused = "exit 1\nstderr x: libc.so.6: version `GLIBC_ABI_DT_RELR' not found\n"
-    with pytest.raises(CannotLoad) as caught:
+    with pytest.raises(UnsupportedRelocations) as caught:
         recorded(tmp_path, plays(refused))
 
     assert caught.value.message.startswith("device pixel-6: its C library is older than glibc 2.36")

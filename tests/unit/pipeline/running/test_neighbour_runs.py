@@ -8,16 +8,16 @@ from typing import Any, cast
 
 import pytest
 
-from megtrim.devices import Seat
+from megtrim.devices import Lease
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.load_and_run.parity import EXACT
-from megtrim.pipeline.running.execution import RunOrder, RunResult
-from megtrim.pipeline.running.neighbour_runs import Attempt, Build, Seen, attempt, judged
-from megtrim.verdict.neighbours import Outcome
+from megtrim.pipeline.running.execution import RunResult, RunSpec
+from megtrim.pipeline.running.neighbour_runs import Attempt, Build, RunObservation, attempt, judged
+from megtrim.verdict.neighbours import NeighbourOutcome
 from unit.stages.fake_device import FakeDevice, Fickle
 from unit.stages.support import evidence, floats, run
 
-ORDER = RunOrder(
+ORDER = RunSpec(
     program=Path("plain"), model=Path("m"), arguments=(), inputs={}, threads=1, timeout_s=90.0
 )
 COMPUTES = Attempt(order=ORDER, builds=(), complains=False, searches=False, tolerance=EXACT)
@@ -34,32 +34,40 @@ def said(rc: int, stderr: str = "", **more: Any) -> RunResult:
 @pytest.mark.parametrize(
     ("wanted", "seen", "expected"),
     [
-        (COMPUTES, GOOD, (Outcome.SAME, "the same outputs")),
-        (COMPUTES, said(133), (Outcome.TRAPPED, "it trapped")),
-        (COMPUTES, said(1, GONE), (Outcome.REFUSED, f"it ended with 1: {GONE[7:]}")),
-        (COMPUTES, said(134), (Outcome.CRASHED, "without a word it ended with 134")),
-        (COMPUTES, said(1), (Outcome.CRASHED, "without a word it ended with 1")),
+        (COMPUTES, GOOD, (NeighbourOutcome.SAME, "the same outputs")),
+        (COMPUTES, said(133), (NeighbourOutcome.TRAPPED, "it trapped")),
+        (COMPUTES, said(1, GONE), (NeighbourOutcome.REFUSED, f"it ended with 1: {GONE[7:]}")),
+        (COMPUTES, said(134), (NeighbourOutcome.CRASHED, "without a word it ended with 134")),
+        (COMPUTES, said(1), (NeighbourOutcome.CRASHED, "without a word it ended with 1")),
         (
             COMPUTES,
             said(137, timed_out=True, wall_s=30.2),
-            (Outcome.HANGS, "it did not end within 30 s"),
+            (NeighbourOutcome.HANGS, "it did not end within 30 s"),
         ),
         (
             COMPUTES,
             evidence(outputs={"o": floats(1, 200.125)}),
-            (Outcome.DIFFERS, "output o: largest difference 0.125, allowed is 0"),
+            (NeighbourOutcome.DIFFERS, "output o: largest difference 0.125, allowed is 0"),
         ),
-        (SEARCHES, evidence(outputs={"o": floats(1, 200.125)}), (Outcome.SAME, "the same outputs")),
+        (
+            SEARCHES,
+            evidence(outputs={"o": floats(1, 200.125)}),
+            (NeighbourOutcome.SAME, "the same outputs"),
+        ),
         (
             SEARCHES,
             evidence(outputs={"o": floats(1, 200.25)}),
-            (Outcome.DIFFERS, "output o: largest difference 0.25, allowed is 0.2"),
+            (NeighbourOutcome.DIFFERS, "output o: largest difference 0.25, allowed is 0.2"),
         ),
-        (COMPUTES, evidence(), (Outcome.DIFFERS, "output o came from the plain build alone")),
+        (
+            COMPUTES,
+            evidence(),
+            (NeighbourOutcome.DIFFERS, "output o came from the plain build alone"),
+        ),
     ],
 )
 def test_how_a_run_that_computes_ended(
-    wanted: Attempt, seen: RunResult, expected: tuple[Outcome, str]
+    wanted: Attempt, seen: RunResult, expected: tuple[NeighbourOutcome, str]
 ) -> None:
     """Equal outputs to the last bit; after a search, within a thousandth of the largest value."""
     assert judged(wanted, GOOD, seen) == expected
@@ -69,41 +77,45 @@ def test_equal_outputs_that_prove_little_are_equal() -> None:
     """A constant is no proof of a scenario, and still the same."""
     constant = evidence(outputs={"o": floats(0, 0)})
 
-    assert judged(COMPUTES, constant, constant)[0] is Outcome.SAME
+    assert judged(COMPUTES, constant, constant)[0] is NeighbourOutcome.SAME
 
 
 @pytest.mark.parametrize(
     ("plain", "seen", "expected"),
     [
-        (said(1, GONE), said(1, GONE), Outcome.SAME),
+        (said(1, GONE), said(1, GONE), NeighbourOutcome.SAME),
         (
             said(1, "ERROR: at /a/b.cpp:12: 0x1f"),
             said(1, "ERROR: at ../c.cpp:7: 0x2"),
-            Outcome.SAME,
+            NeighbourOutcome.SAME,
         ),
-        (said(1, GONE), said(1, "ERROR: no"), Outcome.REFUSED),
-        (said(1, GONE), said(134, GONE), Outcome.REFUSED),
-        (said(1, GONE), said(0, stdout="all is well"), Outcome.DIFFERS),
-        (said(1, GONE), said(133, GONE), Outcome.TRAPPED),
-        (said(1, GONE), said(1), Outcome.CRASHED),
-        (said(0, stdout="usage: 3 flags"), said(0, stdout="usage: 4 flags"), Outcome.SAME),
-        (said(0, stdout="usage"), said(0), Outcome.DIFFERS),
-        (said(1, stdout="usage"), said(1, stdout="usage"), Outcome.SAME),
+        (said(1, GONE), said(1, "ERROR: no"), NeighbourOutcome.REFUSED),
+        (said(1, GONE), said(134, GONE), NeighbourOutcome.REFUSED),
+        (said(1, GONE), said(0, stdout="all is well"), NeighbourOutcome.DIFFERS),
+        (said(1, GONE), said(133, GONE), NeighbourOutcome.TRAPPED),
+        (said(1, GONE), said(1), NeighbourOutcome.CRASHED),
+        (said(0, stdout="usage: 3 flags"), said(0, stdout="usage: 4 flags"), NeighbourOutcome.SAME),
+        (said(0, stdout="usage"), said(0), NeighbourOutcome.DIFFERS),
+        (said(1, stdout="usage"), said(1, stdout="usage"), NeighbourOutcome.SAME),
     ],
 )
-def test_how_a_complaint_ended(plain: RunResult, seen: RunResult, expected: Outcome) -> None:
+def test_how_a_complaint_ended(
+    plain: RunResult, seen: RunResult, expected: NeighbourOutcome
+) -> None:
     """Words and exit status; paths, numbers and addresses are no other words."""
     assert judged(COMPLAINS, plain, seen)[0] is expected
 
 
-def tried(folder: Path, *plays: str, complains: bool = False) -> tuple[Seen, list[str], FakeDevice]:
+def tried(
+    folder: Path, *plays: str, complains: bool = False
+) -> tuple[RunObservation, list[str], FakeDevice]:
     """Try a neighbour on plain and two levels; return what was seen and whose logs were kept."""
     for name in ("plain", "region", "function", "m"):
         (folder / name).write_bytes(b"")
     device = Fickle(plays=list(plays))
     logs: list[str] = []
 
-    def needs(seat: Seat, order: RunOrder, trapped: ProgramRun) -> tuple[str, ...]:
+    def needs(seat: Lease, order: RunSpec, trapped: ProgramRun) -> tuple[str, ...]:
         assert (order.program, trapped.rc) == (folder / "plain", 133)
         return ("kern<7>",)
 
@@ -116,7 +128,7 @@ def tried(folder: Path, *plays: str, complains: bool = False) -> tuple[Seen, lis
         ),
         complains=complains,
     )
-    seen = attempt(wanted, cast("Seat", device), lambda build, _: logs.append(build))
+    seen = attempt(wanted, cast("Lease", device), lambda build, _: logs.append(build))
     return seen, logs, device
 
 
@@ -126,8 +138,8 @@ def test_every_level_is_held_against_plain(tmp_path: Path) -> None:
 
     assert seen.text == "it runs: 1 output"
     assert [(e.level, e.outcome, e.works, e.needs, e.time_s) for e in seen.levels] == [
-        ("region", Outcome.SAME, True, (), 0.5),
-        ("function", Outcome.TRAPPED, False, ("kern<7>",), 0.5),
+        ("region", NeighbourOutcome.SAME, True, (), 0.5),
+        ("function", NeighbourOutcome.TRAPPED, False, ("kern<7>",), 0.5),
     ]
     assert logs == ["plain", "region", "function"]
     assert [argv[0] for argv in device.runs] == ["plain", "region", "function"]
@@ -163,8 +175,12 @@ def test_a_complaint_in_other_words_works_all_the_same(tmp_path: Path) -> None:
     computing, _, _ = tried(tmp_path, "output o 1 2", refuses, refuses)
 
     assert complaint.text == "it ended with 1: words"
-    assert [(e.outcome, e.works) for e in complaint.levels] == [(Outcome.REFUSED, True)] * 2
-    assert [(e.outcome, e.works) for e in computing.levels] == [(Outcome.REFUSED, False)] * 2
+    assert [(e.outcome, e.works) for e in complaint.levels] == [
+        (NeighbourOutcome.REFUSED, True)
+    ] * 2
+    assert [(e.outcome, e.works) for e in computing.levels] == [
+        (NeighbourOutcome.REFUSED, False)
+    ] * 2
 
 
 @pytest.mark.parametrize(
@@ -177,7 +193,7 @@ def test_a_trimmed_program_is_waited_for_by_the_time_of_plain(
     """Twenty times as long, at least 30 s, and never longer than its scenario may take."""
     waited: list[float] = []
 
-    def ran(_seat: Seat, order: RunOrder) -> RunResult:
+    def ran(_seat: Lease, order: RunSpec) -> RunResult:
         waited.append(order.timeout_s)
         return replace(GOOD, run=replace(GOOD.run, wall_s=wall_s))
 
@@ -187,6 +203,6 @@ def test_a_trimmed_program_is_waited_for_by_the_time_of_plain(
         order=replace(ORDER, timeout_s=allowed_s),
         builds=(Build(level="region", program=Path("r"), needs=lambda *_: ()),),
     )
-    attempt(wanted, cast("Seat", FakeDevice()), lambda *_: None)
+    attempt(wanted, cast("Lease", FakeDevice()), lambda *_: None)
 
     assert waited == [allowed_s, expected_s]

@@ -10,18 +10,18 @@ from megtrim.errors import ProductFailure
 from megtrim.midout.region import Region
 from megtrim.midout.trace import TraceFailure, TraceProblem
 from megtrim.pipeline.running import tracing
-from megtrim.pipeline.running.execution import RunOrder, RunResult
+from megtrim.pipeline.running.execution import RunResult, RunSpec
 from unit.stages.fake_device import FakeDevice
 from unit.stages.support import trace as trace_bytes
 
 ID = "m/s@any"
 
 
-def order(folder: Path, text: str, *, search: bool = False) -> RunOrder:
+def order(folder: Path, text: str, *, search: bool = False) -> RunSpec:
     """Return the run of a program that does what ``text`` says."""
     (folder / "load_and_run").write_text(text, encoding="utf-8")
     (folder / "m.mge").write_bytes(b"model")
-    return RunOrder(
+    return RunSpec(
         program=folder / "load_and_run",
         model=folder / "m.mge",
         arguments=(),

@@ -12,7 +12,7 @@ from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.pipeline.running.execution import RunResult
 from megtrim.pipeline.running.trap_diagnosis import (
     Diagnosis,
-    Named,
+    SymbolizingLink,
     diagnose,
     explain,
     why_not_kept,
@@ -145,7 +145,7 @@ def test_who_is_asked_what_is_missing(
 ) -> None:
     """The named link first, then the profile build, which is made only where it is asked."""
     runs: list[str] = []
-    named = Named(program=Path("named"), dropped=("_ZN2ns3oneEv", "_ZN2ns3twoEv"))
+    named = SymbolizingLink(program=Path("named"), dropped=("_ZN2ns3oneEv", "_ZN2ns3twoEv"))
 
     def again(build: str, program: Path) -> RunResult:
         assert program == Path(build)
@@ -178,7 +178,7 @@ def test_who_is_asked_what_is_missing(
 def test_a_list_may_lack_what_a_scenario_runs(quick: bool, committed: bool, why: str) -> None:
     """So only a quick look says that none ran it; a committed list can be written anew."""
     given = why_not_kept(committed=committed, quick=quick)
-    named = Named(program=Path("named"), dropped=("_ZN2ns3oneEv",))
+    named = SymbolizingLink(program=Path("named"), dropped=("_ZN2ns3oneEv",))
 
     def again(build: str, program: Path) -> RunResult:
         return evidence(run(133, stderr="megtrim: function #0 is not kept\n"))
@@ -219,7 +219,7 @@ def test_a_function_is_named_where_nothing_makes_names_readable(
         raise InputError(name)
 
     monkeypatch.setattr("megtrim.pipeline.running.trap_diagnosis.readable", unreadable)
-    named = Named(program=tmp_path / "named", dropped=("_Z4gonev",))
+    named = SymbolizingLink(program=tmp_path / "named", dropped=("_Z4gonev",))
     said = evidence(run(1, stderr="megtrim: function #0 is not kept\n"))
 
     found = diagnose(

@@ -8,10 +8,10 @@ from typing import cast
 import pytest
 
 from megtrim.config.scenarios import all_scenarios
-from megtrim.devices import Seat
+from megtrim.devices import Lease
 from megtrim.midout.keepset import dump_keep_set
-from megtrim.pipeline.running.execution import RunOrder
-from megtrim.pipeline.running.trap_diagnosis import Named
+from megtrim.pipeline.running.execution import RunSpec
+from megtrim.pipeline.running.trap_diagnosis import SymbolizingLink
 from megtrim.pipeline.running.trap_needs import needs_of
 from megtrim.plan.graph import PLAIN, PROFILE, REDUCED
 from unit.stages.built import PROGRAMS, built
@@ -44,8 +44,8 @@ def test_a_trap_is_named_as_far_as_that_is_at_hand(
         (tmp_path / "named").mkdir()
         program = tmp_path / "named/load_and_run"
         program.write_text(named, encoding="utf-8")
-        link = Named(program=program, dropped=DROPPED)
-    order = RunOrder(
+        link = SymbolizingLink(program=program, dropped=DROPPED)
+    order = RunSpec(
         program=tmp_path / "m.mge",
         model=tmp_path / "m.mge",
         arguments=("--cpu",),
@@ -55,4 +55,4 @@ def test_a_trap_is_named_as_far_as_that_is_at_hand(
     )
     needs = needs_of(next(all_scenarios(context.loaded.config)), context, link)
 
-    assert needs(cast("Seat", FakeDevice()), order, run(133)) == needed
+    assert needs(cast("Lease", FakeDevice()), order, run(133)) == needed

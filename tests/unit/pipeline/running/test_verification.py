@@ -14,8 +14,8 @@ from megtrim.build_spec import Variant
 from megtrim.errors import InfrastructureFailure
 from megtrim.load_and_run.parity import EXACT, Tolerance
 from megtrim.pipeline.running import verification
-from megtrim.pipeline.running.execution import RunOrder, RunResult
-from megtrim.pipeline.running.verification import Trial, prove
+from megtrim.pipeline.running.execution import RunResult, RunSpec
+from megtrim.pipeline.running.verification import VerificationCase, prove
 from unit.stages.fake_device import GOOD as SAYS_GOOD
 from unit.stages.fake_device import PROFILE, TRAPS, FakeDevice
 from unit.stages.support import evidence, floats, keep_set
@@ -172,8 +172,8 @@ def proved(
 
     model = folder / "m.mge"
     model.write_bytes(b"model")
-    trial = Trial(
-        order=RunOrder(
+    trial = VerificationCase(
+        order=RunSpec(
             program=program("plain", plain),
             model=model,
             arguments=("--cpu",),

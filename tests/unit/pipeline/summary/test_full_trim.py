@@ -17,9 +17,9 @@ from megtrim.pipeline.filenames import KEEP_SET_FILE
 from megtrim.pipeline.session import Context
 from megtrim.pipeline.summary import full_trim
 from megtrim.plan.graph import FUNCTIONS, HEADER, REDUCED, Stage, Task
-from megtrim.process import Processes
+from megtrim.process import ProcessRunner
 from megtrim.stages import reduce
-from megtrim.store import Folder
+from megtrim.store import StageFolder
 from unit.engines.support import TOOLCHAIN
 from unit.stages.built import finish
 from unit.stages.support import CONFIG, context, keep_set
@@ -30,7 +30,7 @@ OURS = keep_set(1)
 
 
 @pytest.fixture
-def now(tmp_path: Path, processes: Processes) -> Context:
+def now(tmp_path: Path, processes: ProcessRunner) -> Context:
     """A quick look, in whose own keep set no region stands."""
     made, _ = context(tmp_path)
     engine = SampleEngine(embedded(), processes)
@@ -50,7 +50,7 @@ def configured(now: Context, text: str) -> Context:
     return replace(now, loaded=load_config(path, quick=True), full=load_config(path))
 
 
-def made_header(now: Context, keep: KeepSet, **named: str) -> Folder:
+def made_header(now: Context, keep: KeepSet, **named: str) -> StageFolder:
     """Leave the header of a keep set."""
     text = dump_keep_set(keep)
     files = {KEEP_SET_FILE: text, "include/bin_reduce.h": f"/* {text} */"}
@@ -59,7 +59,7 @@ def made_header(now: Context, keep: KeepSet, **named: str) -> Folder:
 
 def trimmed(
     now: Context, task: str = "reduce/region", *, keep: KeepSet = OURS, **named: str
-) -> Folder:
+) -> StageFolder:
     """Leave what the full way makes of the context's configuration and this keep set."""
     assert now.full is not None
     header = made_header(now, keep, **named)
@@ -70,17 +70,17 @@ def trimmed(
     return finish(now, task, {"bin/load_and_run": text}, inputs)
 
 
-def by_regions(now: Context) -> Folder | None:
+def by_regions(now: Context) -> StageFolder | None:
     """Return the build by regions that is found."""
     return full_trim.found(now).get(Variant.REGION)
 
 
-def by_functions(now: Context) -> Folder | None:
+def by_functions(now: Context) -> StageFolder | None:
     """Return the program by functions that is found."""
     return full_trim.found(now).get(full_trim.FUNCTION)
 
 
-def linked(now: Context, *, keep: KeepSet = OURS, **named: str) -> Folder:
+def linked(now: Context, *, keep: KeepSet = OURS, **named: str) -> StageFolder:
     """Leave what the full way links of its build, by a list of functions."""
     assert now.full is not None
     full = replace(now, loaded=now.full, quick=False, done={HEADER: made_header(now, OURS)})

@@ -13,7 +13,7 @@ from megtrim.pipeline.building import programs
 from megtrim.pipeline.session import Context
 from megtrim.pipeline.summary.last_proof import LastProof, ahead, expired, last_proofs
 from megtrim.plan.graph import REDUCED, verify_task
-from megtrim.store import Folder
+from megtrim.store import StageFolder
 from unit.stages.built import built
 
 DAY_S = 86_400.0
@@ -136,7 +136,7 @@ def test_a_day_before_what_was_verified_is_told(now: Context, day: str, told: li
     assert list(ahead(now)) == told
 
 
-def _found(context: Context) -> Folder:
+def _found(context: Context) -> StageFolder:
     folder = context.store.previous("verify", ID)
     assert folder is not None
     return folder
