@@ -195,8 +195,16 @@ def _command_line() -> Iterator[str]:
     for text, shared in _shared():
         yield text
         yield from _options(shared, click.Context(command_line))
-    for name, command in command_line.commands.items():
+    for name, command in _inner(command_line):
         yield from _command(f"megtrim {name}", command)
+
+
+def _inner(group: click.Group) -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if command is not None:
+            yield name, command
 
 
 def _shared() -> Iterator[tuple[str, list[click.Parameter]]]:
@@ -210,7 +218,7 @@ def _shared() -> Iterator[tuple[str, list[click.Parameter]]]:
 
 def _command(path: str, command: click.Command) -> Iterator[str]:
     if isinstance(command, click.Group):
-        for name, inner in command.commands.items():
+        for name, inner in _inner(command):
             yield from _command(f"{path} {name}", inner)
         return
     context = click.Context(command, info_name=path)

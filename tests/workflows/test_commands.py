@@ -29,9 +29,10 @@ def unknown(run: str) -> list[str]:
     command: click.Command = main
     while isinstance(command, click.Group):
         name = words.pop(0)
-        if name not in command.commands:
+        inner = command.get_command(click.Context(command), name)
+        if inner is None:
             return [name]
-        command = command.commands[name]
+        command = inner
     own = (param for param in command.params if isinstance(param, click.Option))
     options = {name: param for param in own for name in (*param.opts, *param.secondary_opts)}
     free = sum(isinstance(p, click.Argument) for p in command.params)

@@ -5,27 +5,13 @@ from __future__ import annotations
 import platform
 import sys
 import traceback
+from collections.abc import Mapping
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
 import click
 
-from megtrim.cli import (
-    doctor,
-    dump,
-    explain,
-    gate,
-    images,
-    init,
-    model,
-    plan,
-    stages,
-    trim,
-    virtual_phone,
-)
-from megtrim.cli.devices import group as devices
-from megtrim.cli.evidence import group as evidence
-from megtrim.cli.github import group as github
 from megtrim.errors import EXIT_BUG, InputError, Interrupted, MegtrimError
 
 _CRASH_FILE = Path("megtrim-crash.md")
@@ -48,9 +34,49 @@ Exit status:
   70   a bug in megtrim (it leaves megtrim-crash.md)
   130  interrupted
 """
+_MODULES = {
+    "trim": "trim",
+    **dict.fromkeys(("build", "profile", "header", "reduce", "functions", "verify"), "stages"),
+    **dict.fromkeys(("size", "switches", "verdict", "report"), "stages"),
+    "plan": "plan",
+    "explain": "explain",
+    "model": "model",
+    "dump": "dump",
+    "init": "init",
+    "schema": "init",
+    "evidence": "evidence.group",
+    "gate": "gate",
+    "github": "github.group",
+    "devices": "devices.group",
+    "images": "images",
+    "virtual-phone": "virtual_phone",
+    "doctor": "doctor",
+}
+"""The module of each command: there it is in ``COMMANDS``, or has the command's name."""
+
+
+class _LazyGroup(click.Group):
+    """Imports the module of the command that is asked for, and of no other.
+
+    All of them together take a second, which ``megtrim gate`` would spend in every CI job.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*_MODULES, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return _load(cmd_name) if cmd_name in _MODULES else super().get_command(ctx, cmd_name)
+
+
+def _load(name: str) -> click.Command:
+    module = import_module(f"megtrim.cli.{_MODULES[name]}")
+    shared: Mapping[str, click.Command] = getattr(module, "COMMANDS", {})
+    found: click.Command = shared.get(name) or getattr(module, name.replace("-", "_"))
+    return found
 
 
 @click.group(
+    cls=_LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     help=_ABOUT,
     epilog=_EXIT_STATUSES,
@@ -58,26 +84,6 @@ Exit status:
 @click.version_option(version("megtrim"), prog_name="megtrim")
 def main() -> None:
     """Parse the command line."""
-
-
-for command in (
-    trim.trim,
-    *stages.COMMANDS,
-    plan.plan,
-    explain.explain,
-    model.model,
-    dump.dump,
-    init.init,
-    init.schema,
-    evidence.evidence,
-    gate.gate,
-    github.github,
-    devices.devices,
-    images.images,
-    virtual_phone.virtual_phone,
-    doctor.doctor,
-):
-    main.add_command(command)
 
 
 def run() -> None:

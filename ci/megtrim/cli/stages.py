@@ -293,4 +293,6 @@ _OWN: dict[Stage, click.Command] = {
     Stage.FUNCTIONS: _accepting(Stage.FUNCTIONS),
     Stage.VERIFY: verify,
 }
-COMMANDS: tuple[click.Command, ...] = tuple(_OWN.get(stage) or _command(stage) for stage in _HELP)
+COMMANDS: dict[str, click.Command] = {
+    stage.value: _OWN.get(stage) or _command(stage) for stage in _HELP
+}
