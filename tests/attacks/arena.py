@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from support import forked
-from support.forked import Ended
+from megtrim.process import CompletedCommand
+from support.fork_server import run_megtrim
 from support.megtrim_cli import SAMPLE, Project
 
 MODELS = ("tiny-mobile", "tiny-quant")
@@ -115,17 +115,16 @@ class Arena:
         """Change keys of the configuration."""
         self.project.write(self.project.read() | keys)
 
-    def run(self, *words: str, cwd: Path | None = None) -> Ended:
+    def run(self, *words: str, cwd: Path | None = None) -> CompletedCommand:
         """Run megtrim in the project's folder, or another, as the owner of the board."""
-        scratch = self.root / "printed"
-        return forked.run(words, cwd=cwd or self.folder, scratch=scratch, env=OWNER)
+        return run_megtrim(*words, cwd=cwd or self.folder, env=OWNER)
 
-    def stage(self, verb: str, *more: str) -> Ended:
+    def stage(self, verb: str, *more: str) -> CompletedCommand:
         """Run a verb on the project."""
         where = ("--config", str(self.project.config), "--out", str(self.project.out))
         return self.run(verb, *where, *more)
 
-    def trim(self, *more: str) -> Ended:
+    def trim(self, *more: str) -> CompletedCommand:
         """Run the whole chain."""
         return self.stage("trim", *more)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -11,10 +10,11 @@ import pytest
 import yaml
 
 from megtrim.github.baseline import Base
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.process import CompletedCommand
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.verdict.document import dump
-from support.megtrim_cli import ARGV, SAMPLE, Project
+from support.fork_server import run_megtrim
+from support.megtrim_cli import SAMPLE, Project
 
 pytestmark = pytest.mark.chain
 
@@ -42,13 +42,8 @@ def checkout(folder: Path, out: Path, *, quick: bool = False) -> Project:
 def rebuild(project: Project) -> CompletedCommand:
     """Run the step; its outputs go beside the results."""
     where = ("--config", str(project.config), "--out", str(project.out))
-    command = Command(
-        argv=(*ARGV, "github", "baseline", "rebuild", *where),
-        timeout_s=600,
-        cwd=project.folder,
-        env={"GITHUB_OUTPUT": str(project.folder / "outputs")},
-    )
-    return ProcessRunner(os.environ).run(command)
+    env = {"GITHUB_OUTPUT": str(project.folder / "outputs")}
+    return run_megtrim("github", "baseline", "rebuild", *where, cwd=project.folder, env=env)
 
 
 def test_plain_and_reduced_are_built_from_what_is_committed(

@@ -19,8 +19,9 @@ import pytest
 
 from megtrim.cli.session.invocation import BASELINE_FILE, REPORT_ARTIFACT
 from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
-from megtrim.process import Command, CompletedCommand, ProcessRunner
-from support.megtrim_cli import ARGV, Project
+from megtrim.process import CompletedCommand
+from support.fork_server import run_megtrim
+from support.megtrim_cli import Project
 
 pytestmark = [pytest.mark.chain]
 
@@ -55,10 +56,7 @@ class Team:
 
     def run(self, *words: str, env: dict[str, str] | None = None) -> CompletedCommand:
         """Run megtrim from the top of the checkout."""
-        processes = ProcessRunner(os.environ)
-        return processes.run(
-            Command(argv=(*ARGV, *words), timeout_s=600, cwd=self.top, env=env or {})
-        )
+        return run_megtrim(*words, cwd=self.top, env=env)
 
     def trim(self, *words: str, env: dict[str, str] | None = None) -> CompletedCommand:
         return self.run("trim", "--config", self.config, "--out", self.out, *words, env=env)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +16,9 @@ import pytest
 
 from integration.conftest import MakeProject
 from megtrim.midout.keepset import read_keep_set
-from megtrim.process import Command, CompletedCommand, ProcessRunner
-from support.megtrim_cli import ARGV, Project
+from megtrim.process import CompletedCommand
+from support.fork_server import run_megtrim
+from support.megtrim_cli import Project
 
 pytestmark = [pytest.mark.chain]
 
@@ -45,8 +45,7 @@ class Team:
 
     def call(self, *words: str, cwd: Path | None = None, **env: str) -> CompletedCommand:
         """Run megtrim, where it finds no configuration."""
-        command = Command(argv=(*ARGV, *words), timeout_s=600, cwd=cwd or self.folder, env=env)
-        return ProcessRunner(os.environ).run(command)
+        return run_megtrim(*words, cwd=cwd or self.folder, env=env)
 
     def trim(self, *more: str) -> CompletedCommand:
         ended = self.project.run("trim", "--no-gate", "--json", *more)

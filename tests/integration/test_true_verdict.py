@@ -10,8 +10,8 @@ import junitparser
 import pytest
 
 from integration.conftest import MakeProject
-from megtrim.process import Command, ProcessRunner
-from support.megtrim_cli import ARGV, Project
+from support.fork_server import run_megtrim
+from support.megtrim_cli import Project
 
 pytestmark = [pytest.mark.chain]
 
@@ -52,8 +52,7 @@ def stories(project: Project) -> dict[str, object]:
 
 
 def gate(project: Project) -> int:
-    command = Command(argv=(*ARGV, "gate", str(project.out / "final")), timeout_s=60)
-    return ProcessRunner(os.environ).run(command).rc
+    return run_megtrim("gate", str(project.out / "final")).rc
 
 
 def test_a_flaky_engine_is_red_everywhere_until_it_is_verified_again(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 from dataclasses import dataclass, field
@@ -12,7 +11,8 @@ from typing import Any
 
 import yaml
 
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.process import CompletedCommand
+from support.fork_server import run_megtrim
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "examples" / "sample-engine"
@@ -72,11 +72,8 @@ class Project:
 
     def run(self, verb: str, *arguments: str, timeout_s: float = 600) -> CompletedCommand:
         """Run a verb to its end."""
-        processes = ProcessRunner(os.environ)
-        command = Command(
-            argv=self.argv(verb, *arguments), timeout_s=timeout_s, cwd=self.folder, env=self.env
-        )
-        return processes.run(command)
+        words = self.argv(verb, *arguments)[len(ARGV) :]
+        return run_megtrim(*words, cwd=self.folder, env=self.env, timeout_s=timeout_s)
 
     def verdict(self) -> dict[str, Any]:
         """Return the verdict on this project."""
