@@ -70,7 +70,8 @@ def tests(session: nox.Session) -> None:
     path = os.pathsep.join((*tools, *(session.bin_paths or ()), os.environ["PATH"]))
     # A file is one worker's: what its tests share is made once.
     argv = ("pytest", "-n", workers, "--dist", "loadfile", *session.posargs)
-    session.run(*argv, env={"PATH": path})
+    # They start megtrim so often that compiling it each time would cost minutes.
+    session.run(*argv, env={"PATH": path, "PYTHONDONTWRITEBYTECODE": ""})
     # The test runner's own summary is the last word; nox would add a line of its own.
     logging.getLogger("nox").setLevel(logging.ERROR)
 

@@ -127,6 +127,13 @@ def _no_repository_above(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["GIT_CEILING_DIRECTORIES"] = str(tmp_path_factory.getbasetemp())
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _one_zig_cache() -> None:
+    """Let zig compile its C library once, also for tests whose home is another folder."""
+    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(Path(caches, "zig")))
+
+
 @pytest.fixture(autouse=True)
 def _environment_unchanged() -> Iterator[None]:
     """No test may leave another environment behind for the next one."""

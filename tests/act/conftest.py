@@ -26,11 +26,12 @@ def act(tmp_path_factory: pytest.TempPathFactory) -> Act:
 
 
 def _home(cache: Path) -> dict[str, str]:
-    # Jobs write below their home (the compiler cache); what pip downloaded is the user's own.
+    # Jobs write below their home; what pip downloaded and zig compiled is the user's own.
     home = cache / "home"
     home.mkdir()
     pip = os.environ.get("PIP_CACHE_DIR") or str(Path.home() / ".cache" / "pip")
-    return {"HOME": str(home), "PIP_CACHE_DIR": pip}
+    zig = os.environ["ZIG_GLOBAL_CACHE_DIR"]
+    return {"HOME": str(home), "PIP_CACHE_DIR": pip, "ZIG_GLOBAL_CACHE_DIR": zig}
 
 
 @pytest.fixture
