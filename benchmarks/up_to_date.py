@@ -27,10 +27,10 @@ SAMPLE = Path(__file__).parents[1] / "examples/sample-engine/megtrim.yaml"
 HERE = Path(__file__).parents[1] / "ci"
 _CHECKED = "from megtrim.__main__ import run; run()"
 _BY_SIZE = f"""\
-from megtrim import intact
-intact.read_damage = lambda folder, files: ("", {{}} if [
+from megtrim import integrity
+integrity.read_damage = lambda folder, files: ("", {{}} if [
     (folder / name).stat().st_size for name in files] else {{}})
-intact.read_known = lambda path, sha256: sha256
+integrity.read_known = lambda path, sha256: sha256
 {_CHECKED}
 """
 

@@ -13,7 +13,7 @@ from faults.matrix import Fault
 from megtrim import devices
 from megtrim.devices import Device, DeviceSpec
 from megtrim.devices.adb import KIND, ROOT
-from megtrim.devices.pool.pool import joined
+from megtrim.devices.pool.device_pool import joined
 from megtrim.devices.settings import DeviceSettings
 from megtrim.devices.timeouts import Timeouts
 from megtrim.phone import root

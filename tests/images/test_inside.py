@@ -168,9 +168,9 @@ HOLDER = """
 import os, sys
 from pathlib import Path
 from images.conftest import opened
-from megtrim.images.docker import Docker
-from megtrim.process import Command, Processes
-inside = opened(Docker(Processes(os.environ)), sys.argv[1], Path(sys.argv[2]))
+from megtrim.images.docker import DockerClient
+from megtrim.process import Command, ProcessRunner
+inside = opened(DockerClient(ProcessRunner(os.environ)), sys.argv[1], Path(sys.argv[2]))
 command = Command(argv=("sh", "-c", sys.argv[3]), timeout_s=600, on_line=lambda _: print("up"))
 print(inside.run(command), flush=True)
 """

@@ -281,8 +281,8 @@ def test_ctrl_c_while_a_program_is_started_is_not_lost(
     script.write_text(
         "import os, signal, sys\n"
         f"sys.path.insert(0, {str(Path(process.__file__).parents[1])!r})\n"
-        "from megtrim.process import Command, Processes\n"
-        "processes = Processes(os.environ)\n"
+        "from megtrim.process import Command, ProcessRunner\n"
+        "processes = ProcessRunner(os.environ)\n"
         "command = Command(argv=('sleep', '20'), timeout_s=5)\n"
         "def interrupt(_number, _frame): raise KeyboardInterrupt\n"
         "signal.signal(signal.SIGTERM, interrupt)\n"
@@ -318,9 +318,9 @@ def test_a_killed_parent_takes_its_program_along(
         "import os, sys, threading, time\n"
         f"sys.path.insert(0, {str(Path(process.__file__).parents[1])!r})\n"
         "from pathlib import Path\n"
-        "from megtrim.process import Command, Processes\n"
+        "from megtrim.process import Command, ProcessRunner\n"
         f"if {mode == 'exit'}: threading.Timer(0.5, os._exit, [0]).start()\n"
-        "Processes(os.environ).run(Command(\n"
+        "ProcessRunner(os.environ).run(Command(\n"
         f"    argv=('sh', '-c', 'echo $$ > {child}; exec sleep 600'), timeout_s=30))\n",
         encoding="utf-8",
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from megtrim.devices import adb, local, qemu, ssh, virtual_phone
 from megtrim.devices.device import Device, DeviceSpec, Lease, RunDirectory
-from megtrim.devices.pool import pool
+from megtrim.devices.pool import device_pool
 
 __all__ = ["KINDS", "Device", "DeviceSpec", "Lease", "RunDirectory", "make"]
 
@@ -20,8 +20,8 @@ KINDS: Mapping[str, Callable[[DeviceSpec], Device]] = {
         cpu=order.qemu_cpu,
         sysroot=order.sysroot,
     ),
-    "adb": lambda order: pool.make_pool(order, kind="adb", find=lambda: adb.find(order)),
-    "ssh": lambda order: pool.make_pool(order, kind="ssh", find=lambda: ssh.find(order)),
+    "adb": lambda order: device_pool.make_pool(order, kind="adb", find=lambda: adb.find(order)),
+    "ssh": lambda order: device_pool.make_pool(order, kind="ssh", find=lambda: ssh.find(order)),
     "virtual-phone": virtual_phone.find,
 }
 

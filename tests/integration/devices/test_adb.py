@@ -28,10 +28,10 @@ RUNS = f"{adb.ROOT}/runs"
 HOLDER = """\
 import os, pathlib, sys
 from megtrim.devices import adb
-from megtrim.devices.device import DeviceOrder
+from megtrim.devices.device import DeviceSpec
 from megtrim.devices.settings import DeviceSettings
-from megtrim.process import Processes
-order = DeviceOrder(name="p", processes=Processes(os.environ), scratch=pathlib.Path("."),
+from megtrim.process import ProcessRunner
+order = DeviceSpec(name="p", processes=ProcessRunner(os.environ), scratch=pathlib.Path("."),
     machine="", qemu_cpu="", sysroot=None, settings=DeviceSettings(serial=sys.argv[1]))
 with adb.find(order)[0].open() as directory:
     directory.put(pathlib.Path(sys.argv[2]), "p")

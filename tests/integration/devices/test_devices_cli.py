@@ -19,7 +19,7 @@ import pytest
 
 from megtrim import devices
 from megtrim.devices import Device, DeviceSpec
-from megtrim.devices.pool.pool import joined
+from megtrim.devices.pool.device_pool import joined
 from megtrim.devices.settings import DeviceSettings
 from megtrim.devices.timeouts import Timeouts
 from megtrim.process import Background, Command, CompletedCommand, ProcessRunner

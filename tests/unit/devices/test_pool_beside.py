@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from megtrim.devices.device import Lease
+from megtrim.devices.pool.device_pool import Pool, make_pool
 from megtrim.devices.pool.machine import ConnectionState, Machine, NoUsableMachine
-from megtrim.devices.pool.pool import Pool, make_pool
 from megtrim.devices.pool.quarantine import Author
 from megtrim.devices.pool.queue import Queue
 from megtrim.devices.pool.recovery import BackgroundRecovery, answers
@@ -282,7 +282,7 @@ def test_a_machine_put_aside_during_the_wait_is_not_used(lab: Lab) -> None:
 ENDING = """
 import os, sys, threading
 from pathlib import Path
-from megtrim.devices.pool.pool import make_pool
+from megtrim.devices.pool.device_pool import make_pool
 from unit.devices.machines import FakeMachine, order
 
 class Frozen(FakeMachine):

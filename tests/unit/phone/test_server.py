@@ -28,8 +28,8 @@ import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from megtrim.phone.server import private_server
-from megtrim.process import Processes
-with private_server(Processes({}), sys.argv[2], beside=Path(sys.argv[3])):
+from megtrim.process import ProcessRunner
+with private_server(ProcessRunner({}), sys.argv[2], beside=Path(sys.argv[3])):
     time.sleep(60)
 """
 

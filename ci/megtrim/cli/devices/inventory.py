@@ -18,9 +18,9 @@ from megtrim.config.load import load_config
 from megtrim.console import Console
 from megtrim.devices import Device, DeviceSpec, adb, qemu
 from megtrim.devices.device import utc_now
+from megtrim.devices.pool.device_pool import Pool
 from megtrim.devices.pool.host_state import PoolState, open_room
 from megtrim.devices.pool.machine import ConnectionState
-from megtrim.devices.pool.pool import Pool
 from megtrim.devices.pool.status import MachineState, MachineStatus
 from megtrim.devices.remote.adb_server import find_adb
 from megtrim.devices.settings import DeviceSettings

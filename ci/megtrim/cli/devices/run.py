@@ -17,9 +17,9 @@ from megtrim.cli.devices.inventory import InventoryRow
 from megtrim.cli.echo import show
 from megtrim.console import Console
 from megtrim.devices import Device, Lease
+from megtrim.devices.pool.device_pool import Pool
 from megtrim.devices.pool.host_state import PoolEntry
 from megtrim.devices.pool.machine import Machine
-from megtrim.devices.pool.pool import Pool
 from megtrim.devices.retry import deliver
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, ProductFailure
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, ending_signal

@@ -15,7 +15,7 @@ from megtrim.config.device import EMULATED, KINDS, DeviceConfig
 from megtrim.config.load import LoadedConfig
 from megtrim.config.yaml.problems import closest, listing
 from megtrim.devices import Device, DeviceSpec
-from megtrim.devices.pool import pool
+from megtrim.devices.pool import device_pool
 from megtrim.devices.settings import CoolDown, DeviceSettings, PowerPort
 from megtrim.errors import InputError
 from megtrim.evidence.device import BundleDevice, BundleSettings
@@ -122,7 +122,7 @@ def bundle_orders(around: DeviceDefaults, entries: Iterable[BundleDevice]) -> li
 
 def make(kind: str, orders: Sequence[DeviceSpec], *, native: str) -> Device:
     """Return one device for all orders, which are of one kind: a pool where there are several."""
-    return pool.joined([devices.make(kind, order, native=native) for order in orders])
+    return device_pool.joined([devices.make(kind, order, native=native) for order in orders])
 
 
 def _by_class(entries: Iterable[DeviceConfig]) -> dict[str, tuple[DeviceConfig, ...]]:

@@ -12,7 +12,7 @@ import pytest
 from megtrim import devices as room
 from megtrim.devices import adb
 from megtrim.devices.device import Device, DeviceSpec, utc_now
-from megtrim.devices.pool import pool
+from megtrim.devices.pool import device_pool
 from megtrim.devices.pool.machine import ConnectionState, Machine
 from megtrim.devices.pool.queue import Queue
 from megtrim.devices.pool.state_dir import slug
@@ -75,7 +75,7 @@ def bench(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Bench:
         def find() -> Sequence[Machine]:
             return [bench.phone]
 
-        return pool.make_pool(quick(order), kind="adb", find=find)
+        return device_pool.make_pool(quick(order), kind="adb", find=find)
 
     def server(_processes: ProcessRunner) -> Server:
         return Server(bench.phone)

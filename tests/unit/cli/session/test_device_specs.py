@@ -10,10 +10,10 @@ import pytest
 
 from megtrim import devices
 from megtrim.cli.session import device_specs
+from megtrim.devices.pool import device_pool
 from megtrim.cli.session.device_specs import DeviceDefaults, bundle_orders, standing_for
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.devices import DeviceSpec
-from megtrim.devices.pool import pool
 from megtrim.devices.settings import CoolDown, DeviceSettings, PowerPort
 from megtrim.errors import InputError
 from megtrim.evidence.device import BundleCoolDown, BundleDevice, BundlePower, BundleSettings
@@ -267,7 +267,7 @@ def test_several_orders_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         return order.name
 
     monkeypatch.setattr(devices, "make", make)
-    monkeypatch.setattr(pool, "joined", "+".join)
+    monkeypatch.setattr(device_pool, "joined", "+".join)
     config = loaded(tmp_path, ROOM)
     entries = standing_for(config, "adb")["a53"]
     orders = [order for _, order in device_specs.device_orders(config, around(tmp_path), entries)]

@@ -12,8 +12,8 @@ import pytest
 
 from megtrim.devices.device import Lease
 from megtrim.devices.local import Local
+from megtrim.devices.pool.device_pool import MachineBusy, Pool, joined, make_pool
 from megtrim.devices.pool.machine import ConnectionState, Machine, NoUsableMachine
-from megtrim.devices.pool.pool import MachineBusy, Pool, joined, make_pool
 from megtrim.devices.pool.quarantine import Author
 from megtrim.devices.pool.recovery import UNAUTHORIZED, BackgroundRecovery
 from megtrim.devices.pool.state_dir import slug
