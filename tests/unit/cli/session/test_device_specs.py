@@ -10,10 +10,10 @@ import pytest
 
 from megtrim import devices
 from megtrim.cli.session import device_specs
-from megtrim.devices.pool import device_pool
 from megtrim.cli.session.device_specs import DeviceDefaults, bundle_orders, standing_for
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.devices import DeviceSpec
+from megtrim.devices.pool import device_pool
 from megtrim.devices.settings import CoolDown, DeviceSettings, PowerPort
 from megtrim.errors import InputError
 from megtrim.evidence.device import BundleCoolDown, BundleDevice, BundlePower, BundleSettings
