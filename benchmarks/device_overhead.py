@@ -27,11 +27,11 @@ from faults.world import pool_of
 from megtrim.build_spec import Variant
 from megtrim.devices import Device
 from megtrim.devices.timeouts import Timeouts
-from megtrim.phone import root
-from megtrim.phone.launch import PhoneRequest, started
-from megtrim.phone.server import connect, private_server
 from megtrim.pipeline.running.execution import RunSpec, run_on
 from megtrim.process import Command, ProcessRunner
+from megtrim.virtual_phone.adb_server import connect, private_server
+from megtrim.virtual_phone.manager import PhoneRequest, started
+from megtrim.virtual_phone.system import rootfs
 
 PAYLOAD_BYTES = 10_000_000
 TENTHS = 10
@@ -111,7 +111,7 @@ def phone(processes: ProcessRunner, serial: str) -> Iterator[tuple[ProcessRunner
     if serial:
         yield processes, serial
         return
-    files = root.provide(processes)
+    files = rootfs.provide(processes)
     wish = PhoneRequest(name=f"benchmark-{os.getpid()}")
     with started(processes, files.path, wish) as made, private_server(processes) as server:
         connect(processes, server, made.serial)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from device_host.conftest import ROOT, debian_image
-from megtrim.phone import server
-from megtrim.phone.server import AdbServer
 from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.virtual_phone import adb_server as server
+from megtrim.virtual_phone.adb_server import AdbServer
 
 FOLDER = ROOT / "docker" / "virtual-phone"
 TAG = "megtrim-virtual-phone-test:trixie"

@@ -13,8 +13,8 @@ from typing import Any
 
 from faults.judge import Judged, Seen, Tally, tally
 from faults.matrix import Case, Fault, Moment, Plant, Purpose, Verdict, Way
-from megtrim.phone import root
 from megtrim.process import ProcessRunner
+from megtrim.virtual_phone.system import rootfs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ def versions(processes: ProcessRunner) -> dict[str, str]:
     """Return the versions of what the phones are made of."""
     emulator = processes.capture("qemu-aarch64-static", "--version").splitlines()[0]
     client = processes.capture("adb", "version").splitlines()[1]
-    packages = (name.removesuffix(".deb") for name in root.provide(processes).packages)
+    packages = (name.removesuffix(".deb") for name in rootfs.provide(processes).packages)
     daemon = next(name for name in packages if name.startswith("adbd_"))
     return {
         "adb": client.removeprefix("Version "),

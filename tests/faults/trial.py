@@ -19,11 +19,11 @@ from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.load_and_run.parity import EXACT
 from megtrim.midout.trace import TraceFailure
-from megtrim.phone.faults import UNDONE_BY
-from megtrim.phone.faults import Fault as PhoneFault
 from megtrim.pipeline.running import tracing
 from megtrim.pipeline.running.execution import RunResult, RunSpec
 from megtrim.pipeline.running.verification import VerificationCase, prove
+from megtrim.virtual_phone.fault_requests import UNDONE_BY
+from megtrim.virtual_phone.fault_requests import Fault as PhoneFault
 
 SHORT = replace(
     Timeouts().scaled(0.1), call_s=4.0, probe_s=2.0, heartbeat_s=1.0, push_base_s=6.0, poll_s=0.2

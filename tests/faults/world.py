@@ -16,10 +16,10 @@ from megtrim.devices.adb import KIND, ROOT
 from megtrim.devices.pool.device_pool import joined
 from megtrim.devices.settings import DeviceSettings
 from megtrim.devices.timeouts import Timeouts
-from megtrim.phone import root
-from megtrim.phone.launch import PhoneRequest, RunningPhone, started
-from megtrim.phone.server import AdbServer, connect, private_server
 from megtrim.process import Command, ProcessRunner
+from megtrim.virtual_phone.adb_server import AdbServer, connect, private_server
+from megtrim.virtual_phone.manager import PhoneRequest, RunningPhone, started
+from megtrim.virtual_phone.system import rootfs
 
 _CALL_S = 20.0
 _MEND_S = 60.0
@@ -142,7 +142,7 @@ def lane(processes: ProcessRunner, number: int, scratch: Path) -> Iterator[Lane]
     """Run two phones and a server until the block is left."""
     folder = scratch / f"lane-{number}"
     folder.mkdir(parents=True)
-    files = root.provide(processes)
+    files = rootfs.provide(processes)
     with ExitStack() as stack:
         first, second = (
             stack.enter_context(

@@ -9,11 +9,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from megtrim.phone import launch, server
-from megtrim.phone.control import ControlClient
-from megtrim.phone.launch import PhoneRequest
-from megtrim.phone.server import AdbServer
 from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.virtual_phone import adb_server, manager
+from megtrim.virtual_phone.adb_server import AdbServer
+from megtrim.virtual_phone.control import ControlClient
+from megtrim.virtual_phone.manager import PhoneRequest
 
 CPU = "cortex-a76"
 _NUMBERS = count()
@@ -45,7 +45,7 @@ class ConnectedPhone:
 
     def connect(self) -> None:
         """Connect again, after a fault that cut the link for long."""
-        server.connect(self.processes, self.server, self.serial)
+        adb_server.connect(self.processes, self.server, self.serial)
 
 
 StartPhone = Callable[..., ConnectedPhone]
@@ -60,8 +60,8 @@ def phone_starter(root: Path, env: dict[str, str], adb: AdbServer) -> Iterator[S
 
         def start(**wish: Any) -> ConnectedPhone:
             asked = PhoneRequest(**{"name": f"test-{next(_NUMBERS)}", "cpu": CPU, **wish})
-            phone = stack.enter_context(launch.started(processes, root, asked))
-            server.connect(processes, adb, phone.serial)
+            phone = stack.enter_context(manager.started(processes, root, asked))
+            adb_server.connect(processes, adb, phone.serial)
             stack.callback(_disconnect, processes, adb, phone.serial)
             return ConnectedPhone(
                 name=phone.name,

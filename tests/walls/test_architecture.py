@@ -70,7 +70,7 @@ def test_only_the_command_line_exits() -> None:
     # The first process of a namespace is forked: if it returned, it would go on as its parent.
     # The driver of a dump is a program of its own, in a Python that has the engine's package.
     begin = {"__main__.py", "cli/main.py"}
-    assert found == {*begin, "engines/megengine/dump_driver.py", "phone/boot.py"}
+    assert found == {*begin, "engines/megengine/dump_driver.py", "virtual_phone/system/boot.py"}
 
 
 def test_only_the_command_line_reads_the_environment() -> None:

@@ -16,10 +16,10 @@ import click
 from megtrim.cli.echo import show
 from megtrim.cli.session.environment import open_processes
 from megtrim.errors import EXIT_PASS, MegtrimError
-from megtrim.phone import launch
-from megtrim.phone import root as roots
-from megtrim.phone.faults import ABOUT, FaultTrigger, make_order
-from megtrim.phone.launch import PhoneRequest, RunningPhone
+from megtrim.virtual_phone import manager
+from megtrim.virtual_phone.fault_requests import ABOUT, FaultTrigger, make_order
+from megtrim.virtual_phone.manager import PhoneRequest, RunningPhone
+from megtrim.virtual_phone.system import rootfs as roots
 
 _MIB = 1024 * 1024
 _WAIT_S = 1.0
@@ -94,7 +94,7 @@ def start(name: str, mirror: str | None, folder: Path | None, **wish: Any) -> in
         name=name, data_bytes=wish.pop("storage") * _MIB, properties=properties, **wish
     )
     root = folder or roots.provide(processes, mirror=mirror).path
-    with launch.started(processes, root, asked) as phone:
+    with manager.started(processes, root, asked) as phone:
         show(f"phone {phone.name} runs: adb connect {phone.serial}")
         # Ctrl-C is how it is meant to end.
         with suppress(KeyboardInterrupt):
@@ -120,7 +120,7 @@ def start(name: str, mirror: str | None, folder: Path | None, **wish: Any) -> in
 def fault(name: str, fault: str, **more: Any) -> int:
     """Make something go wrong with a phone, or right again."""
     order = make_order(fault, **more)
-    launch.find(open_processes(), name).control.give(order)
+    manager.find(open_processes(), name).control.give(order)
     return EXIT_PASS
 
 
@@ -133,7 +133,7 @@ Example:
 )
 def list_phones() -> int:
     """List the phones that run: name, address, state, faults still to come."""
-    for phone in launch.running(open_processes()):
+    for phone in manager.running(open_processes()):
         show(_line(phone))
     return EXIT_PASS
 

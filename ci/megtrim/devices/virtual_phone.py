@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 from megtrim.devices import adb, qemu
 from megtrim.devices.remote.adb_server import find_adb
 from megtrim.errors import InputError, MegtrimError
-from megtrim.phone import launch, root
-from megtrim.phone.launch import PhoneRequest
-from megtrim.phone.server import connect, private_server
 from megtrim.process import ProcessRunner
+from megtrim.virtual_phone import manager
+from megtrim.virtual_phone.adb_server import connect, private_server
+from megtrim.virtual_phone.manager import PhoneRequest
+from megtrim.virtual_phone.system import rootfs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,19 +41,19 @@ def find(order: DeviceSpec, *, native: str | None = None) -> VirtualPhone:
 
     ``native`` is what the machine is, by default this one: one for arm64 needs no emulator.
     """
-    if order.machine != launch.MACHINE:
-        msg = f"device {order.name}: a virtual phone runs {launch.MACHINE}, not {order.machine}"
+    if order.machine != manager.MACHINE:
+        msg = f"device {order.name}: a virtual phone runs {manager.MACHINE}, not {order.machine}"
         raise InputError(msg, hint="choose a toolchain for arm64, or another device")
     native = native or platform.machine()
     android = _android(order.sysroot)
     system = {"system": qemu.system_of(order.processes, android)} if android else {}
-    if not launch.emulator(order.processes, native=native):
+    if not manager.emulator(order.processes, native=native):
         return VirtualPhone(order, {"machine": native, **system})
     emulator = qemu.find(
         order.name,
         order.processes,
         order.scratch,
-        machine=launch.MACHINE,
+        machine=manager.MACHINE,
         cpu=order.qemu_cpu,
         sysroot=None,
     )
@@ -83,7 +84,7 @@ class VirtualPhone:
         """Start a phone and a server, connect them, and end both with the block."""
         order = self._order
         program = find_adb(order.processes).program
-        files = root.provide(order.processes)
+        files = rootfs.provide(order.processes)
         wish = PhoneRequest(
             name=f"{self.name[:_NAME_LENGTH]}-{os.getpid()}-{next(_NUMBERS)}",
             cpu=order.qemu_cpu,
@@ -93,7 +94,7 @@ class VirtualPhone:
             android=_android(order.sysroot),
         )
         with (
-            launch.started(order.processes, files.path, wish) as phone,
+            manager.started(order.processes, files.path, wish) as phone,
             private_server(order.processes, program, beside=phone.folder) as server,
         ):
             processes = ProcessRunner({**order.processes.env, **server.env})
@@ -125,8 +126,8 @@ def missing(processes: ProcessRunner) -> str:
     """Say what this machine lacks to play a phone and how to get it; empty: nothing."""
     try:
         find_adb(processes)
-        launch.emulator(processes)
-        root.check(processes)
+        manager.emulator(processes)
+        rootfs.check(processes)
     except MegtrimError as error:
         return f"{error.message}; {error.hint}" if error.hint else error.message
     return ""
@@ -134,5 +135,5 @@ def missing(processes: ProcessRunner) -> str:
 
 def found(processes: ProcessRunner) -> str:
     """Say what plays a phone here; only where nothing is missing."""
-    played_by = launch.emulator(processes) or "this machine's own CPU"
-    return f"{root.describe(processes)}; arm64 programs by {played_by}"
+    played_by = manager.emulator(processes) or "this machine's own CPU"
+    return f"{rootfs.describe(processes)}; arm64 programs by {played_by}"

@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.phone import root, server
-from megtrim.phone.server import AdbServer
 from megtrim.process import ProcessRunner
+from megtrim.virtual_phone import adb_server as server
+from megtrim.virtual_phone.adb_server import AdbServer
+from megtrim.virtual_phone.system import rootfs
 from support.phones import ConnectedPhone, StartPhone, phone_starter
 
 
 @pytest.fixture(scope="session")
 def phone_root() -> Path:
     """The files that phones share; made once for this user."""
-    return root.provide(ProcessRunner(os.environ)).path
+    return rootfs.provide(ProcessRunner(os.environ)).path
 
 
 @pytest.fixture(scope="session")

@@ -15,9 +15,9 @@ from megtrim import devices
 from megtrim.devices import Device, DeviceSpec, RunDirectory
 from megtrim.devices import adb as adb_kind
 from megtrim.devices.settings import DeviceSettings
-from megtrim.phone import launch, server
-from megtrim.phone.server import AdbServer
 from megtrim.process import Command, ProcessRunner
+from megtrim.virtual_phone import adb_server, manager
+from megtrim.virtual_phone.adb_server import AdbServer
 from support import sshd
 
 KINDS = ("local", "qemu", "ssh", "adb", "virtual-phone")
@@ -158,9 +158,9 @@ class Maker:
         places: dict[str, str] = self._request.getfixturevalue("phone_environment")
         processes = ProcessRunner({**places, **running.env})
         phone = self._stack.enter_context(
-            launch.started(processes, root, launch.PhoneRequest(name="contract"))
+            manager.started(processes, root, manager.PhoneRequest(name="contract"))
         )
-        server.connect(processes, running, phone.serial)
+        adb_server.connect(processes, running, phone.serial)
         adb = (running.adb, "-s", phone.serial)
         self._stack.callback(_quietly, processes, (running.adb, "disconnect", phone.serial))
 

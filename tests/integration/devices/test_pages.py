@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.phone.server import AdbServer
 from megtrim.process import Command, ProcessRunner
+from megtrim.virtual_phone.adb_server import AdbServer
 from support import sshd
 from support.megtrim_cli import ARGV, ROOT, SAMPLE
 from support.pages import BLOCKS, Block, blocks_in

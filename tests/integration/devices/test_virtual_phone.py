@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.phone.keeper import LOG
 from megtrim.process import ProcessRunner
+from megtrim.virtual_phone.supervisor import LOG
 from support.phones import ConnectedPhone, StartPhone
 
 TMP = "/data/local/tmp"

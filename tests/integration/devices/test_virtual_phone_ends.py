@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.phone import launch
-from megtrim.phone.launch import PhoneRequest
 from megtrim.process import Command, ProcessRunner
+from megtrim.virtual_phone import manager
+from megtrim.virtual_phone.manager import PhoneRequest
 from support.phones import ConnectedPhone, StartPhone
 
-_SOURCES = str(Path(launch.__file__).parents[2])
+_SOURCES = str(Path(manager.__file__).parents[2])
 _PROGRAM = (sys.executable, "-m", "megtrim.cli.virtual_phone")
 
 
@@ -31,7 +31,7 @@ def inhabitants(root: Path) -> set[int]:
             line = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
         except OSError:
             continue
-        if b"megtrim.phone." in line and str(root).encode() in line:
+        if b"megtrim.virtual_phone." in line and str(root).encode() in line:
             found.add(int(entry.name))
     return found
 
@@ -67,13 +67,15 @@ def own_root(tmp_path: Path, phone_root: Path) -> Path:
 
 
 @contextmanager
-def by_hand(env: dict[str, str], root: Path) -> Iterator[tuple[int, launch.RunningPhone, set[int]]]:
+def by_hand(
+    env: dict[str, str], root: Path
+) -> Iterator[tuple[int, manager.RunningPhone, set[int]]]:
     """Start one as a person does; gives the command's pid, the phone, and its processes."""
     processes = ProcessRunner(env)
     argv = (*_PROGRAM, "start", "mine", "--root", str(root))
     with processes.background(Command(argv=argv, timeout_s=30)) as command:
         deadline = time.monotonic() + 20
-        while not (found := launch.running(processes)):
+        while not (found := manager.running(processes)):
             assert command.alive(), "it ended"
             assert time.monotonic() < deadline
             time.sleep(0.02)
@@ -109,7 +111,7 @@ def test_what_dead_ones_left_is_removed(places: dict[str, str], own_root: Path) 
         os.kill(pid, signal.SIGKILL)
         wait_gone({pid, *alive})
     assert phone.folder.is_dir()
-    assert launch.running(ProcessRunner(places)) == ()
+    assert manager.running(ProcessRunner(places)) == ()
     assert list(Path(places["XDG_RUNTIME_DIR"]).rglob("*")) == []
 
 
@@ -154,7 +156,7 @@ def test_a_root_that_is_none(places: dict[str, str], tmp_path: Path) -> None:
     """The message says what its keeper said, and nothing is left."""
     with (
         pytest.raises(InfrastructureFailure, match="virtual phone odd did not start: "),
-        launch.started(ProcessRunner(places), tmp_path, PhoneRequest(name="odd")),
+        manager.started(ProcessRunner(places), tmp_path, PhoneRequest(name="odd")),
     ):
         pass
     assert list(Path(places["XDG_RUNTIME_DIR"]).rglob("*")) == []
@@ -165,7 +167,7 @@ def test_names(places: dict[str, str], tmp_path: Path, name: str) -> None:
     """A name is a folder's name and nothing else."""
     with (
         pytest.raises(InputError),
-        launch.started(ProcessRunner(places), tmp_path, PhoneRequest(name=name)),
+        manager.started(ProcessRunner(places), tmp_path, PhoneRequest(name=name)),
     ):
         pass
 

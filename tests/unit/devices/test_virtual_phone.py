@@ -8,8 +8,8 @@ import pytest
 
 from megtrim.devices import DeviceSpec, virtual_phone
 from megtrim.errors import InputError
-from megtrim.phone import launch
 from megtrim.process import ProcessRunner
+from megtrim.virtual_phone import manager
 
 QEMU = """\
 #!/bin/sh
@@ -90,5 +90,5 @@ def test_what_runs_arm64_programs(tmp_path: Path) -> None:
     processes = ProcessRunner({"PATH": str(tmp_path)})
 
     real = str(tmp_path / "real" / "qemu-aarch64-static")
-    assert launch.emulator(processes, native="x86_64") == real
-    assert launch.emulator(processes, native="aarch64") == ""
+    assert manager.emulator(processes, native="x86_64") == real
+    assert manager.emulator(processes, native="aarch64") == ""

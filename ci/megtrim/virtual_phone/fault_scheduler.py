@@ -8,11 +8,11 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from megtrim.phone.body import Sensors
-from megtrim.phone.faults import UNDONE_BY, Fault, FaultRequest, FaultTrigger
-from megtrim.phone.handset import Phone
-from megtrim.phone.packets import StreamEvent
-from megtrim.phone.relay import Relay, RelayReply
+from megtrim.virtual_phone.fault_requests import UNDONE_BY, Fault, FaultRequest, FaultTrigger
+from megtrim.virtual_phone.packets import StreamEvent
+from megtrim.virtual_phone.phone import Phone
+from megtrim.virtual_phone.relay import Relay, RelayReply
+from megtrim.virtual_phone.system.sensors import Sensors
 
 _BOOTS = (Fault.REVIVE, Fault.RESET)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.phone import root
 from megtrim.process import ProcessRunner
+from megtrim.virtual_phone.system import rootfs
 
 MIRROR = "http://mirror.example/debian"
 APT = """\
@@ -37,7 +37,7 @@ def machine(tmp_path: Path, calls: Path, monkeypatch: pytest.MonkeyPatch) -> dic
     """The environment of a Debian whose sources name a mirror."""
     keyring = tmp_path / "keyring.gpg"
     keyring.touch()
-    monkeypatch.setattr(root, "KEYRING", keyring)
+    monkeypatch.setattr(rootfs, "KEYRING", keyring)
     tools = tmp_path / "bin"
     tools.mkdir()
     for name, text in (("apt-get", APT), ("dpkg-deb", DPKG_DEB), ("dpkg", DPKG)):
@@ -54,11 +54,11 @@ def machine(tmp_path: Path, calls: Path, monkeypatch: pytest.MonkeyPatch) -> dic
 def test_it_is_made_once(machine: dict[str, str], calls: Path, tmp_path: Path) -> None:
     """From this machine's mirror, held to Debian's keys; nothing else stays in the cache."""
     processes = ProcessRunner(machine)
-    folder = root.cache_folder(processes)
+    folder = rootfs.cache_folder(processes)
     left = folder / ".making-killed" / "root"
     left.mkdir(parents=True)
 
-    made = root.provide(processes)
+    made = rootfs.provide(processes)
 
     assert made.packages == ("adbd_34_amd64.deb", "toybox_0.8_amd64.deb")
     assert (made.path / "lib" / "unpacked").read_text(encoding="utf-8").split() == [*made.packages]
@@ -66,13 +66,13 @@ def test_it_is_made_once(machine: dict[str, str], calls: Path, tmp_path: Path) -
     assert {path.name for path in folder.iterdir()} == {".lock", made.path.name}
     asked = calls.read_text(encoding="utf-8").splitlines()
     assert asked[-1] == f"deb [signed-by={tmp_path / 'keyring.gpg'}] {MIRROR} trixie main"
-    assert root.provide(ProcessRunner(machine)) == made
+    assert rootfs.provide(ProcessRunner(machine)) == made
     assert calls.read_text(encoding="utf-8").splitlines() == asked
 
 
 def test_another_mirror(machine: dict[str, str], calls: Path) -> None:
     """One that is named is asked, and nobody looks for this machine's."""
-    root.provide(ProcessRunner({**machine, "LISTED": ""}), mirror="http://named.example/debian")
+    rootfs.provide(ProcessRunner({**machine, "LISTED": ""}), mirror="http://named.example/debian")
 
     asked = calls.read_text(encoding="utf-8")
     assert "] http://named.example/debian trixie main\n" in asked
@@ -83,7 +83,7 @@ def test_no_mirror(machine: dict[str, str]) -> None:
     """Where no source of packages is Debian's, one must be named."""
     processes = ProcessRunner({**machine, "LISTED": "Ubuntu http://ubuntu.example/\\n"})
 
-    for ask in (root.provide, root.check):
+    for ask in (rootfs.provide, rootfs.check):
         with pytest.raises(InputError) as failure:
             ask(processes)
         assert failure.value.message == (
@@ -92,14 +92,14 @@ def test_no_mirror(machine: dict[str, str]) -> None:
         assert failure.value.hint == (
             "name one with --mirror, such as the one in another Debian's sources"
         )
-    assert [path.name for path in root.cache_folder(processes).iterdir()] == [".lock"]
+    assert [path.name for path in rootfs.cache_folder(processes).iterdir()] == [".lock"]
 
 
 def test_no_keyring(machine: dict[str, str], tmp_path: Path, calls: Path) -> None:
     """Nothing is downloaded that could not be checked."""
     (tmp_path / "keyring.gpg").unlink()
 
-    for ask in (root.provide, root.check):
+    for ask in (rootfs.provide, rootfs.check):
         with pytest.raises(InputError) as failure:
             ask(ProcessRunner(machine))
         assert failure.value.message == (
@@ -115,7 +115,7 @@ def test_no_apt(machine: dict[str, str], tmp_path: Path, tool: str) -> None:
     tools = tmp_path / "bin"
     (tools / tool).unlink()
 
-    for ask in (root.provide, root.check, root.describe):
+    for ask in (rootfs.provide, rootfs.check, rootfs.describe):
         with pytest.raises(InputError) as failure:
             ask(ProcessRunner({**machine, "PATH": str(tools)}))
         assert failure.value.message == f"virtual phone: there is no {tool} here"
@@ -129,20 +129,20 @@ def test_a_mirror_that_does_not_deliver(machine: dict[str, str]) -> None:
     processes = ProcessRunner({**machine, "UNREACHABLE": "1"})
 
     with pytest.raises(InfrastructureFailure) as failure:
-        root.provide(processes)
+        rootfs.provide(processes)
     assert failure.value.message == "virtual phone: apt-get update ended with 100: E: no route"
     assert failure.value.hint == "is the mirror reachable? another: --mirror"
-    assert {path.name for path in root.cache_folder(processes).iterdir()} == {".lock"}
+    assert {path.name for path in rootfs.cache_folder(processes).iterdir()} == {".lock"}
 
 
 def test_where_it_is(machine: dict[str, str]) -> None:
     """Before and after it is made."""
     processes = ProcessRunner(machine)
 
-    assert root.describe(processes) == f"made on first use from {MIRROR}"
-    root.check(processes)
-    made = root.provide(processes)
-    assert root.describe(processes) == str(made.path)
+    assert rootfs.describe(processes) == f"made on first use from {MIRROR}"
+    rootfs.check(processes)
+    made = rootfs.provide(processes)
+    assert rootfs.describe(processes) == str(made.path)
 
 
 def test_a_cache_that_cannot_be(machine: dict[str, str], tmp_path: Path) -> None:
@@ -150,4 +150,4 @@ def test_a_cache_that_cannot_be(machine: dict[str, str], tmp_path: Path) -> None
     (tmp_path / "cache").touch()
 
     with pytest.raises(InfrastructureFailure, match="a root for virtual phones cannot be made: "):
-        root.provide(ProcessRunner(machine))
+        rootfs.provide(ProcessRunner(machine))

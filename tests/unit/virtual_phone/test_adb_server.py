@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from megtrim.errors import InfrastructureFailure
-from megtrim.phone import held, server
-from megtrim.phone.server import private_server
 from megtrim.process import Command, ProcessRunner
+from megtrim.virtual_phone import adb_server, owned_dirs
+from megtrim.virtual_phone.adb_server import private_server
 
-SOURCES = str(Path(server.__file__).parents[2])
+SOURCES = str(Path(adb_server.__file__).parents[2])
 LISTENS = f"""\
 #!{sys.executable}
 import socket, sys, time
@@ -27,7 +27,7 @@ OWNER = """\
 import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from megtrim.phone.server import private_server
+from megtrim.virtual_phone.adb_server import private_server
 from megtrim.process import ProcessRunner
 with private_server(ProcessRunner({}), sys.argv[2], beside=Path(sys.argv[3])):
     time.sleep(60)
@@ -87,14 +87,14 @@ def test_what_is_not_ours_stays(adb: str, beside: Path, monkeypatch: pytest.Monk
     """Another user's folder, a link, a file, and other folders."""
     outside = beside.parent / "outside"
     outside.mkdir()
-    os.close(held.hold(outside))
+    os.close(owned_dirs.hold(outside))
     (beside / "megtrim-adb-link").symlink_to(outside)
     (beside / "megtrim-adb-file").touch()
     (beside / "other").mkdir()
     with private_server(ProcessRunner({}), adb, beside=beside):
         pass
     (beside / "megtrim-adb-theirs").mkdir()
-    os.close(held.hold(beside / "megtrim-adb-theirs"))
+    os.close(owned_dirs.hold(beside / "megtrim-adb-theirs"))
     other = os.getuid() + 1
     monkeypatch.setattr(os, "getuid", lambda: other)
     with private_server(ProcessRunner({}), adb, beside=beside):

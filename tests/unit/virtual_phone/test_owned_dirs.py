@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.phone.held import GRACE_S, abandoned, hold
+from megtrim.virtual_phone.owned_dirs import GRACE_S, abandoned, hold
 
 
 def test_held_until_let_go(tmp_path: Path) -> None:

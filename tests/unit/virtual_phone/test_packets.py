@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.phone.faults import FaultTrigger
-from megtrim.phone.packets import (
+from megtrim.virtual_phone.fault_requests import FaultTrigger
+from megtrim.virtual_phone.packets import (
     HEAD_BYTES,
     PacketHeader,
     PacketStep,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 
-from megtrim.phone.packets import (
+from megtrim.virtual_phone.packets import (
     HEAD_BYTES,
     PacketHeader,
     PacketStep,
@@ -21,7 +21,7 @@ from megtrim.phone.packets import (
     Watcher,
     parse_head,
 )
-from megtrim.phone.unauthorized import refuse
+from megtrim.virtual_phone.unauthorized_stub import refuse
 
 ADBD_PORT = 5555
 _BUFFER_BYTES = 256 * 1024

@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from megtrim.errors import InputError
-from megtrim.phone.faults import ABOUT, UNDONE_BY, Fault, FaultRequest, FaultTrigger, make_order
+from megtrim.virtual_phone.fault_requests import (
+    ABOUT,
+    UNDONE_BY,
+    Fault,
+    FaultRequest,
+    FaultTrigger,
+    make_order,
+)
 
 
 def test_most_faults_happen_now() -> None:

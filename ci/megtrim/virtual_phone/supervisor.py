@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.errors import MegtrimError
-from megtrim.phone import kernel
-from megtrim.phone.control import SOCKET
-from megtrim.phone.fate import FaultScheduler
-from megtrim.phone.faults import make_order
-from megtrim.phone.handset import Phone, PhoneModel
-from megtrim.phone.held import hold
-from megtrim.phone.programs import own_program
 from megtrim.process import ProcessRunner
+from megtrim.virtual_phone.control import SOCKET
+from megtrim.virtual_phone.fault_requests import make_order
+from megtrim.virtual_phone.fault_scheduler import FaultScheduler
+from megtrim.virtual_phone.owned_dirs import hold
+from megtrim.virtual_phone.phone import Phone, PhoneModel
+from megtrim.virtual_phone.system import kernel
+from megtrim.virtual_phone.system.programs import own_program
 
 READY = "phone.json"
 LOG = "log"
@@ -57,7 +57,7 @@ class PhoneSpec:
 
     def argv(self) -> tuple[str, ...]:
         """Return how this program is started for it."""
-        return own_program("megtrim.phone.keeper", json.dumps(asdict(self)), bare=True)
+        return own_program("megtrim.virtual_phone.supervisor", json.dumps(asdict(self)), bare=True)
 
 
 def main() -> None:

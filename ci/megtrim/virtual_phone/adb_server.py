@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure
-from megtrim.phone.held import abandoned, hold
 from megtrim.process import Background, Command, ProcessRunner
+from megtrim.virtual_phone.owned_dirs import abandoned, hold
 
 PORT_VARIABLE = "ANDROID_ADB_SERVER_PORT"
 _PREFIX = "megtrim-adb-"

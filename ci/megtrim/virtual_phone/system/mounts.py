@@ -9,9 +9,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from megtrim.phone import body as say
-from megtrim.phone import kernel
-from megtrim.phone.body import Sensors
+from megtrim.virtual_phone.system import kernel
+from megtrim.virtual_phone.system import sensors as say
+from megtrim.virtual_phone.system.sensors import Sensors
 
 MOUNT_POINT = "phone"
 """An empty folder in the root, on which each phone makes its own files in its own namespace."""

@@ -14,8 +14,8 @@ from pathlib import Path
 from filelock import FileLock
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.phone.tree import MOUNT_POINT
 from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.virtual_phone.system.mounts import MOUNT_POINT
 
 SUITE = "trixie"
 PACKAGES = ("adbd", "coreutils", "mksh", "toybox", "iproute2")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.phone.faults import FaultRequest, make_order
+from megtrim.virtual_phone.fault_requests import FaultRequest, make_order
 
 SOCKET = "control"
 _ANSWER_BYTES = 1024 * 1024
@@ -32,7 +32,7 @@ class ControlClient:
         return self._ask({"do": "status"})
 
     def fault(self, fault: str, value: float | None = None, **more: Any) -> None:
-        """Make something go wrong, or right again; see :func:`~megtrim.phone.faults.make_order`."""
+        """Make something go wrong, or right again, as ``fault_requests.make_order`` reads it."""
         self.give(make_order(fault, value=value, **more))
 
     def give(self, order: FaultRequest) -> None:

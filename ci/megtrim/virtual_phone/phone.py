@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure
-from megtrim.phone import body as say
-from megtrim.phone import emulation, kernel
-from megtrim.phone.body import Sensors
-from megtrim.phone.boot import InitProcess
-from megtrim.phone.relay import ADBD_PORT
-from megtrim.phone.tree import MountTree
 from megtrim.process import Background, Command, ProcessRunner
+from megtrim.virtual_phone.relay import ADBD_PORT
+from megtrim.virtual_phone.system import emulation, kernel
+from megtrim.virtual_phone.system import sensors as say
+from megtrim.virtual_phone.system.boot import InitProcess
+from megtrim.virtual_phone.system.mounts import MountTree
+from megtrim.virtual_phone.system.sensors import Sensors
 
 _ANSWER_S = 15.0
 _LOOK_S = 0.01

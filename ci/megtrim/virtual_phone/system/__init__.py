@@ -1,0 +1,1 @@
+"""What a phone is made of: its files, mounts, processes, emulation and sensors."""
