@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 """Write docs/reference/{configuration,command-line,workflows}.md from what they describe.
 
+And the rooms of docs/architecture.md, from the layers that the linter of imports holds them to.
+
 `nox -s docs` runs it; a test fails while the committed pages are not what it would write. It
 must not hold facts of its own: what a key or an option does is said where the code says it.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,8 +27,14 @@ from megtrim.config.config_template import StarterModel, starter
 from megtrim.config.schema import json_schema
 
 ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "ci" / "megtrim"
 FOLDER = "docs/reference"
 
+_ARCHITECTURE = "docs/architecture.md"
+_ROOMS_BEGIN = "<!-- rooms: written by scripts/make_reference.py -->"
+_ROOMS_END = "<!-- end of rooms -->"
+_MARKS = ("├─ ", *("│  ",) * 9)
+"""Rooms of one layer stand together: only the first has a branch."""
 _WRITTEN = "<!-- Written by scripts/make_reference.py (nox -s docs): do not edit. -->\n"
 _DAY_S = 86_400
 _WORDS = {"string": "text", "boolean": "true or false", "integer": "whole number"}
@@ -67,7 +77,36 @@ def pages() -> dict[str, str]:
         f"{FOLDER}/configuration.md": "\n".join(_configuration()),
         f"{FOLDER}/command-line.md": "\n".join(_command_line()),
         f"{FOLDER}/workflows.md": "\n".join(_workflows()),
+        _ARCHITECTURE: _architecture(),
     }
+
+
+def _architecture() -> str:
+    """Return the page with the picture of the rooms as they are now."""
+    page = (ROOT / _ARCHITECTURE).read_text(encoding="utf-8")
+    before, opening, rest = page.partition(_ROOMS_BEGIN)
+    _, closing, after = rest.partition(_ROOMS_END)
+    picture = "\n".join(("```text", *_layers(), "```"))
+    return f"{before}{opening}\n{picture}\n{closing}{after}"
+
+
+def _layers() -> Iterator[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    for layer in next(each["layers"] for each in contracts if each["type"] == "layers"):
+        for mark, name in zip(_MARKS, re.split(r" [|:] ", layer), strict=False):
+            folder = PACKAGE / name
+            module = folder / "__init__.py" if folder.is_dir() else PACKAGE / f"{name}.py"
+            yield f"{mark}{name:<18}{_opening(module)}"
+            for inner in sorted(folder.glob("*/__init__.py")):
+                yield f"│     {inner.parent.name:<14}{_opening(inner)}"
+    yield "▼"
+
+
+def _opening(module: Path) -> str:
+    """Return the first line of a module's docstring."""
+    text = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or ""
+    return re.sub(r":\w+:`([^`]*)`|``", r"\1", text.partition("\n")[0])
 
 
 def _configuration() -> Iterator[str]:

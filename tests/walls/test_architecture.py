@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import statistics
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -101,6 +102,34 @@ def test_modules_and_functions_are_small(path: Path) -> None:
 
     assert lines <= 500
     assert {name: length for name, length in functions.items() if length > 80} == {}
+
+
+def test_folders_are_small() -> None:
+    """What is in a folder can be seen at one glance."""
+    folders = Counter(_id(path.parent) for path in MODULES)
+
+    assert {name: count for name, count in folders.items() if count > 16} == {}
+
+
+def test_a_class_has_its_name_alone() -> None:
+    """Whoever searches for a name finds one thing."""
+    names = Counter(
+        node.name
+        for path in MODULES
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+
+    assert {name for name, count in names.items() if count > 1} == set()
+
+
+def test_files_that_the_architecture_names_are_there() -> None:
+    """The page would else lead nowhere."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_/]+\.py)`", text))
+
+    assert len(named) > 20
+    assert {name for name in named if not (PACKAGE / name).exists()} == set()
 
 
 def test_most_modules_and_functions_are_smaller_still() -> None:

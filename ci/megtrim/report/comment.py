@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from megtrim.report import comment_details, neighbours, sizes, switches
-from megtrim.report.formatting import MEANINGS, grouped, to_look_at
+from megtrim.report.formatting import CHECK_SIGNS, MEANINGS, VERDICT_SIGNS, grouped, to_look_at
 from megtrim.report.markup import block, bounded_table, code, fold, prose
-from megtrim.report.status_icons import CHECK_SIGNS, VERDICT_SIGNS
 from megtrim.report.text import command, one_line
 from megtrim.verdict.model import Check, ScenarioResult, Verdict
 from megtrim.verdict.statuses import CheckKind, CheckStatus, VerdictKind

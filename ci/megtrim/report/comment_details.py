@@ -6,9 +6,15 @@ Pure; part of the report room. Each returns one fold that is whole by itself, so
 
 from __future__ import annotations
 
-from megtrim.report.formatting import SCENARIO_STATUSES, compiled, grouped, kept_of_held, seconds
+from megtrim.report.formatting import (
+    CHECK_SIGNS,
+    SCENARIO_STATUSES,
+    compiled,
+    grouped,
+    kept_of_held,
+    seconds,
+)
 from megtrim.report.markup import MOST_ROWS, bounded_table, code, fold, prose
-from megtrim.report.status_icons import CHECK_SIGNS
 from megtrim.verdict.checks import with_note
 from megtrim.verdict.model import (
     DeviceIdentity,

@@ -1,4 +1,4 @@
-"""The few words and numbers that every form of the report shares.
+"""The few words, signs and numbers that every form of the report shares.
 
 Pure; part of the report room.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from megtrim.config.units import format_growth
 from megtrim.verdict.model import Check, Rebuild, VariantSize, Verdict
-from megtrim.verdict.statuses import CheckStatus, ScenarioStatus, VerdictKind
+from megtrim.verdict.statuses import BudgetStatus, CheckStatus, ScenarioStatus, VerdictKind
 
 TO_LOOK_AT = (
     CheckStatus.FAIL,
@@ -23,6 +23,27 @@ MEANINGS = {
     VerdictKind.UNVERIFIED: "Nothing failed, but not everything could be run.",
     VerdictKind.INCONCLUSIVE: "Nothing failed, but what was seen does not prove that it works.",
 }
+
+VERDICT_SIGNS = {
+    VerdictKind.PASS: "✅",
+    VerdictKind.FAIL: "❌",
+    VerdictKind.UNVERIFIED: "⚠️",
+    VerdictKind.INCONCLUSIVE: "❔",
+}
+CHECK_SIGNS = {
+    CheckStatus.PASS: "✅ pass",
+    CheckStatus.FAIL: "❌ fail",
+    CheckStatus.INFRASTRUCTURE: "⚠️ infrastructure",
+    CheckStatus.UNVERIFIED: "⚠️ unverified",
+    CheckStatus.INCONCLUSIVE: "❔ inconclusive",
+    CheckStatus.SKIPPED: "◽ skipped",
+}
+BUDGET_SIGNS = {
+    BudgetStatus.PASS: CHECK_SIGNS[CheckStatus.PASS],
+    BudgetStatus.FAIL: CHECK_SIGNS[CheckStatus.FAIL],
+    BudgetStatus.SKIPPED: CHECK_SIGNS[CheckStatus.SKIPPED],
+}
+"""A sign never stands without its word."""
 
 SCENARIO_STATUSES = {
     ScenarioStatus.PASS: CheckStatus.PASS,

@@ -12,8 +12,8 @@ from itertools import accumulate
 
 from megtrim.elf.symbol_names import brief
 from megtrim.midout.keepset import KeepSet, ScenarioRecord, shrunken, shrunken_functions
+from megtrim.report.formatting import VERDICT_SIGNS
 from megtrim.report.markup import code, code_in_title, fold, prose, table
-from megtrim.report.status_icons import VERDICT_SIGNS
 from megtrim.verdict.model import Verdict
 
 LONGEST_BODY = 60_000

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from megtrim.config.units import format_bytes
-from megtrim.report.formatting import grouped, growth_of, percent
+from megtrim.report.formatting import BUDGET_SIGNS, grouped, growth_of, percent
 from megtrim.report.markup import bounded_table, code, prose
-from megtrim.report.status_icons import BUDGET_SIGNS
 from megtrim.report.text import one_line
 from megtrim.verdict.model import ArtifactSizes, BudgetRow, VariantSize, Verdict
 from megtrim.verdict.statuses import BudgetStatus
