@@ -27,7 +27,7 @@ from sides import Sides, forget, run
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.devices import Lease, RunDirectory
 from megtrim.errors import ProductFailure
-from megtrim.load_and_run.arguments import Invocation, compose
+from megtrim.load_and_run.arguments import ProgramArguments, compose
 from megtrim.pipeline.filenames import DROPPED_FILE
 from megtrim.pipeline.running.execution import CACHE, MODEL
 from megtrim.pipeline.running.scenario_runs import cache_of
@@ -147,7 +147,7 @@ def _runner(
         directory.put(path, name)
 
     def once(iterations: int) -> None:
-        invocation = Invocation(
+        invocation = ProgramArguments(
             program=program.name,
             model=MODEL,
             # Of a flag that is given twice the last one counts.

@@ -177,9 +177,10 @@ class EngineIdentity:
 
     kind: str
     generation: int
+    """Of midout's header: 20190219 or 20220507."""
     digest: str
-    commit: str
-    dirty: tuple[str, ...]
+    commit: str = ""
+    dirty: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

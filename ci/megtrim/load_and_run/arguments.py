@@ -40,7 +40,7 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Invocation:
+class ProgramArguments:
     """One run of the program. Paths are those of the device."""
 
     program: str
@@ -142,7 +142,7 @@ def _shown(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def compose(invocation: Invocation) -> tuple[str, ...]:
+def compose(invocation: ProgramArguments) -> tuple[str, ...]:
     """Return the whole command line. The user's arguments stand behind the model, unchanged."""
     argv = [invocation.program, invocation.model, *invocation.arguments]
     given = {"multithread", "multithread_default"} & set(_names(invocation.arguments))

@@ -50,7 +50,6 @@ from megtrim.verdict.model import (
     CheckKind,
     CheckStatus,
     DeviceIdentity,
-    EngineIdentity,
     ToolchainIdentity,
     to_json,
 )
@@ -105,7 +104,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
 def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     """Join, write ``verdict.json``, say what the exit status is."""
     config = context.loaded.config
-    identity, toolchain = context.engine.identity(), context.toolchain
+    toolchain = context.toolchain
     proofs = last_proofs(context)
     lines = {e.id: context.loaded.line(*e.path) for e in all_scenarios(config)}
     lines |= {b.artifact: context.loaded.line("budgets", i) for i, b in enumerate(config.budgets)}
@@ -114,13 +113,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
             project=context.loaded.folder.name,
             config=context.loaded.path.name,
             lines=lines,
-            engine=EngineIdentity(
-                kind=identity.kind,
-                generation=identity.generation,
-                digest=identity.digest,
-                commit=identity.commit,
-                dirty=identity.dirty,
-            ),
+            engine=context.engine.identity(),
             toolchain=ToolchainIdentity(
                 kind=toolchain.kind,
                 target=toolchain.target,

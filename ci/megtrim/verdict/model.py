@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from megtrim.build_spec import EngineIdentity
 from megtrim.load_and_run.telemetry import Conditions
 from megtrim.verdict.agreement import expect_budget_checks, expect_scenario_checks
 from megtrim.verdict.content import Contradiction, OutputResult, expect_consistent
@@ -84,18 +85,6 @@ class Check:
     line: int = 1
     reproduce: str = ""
     """Command that shows it again, or empty."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineIdentity:
-    """Which engine was trimmed."""
-
-    kind: str
-    generation: int
-    """Of midout's header: 20190219 or 20220507."""
-    digest: str
-    commit: str = ""
-    dirty: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from megtrim.errors import InputError
 from megtrim.load_and_run.arguments import (
     Flag,
-    Invocation,
+    ProgramArguments,
     check_arguments,
     check_reserved,
     compose,
@@ -30,9 +30,9 @@ def refused(*arguments: str, dialect: Dialect = LITE) -> InputError:
     return caught.value
 
 
-def invocation(*arguments: str, **fields: object) -> Invocation:
+def invocation(*arguments: str, **fields: object) -> ProgramArguments:
     known = {"program": "./load_and_run", "model": "m.mge", "arguments": arguments}
-    return Invocation(**{**known, **fields})  # type: ignore[arg-type]
+    return ProgramArguments(**{**known, **fields})  # type: ignore[arg-type]
 
 
 def test_flags_as_the_program_reads_them() -> None:

@@ -13,7 +13,7 @@ from megtrim.devices import Lease, RunDirectory, relocation_support
 from megtrim.devices.retry import expect_not_killed
 from megtrim.load_and_run import application
 from megtrim.load_and_run.app_outputs import PRINTED
-from megtrim.load_and_run.arguments import Invocation, compose
+from megtrim.load_and_run.arguments import ProgramArguments, compose
 from megtrim.load_and_run.exit_status import ProgramRun
 
 MODEL = "model.mge"
@@ -116,7 +116,7 @@ def _command(order: RunSpec, program: str, inputs: Mapping[str, str]) -> tuple[s
             model=model, outputs=dump, threads=order.threads, inputs=inputs, algo_cache=cache
         )
         return application.compose(program, order.arguments, places)
-    invocation = Invocation(
+    invocation = ProgramArguments(
         program=program,
         model=model,
         arguments=order.arguments,
