@@ -81,8 +81,8 @@ class Bench:
             timeout_s=_CALL_S,
         )
         start = time.perf_counter()
-        with self.pool.reserve() as seat:
-            found = run_on(seat, order)
+        with self.pool.reserve() as lease:
+            found = run_on(lease, order)
         seconds = time.perf_counter() - start
         assert found.trace == trace_bytes()
         assert len(found.outputs) == 1

@@ -125,18 +125,18 @@ def timed(
     """Time a scenario on both sides, in turns on one machine."""
     target = recipe.loaded.config.engine.target
     programs = [binary(side.done[REDUCED], target) for side in (recipe, functions, recipe)]
-    with recipe.device(scenario).reserve() as seat, ExitStack() as stack:
-        runs = [_runner(scenario, recipe, program, seat, stack) for program in programs]
+    with recipe.device(scenario).reserve() as lease, ExitStack() as stack:
+        runs = [_runner(scenario, recipe, program, lease, stack) for program in programs]
         before, after, again = runs
         return compare(before, after, again, seconds=seconds, rounds=rounds)
 
 
 def _runner(
-    scenario: Scenario, context: Context, program: Path, seat: Lease, stack: ExitStack
+    scenario: Scenario, context: Context, program: Path, lease: Lease, stack: ExitStack
 ) -> Run:
     """Return how a program runs with any number of iterations, in a folder that it is put in."""
     settings = scenario.settings
-    directory: RunDirectory = stack.enter_context(seat.open())
+    directory: RunDirectory = stack.enter_context(lease.open())
     files = {program.name: program, MODEL: context.path(scenario.model.file)}
     inputs = {name: context.path(path) for name, path in sorted(settings.inputs.items())}
     names = {name: f"input{i}{path.suffix}" for i, (name, path) in enumerate(inputs.items())}

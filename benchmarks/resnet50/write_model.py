@@ -36,7 +36,7 @@ def model_bytes(context: Context) -> bytes:
     if plain is None:
         raise context.failed[PLAIN]
     device = next(iter(context.devices.values()))
-    with device.reserve() as seat, seat.open() as directory:
+    with device.reserve() as lease, lease.open() as directory:
         directory.put(binary(plain, WRITER), WRITER)
         ended = directory.run((WRITER, MODEL), timeout_s=_TIMEOUT_S)
         data = directory.get(MODEL)

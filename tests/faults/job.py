@@ -52,7 +52,7 @@ class Job:
         """Return what it told at its end, zeros where it did not come so far."""
         path = Path(self.out + DONE)
         if not path.exists():
-            return {"seat": "none", "got_s": 0.0, "done_s": 0.0, "outputs": []}
+            return {"lease": "none", "got_s": 0.0, "done_s": 0.0, "outputs": []}
         told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return told
 
@@ -63,10 +63,10 @@ def crossed(told: Sequence[Mapping[str, Any]]) -> list[str]:
     begun = [each["got_s"] for each in told]
     if begun != sorted(begun):
         problems.append("a later job came first")
-    for seat in sorted({str(each["seat"]) for each in told}):
-        turns = [each for each in told if each["seat"] == seat]
+    for lease in sorted({str(each["lease"]) for each in told}):
+        turns = [each for each in told if each["lease"] == lease]
         problems += [
-            f"two jobs at once on {seat}"
+            f"two jobs at once on {lease}"
             for before, after in pairwise(turns)
             if after["got_s"] < before["done_s"]
         ]
@@ -88,12 +88,12 @@ def main() -> None:
         threads=1,
         timeout_s=60.0,
     )
-    with device.reserve() as seat:
+    with device.reserve() as lease:
         got_s = time.time()
-        _tell(order.out + GOT, {"seat": seat.name, "got_s": got_s})
-        found = run_on(seat, work)
+        _tell(order.out + GOT, {"lease": lease.name, "got_s": got_s})
+        found = run_on(lease, work)
         digests = [hashlib.sha256(data).hexdigest() for data in found.outputs.values()]
-        told = {"seat": seat.name, "got_s": got_s, "done_s": time.time(), "outputs": digests}
+        told = {"lease": lease.name, "got_s": got_s, "done_s": time.time(), "outputs": digests}
     _tell(order.out + DONE, told)
 
 

@@ -113,9 +113,9 @@ class _Bench:
         device = self.lane.device(self._state(), Timeouts(), spare=False)
         told_s = hit_s = 0.0
         try:
-            with device.reserve() as seat:
+            with device.reserve() as lease:
                 try:
-                    run_on(seat, order)
+                    run_on(lease, order)
                 finally:
                     # The count stops before anything is mended.
                     told_s = time.monotonic()
@@ -136,9 +136,9 @@ class _Bench:
         start, text = time.monotonic(), "given up"
         tries = []
 
-        def work(seat: Lease) -> int:
-            tries.append(seat.name)
-            return run_on(seat, order).run.rc
+        def work(lease: Lease) -> int:
+            tries.append(lease.name)
+            return run_on(lease, order).run.rc
 
         try:
             rc = deliver(device, work, say=_ignore)
@@ -163,9 +163,9 @@ class _Bench:
             device = self.lane.device(state, Timeouts(), spare=False)
             os.kill(job.process.pid, signal.SIGKILL)
             start = time.monotonic()
-            with device.reserve() as seat:
+            with device.reserve() as lease:
                 freed_s = time.monotonic() - start
-                with seat.open():
+                with lease.open():
                     left, runs = self.lane.left(), self._programs()
         yield _at_most("the lock of a holder that got kill -9 is free", _FREED_S, freed_s)
         # The one that is there is the next job's own.
@@ -179,7 +179,7 @@ class _Bench:
             if model_bytes:
                 order.model.write_bytes(model_bytes)
             device = self.lane.device(self._state(), Timeouts(), spare=False)
-            rc = deliver(device, lambda seat: run_on(seat, order).run.rc, say=_ignore)
+            rc = deliver(device, lambda lease: run_on(lease, order).run.rc, say=_ignore)
             yield _none_left(f"a run that {what} (exit status {rc})", self.lane.left())
 
     def four_jobs(self) -> Measure:
@@ -194,8 +194,8 @@ class _Bench:
             _await(lambda: not any(job.process.alive() for job in jobs))
         told = [job.done() for job in jobs]
         problems = crossed(told)
-        seats = ", ".join(str(each["seat"]).partition("-")[0] for each in told)
-        text = "; ".join(problems) or f"in order, on {seats}; each got its own output"
+        leases = ", ".join(str(each["lease"]).partition("-")[0] for each in told)
+        text = "; ".join(problems) or f"in order, on {leases}; each got its own output"
         return Measure(
             what="two phones, four jobs at once, each a process of its own",
             target="no cross-talk, each job on one phone, order kept",

@@ -49,7 +49,7 @@ def bound_s(patience: Timeouts, attempts: int) -> float:
 
 @dataclass(slots=True, kw_only=True)
 class _Work:
-    """What is done on a seat, as often as it is asked for; the fault is set but once."""
+    """What is done on a lease, as often as it is asked for; the fault is set but once."""
 
     case: Case
     lane: Lane
@@ -58,7 +58,7 @@ class _Work:
     armed: bool = False
     result: dict[str, object] = field(default_factory=dict)
 
-    def __call__(self, seat: Lease) -> Verdict:
+    def __call__(self, lease: Lease) -> Verdict:
         self._maybe_arm(1)
         order = RunSpec(
             program=self.files.plain,
@@ -69,7 +69,7 @@ class _Work:
             timeout_s=_TIMEOUT_S,
         )
         if self.case.way.purpose is Purpose.TRACE:
-            return self._trace(seat, order.with_program(self.files.profile))
+            return self._trace(lease, order.with_program(self.files.profile))
         trial = VerificationCase(
             order=order,
             reduced=self.files.reduced,
@@ -77,11 +77,11 @@ class _Work:
             keep=keep_set(self.case.way.plant),
             tolerance=EXACT,
         )
-        self.result = prove(trial, seat, self._after_run)
+        self.result = prove(trial, lease, self._after_run)
         return Verdict(str(self.result["status"]))
 
-    def _trace(self, seat: Lease, order: RunSpec) -> Verdict:
-        _, data, _ = tracing.trace("model/default@any", order, seat, lambda _seen: None)
+    def _trace(self, lease: Lease, order: RunSpec) -> Verdict:
+        _, data, _ = tracing.trace("model/default@any", order, lease, lambda _seen: None)
         self.result = {"trace": data}
         return Verdict.PASS
 

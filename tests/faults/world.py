@@ -52,7 +52,7 @@ class Lane:
             self._await(phone)
         if enter:
             device = self.device(self.scratch / "mend-state", patience, spare=False)
-            with device.reserve() as seat, seat.open():
+            with device.reserve() as lease, lease.open():
                 pass
 
     def left(self) -> tuple[str, ...]:

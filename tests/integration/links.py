@@ -28,7 +28,7 @@ KINDS = (
 
 
 @dataclass
-class Seat:
+class Lease:
     """One toolchain, and a tree that is built with it."""
 
     toolchain: Toolchain
@@ -83,8 +83,8 @@ class Seat:
         return self.processes.run(Command(argv=argv, timeout_s=20, env=env, cwd=self.root))
 
 
-def seat(kind: str, root: Path, sources: Path, *targets: str, **options: str) -> Seat:
-    """Return a seat that has built nothing yet; ``options`` are CMake's."""
+def lease(kind: str, root: Path, sources: Path, *targets: str, **options: str) -> Lease:
+    """Return a lease that has built nothing yet; ``options`` are CMake's."""
     processes = ProcessRunner({**os.environ, "CCACHE_DISABLE": "1"})
     found = toolchains.KINDS[kind](ToolchainSpec(kind=kind), processes)
     order = BuildSpec(
@@ -92,7 +92,7 @@ def seat(kind: str, root: Path, sources: Path, *targets: str, **options: str) ->
         targets=targets,
         options=(("CMAKE_BUILD_TYPE", "Release"), *options.items()),
     )
-    return Seat(found, processes, root, sources, order)
+    return Lease(found, processes, root, sources, order)
 
 
 def places(table: FunctionTable) -> dict[str, int]:

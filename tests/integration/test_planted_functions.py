@@ -24,7 +24,7 @@ from megtrim.config.scenarios import all_scenarios
 from megtrim.elf.function_table import read_table
 from megtrim.elf.objects import Object
 from megtrim.elf.symbol_names import brief, is_internal, readable
-from megtrim.functions import local_functions, stubs
+from megtrim.functions import linker_script, local_functions
 from megtrim.functions.keep_patterns import BY_VALUES
 from megtrim.functions.observables import read_observables
 from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
@@ -134,7 +134,7 @@ def _needed(context: Context, kept: frozenset[str]) -> list[tuple[str, ...]]:
     links = context.done[LINKED]
     table = read_table(links.file(linked(Link.UNFOLDED, TARGET)))
     observed = read_observables(links.file(observables(TARGET)))
-    possible = kept & {*stubs.droppable(table, (), observed)}
+    possible = kept & {*linker_script.droppable(table, (), observed)}
     by_address: dict[int, set[str]] = {}
     for each in table.functions:
         by_address.setdefault(each.address, set()).add(each.name)

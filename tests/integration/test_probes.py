@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.links import KINDS, Seat, seat
+from integration.links import KINDS, Lease, lease
 from megtrim.build_spec import LinkSpec
 from megtrim.elf.function_table import FunctionTable, read_table
 from megtrim.functions import link_map, probes, qemu_log
@@ -53,7 +53,7 @@ NOT_AT_EXIT = {"crash", "trap"}
 class Twins:
     """A program, its probed twin, and what can be observed of both."""
 
-    at: Seat
+    at: Lease
     program: Path
     twin: Path
     table: FunctionTable
@@ -96,7 +96,7 @@ def on_host(tmp_path: Path) -> Twins:
 
 def _twins(kind: str, root: Path) -> Twins:
     sources = {name: (SOURCES / name).read_text() for name in ("CMakeLists.txt", "program.cpp")}
-    at = seat(kind, root, write(root / "sources", sources), "program")
+    at = lease(kind, root, write(root / "sources", sources), "program")
     unfolded = LinkSpec(target="program", label="unfolded", unfolded=True, map=True)
     probed = LinkSpec(
         target="program",

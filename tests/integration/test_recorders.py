@@ -14,7 +14,7 @@ from megtrim.cli.session.setup import Options, open_context
 from megtrim.config.scenarios import all_scenarios
 from megtrim.devices.local import Local
 from megtrim.elf.function_table import read_table
-from megtrim.functions import stubs
+from megtrim.functions import linker_script
 from megtrim.functions.function_list import read_list
 from megtrim.functions.observables import read_observables
 from megtrim.pipeline.building import links as linking
@@ -73,7 +73,7 @@ def _expect_decided(context: Context, lists: list[Path]) -> None:
     links = context.done[LINKED]
     observables = read_observables(links.file(linking.observables(TARGET)))
     table = read_table(links.file(linking.linked(Link.UNFOLDED, TARGET)))
-    assert {*stubs.droppable(table, (), observables)} <= observables.names()
+    assert {*linker_script.droppable(table, (), observables)} <= observables.names()
     for each in lists:
         found = read_list(each)
         assert found.link_sha256 == observables.link_sha256

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.links import KINDS, TRAPPED, Seat, places, seat
+from integration.links import KINDS, TRAPPED, Lease, lease, places
 from megtrim import toolchains
 from megtrim.build_spec import (
     BuildScript,
@@ -23,7 +23,7 @@ from megtrim.elf.function_table import read_table
 from megtrim.engines import checkout
 from megtrim.engines.application import ApplicationSpec
 from megtrim.errors import InputError, ProductFailure
-from megtrim.functions import qemu_log, stubs
+from megtrim.functions import linker_script, qemu_log
 from megtrim.process import CompletedCommand, ProcessRunner
 from support.standin_ndk import make_standin_ndk
 from unit.engines.support import snapshot, write
@@ -69,21 +69,21 @@ MORE = ("1", "2", "3", "4", "5")
 OTHER = '"_Z5otheri" = megtrim_stub;\n'
 
 
-def of_parts(kind: str, root: Path, *targets: str, **options: str) -> Seat:
-    """Return a seat on those sources."""
-    return seat(kind, root, write(root / "sources", PARTS), *(targets or ("program",)), **options)
+def of_parts(kind: str, root: Path, *targets: str, **options: str) -> Lease:
+    """Return a lease on those sources."""
+    return lease(kind, root, write(root / "sources", PARTS), *(targets or ("program",)), **options)
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Seat:
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Lease:
     """A tree of each toolchain; what is linked from it never changes it."""
     return of_parts(request.param, tmp_path_factory.mktemp(request.param))
 
 
-SHIPPED = LinkSpec(target="program", label="shipped", sources=stubs.SOURCES, script=OTHER)
+SHIPPED = LinkSpec(target="program", label="shipped", sources=linker_script.SOURCES, script=OTHER)
 
 
-def test_a_function_gives_its_place_to_the_stub(made: Seat) -> None:
+def test_a_function_gives_its_place_to_the_stub(made: Lease) -> None:
     """Its body goes, and what only it called; what registers itself beside it stays."""
     links = made.link(SHIPPED)
     program, stripped = links / "shipped/program", links / "shipped/stripped/program"
@@ -98,7 +98,7 @@ def test_a_function_gives_its_place_to_the_stub(made: Seat) -> None:
     assert stripped.stat().st_size < program.stat().st_size
 
 
-def test_the_same_link_makes_the_same_bytes(made: Seat, tmp_path: Path) -> None:
+def test_the_same_link_makes_the_same_bytes(made: Lease, tmp_path: Path) -> None:
     """And the tree's own files stay as they were, the dependency file of its link among them."""
     made.link()
     before = snapshot(made.build)
@@ -123,7 +123,7 @@ def test_a_link_unfolds_what_the_target_folds(tmp_path: Path) -> None:
     main = "int first(int); int second(int);\nint main(int c, char**) { return first(second(c)); }"
     parts = PARTS | {"part.cpp": twins, "main.cpp": main}
     sources = write(tmp_path / "sources", parts)
-    made = seat("clang-linux-arm64", tmp_path, sources, "program", EXTRA_LINK="-Wl,--icf=all")
+    made = lease("clang-linux-arm64", tmp_path, sources, "program", EXTRA_LINK="-Wl,--icf=all")
     links = made.link(
         LinkSpec(target="program", label="folded"),
         LinkSpec(target="program", label="unfolded", unfolded=True),
@@ -135,7 +135,7 @@ def test_a_link_unfolds_what_the_target_folds(tmp_path: Path) -> None:
     assert unfolded["_Z5firsti"] != unfolded["_Z6secondi"]
 
 
-def ran(made: Seat, program: Path) -> tuple[str, ...]:
+def ran(made: Lease, program: Path) -> tuple[str, ...]:
     """Return the functions that ran, by the emulator's log."""
     assert made.run(program, **qemu_log.ENVIRONMENT).stdout == SAID
     log = made.root / qemu_log.LOG_FILE
@@ -158,7 +158,7 @@ int other(int value) { volatile int kept = value; return kept + 40 + registered;
 @pytest.mark.chain
 def test_a_function_that_only_jumps_is_seen_to_run(tmp_path: Path) -> None:
     """New lld lets its callers pass it by, where it is not told otherwise."""
-    made = seat("zig", tmp_path, write(tmp_path / "sources", JUMPS), "program")
+    made = lease("zig", tmp_path, write(tmp_path / "sources", JUMPS), "program")
     links = made.link(
         LinkSpec(target="program", label="unfolded", unfolded=True),
         LinkSpec(target="program", label="own", flags=("-Wl,-O2",)),
@@ -187,15 +187,15 @@ int other(int (*call)(int)) { int (*volatile kept)(int) = call; return kept(regi
 
 
 @pytest.fixture(scope="module")
-def optimised(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seat]:
+def optimised(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lease]:
     """A tree of objects that lld compiles while it links."""
     root = tmp_path_factory.mktemp("optimised")
     lto = {"EXTRA_COMPILE": "-flto=full", "EXTRA_LINK": "-flto=full"}
     sources = write(root / "sources", INLINED)
-    yield seat("clang-linux-arm64", root, sources, "program", **lto)
+    yield lease("clang-linux-arm64", root, sources, "program", **lto)
 
 
-def shipped_by_list(made: Seat, *, unfolded: bool) -> tuple[tuple[str, ...], CompletedCommand]:
+def shipped_by_list(made: Lease, *, unfolded: bool) -> tuple[tuple[str, ...], CompletedCommand]:
     """Take a list from a link of either kind; return what it drops, and a run without that."""
     name = f"unfolded-{unfolded}"
     listed = LinkSpec(target="program", label="listed", unfolded=unfolded)
@@ -207,14 +207,14 @@ def shipped_by_list(made: Seat, *, unfolded: bool) -> tuple[tuple[str, ...], Com
     order = LinkSpec(
         target="program",
         label="shipped",
-        sources=stubs.SOURCES,
-        script=stubs.script(dropped),
+        sources=linker_script.SOURCES,
+        script=linker_script.script(dropped),
     )
     return dropped, made.run(made.link(order, name=name) / "shipped/stripped/program")
 
 
 @pytest.mark.clang
-def test_a_list_from_before_inlining_holds(optimised: Seat) -> None:
+def test_a_list_from_before_inlining_holds(optimised: Lease) -> None:
     """Each function is one of its own in the unfolded link, so what ran is on the list."""
     dropped, outcome = shipped_by_list(optimised, unfolded=True)
 
@@ -223,7 +223,7 @@ def test_a_list_from_before_inlining_holds(optimised: Seat) -> None:
 
 
 @pytest.mark.clang
-def test_a_list_from_after_inlining_would_trap(optimised: Seat) -> None:
+def test_a_list_from_after_inlining_would_trap(optimised: Lease) -> None:
     """Why the rule is there: the inlined function ran, and its own copy did not."""
     dropped, outcome = shipped_by_list(optimised, unfolded=False)
 
@@ -240,7 +240,7 @@ def test_gcc_cannot_be_kept_from_inlining(tmp_path: Path) -> None:
         made.link(LinkSpec(target="program", label="unfolded", unfolded=True))
 
 
-def test_the_linkers_own_words_tell_what_is_wrong(made: Seat) -> None:
+def test_the_linkers_own_words_tell_what_is_wrong(made: Lease) -> None:
     """A name that is nowhere is the program's fault; nothing is left that looks like a link."""
     calls = ("calls.c", "void nobody(void);\nvoid megtrim_stub(void) { nobody(); }\n")
     order = LinkSpec(target="program", label="wrong", sources=(calls,), script=OTHER)
@@ -250,7 +250,7 @@ def test_the_linkers_own_words_tell_what_is_wrong(made: Seat) -> None:
     assert not (made.root / "folder/links/wrong/program").exists()
 
 
-def test_an_option_that_the_linker_lacks_is_told_as_such(made: Seat) -> None:
+def test_an_option_that_the_linker_lacks_is_told_as_such(made: Lease) -> None:
     """Then another toolchain may do."""
     with pytest.raises(InputError, match="no-such-thing") as caught:
         made.link(LinkSpec(target="program", label="odd", flags=("-Wl,--no-such-thing",)))
@@ -292,7 +292,9 @@ def test_a_response_file_is_read(tmp_path: Path) -> None:
 def test_a_shared_object_is_linked_again(tmp_path: Path) -> None:
     """As a program is: what it exports stays."""
     made = of_parts("host", tmp_path, "libwhole.so", "program")
-    order = LinkSpec(target="libwhole.so", label="shipped", sources=stubs.SOURCES, script=OTHER)
+    order = LinkSpec(
+        target="libwhole.so", label="shipped", sources=linker_script.SOURCES, script=OTHER
+    )
     table = read_table(made.link(order) / "shipped/libwhole.so")
 
     assert places(table)["_Z5otheri"] == places(table)["megtrim_stub"]
@@ -322,7 +324,7 @@ target_link_libraries(own ${MEGTRIM_ENGINE_LIBRARIES})
         lto=False,
     )
     order = LinkSpec(
-        target="own", label="shipped", sources=stubs.SOURCES, script=OTHER, strip=False
+        target="own", label="shipped", sources=linker_script.SOURCES, script=OTHER, strip=False
     )
     links = made.link(order, applications=(application,))
     at = places(read_table(links / "shipped/own"))
@@ -353,7 +355,7 @@ def test_a_target_of_a_build_script_is_linked_again(tmp_path: Path) -> None:
         options=(("CMAKE_BUILD_TYPE", "Release"),),
         script=BuildScript(path="build.sh", arguments=(), build="inside", why="it is there"),
     )
-    made = Seat(toolchain, processes, tmp_path, sources, order)
+    made = Lease(toolchain, processes, tmp_path, sources, order)
     links = made.link(SHIPPED, name="first")
     made.link(SHIPPED, name="second")
     logs = [(tmp_path / name / "build.log").read_text() for name in ("first", "second")]

@@ -82,7 +82,7 @@ def execute(options: Options, wanted: ProbeRequest, *, as_json: bool) -> int:
 
 def _run(order: RunSpec, context: Context) -> RunResult:
     device = next(iter(context.devices.values()))
-    return deliver(device, lambda seat: run_on(seat, order), say=context.console.say)
+    return deliver(device, lambda lease: run_on(lease, order), say=context.console.say)
 
 
 def _explained(reduced: ProgramRun, program: str, order: RunSpec, context: Context) -> Diagnosis:

@@ -156,35 +156,37 @@ class _Worker:
         return True
 
     def _result(
-        self, scenario: BundleScenario, seen: list[tuple[str, EvidenceResult]], seat: Lease
+        self, scenario: BundleScenario, seen: list[tuple[str, EvidenceResult]], lease: Lease
     ) -> tuple[str, EvidenceResult]:
         """Run a scenario on one machine; return that machine's name and what came."""
         self.log = self.crash = ""
-        if seat.name not in self.machines or not self.machines[seat.name].facts:
-            facts = _cleaned(seat.facts())
-            self.machines[seat.name] = DeviceIdentity(name=seat.name, kind=seat.kind, facts=facts)
+        if lease.name not in self.machines or not self.machines[lease.name].facts:
+            facts = _cleaned(lease.facts())
+            self.machines[lease.name] = DeviceIdentity(
+                name=lease.name, kind=lease.kind, facts=facts
+            )
         try:
-            return seat.name, self._asked(scenario, seat)
+            return lease.name, self._asked(scenario, lease)
         except (ProductFailure, UnsupportedRelocations) as failure:
-            return seat.name, self._untraced(scenario, failure)
+            return lease.name, self._untraced(scenario, failure)
         except TrapBeforeFailure as trap:
-            seen.append((seat.name, _verified(scenario, trap.ended)))
+            seen.append((lease.name, _verified(scenario, trap.ended)))
             raise
 
-    def _asked(self, scenario: BundleScenario, seat: Lease) -> EvidenceResult:
+    def _asked(self, scenario: BundleScenario, lease: Lease) -> EvidenceResult:
         match self.job.bundle.purpose:
             case JobPurpose.VERIFY:
-                return self._verify(scenario, self._order(scenario, Variant.PLAIN), seat)
+                return self._verify(scenario, self._order(scenario, Variant.PLAIN), lease)
             case JobPurpose.TRACE:
-                return self._trace(scenario, self._order(scenario, Variant.PLAIN), seat)
+                return self._trace(scenario, self._order(scenario, Variant.PLAIN), lease)
             case JobPurpose.RECORD:
-                link = function_coverage.link_for(seat)
+                link = function_coverage.link_for(lease)
                 if self.job.bundle.program(link, scenario.application) is None:
-                    msg = f"{seat.name} ({seat.kind}): the bundle holds no {link} program"
+                    msg = f"{lease.name} ({lease.kind}): the bundle holds no {link} program"
                     raise InputError(msg, hint="name the device in megtrim.yaml, and pack again")
-                return self._record(scenario, self._order(scenario, link), seat)
+                return self._record(scenario, self._order(scenario, link), lease)
 
-    def _verify(self, scenario: BundleScenario, order: RunSpec, seat: Lease) -> EvidenceResult:
+    def _verify(self, scenario: BundleScenario, order: RunSpec, lease: Lease) -> EvidenceResult:
         bundle = self.job.bundle
         explained = bundle.program(Variant.PROFILE, scenario.application) is not None
         keep = read_keep_set(self._take(bundle.keep_set or "", "keepset.json"))
@@ -196,7 +198,7 @@ class _Worker:
             tolerance=scenario.tolerance,
             named=self._named(scenario),
         )
-        ended = prove(trial, seat, lambda _variant, _seen: None)
+        ended = prove(trial, lease, lambda _variant, _seen: None)
         return _verified(scenario, ended)
 
     def _named(self, scenario: BundleScenario) -> SymbolizingLink | None:
@@ -206,18 +208,18 @@ class _Worker:
         program = self._program(Link.NAMED, scenario)
         return read_named(program, self._take(listed, "dropped.txt"))
 
-    def _trace(self, scenario: BundleScenario, order: RunSpec, seat: Lease) -> EvidenceResult:
+    def _trace(self, scenario: BundleScenario, order: RunSpec, lease: Lease) -> EvidenceResult:
         """Search if that is asked for, trace, and keep the files that came."""
         profile = self._program(Variant.PROFILE, scenario)
         cache_digest, time_s = None, 0.0
         try:
             if scenario.search:
-                cache, ran = tracing.search(scenario.id, order, seat, self._note)
+                cache, ran = tracing.search(scenario.id, order, lease, self._note)
                 cache_digest = self._keep(cache, LARGEST_CACHE, "algorithm cache")
                 order = order.with_cache(put(cache, self.job.work / f"{cache_digest}.cache"))
                 time_s += ran.wall_s
             order = order.with_program(profile)
-            trace, data, ran = tracing.trace(scenario.id, order, seat, self._note)
+            trace, data, ran = tracing.trace(scenario.id, order, lease, self._note)
             digest = self._keep(data, LARGEST_TRACE, "trace")
         except InputError as failure:
             # What a program wrote as its trace and is none is the program's fault, too.
@@ -226,7 +228,7 @@ class _Worker:
         brought = _brought(scenario, text, time_s + ran.wall_s)
         return replace(brought, trace=digest, cache=cache_digest)
 
-    def _record(self, scenario: BundleScenario, order: RunSpec, seat: Lease) -> EvidenceResult:
+    def _record(self, scenario: BundleScenario, order: RunSpec, lease: Lease) -> EvidenceResult:
         """Record which functions run, and keep their list."""
         listed = self.job.bundle.observables(scenario.application) or ""
         observables = read_observables(self._take(listed, "observables.txt"))
@@ -234,7 +236,7 @@ class _Worker:
             found, ran = function_coverage.ran(
                 scenario.id,
                 order,
-                seat,
+                lease,
                 self._note,
                 observables=observables,
                 speaks=self.job.bundle.speaks,

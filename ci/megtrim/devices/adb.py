@@ -105,7 +105,7 @@ def _plain(serial: str) -> str:
 
 
 class AdbPhone:
-    """One phone: a seat of the pool that its entry of the configuration is."""
+    """One phone: a lease of the pool that its entry of the configuration is."""
 
     kind = KIND
 

@@ -1,7 +1,7 @@
 """What a device is: the protocols that every kind keeps, and what is asked of a kind.
 
-A device, which may be a pool of alike machines, gives out seats: one machine, the holder's
-alone. A seat gives out run directories, unique to their holder and gone when the holder leaves
+A device, which may be a pool of alike machines, gives out leases: one machine, the holder's
+alone. A lease gives out run directories, unique to their holder and gone when the holder leaves
 them, whatever happened. Failures of the machine itself are raised as
 :class:`~megtrim.errors.InfrastructureFailure`; how a program ended is a value.
 """

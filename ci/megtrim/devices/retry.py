@@ -40,7 +40,7 @@ def expect_not_killed(device: str, run: ProgramRun) -> None:
 
 
 def deliver(device: Device, work: Callable[[Lease], T], *, say: Callable[[str], None]) -> T:
-    """Return what ``work`` returns on a seat of the device.
+    """Return what ``work`` returns on a lease of the device.
 
     ``work`` may be done more than once, so it must begin anew each time. Raises the last
     InfrastructureFailure with all attempts: after ``device.retries`` of them (a program that was
@@ -51,9 +51,9 @@ def deliver(device: Device, work: Callable[[Lease], T], *, say: Callable[[str], 
     while True:
         where = device.name
         try:
-            with device.reserve() as seat:
-                where = seat.name
-                return work(seat)
+            with device.reserve() as lease:
+                where = lease.name
+                return work(lease)
         except InfrastructureFailure as failure:
             attempts.append(f"{where}: {failure.message}")
             if isinstance(failure, NoUsableMachine) or len(attempts) > _retries(device, failure):

@@ -1,7 +1,7 @@
-"""``virtual-phone``: a phone that is started for each seat, and is then like any behind adb.
+"""``virtual-phone``: a phone that is started for each lease, and is then like any behind adb.
 
 It brings its own adb server, on a port of its own: the user's is never asked for anything.
-Nobody else can have it, so there is no queue; it goes with its seat, so nothing is healed.
+Nobody else can have it, so there is no queue; it goes with its lease, so nothing is healed.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from megtrim.elf.symbol_names import identifiers, readable, without_arguments
 from megtrim.errors import InputError
 from megtrim.functions.calls import Disassembly
 from megtrim.functions.link_map import LinkMap
+from megtrim.functions.linker_script import SUBSTITUTES
 from megtrim.functions.observables import Observables
-from megtrim.functions.stubs import SUBSTITUTES
 
 REPORTS = ("*Error::*", "*Exception::*", "*ErrorHandler::*", "*assert_fail*")
 """What says what is wrong, by the names that engines give it."""

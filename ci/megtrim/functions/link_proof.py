@@ -13,7 +13,7 @@ from megtrim.elf.function_table import Function, FunctionTable
 from megtrim.elf.symbol_names import brief, is_internal
 from megtrim.errors import ACCEPT, ProductFailure
 from megtrim.functions.calls import Disassembly
-from megtrim.functions.stubs import STUB, SUBSTITUTES
+from megtrim.functions.linker_script import STUB, SUBSTITUTES
 
 _TRAP_BYTES = {"aarch64": 4, "x86_64": 2}
 """What an emptied function is: ``brk`` or ``ud2``."""

@@ -210,13 +210,13 @@ def _record(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
     links = context.done[LINKED]
     observed = read_observables(links.file(linking.observables(name)))
 
-    def attempt(seat: Lease) -> tuple[FunctionList, float]:
-        program = links.file(linking.linked(function_coverage.link_for(seat), name))
+    def attempt(lease: Lease) -> tuple[FunctionList, float]:
+        program = links.file(linking.linked(function_coverage.link_for(lease), name))
         order = order_for(scenario, context, program, cache=cache_of(scenario, context))
         found, run = function_coverage.ran(
             scenario.id,
             order,
-            seat,
+            lease,
             lambda _seen: None,
             observables=observed,
             speaks=speaks(context),

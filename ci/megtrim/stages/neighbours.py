@@ -16,7 +16,7 @@ from megtrim.config.scenarios import Scenario
 from megtrim.devices.retry import deliver
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.filenames import CACHE_FILE, KEEP_SET_FILE
-from megtrim.pipeline.running import neighbour_plan, trap_needs
+from megtrim.pipeline.running import neighbour_plan, neighbour_traps
 from megtrim.pipeline.running.execution import RunResult
 from megtrim.pipeline.running.neighbour_runs import Attempt, Build, RunObservation, attempt
 from megtrim.pipeline.running.scenario_runs import scenario_of
@@ -131,7 +131,7 @@ def _run(
 
     seen = deliver(
         context.device(scenario),
-        lambda seat: attempt(wanted, seat, note),
+        lambda lease: attempt(wanted, lease, note),
         say=context.console.say,
     )
     shutil.rmtree(folder / "inputs", ignore_errors=True)  # made again whenever they are needed
@@ -150,5 +150,5 @@ def _builds(scenario: Scenario, context: Context) -> Iterator[Build]:
     for level, task in _levels(context):
         link = named(scenario, context) if level == "function" else None
         program = programs.program(scenario, context, context.done[task])
-        needs = trap_needs.needs_of(scenario, context, link)
+        needs = neighbour_traps.needs_of(scenario, context, link)
         yield Build(level=level, program=program, needs=needs)

@@ -89,8 +89,8 @@ def _search(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
     program = programs.program(scenario, context, context.done[PLAIN])
     order = order_for(scenario, context, program, cache=None, search=True)
 
-    def attempt(seat: Lease) -> tuple[bytes, ProgramRun]:
-        return tracing.search(scenario.id, order, seat, lambda seen: _write_log(folder, seen))
+    def attempt(lease: Lease) -> tuple[bytes, ProgramRun]:
+        return tracing.search(scenario.id, order, lease, lambda seen: _write_log(folder, seen))
 
     cache, run = deliver(context.device(scenario), attempt, say=context.console.say)
     (folder / CACHE_FILE).write_bytes(cache)
@@ -101,10 +101,10 @@ def _trace(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]
     program = programs.program(scenario, context, context.done[PROFILE])
     order = order_for(scenario, context, program, cache=cache_of(scenario, context))
 
-    def attempt(seat: Lease) -> dict[str, Any]:
-        told = {"name": seat.name, "facts": seat.facts()}
+    def attempt(lease: Lease) -> dict[str, Any]:
+        told = {"name": lease.name, "facts": lease.facts()}
         trace, data, run = tracing.trace(
-            scenario.id, order, seat, lambda seen: _write_log(folder, seen)
+            scenario.id, order, lease, lambda seen: _write_log(folder, seen)
         )
         (folder / TRACE_FILE).write_bytes(data)
         return _traced(len(trace.regions), trace.sha256, told, run.wall_s)

@@ -15,7 +15,7 @@ from typing import Any
 from megtrim.build_spec import Link, LinkSpec, Variant
 from megtrim.elf.function_table import FunctionTable, read_registrations, read_table
 from megtrim.errors import InputError
-from megtrim.functions import link_map, link_proof, stubs
+from megtrim.functions import link_map, link_proof, linker_script
 from megtrim.functions.calls import Disassembly
 from megtrim.functions.keep_patterns import KeepPattern, keep_always
 from megtrim.midout.keepset import KeepSet, read_keep_set
@@ -155,7 +155,7 @@ def _program(target: str, identity: str, keep: KeepSet, context: Context) -> _Pr
     origins = link_map.read_map(context.done[LINKED].file(listed))
     wanted = _wanted(context)
     always = keep_always(wanted, ran=ran, unseen=unfolded.unseen, code=code, origins=origins)
-    dropped = stubs.droppable(table, {*ran, *always}, unfolded.observables)
+    dropped = linker_script.droppable(table, {*ran, *always}, unfolded.observables)
     return _Program(target=target, before=table, kept=ran, dropped=dropped, code=code)
 
 
@@ -178,8 +178,8 @@ def _shipped(program: _Program, context: Context) -> LinkSpec:
         target=program.target,
         label=Link.SHIPPED,
         flags=size_options.relink_flags(context),
-        sources=stubs.SOURCES,
-        script=stubs.script(program.dropped),
+        sources=linker_script.SOURCES,
+        script=linker_script.script(program.dropped),
         emptied=program.dropped,
         unwind_tables=size_options.keeps_unwind_tables(program.target, context),
     )
@@ -191,8 +191,8 @@ def _named(program: _Program, context: Context) -> LinkSpec:
         label=Link.NAMED,
         unfolded=True,
         flags=(*size_options.relink_flags(context), *size_options.unfolded_flags(context)),
-        sources=stubs.named_sources(len(program.dropped)),
-        script=stubs.named_script(program.dropped),
+        sources=linker_script.named_sources(len(program.dropped)),
+        script=linker_script.named_script(program.dropped),
         named=True,
         strip=False,
     )

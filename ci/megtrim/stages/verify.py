@@ -95,10 +95,10 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     )
 
     def tried(trial: VerificationCase, seen: list[dict[str, Any]]) -> dict[str, Any]:
-        def attempt(seat: Lease) -> dict[str, Any]:
-            told = {"device": {"name": seat.name, "kind": seat.kind, "facts": seat.facts()}}
+        def attempt(lease: Lease) -> dict[str, Any]:
+            told = {"device": {"name": lease.name, "kind": lease.kind, "facts": lease.facts()}}
             try:
-                return told | prove(trial, seat, note)
+                return told | prove(trial, lease, note)
             except TrapBeforeFailure as trap:
                 seen.append(told | trap.ended)
                 raise

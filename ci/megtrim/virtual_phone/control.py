@@ -18,13 +18,13 @@ _TIMEOUT_S = 20.0
 
 
 class ControlClient:
-    """The other end of a keeper's socket."""
+    """The other end of a supervisor's socket."""
 
     def __init__(self, folder: Path) -> None:
         self._socket = folder / SOCKET
 
     def status(self) -> dict[str, Any]:
-        """Return what the keeper says of its phone.
+        """Return what the supervisor says of its phone.
 
         ``state`` is running, frozen or dead; ``waiting`` the faults still to come and
         ``happened`` those that came, in order.

@@ -55,7 +55,7 @@ class RunningPhone:
     folder: Path
 
     def alive(self) -> bool:
-        """Tell whether its keeper runs; a phone that is dead by a fault has one."""
+        """Tell whether its supervisor runs; a phone that is dead by a fault has one."""
         return (self.folder / LOCK).is_file() and not abandoned(self.folder)
 
     @property
@@ -92,8 +92,8 @@ def started(processes: ProcessRunner, root: Path, wish: PhoneRequest) -> Iterato
         )
         log = folder / LOG
         command = Command(argv=order.argv(), timeout_s=_START_S, log=log)
-        with processes.background(command) as keeper:
-            yield _when_ready(folder, keeper)
+        with processes.background(command) as supervisor:
+            yield _when_ready(folder, supervisor)
     finally:
         remove(folder)
 
@@ -170,9 +170,9 @@ def emulator(processes: ProcessRunner, *, native: str | None = None) -> str:
     return str(Path(found).resolve())
 
 
-def _when_ready(folder: Path, keeper: Background) -> RunningPhone:
+def _when_ready(folder: Path, supervisor: Background) -> RunningPhone:
     deadline = time.monotonic() + _START_S
-    while time.monotonic() < deadline and keeper.alive():
+    while time.monotonic() < deadline and supervisor.alive():
         phone = _read(folder)
         if phone is not None:
             return phone

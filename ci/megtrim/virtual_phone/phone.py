@@ -91,7 +91,7 @@ class Phone:
 
     @property
     def requests(self) -> Path:
-        """A pipe into which programs of the phone write what they want of its keeper."""
+        """A pipe into which programs of the phone write what they want of its supervisor."""
         return self._tree.own / "requests"
 
     def boot(self) -> None:

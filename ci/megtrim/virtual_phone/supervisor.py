@@ -42,7 +42,7 @@ class PhoneSpec:
     root: str
     emulator: str
     path: str
-    """Where its keeper finds programs of this machine."""
+    """Where its supervisor finds programs of this machine."""
     cpu: str = "max"
     host: str = "127.0.0.1"
     port: int = 0
@@ -72,7 +72,7 @@ def main() -> None:
         control.bind(str(folder / SOCKET))
         control.listen()
         enter_namespaces()
-        asyncio.run(_Keeper(order).run(door, control))
+        asyncio.run(_Supervisor(order).run(door, control))
     except (OSError, MegtrimError) as error:
         # Whoever started us sees us end, reads it, and removes the folder.
         print(f"{error}", file=sys.stderr)  # noqa: T201 - this is the program's log
@@ -104,7 +104,7 @@ def enter_namespaces() -> None:
     socket.sethostname("localhost")
 
 
-class _Keeper:
+class _Supervisor:
     def __init__(self, order: PhoneSpec) -> None:
         self._order = order
         make = PhoneModel(

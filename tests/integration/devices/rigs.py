@@ -46,7 +46,7 @@ class Rig:
     @contextmanager
     def open(self) -> Iterator[RunDirectory]:
         """Give out a run directory with the program in it, as ``deed``."""
-        with self.device.reserve() as seat, seat.open() as directory:
+        with self.device.reserve() as lease, lease.open() as directory:
             directory.put(self.program, "deed")
             yield directory
 
@@ -176,7 +176,7 @@ class Maker:
         places: dict[str, str] = self._request.getfixturevalue("phone_environment")
         self._request.getfixturevalue("phone_root")
         order = self._order("virtual-phone", {**places, **_state(env)}, said)
-        # The phone goes with its seat, and all that is on it with the phone.
+        # The phone goes with its lease, and all that is on it with the phone.
         return self._rig(order, "virtual-phone", said, list)
 
 

@@ -481,8 +481,8 @@ def test_it_says_what_it_is(rig: Rig) -> None:
     assert rig.device.kind == rig.kind
     assert rig.device.identity() == rig.device.identity()
     assert rig.device.identity()["kind"] == rig.kind
-    with rig.device.reserve() as seat:
-        facts = seat.facts()
-    assert seat.kind == rig.kind
+    with rig.device.reserve() as lease:
+        facts = lease.facts()
+    assert lease.kind == rig.kind
     assert facts
     assert all("\n" not in key + value for key, value in facts.items())

@@ -275,8 +275,8 @@ def test_a_pool_with_a_dead_phone_delivers_at_once(
     assert ran.wall_s <= AT_ONCE_S
     assert desk.state("a") == "free"  # whoever brought it back ended with the job
 
-    with quick_pool(desk, phone, other).reserve() as seat:
-        assert seat.name == "b"
+    with quick_pool(desk, phone, other).reserve() as lease:
+        assert lease.name == "b"
         row = desk.json("list")["devices"][0]
         assert re.fullmatch(r"held: by pid \d+ since [\d:]+ UTC, being brought back", row["text"])
         until(lambda: desk.state("a") == "quarantined", "a quarantine")

@@ -69,7 +69,7 @@ def test_a_twin_records_on_a_phone(
         say=lambda _: None,
     )
     device = devices.KINDS["virtual-phone"](order)
-    with device.reserve() as seat, seat.open() as directory:
+    with device.reserve() as lease, lease.open() as directory:
         directory.put(program, "twin")
         run = directory.run(("twin",), timeout_s=60, env=probes.ENVIRONMENT)
         record = directory.get(probes.RECORD_FILE)

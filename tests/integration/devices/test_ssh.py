@@ -170,8 +170,8 @@ def test_a_connection_that_breaks_under_a_run(order: Order, board: Sshd, tmp_pat
     device = devices.KINDS["ssh"](order())
     program = script(tmp_path, "echo begun > mark; sleep 60")
     with ExitStack() as stack:
-        seat = stack.enter_context(device.reserve())
-        directory = stack.enter_context(seat.open())
+        lease = stack.enter_context(device.reserve())
+        directory = stack.enter_context(lease.open())
         directory.put(program, "program")
         threading.Timer(1.5, board.signal, (signal.SIGKILL,)).start()
         began = time.monotonic()
@@ -179,7 +179,7 @@ def test_a_connection_that_breaks_under_a_run(order: Order, board: Sshd, tmp_pat
             directory.run(("program",), timeout_s=LONG_S)
         assert time.monotonic() - began < 8
 
-    with device.reserve() as seat, seat.open() as directory:
+    with device.reserve() as lease, lease.open() as directory:
         assert len(board.run_directories()) == 1
         directory.put(script(tmp_path, "exit 6"), "program")
         assert directory.run(("program",), timeout_s=LONG_S).rc == 6

@@ -266,7 +266,7 @@ def test_reboots(start_phone: StartPhone, way: str) -> None:
 
 
 def test_its_log_is_empty_when_all_went_well(phone: ConnectedPhone) -> None:
-    """Faults that are asked for are no errors of the keeper."""
+    """Faults that are asked for are no errors of the supervisor."""
     for fault in ("freeze", "thaw", "mute", "unmute", "unplug", "replug", "kill", "reset"):
         phone.control.fault(fault)
     text = (phone.folder / LOG).read_text(encoding="utf-8")

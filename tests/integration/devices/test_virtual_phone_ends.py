@@ -86,14 +86,14 @@ def by_hand(
 def test_the_command_ends(places: dict[str, str], own_root: Path, number: signal.Signals) -> None:
     """By Ctrl-C, a cancelled job or kill -9: no process and no file is left."""
     with by_hand(places, own_root) as (pid, phone, alive):
-        assert len(alive) >= 3  # the keeper, the boot, and the first process of the phone
+        assert len(alive) >= 3  # the supervisor, the boot, and the first process of the phone
         os.kill(pid, number)
         wait_gone({pid, phone.pid, *alive})
     assert list(Path(places["XDG_RUNTIME_DIR"]).rglob("*")) == []
 
 
 @pytest.mark.parametrize("frozen", [False, True])
-def test_the_keeper_is_killed(places: dict[str, str], own_root: Path, frozen: bool) -> None:
+def test_the_supervisor_is_killed(places: dict[str, str], own_root: Path, frozen: bool) -> None:
     """Its phone goes with it, also one that stands still; the command notices."""
     with by_hand(places, own_root) as (pid, phone, alive):
         if frozen:
@@ -153,7 +153,7 @@ def test_two_phones_share_nothing(start_phone: StartPhone) -> None:
 
 
 def test_a_root_that_is_none(places: dict[str, str], tmp_path: Path) -> None:
-    """The message says what its keeper said, and nothing is left."""
+    """The message says what its supervisor said, and nothing is left."""
     with (
         pytest.raises(InfrastructureFailure, match="virtual phone odd did not start: "),
         manager.started(ProcessRunner(places), tmp_path, PhoneRequest(name="odd")),
@@ -173,7 +173,7 @@ def test_names(places: dict[str, str], tmp_path: Path, name: str) -> None:
 
 
 def test_odd_requests_are_refused(phone: ConnectedPhone) -> None:
-    """The keeper answers every line, and goes on."""
+    """The supervisor answers every line, and goes on."""
     import socket
 
     for line in (b"\n", b"{}\n", b"[]\n", b'{"do": "dance"}\n', b'{"do": "fault", "order": 3}\n'):

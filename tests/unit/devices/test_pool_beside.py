@@ -89,8 +89,8 @@ def works(machine: Frozen) -> None:
 def test_a_frozen_machine_is_left_to_its_care(lab: Lab) -> None:
     """The job is done before anybody knows what is wrong; meanwhile nobody else gets it."""
     works(lab.two)
-    with lab.pool().reserve() as seat:
-        assert seat is lab.two
+    with lab.pool().reserve() as lease:
+        assert lease is lab.two
         until(lambda: "being brought back" in lab.text("one"), "the care")
         assert lab.states() == {"one": MachineState.HELD, "two": MachineState.HELD}
     assert lab.states() == {"one": MachineState.HELD, "two": MachineState.FREE}
@@ -126,9 +126,9 @@ def test_a_job_whose_machine_failed_goes_on_at_once(lab: Lab) -> None:
     works(lab.two)
     seen: list[str] = []
 
-    def work(seat: Lease) -> str:
-        seen.append(seat.name)
-        if seat is lab.two:
+    def work(lease: Lease) -> str:
+        seen.append(lease.name)
+        if lease is lab.two:
             return "done"
         lab.one.gate.clear()
         lab.one.answers = False
@@ -152,8 +152,8 @@ def test_a_machine_that_others_hold_is_waited_for(lab: Lab) -> None:
     got: list[Lease] = []
 
     def wait() -> None:
-        with lab.pool().reserve() as seat:
-            got.append(seat)
+        with lab.pool().reserve() as lease:
+            got.append(lease)
 
     standing = lab.pool().look()[1]
     with lab.pool().hold(standing):
@@ -172,8 +172,8 @@ def test_a_machine_that_is_back_sooner_is_taken(lab: Lab, late_s: float) -> None
     lab.one.late_s = late_s
 
     def wait() -> None:
-        with lab.pool(say_every_s=60.0).reserve() as seat:
-            got.append(seat)
+        with lab.pool(say_every_s=60.0).reserve() as lease:
+            got.append(lease)
 
     with lab.pool().hold(lab.pool().look()[1]):
         waiting = threading.Thread(target=wait, daemon=True)
@@ -217,8 +217,8 @@ def test_a_job_gets_the_last_machine_when_its_care_helped(lab: Lab) -> None:
     got: list[Lease] = []
 
     def wait() -> None:
-        with lab.pool().reserve() as seat:
-            got.append(seat)
+        with lab.pool().reserve() as lease:
+            got.append(lease)
 
     waiting = threading.Thread(target=wait, daemon=True)
     waiting.start()
@@ -266,8 +266,8 @@ def test_a_machine_put_aside_during_the_wait_is_not_used(lab: Lab) -> None:
 
     def wait() -> None:
         asked = order(lab.tmp_path, said=lab.said, patience=replace(QUICK, say_every_s=60.0))
-        with make_pool(asked, kind="fake", find=lab.find).reserve() as seat:
-            got.append(seat)
+        with make_pool(asked, kind="fake", find=lab.find).reserve() as lease:
+            got.append(lease)
 
     pool = lab.pool()
     with pool.hold(pool.look()[1]), pool.hold(pool.look()[0]):
@@ -291,8 +291,8 @@ class Frozen(FakeMachine):
 
 folder = Path(sys.argv[1])
 machines = [Frozen("one", folder), FakeMachine("two", folder)]
-with make_pool(order(folder), kind="fake", find=lambda: machines).reserve() as seat:
-    print(seat.name, flush=True)
+with make_pool(order(folder), kind="fake", find=lambda: machines).reserve() as lease:
+    print(lease.name, flush=True)
     {end}
 """
 

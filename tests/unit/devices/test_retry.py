@@ -30,12 +30,12 @@ class Pool(FakeDevice):
         yield FakeDevice(name=name, interrupt=int(name[-1]) <= self.dead)
 
 
-def work(seat: Lease) -> str:
+def work(lease: Lease) -> str:
     """Fail on a dead machine."""
-    if getattr(seat, "interrupt", False):
+    if getattr(lease, "interrupt", False):
         msg = "the link was lost"
         raise InfrastructureFailure(msg, hint="look at its cable")
-    return seat.name
+    return lease.name
 
 
 def test_work_is_delivered_by_the_first_machine_that_is_well() -> None:
@@ -101,9 +101,9 @@ def test_any_other_end_is_the_programs_own(run: ProgramRun) -> None:
 def test_a_program_that_was_killed_is_tried_again_everywhere(retries: int, attempts: int) -> None:
     """This machine has no retries else: what killed it may be over by then."""
 
-    def work(seat: Lease) -> str:
-        expect_not_killed(seat.name, killed(137))
-        return seat.name
+    def work(lease: Lease) -> str:
+        expect_not_killed(lease.name, killed(137))
+        return lease.name
 
     with pytest.raises(InfrastructureFailure) as caught:
         deliver(Pool(dead=0, retries=retries), work, say=lambda _text: None)
@@ -115,8 +115,8 @@ def test_nothing_else_is_tried_again(ending: BaseException) -> None:
     """A trap on one phone is a trap; a second try must not hide it."""
     tried: list[str] = []
 
-    def fails(seat: Lease) -> str:
-        tried.append(seat.name)
+    def fails(lease: Lease) -> str:
+        tried.append(lease.name)
         raise ending
 
     with pytest.raises(type(ending)):
@@ -148,8 +148,8 @@ def test_where_no_machine_is_left_nothing_is_tried_again() -> None:
             if self.left[0] != "phone-1":
                 msg = "every phone is in quarantine"
                 raise NoUsableMachine(msg)
-            with super().reserve() as seat:
-                yield seat
+            with super().reserve() as lease:
+                yield lease
 
     with pytest.raises(InfrastructureFailure) as caught:
         deliver(Last(dead=1, retries=5), work, say=lambda _text: None)

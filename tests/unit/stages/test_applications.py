@@ -115,13 +115,13 @@ def test_a_run_of_an_application(tmp_path: Path) -> None:
     """Its own words with the files' names there; what it prints is its output."""
     made = built(tmp_path)
     scenario, _ = scenarios(made)
-    seat = FakeDevice()
+    lease = FakeDevice()
     program = programs.program(scenario, made, made.done[PLAIN])
 
-    seen = run_on(seat, order_for(scenario, made, program, cache=None))
+    seen = run_on(lease, order_for(scenario, made, program, cache=None))
 
-    assert seat.runs == [("classify", "model.mge", "input0.npy")]
-    assert sorted(seat.put[0]) == ["classify", "input0.npy", "model.mge"]
+    assert lease.runs == [("classify", "model.mge", "input0.npy")]
+    assert sorted(lease.put[0]) == ["classify", "input0.npy", "model.mge"]
     assert seen.outputs == {"standard output": b"cat\n"}
 
 
@@ -129,13 +129,13 @@ def test_a_shared_object_goes_along(tmp_path: Path) -> None:
     """That of the same build; with a folder for outputs, the files there are the outputs."""
     made = built(tmp_path)
     _, scenario = scenarios(made)
-    seat = FakeDevice()
+    lease = FakeDevice()
     program = programs.program(scenario, made, made.done[REDUCED])
 
-    seen = run_on(seat, order_for(scenario, made, program, cache=None))
+    seen = run_on(lease, order_for(scenario, made, program, cache=None))
 
-    assert seat.runs == [("served", "model.mge", "--to=dump")]
-    assert seat.put[0][LIBRARY] == b"library of reduce/reduced"
+    assert lease.runs == [("served", "model.mge", "--to=dump")]
+    assert lease.put[0][LIBRARY] == b"library of reduce/reduced"
     assert seen.outputs == {"o": b"cat"}
 
 
@@ -307,7 +307,7 @@ def test_a_device_job_runs_applications(tmp_path: Path, purpose: JobPurpose) -> 
     same = dict.fromkeys(SAYS, TRACES)
     made = built(tmp_path, says=same)
     bundle = packed(made, purpose, tmp_path / "bundle")
-    seat = FakeDevice()
+    lease = FakeDevice()
     (tmp_path / "work").mkdir()
     job = worker.DeviceJob(
         bundle=bundle,
@@ -318,11 +318,11 @@ def test_a_device_job_runs_applications(tmp_path: Path, purpose: JobPurpose) -> 
         today=date(2027, 1, 31),
     )
 
-    found = worker.run(job, lambda: seat, Console(io.StringIO()))
+    found = worker.run(job, lambda: lease, Console(io.StringIO()))
 
     (entry,) = found.evidence.entries
     assert [each.status for each in entry.results] == [ScenarioStatus.PASS] * 2
-    libraries = [files[LIBRARY].decode() for files in seat.put if LIBRARY in files]
+    libraries = [files[LIBRARY].decode() for files in lease.put if LIBRARY in files]
     expected = (
         ("build/plain", "reduce/reduced") if purpose is JobPurpose.VERIFY else ("build/profile",)
     )
@@ -361,8 +361,8 @@ def test_an_order_without_application_is_the_engines(tmp_path: Path) -> None:
         threads=1,
         timeout_s=1.0,
     )
-    seat = FakeDevice()
-    run_on(seat, order)
+    lease = FakeDevice()
+    run_on(lease, order)
 
-    assert seat.runs[0][:3] == ("load_and_run", "model.mge", "--cpu")
-    assert sorted(seat.put[0]) == ["load_and_run", "model.mge"]
+    assert lease.runs[0][:3] == ("load_and_run", "model.mge", "--cpu")
+    assert sorted(lease.put[0]) == ["load_and_run", "model.mge"]

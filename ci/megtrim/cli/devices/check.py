@@ -85,8 +85,8 @@ def _checked(listed: InventoryRow, room: PoolState, *, wait: bool) -> CheckRepor
     report = CheckReport(name=listed.standing.name, kind=listed.standing.kind)
     room.say(f"  check {report.name}")
     try:
-        with _seat(listed, room, wait=wait) as seat:
-            _try_out(seat, report)
+        with _lease(listed, room, wait=wait) as lease:
+            _try_out(lease, report)
             _restore(listed, room, report)
     except MachineBusy as busy:
         report.skipped = True
@@ -116,14 +116,14 @@ def _healed(listed: InventoryRow, room: PoolState) -> CheckReport:
 
 
 @contextmanager
-def _seat(listed: InventoryRow, room: PoolState, *, wait: bool) -> Iterator[Lease]:
+def _lease(listed: InventoryRow, room: PoolState, *, wait: bool) -> Iterator[Lease]:
     """Hold the device; one that is out of reach is not waited for."""
     standing = listed.standing
     if listed.device is None:
         raise InfrastructureFailure(standing.detail)
     if listed.pool is None:
-        with listed.device.reserve() as seat:
-            yield seat
+        with listed.device.reserve() as lease:
+            yield lease
         return
     if standing.machine is not None and standing.presence is ConnectionState.UNAUTHORIZED:
         reason = trouble(standing.machine) or UNAUTHORIZED
@@ -143,10 +143,10 @@ def _seat(listed: InventoryRow, room: PoolState, *, wait: bool) -> Iterator[Leas
         yield machine
 
 
-def _try_out(seat: Lease, report: CheckReport) -> None:
-    report.facts = seat.facts()
+def _try_out(lease: Lease, report: CheckReport) -> None:
+    report.facts = lease.facts()
     report.steps.append("answers")
-    with tempfile.TemporaryDirectory() as folder, seat.open() as directory:
+    with tempfile.TemporaryDirectory() as folder, lease.open() as directory:
         token = secrets.token_hex(32)
         data = Path(folder) / "data"
         data.write_text(token, encoding="utf-8")
@@ -155,9 +155,9 @@ def _try_out(seat: Lease, report: CheckReport) -> None:
             msg = "a file came back changed"
             raise InfrastructureFailure(msg)
         report.steps.append("keeps a file")
-        if seat.kind != _EMULATED:  # it runs programs of another architecture, and no scripts
+        if lease.kind != _EMULATED:  # it runs programs of another architecture, and no scripts
             script = Path(folder) / "program"
-            shell = _SHELLS.get(seat.kind, "/bin/sh")
+            shell = _SHELLS.get(lease.kind, "/bin/sh")
             script.write_text(f"#!{shell}\necho {token}\nexit {_STATUS}\n", encoding="utf-8")
             directory.put(script, script.name)
             run = directory.run((script.name,), timeout_s=_TIMEOUT_S)

@@ -92,7 +92,7 @@ def run(
     _expect_files(request.put)
     _expect_different_names((program, *request.put))
     device = _one_of(chosen)
-    found = deliver(device, lambda seat: _work(seat, request, as_json=as_json), say=console.say)
+    found = deliver(device, lambda lease: _work(lease, request, as_json=as_json), say=console.say)
     if as_json:
         show(json.dumps(_document(found), indent=1, ensure_ascii=False))
     elif request.repeat > 1:
@@ -153,12 +153,12 @@ def _only(entry: PoolEntry, keys: frozenset[str]) -> PoolEntry:
     return PoolEntry(name=entry.name, kind=entry.kind, find=find)
 
 
-def _work(seat: Lease, request: RunRequest, *, as_json: bool) -> _Samples:
+def _work(lease: Lease, request: RunRequest, *, as_json: bool) -> _Samples:
     program = Path(request.argv[0])
     argv = (program.name, *request.argv[1:])
-    facts = seat.facts()
+    facts = lease.facts()
     runs = []
-    with seat.open() as directory:
+    with lease.open() as directory:
         for file in (program, *request.put):
             directory.put(file, file.name)
         for number in range(1, request.repeat + 1):
@@ -171,7 +171,7 @@ def _work(seat: Lease, request: RunRequest, *, as_json: bool) -> _Samples:
             runs.append(run)
             if not as_json and request.repeat > 1:
                 show(f"sample {number}: {_sample(run)}")
-    return _Samples(device=seat.name, facts=facts, runs=tuple(runs))
+    return _Samples(device=lease.name, facts=facts, runs=tuple(runs))
 
 
 def _sample(run: ProgramRun) -> str:

@@ -1,6 +1,6 @@
 """One machine of a pool, as the pool needs it: what a kind's file brings, and nothing more.
 
-The pool gives machines out as seats. Waiting for a turn, bringing a machine back and putting
+The pool gives machines out as leases. Waiting for a turn, bringing a machine back and putting
 it aside are the pool's; how a machine is reached is its kind's.
 """
 

@@ -71,13 +71,13 @@ class RunResult:
     """What the order's ``recorded`` names."""
 
 
-def run_on(seat: Lease, order: RunSpec) -> RunResult:
+def run_on(lease: Lease, order: RunSpec) -> RunResult:
     """Run it in a fresh directory of the machine.
 
     Raises CannotLoad where its C library cannot load what was linked: no scenario can run there;
     ProgramKilled where something outside ended it, whichever build it is.
     """
-    with seat.open() as directory:
+    with lease.open() as directory:
         program = order.program.name
         directory.put(order.program, program)
         for name in order.beside:
@@ -96,8 +96,8 @@ def run_on(seat: Lease, order: RunSpec) -> RunResult:
         argv = _command(order, program, inputs)
         env = {TRACE_VARIABLE: TRACE, **order.env}
         run = directory.run(argv, timeout_s=order.timeout_s, env=env)
-        relocation_support.expect_loaded(seat.name, run)
-        expect_not_killed(seat.name, run)
+        relocation_support.expect_loaded(lease.name, run)
+        expect_not_killed(lease.name, run)
         outputs = _outputs(order, directory, run)
         return RunResult(
             run=run,

@@ -33,15 +33,15 @@ FORM = "3"
 """Of what a list rests on besides its inputs: how links are made and what else runs."""
 
 
-def link_for(seat: Lease) -> Link:
+def link_for(lease: Lease) -> Link:
     """Return which link tells its functions there."""
-    return Link.UNFOLDED if seat.kind == EMULATED else Link.PROBED
+    return Link.UNFOLDED if lease.kind == EMULATED else Link.PROBED
 
 
 def ran(
     scenario: str,
     order: RunSpec,
-    seat: Lease,
+    lease: Lease,
     note: Note,
     *,
     observables: Observables,
@@ -54,18 +54,20 @@ def ran(
     program has words for what goes wrong, so they are kept. Raises ProductFailure where the run
     fails, InfrastructureFailure where nothing was recorded.
     """
-    emulated = seat.kind == EMULATED
+    emulated = lease.kind == EMULATED
     told = replace(order, **(_LOGGED if emulated else _PROBED))
     read = qemu_log.ran_in_log if emulated else probes.parse_record
     table = read_table(order.program)
-    asked = _passed(scenario, told, seat, note)
-    found = [asked, _passed(scenario, _long_names(told), seat, note)]
+    asked = _passed(scenario, told, lease, note)
+    found = [asked, _passed(scenario, _long_names(told), lease, note)]
     complaints = _complaints(told) if speaks else ()
-    found += [_run(scenario, each, seat, note) for each in complaints]
+    found += [_run(scenario, each, lease, note) for each in complaints]
     names: set[str] = set()
     for each in found:
         if not each.recorded:
-            msg = f"{scenario}: {seat.name} left no {told.recorded}, so its functions are not known"
+            msg = (
+                f"{scenario}: {lease.name} left no {told.recorded}, so its functions are not known"
+            )
             raise InfrastructureFailure(msg, hint="run it again, or on another device")
         names.update(read(each.recorded, table, source=f"{told.recorded} of {scenario}"))
     return function_list(observables, names), asked.run
@@ -87,9 +89,9 @@ def _complaints(order: RunSpec) -> Iterator[RunSpec]:
     yield replace(order, arguments=(*order.arguments, _UNKNOWN_FLAG))
 
 
-def _passed(scenario: str, order: RunSpec, seat: Lease, note: Note) -> RunResult:
+def _passed(scenario: str, order: RunSpec, lease: Lease, note: Note) -> RunResult:
     """Return what came of a run that is to end well."""
-    found = _run(scenario, order, seat, note)
+    found = _run(scenario, order, lease, note)
     how = ending(found.run)
     if how is not RunOutcome.PASSED:
         said = error_message(found.run.stderr) or "it said nothing"
@@ -99,10 +101,10 @@ def _passed(scenario: str, order: RunSpec, seat: Lease, note: Note) -> RunResult
     return found
 
 
-def _run(scenario: str, order: RunSpec, seat: Lease, note: Note) -> RunResult:
-    found = execution.run_on(seat, order)
+def _run(scenario: str, order: RunSpec, lease: Lease, note: Note) -> RunResult:
+    found = execution.run_on(lease, order)
     note(found)
     if refused := probes.refusal(found.run.stderr):
-        msg = f"{scenario}: {seat.name}: {refused}"
+        msg = f"{scenario}: {lease.name}: {refused}"
         raise InfrastructureFailure(msg, hint="record the functions on an emulator: a class of it")
     return found

@@ -66,16 +66,16 @@ class RunObservation:
     levels: tuple[NeighbourLevel, ...]
 
 
-def attempt(wanted: Attempt, seat: Lease, note: Note) -> RunObservation:
+def attempt(wanted: Attempt, lease: Lease, note: Note) -> RunObservation:
     """Run it on plain, then on every trimmed build. Raises what the machine raises."""
-    plain = run_on(seat, wanted.order)
+    plain = run_on(lease, wanted.order)
     note("plain", plain)
     text, applies = _expected(wanted, plain)
     if not applies:
         return RunObservation(text=text, levels=())
     most_s = min(wanted.order.timeout_s, max(_LEAST_S, _PATIENCE * plain.run.wall_s))
     order = replace(wanted.order, timeout_s=most_s)
-    levels = tuple(_level(wanted, order, build, plain, seat, note) for build in wanted.builds)
+    levels = tuple(_level(wanted, order, build, plain, lease, note) for build in wanted.builds)
     return RunObservation(text=text, levels=levels)
 
 
@@ -98,9 +98,9 @@ def _expected(wanted: Attempt, plain: RunResult) -> tuple[str, bool]:
 
 
 def _level(
-    wanted: Attempt, order: RunSpec, build: Build, plain: RunResult, seat: Lease, note: Note
+    wanted: Attempt, order: RunSpec, build: Build, plain: RunResult, lease: Lease, note: Note
 ) -> NeighbourLevel:
-    seen = run_on(seat, order.with_program(build.program))
+    seen = run_on(lease, order.with_program(build.program))
     note(build.level, seen)
     outcome, text = judged(wanted, plain, seen)
     return NeighbourLevel(
@@ -109,7 +109,7 @@ def _level(
         works=outcome is NeighbourOutcome.SAME
         or (wanted.complains and outcome is NeighbourOutcome.REFUSED),
         text=text,
-        needs=build.needs(seat, wanted.order, seen.run)
+        needs=build.needs(lease, wanted.order, seen.run)
         if outcome is NeighbourOutcome.TRAPPED
         else (),
         time_s=seen.run.wall_s,

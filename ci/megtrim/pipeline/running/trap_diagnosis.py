@@ -14,7 +14,7 @@ from megtrim.build_spec import Link, Variant
 from megtrim.elf.symbol_names import readable
 from megtrim.errors import InputError, MegtrimError
 from megtrim.evidence.validation import read_text
-from megtrim.functions import stubs
+from megtrim.functions import linker_script
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.load_and_run.logs import error_message
 from megtrim.midout.keepset import KeepSet, missing
@@ -41,7 +41,7 @@ class SymbolizingLink:
 
     def missing(self, run: ProgramRun) -> str | None:
         """Return the function that a run of it called and that was not kept; None: it said none."""
-        return stubs.not_kept(run.stderr, self.dropped)
+        return linker_script.not_kept(run.stderr, self.dropped)
 
 
 def read_named(program: Path, listed: Path) -> SymbolizingLink:

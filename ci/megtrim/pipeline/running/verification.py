@@ -63,22 +63,22 @@ class TrapBeforeFailure(InfrastructureFailure):
         """What is told of it where that is all that will be known."""
 
 
-def prove(trial: VerificationCase, seat: Lease, note: Note) -> dict[str, Any]:
+def prove(trial: VerificationCase, lease: Lease, note: Note) -> dict[str, Any]:
     """Return how it ended: status, text, outputs, missing regions, the end of the log, its crash.
 
     A product failure is a result. Raises what the device raises; TrapSeen where that happened
     while a trap was to be explained.
     """
-    plain = run_on(seat, trial.order)
+    plain = run_on(lease, trial.order)
     note(Variant.PLAIN, plain)
     if ending(plain.run) is not RunOutcome.PASSED:
         text = f"the plain build ended with {plain.run.rc} ({ending(plain.run)})"
         found = Diagnosis(status="engine-error", text=text, log=plain.run.stderr)
         return _failed(found, plain)
-    reduced = run_on(seat, trial.order.with_program(trial.reduced))
+    reduced = run_on(lease, trial.order.with_program(trial.reduced))
     note(Variant.REDUCED, reduced)
     if ending(reduced.run) is not RunOutcome.PASSED:
-        return _failed(_diagnose(trial, seat, reduced, note), reduced)
+        return _failed(_diagnose(trial, lease, reduced, note), reduced)
     return {
         **_around(reduced.run),
         "missing regions": [],
@@ -88,9 +88,9 @@ def prove(trial: VerificationCase, seat: Lease, note: Note) -> dict[str, Any]:
     }
 
 
-def _diagnose(trial: VerificationCase, seat: Lease, reduced: RunResult, note: Note) -> Diagnosis:
+def _diagnose(trial: VerificationCase, lease: Lease, reduced: RunResult, note: Note) -> Diagnosis:
     def again(build: str, program: Path) -> RunResult:
-        seen = run_on(seat, trial.order.with_program(program))
+        seen = run_on(lease, trial.order.with_program(program))
         note(build, seen)
         return seen
 

@@ -1,6 +1,6 @@
 """A program: one boot of a phone. It ends with its adbd, and its adbd with it.
 
-Started by the keeper, inside the phone's namespaces. Its child is the first process of a
+Started by the supervisor, inside the phone's namespaces. Its child is the first process of a
 process namespace of its own: when that ends, so does everything that was started on the phone.
 """
 

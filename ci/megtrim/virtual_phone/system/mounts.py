@@ -26,7 +26,7 @@ _LOG_BYTES = 16 * 1024 * 1024
 
 
 class MountTree:
-    """Where a phone's files are, as its keeper sees them."""
+    """Where a phone's files are, as its supervisor sees them."""
 
     def __init__(
         self,
@@ -133,5 +133,5 @@ class MountTree:
     def _write_sys(self, name: str, text: str) -> None:
         path = self.top / "sys" / name
         self.write(path, text)
-        # The user of a phone that is not rooted reads these; the keeper replaces them.
+        # The user of a phone that is not rooted reads these; the supervisor replaces them.
         path.chmod(0o644 if self._rooted else 0o444)

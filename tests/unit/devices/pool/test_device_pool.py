@@ -54,15 +54,15 @@ def lab(tmp_path: Path) -> Lab:
     return Lab(tmp_path)
 
 
-def failing(_seat: Lease) -> str:
+def failing(_lease: Lease) -> str:
     msg = "link lost"
     raise InfrastructureFailure(msg)
 
 
 def test_a_job_gets_a_machine_and_gives_it_back(lab: Lab) -> None:
     """While it has it, everyone can see that."""
-    with lab.pool().reserve() as seat:
-        assert seat is lab.one
+    with lab.pool().reserve() as lease:
+        assert lease is lab.one
         assert lab.states() == {"one": MachineState.HELD, "two": MachineState.FREE}
 
     assert lab.states() == {"one": MachineState.FREE, "two": MachineState.FREE}
@@ -82,8 +82,8 @@ def test_a_wait_is_told_and_ends(lab: Lab) -> None:
     got: list[Lease] = []
 
     def wait() -> None:
-        with lab.pool("pixel-6", said).reserve() as seat:
-            got.append(seat)
+        with lab.pool("pixel-6", said).reserve() as lease:
+            got.append(lease)
 
     with lab.pool().reserve():
         lab.clock.pass_(minutes=4)
@@ -103,8 +103,8 @@ def test_a_wait_is_told_and_ends(lab: Lab) -> None:
 def test_a_dead_machine_is_put_aside_and_the_job_goes_to_another(lab: Lab) -> None:
     """It is found dead before the job begins, so the job loses nothing."""
     lab.one.answers = False
-    with lab.pool().reserve() as seat:
-        assert seat is lab.two
+    with lab.pool().reserve() as lease:
+        assert lease is lab.two
 
     until(lambda: lab.states()["one"] is MachineState.QUARANTINED, "a quarantine")
     put = lab.pool().room.records.read(lab.one.key).quarantine
@@ -113,8 +113,8 @@ def test_a_dead_machine_is_put_aside_and_the_job_goes_to_another(lab: Lab) -> No
     assert put.reason.startswith(
         "found attached and does not answer; does not answer (reconnected; waited 0 s; rebooted;"
     )
-    with lab.pool().reserve() as seat:
-        assert seat is lab.two
+    with lab.pool().reserve() as lease:
+        assert lease is lab.two
     assert lab.states() == {"one": MachineState.QUARANTINED, "two": MachineState.FREE}
 
 
@@ -122,8 +122,8 @@ def test_a_machine_that_comes_back_is_used(lab: Lab) -> None:
     """The ladder is climbed while it is held, and the job runs on it."""
     lab.attached = [lab.one]
     lab.one.attached, lab.one.cured_by = ConnectionState.OFFLINE, "reconnect"
-    with lab.pool().reserve() as seat:
-        assert seat is lab.one
+    with lab.pool().reserve() as lease:
+        assert lease is lab.one
 
     assert lab.said == [
         "  heal  one: it is offline",
@@ -136,9 +136,9 @@ def test_a_job_that_fails_is_tried_on_another_machine(lab: Lab) -> None:
     """What went wrong on each is kept."""
     seen: list[str] = []
 
-    def work(seat: Lease) -> str:
-        seen.append(seat.name)
-        return seat.name if len(seen) > 1 else failing(seat)
+    def work(lease: Lease) -> str:
+        seen.append(lease.name)
+        return lease.name if len(seen) > 1 else failing(lease)
 
     assert deliver(lab.pool(), work, say=lab.said.append) == "two"
     assert seen == ["one", "two"]
@@ -151,9 +151,9 @@ def test_a_machine_that_dies_under_a_job_is_put_aside_while_it_is_held(lab: Lab)
     """With the job's failure as the reason."""
     lab.attached = [lab.one]
 
-    def work(seat: Lease) -> None:
+    def work(lease: Lease) -> None:
         lab.one.answers = False
-        failing(seat)
+        failing(lease)
 
     with pytest.raises(InfrastructureFailure) as failure:
         deliver(lab.pool(), work, say=lab.said.append)
@@ -181,13 +181,13 @@ def test_a_machine_that_works_is_asked_for_another_job_first_thing(lab: Lab) -> 
 def test_a_machine_that_failed_is_asked_again_whether_it_lives(lab: Lab) -> None:
     """And comes last until another job went well."""
     pool = lab.pool()
-    with pytest.raises(InfrastructureFailure), pool.reserve() as seat:
-        failing(seat)
+    with pytest.raises(InfrastructureFailure), pool.reserve() as lease:
+        failing(lease)
     until(lambda: not pool.beside.keys, "the end of the care")
-    with pool.reserve() as seat:
-        assert seat is lab.two
-    with pool.reserve() as seat:
-        assert seat is lab.one
+    with pool.reserve() as lease:
+        assert lease is lab.two
+    with pool.reserve() as lease:
+        assert lease is lab.one
     assert lab.one.calls == ["alive", "alive", "alive"]
 
 
@@ -203,8 +203,8 @@ def test_what_is_no_fault_of_the_machine_does_not_touch_it(lab: Lab) -> None:
 def test_an_unauthorized_phone_is_put_aside_at_once(lab: Lab) -> None:
     """Nothing that a machine could do would help."""
     lab.one.attached = ConnectionState.UNAUTHORIZED
-    with lab.pool().reserve() as seat:
-        assert seat is lab.two
+    with lab.pool().reserve() as lease:
+        assert lease is lab.two
 
     put = lab.pool().room.records.read(lab.one.key).quarantine
     assert put is not None
@@ -215,8 +215,8 @@ def test_an_unauthorized_phone_is_put_aside_at_once(lab: Lab) -> None:
 def test_a_phone_that_is_elsewhere_is_skipped(lab: Lab) -> None:
     """It may hang on another host: no ladder, no quarantine."""
     lab.one.attached = ConnectionState.ABSENT
-    with lab.pool().reserve() as seat:
-        assert seat is lab.two
+    with lab.pool().reserve() as lease:
+        assert lease is lab.two
     lab.two.attached = ConnectionState.ABSENT
 
     with (
@@ -236,8 +236,8 @@ def test_a_phone_that_was_here_a_moment_ago_may_come_back(lab: Lab) -> None:
         pass
     lab.one.attached, lab.one.cured_by = ConnectionState.ABSENT, "reconnect"
 
-    with pool.reserve() as seat:
-        assert seat is lab.one
+    with pool.reserve() as lease:
+        assert lease is lab.one
 
 
 def test_a_phone_that_went_for_good_is_no_quarantine(lab: Lab) -> None:
@@ -251,8 +251,8 @@ def test_a_phone_that_went_for_good_is_no_quarantine(lab: Lab) -> None:
     with pytest.raises(NoUsableMachine), pool.reserve():
         pass
     lab.one.attached = ConnectionState.READY
-    with pool.reserve() as seat:
-        assert seat is lab.one
+    with pool.reserve() as lease:
+        assert lease is lab.one
 
 
 def test_nothing_is_attached(lab: Lab) -> None:
@@ -283,9 +283,9 @@ def test_what_the_job_failed_of_is_what_counts(lab: Lab) -> None:
         msg = "no adb server"
         raise InfrastructureFailure(msg)
 
-    with pytest.raises(InfrastructureFailure, match="link lost"), lab.pool().reserve() as seat:
+    with pytest.raises(InfrastructureFailure, match="link lost"), lab.pool().reserve() as lease:
         lab.one.presence = gone  # type: ignore[method-assign]
-        failing(seat)
+        failing(lease)
     assert lab.said == ["  heal  one: not possible: no adb server"]
 
 
@@ -334,8 +334,8 @@ def test_a_damaged_record_costs_its_machine_alone(lab: Lab) -> None:
     record.parent.mkdir(parents=True)
     record.write_text("{", encoding="utf-8")
 
-    with lab.pool().reserve() as seat:
-        assert seat is lab.two
+    with lab.pool().reserve() as lease:
+        assert lease is lab.two
     standing = lab.pool().look()[0]
     assert standing.state is MachineState.DAMAGED
     assert standing.text(NOON).startswith(f"unknown: {record}: Invalid JSON")

@@ -115,7 +115,7 @@ def tried(
     device = Fickle(plays=list(plays))
     logs: list[str] = []
 
-    def needs(seat: Lease, order: RunSpec, trapped: ProgramRun) -> tuple[str, ...]:
+    def needs(lease: Lease, order: RunSpec, trapped: ProgramRun) -> tuple[str, ...]:
         assert (order.program, trapped.rc) == (folder / "plain", 133)
         return ("kern<7>",)
 
@@ -193,7 +193,7 @@ def test_a_trimmed_program_is_waited_for_by_the_time_of_plain(
     """Twenty times as long, at least 30 s, and never longer than its scenario may take."""
     waited: list[float] = []
 
-    def ran(_seat: Lease, order: RunSpec) -> RunResult:
+    def ran(_lease: Lease, order: RunSpec) -> RunResult:
         waited.append(order.timeout_s)
         return replace(GOOD, run=replace(GOOD.run, wall_s=wall_s))
 

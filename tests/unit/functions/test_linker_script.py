@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.errors import InputError
-from megtrim.functions.observables import Observables
-from megtrim.functions.stubs import (
+from megtrim.functions.linker_script import (
     SOURCES,
     STUB,
     droppable,
@@ -20,6 +19,7 @@ from megtrim.functions.stubs import (
     not_kept,
     script,
 )
+from megtrim.functions.observables import Observables
 from unit.functions.made_links import DATA, Symbol, table
 
 

@@ -11,8 +11,8 @@ from megtrim.config.scenarios import all_scenarios
 from megtrim.devices import Lease
 from megtrim.midout.keepset import dump_keep_set
 from megtrim.pipeline.running.execution import RunSpec
+from megtrim.pipeline.running.neighbour_traps import needs_of
 from megtrim.pipeline.running.trap_diagnosis import SymbolizingLink
-from megtrim.pipeline.running.trap_needs import needs_of
 from megtrim.plan.graph import PLAIN, PROFILE, REDUCED
 from unit.stages.built import PROGRAMS, built
 from unit.stages.fake_device import GOOD, TRAPS, FakeDevice
