@@ -50,7 +50,7 @@ MINIMUM_SIZE = (Switch.RTTI, Switch.LOGGING, Switch.EXCEPTIONS)
 
 
 class Relocations(StrEnum):
-    """How relative relocations are packed; a loader that is too old dies of it without a word."""
+    """How relative relocations are packed; too old a loader kills the process, with no message."""
 
     NONE = "none"
     ANDROID = "android"

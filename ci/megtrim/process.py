@@ -322,7 +322,7 @@ def _popen(
         raise InfrastructureFailure(msg) from None
     except ValueError:
         # A NUL byte ends a word for the system, and half a surrogate pair is no character.
-        msg = f"{command.argv[0]} cannot be started: found a word that no command line can hold"
+        msg = f"{command.argv[0]} cannot be started: an argument holds a NUL byte"
         raise InputError(msg, hint="take the NUL byte out of its arguments or variables") from None
 
 

@@ -27,7 +27,7 @@ Examples:
 )
 @click.argument("report", type=click.Path(path_type=Path))
 def gate(report: Path) -> int:
-    """End as the verdict in REPORT says, or as the run that ended before one."""
+    """Exit with the verdict's status, or with the run's own if it stopped before one."""
     path = report / VERDICT_FILE
     if path.is_file():
         _expect_alone(report)

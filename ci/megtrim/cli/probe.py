@@ -158,12 +158,12 @@ def _check_command(wanted: ProbeRequest, context: Context) -> None:
     used = names_in(wanted.arguments)
     vain = sorted({MODEL, *given} - used)
     if vain:
-        msg = f"--probe: {{{vain[0]}}} does not stand in the arguments, so it would not be used"
+        msg = f"--probe: {{{vain[0]}}} is missing from the arguments, so it would not be used"
         raise InputError(msg, hint="an application gets what its arguments name")
     unknown = used - given - {MODEL, OUTPUTS, THREADS}
     if unknown:
         found = ", ".join(f"{{{each}}}" for each in sorted(unknown))
-        msg = f"--probe: {found} in the arguments stands for nothing"
+        msg = f"--probe: unknown placeholder {found} in the arguments"
         raise InputError(msg, hint="give inputs as --input NAME=FILE; a probe has no cache")
 
 

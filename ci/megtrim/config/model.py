@@ -85,7 +85,7 @@ class SwitchesConfig(ConfigSection):
     logging: StrictBool | None = None
     """false: without log lines."""
     exceptions: StrictBool | None = None
-    """false: every error of the engine is a trap without a word."""
+    """false: every error of the engine is a trap without a message."""
     flatbuffers: StrictBool | None = None
     """false: without the readers of all .mge models; refused where a model is one."""
 

@@ -32,7 +32,7 @@ def too_large(name: str, size_bytes: int) -> ProductFailure:
 
 
 def told_names(folder: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return names sorted. Raises ProductFailure for one that no report can show."""
+    """Return names sorted. Raises ProductFailure for one that cannot be printed."""
     found = tuple(sorted(names))
     for name in found:
         if not name.isprintable() or "\N{REPLACEMENT CHARACTER}" in name:

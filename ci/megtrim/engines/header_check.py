@@ -1,6 +1,6 @@
 """Proof, from the build's own records, that the generated header was what got compiled in.
 
-The engine ignores an option that no longer exists without a word: nothing is trimmed and
+The engine silently ignores an option that no longer exists: nothing is trimmed and
 nothing fails. So two records are read after each reduced build: the compile commands (is the
 header forced into every translation unit?) and Ninja's dependency log (whose ``midout.h`` did
 the compiler really open?).

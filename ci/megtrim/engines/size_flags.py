@@ -130,7 +130,7 @@ def applied(
     """
     used = [(each.means, each.value) for each in made if not each.why_not]
     # Up to r21 an NDK links with gold where nothing else is said, the engine's checks among it:
-    # of bitcode, each would fail without a word.
+    # of bitcode, each would fail silently.
     lld = toolchain.kind == "ndk" and (SizeFlag.LTO, "full") in used
     link_flags = (*order.link_flags, "-fuse-ld=lld") if lld else order.link_flags
     small = dict(used).get(SizeFlag.SMALL_CODE)

@@ -70,7 +70,7 @@ def _filled(argument: str, places: Places) -> str:
     for part, is_name in _parts(argument):
         value = places.value(part) if is_name else part
         if value is None:
-            msg = f"{{{part}}} in the argument {argument!r} stands for nothing"
+            msg = f"{{{part}}} in the argument {argument!r} is an unknown placeholder"
             raise InputError(msg, hint="give the input or the algorithm cache that it names")
         text += value
     return text

@@ -1,7 +1,7 @@
 """The few lines that a code host shows beside the changed files: what failed, and what it lacks.
 
 Pure; part of the report room. GitHub shows ten errors and ten warnings of a step and drops the
-rest without a word, so the tenth says how many more there are. Who prints them escapes them.
+rest silently, so the tenth says how many more there are. Who prints them escapes them.
 """
 
 from __future__ import annotations

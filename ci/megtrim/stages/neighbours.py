@@ -80,7 +80,7 @@ def _run_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
 
 
 def _tried(neighbour: Neighbour, scenario: Scenario, context: Context) -> NeighbourResult:
-    """Return what came of one neighbour, from the store where nothing it rests on changed."""
+    """Return what came of one neighbour, from the store where up to date."""
     rests_on = _run_inputs(scenario, context) | _binding(neighbour, context)
 
     def produce(folder: Path) -> dict[str, Any]:

@@ -138,7 +138,7 @@ def _step(task: Task, context: Context) -> PlanStep:
     if found is not None:
         context.done[task.id] = found
         relative = found.path.relative_to(context.store.root)
-        return _told(task, TaskState.DONE, "nothing it rests on changed", str(relative))
+        return _told(task, TaskState.DONE, "up to date", str(relative))
     previous = context.store.previous(task.stage, task.name)
     why = reason(named, previous.inputs if previous else None)
     return _told(task, TaskState.RUN, _with_forecast(why, task, context))

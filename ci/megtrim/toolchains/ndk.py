@@ -138,7 +138,7 @@ def _check_loader(relocations: Relocations, api: int) -> None:
     if api < needed:
         msg = (
             f"trim.relocations: {relocations} loads from API level {needed} on, "
-            f"and toolchain.api says {api}: an older phone would end it without a word"
+            f"and toolchain.api says {api}: older loaders kill the process without a message"
         )
         raise InputError(msg, hint="raise toolchain.api to that of the oldest phone, or pack less")
 

@@ -23,7 +23,7 @@ class NeighbourOutcome(StrEnum):
     TRAPPED = "trapped"
     DIFFERS = "differs"
     CRASHED = "crashed"
-    """Ended by another signal, or without a word."""
+    """Ended by another signal, or without a message."""
     HANGS = "hangs"
 
 

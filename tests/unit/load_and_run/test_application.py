@@ -74,7 +74,8 @@ def test_a_placeholder_that_nothing_was_given_for_is_refused(argument: str) -> N
     with pytest.raises(InputError) as caught:
         compose("p", (argument,), bare)
 
-    assert caught.value.message == f"{argument} in the argument {argument!r} stands for nothing"
+    found = f"{argument} in the argument {argument!r}"
+    assert caught.value.message == f"{found} is an unknown placeholder"
 
 
 @given(st.text(max_size=40))

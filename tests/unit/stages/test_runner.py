@@ -185,9 +185,9 @@ def test_a_plan_says_why(fake: Fake, tmp_path: Path) -> None:
     fake.named[TRACE.id] = {"version": "2"}
 
     assert steps(tmp_path) == [
-        ("build/plain", "done", "nothing it rests on changed"),
+        ("build/plain", "done", "up to date"),
         ("profile/m/s@any", "run", "version changed (1 → 2)"),
-        ("profile/m/t@any", "done", "nothing it rests on changed"),
+        ("profile/m/t@any", "done", "up to date"),
         ("verify/m/s@any", "waits", "on profile/m/s@any"),
         ("verdict/verdict", "waits", "on profile/m/s@any"),
     ]
@@ -205,7 +205,7 @@ def test_a_plan_names_the_folders_of_what_is_done(fake: Fake, tmp_path: Path) ->
             stage="build",
             name="plain",
             state=TaskState.DONE,
-            why="nothing it rests on changed",
+            why="up to date",
             folder=f"build/{key}",
         ),
     )

@@ -176,5 +176,5 @@ def test_relocations_are_packed_where_the_loader_takes_it(
     older = ToolchainSpec(kind="ndk", api=api - 1, relocations=packing)
     assert refused(processes, older).message == (
         f"trim.relocations: {packing} loads from API level {api} on, and toolchain.api says "
-        f"{api - 1}: an older phone would end it without a word"
+        f"{api - 1}: older loaders kill the process without a message"
     )

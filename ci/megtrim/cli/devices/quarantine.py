@@ -23,7 +23,7 @@ Example:
 """
 )
 @click.argument("names", nargs=-1, metavar="NAME...", required=True)
-@click.option("--reason", required=True, help="Why, for those who wonder.")
+@click.option("--reason", required=True, help="Why; `devices list` shows it.")
 @asking
 def quarantine(asked: DeviceSelector, names: tuple[str, ...], reason: str, as_json: bool) -> int:
     """Give devices no more jobs, until a person restores them. A running job may end."""

@@ -112,7 +112,7 @@ def _standing(bundle: Bundle, order: JobRequest) -> tuple[BundleDevice, ...]:
         return (emulated,)
     on_runners = [each for each in of_class if each.runner]
     if not on_runners:
-        msg = f"--class: no device of class {order.cpu_class[:60]!r} hangs on a runner"
+        msg = f"--class: no device of class {order.cpu_class[:60]!r} has a runner"
         raise InputError(msg, hint=f"{_known(bundle)}; --emulated runs on this machine")
     first = on_runners[0]
     if first.kind not in POOLED:

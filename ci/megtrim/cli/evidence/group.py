@@ -40,7 +40,7 @@ _today = today_option("The day of the evidence, against which proofs are judged;
 
 @click.group()
 def evidence() -> None:
-    """Prove or trace on devices that hang elsewhere: pack, run, join."""
+    """Prove or trace on devices of other machines: pack, run, join."""
 
 
 @evidence.command(

@@ -18,7 +18,7 @@ def proofs_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "--proofs",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Proofs of before: what they show needs no device. No such file: there are none.",
+        help="Proofs of an earlier run: what they cover is not run again. The file may be missing.",
     )(command)
 
 

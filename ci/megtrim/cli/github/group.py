@@ -82,7 +82,7 @@ Examples:
 """
 )
 def github() -> None:
-    """What a job of GitHub Actions does around a trim."""
+    """Commands for jobs of GitHub Actions."""
 
 
 for command in (*jobs.COMMANDS, image.image, logs.logs):

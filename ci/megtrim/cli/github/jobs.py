@@ -94,7 +94,7 @@ which needs `permissions: actions: read`.
     "--name-prefix", default="device", show_default=True, help="First word of the jobs' names."
 )
 def wait(jobs: int, pickup: float, run_minutes: float, name_prefix: str) -> int:
-    """Wait for the device jobs of this run; a missing phone holds nobody for long.
+    """Wait for this run's device jobs, up to the timeouts.
 
     Never fails: what GitHub does not say is late.
     """

@@ -53,7 +53,7 @@ def _android(document: Document, keys: dict[object, object]) -> Iterator[Problem
     needed = LOADED_FROM.get(packing, 0)
     if api < needed:
         found = f"{show(packing)} for phones from API level {api} on"
-        expected = f"toolchain.api of {needed} or higher: an older loader ends without a word"
+        expected = f"toolchain.api of {needed} or higher: an older loader kills the process"
         yield document.problem(("trim", "relocations"), found, expected)
 
 

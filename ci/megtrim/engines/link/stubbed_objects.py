@@ -23,7 +23,7 @@ _UNWINDERS = frozenset({"libgcc_eh.a", "libgcc_real.a"})
 def copies(argv: Sequence[str], *, bench: LinkEnvironment, order: LinkSpec) -> tuple[str, ...]:
     """Return the link command with copies in the place of inputs that differ when emptied.
 
-    Libraries that a compiler's driver adds without a word stay as they are, and so do the C library
+    Libraries that a compiler's driver adds of its own stay as they are, and so do the C library
     and the compiler's own. Each copy lies in a folder of its own in the bench's scratch, for
     linkers know archives by name. Raises InputError for a damaged object or archive.
     """

@@ -88,9 +88,9 @@ def _expected(wanted: Attempt, plain: RunResult) -> tuple[str, bool]:
             RunOutcome.FAILED,
             RunOutcome.CRASHED,
         ) and bool(said)
-        return (f"{how}: {said}" if said else f"without a word {how}"), spoke
+        return (f"{how}: {said}" if said else f"{how}, no message"), spoke
     if ending(plain.run) is not RunOutcome.PASSED:
-        return f"it cannot run this: {said or how}", False
+        return f"plain cannot run this: {said or how}", False
     if not plain.outputs:
         return "it leaves no output to compare", False
     count = len(plain.outputs)
@@ -127,7 +127,7 @@ def judged(wanted: Attempt, plain: RunResult, seen: RunResult) -> tuple[Neighbou
         case RunOutcome.PASSED if not wanted.complains:
             return _compared(wanted, plain, seen)
         case RunOutcome.FAILED | RunOutcome.CRASHED if not said:
-            return NeighbourOutcome.CRASHED, f"without a word {how}"
+            return NeighbourOutcome.CRASHED, f"{how}, no message"
     if not wanted.complains:
         return NeighbourOutcome.REFUSED, f"{how}: {said}"
     if run.rc != plain.run.rc:

@@ -1,4 +1,4 @@
-"""What the full way made of the same, if these results hold it: a quick look is set beside it.
+"""Finds the full trim of the same configuration, so that --quick can be compared with it.
 
 Nothing is made here. A folder of results may serve several configurations, so a build counts only
 if it is of these very scenarios, trimmed as this configuration says.

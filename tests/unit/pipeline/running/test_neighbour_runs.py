@@ -37,8 +37,8 @@ def said(rc: int, stderr: str = "", **more: Any) -> RunResult:
         (COMPUTES, GOOD, (NeighbourOutcome.SAME, "the same outputs")),
         (COMPUTES, said(133), (NeighbourOutcome.TRAPPED, "it trapped")),
         (COMPUTES, said(1, GONE), (NeighbourOutcome.REFUSED, f"it ended with 1: {GONE[7:]}")),
-        (COMPUTES, said(134), (NeighbourOutcome.CRASHED, "without a word it ended with 134")),
-        (COMPUTES, said(1), (NeighbourOutcome.CRASHED, "without a word it ended with 1")),
+        (COMPUTES, said(134), (NeighbourOutcome.CRASHED, "it ended with 134, no message")),
+        (COMPUTES, said(1), (NeighbourOutcome.CRASHED, "it ended with 1, no message")),
         (
             COMPUTES,
             said(137, timed_out=True, wall_s=30.2),
@@ -148,10 +148,10 @@ def test_every_level_is_held_against_plain(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("play", "complains", "text"),
     [
-        ("exit 1\nstderr ERROR: no such layout", False, "it cannot run this: no such layout"),
-        ("exit 133", False, "it cannot run this: it ended with 133"),
+        ("exit 1\nstderr ERROR: no such layout", False, "plain cannot run this: no such layout"),
+        ("exit 133", False, "plain cannot run this: it ended with 133"),
         ("exit 0", False, "it leaves no output to compare"),
-        ("exit 1", True, "without a word it ended with 1"),
+        ("exit 1", True, "it ended with 1, no message"),
         ("exit 133\nstderr ERROR: so", True, "it ended with 133: so"),
     ],
 )
