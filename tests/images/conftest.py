@@ -17,8 +17,10 @@ from support.standin_ndk import make_standin_ndk
 
 __all__ = ["engine"]
 
-LINUX = "megtrim-images-test:linux-arm64"
-ANDROID = "megtrim-images-test:android-arm64"
+# The daemon is everybody's: another worker must not move a tag while a trim here uses its image.
+_NAME = f"megtrim-images-test-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}"
+LINUX = f"{_NAME}:linux-arm64"
+ANDROID = f"{_NAME}:android-arm64"
 
 
 def megtrim(
