@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,8 +10,9 @@ import pytest
 
 from megtrim.images.container_processes import ContainerRunner, Mounts
 from megtrim.images.docker import DockerClient
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.process import ProcessRunner
 from support.docker_engine import debian_image, engine
+from support.fork_server import run_megtrim
 from support.standin_ndk import make_standin_ndk
 
 __all__ = ["engine"]
@@ -23,17 +23,9 @@ LINUX = f"{_NAME}:linux-arm64"
 ANDROID = f"{_NAME}:android-arm64"
 
 
-def megtrim(
-    *words: str, env: dict[str, str] | None = None, timeout_s: float = 900
-) -> CompletedCommand:
-    """Run megtrim as a user does."""
-    argv = (sys.executable, "-m", "megtrim", *words)
-    return ProcessRunner(os.environ).run(Command(argv=argv, env=env or {}, timeout_s=timeout_s))
-
-
 def built(*words: str) -> str:
     """Build an image, and return the ID that is told."""
-    outcome = megtrim("images", "build", *words)
+    outcome = run_megtrim("images", "build", *words, timeout_s=900)
     assert outcome.rc == 0, outcome.stderr[-3000:]
     return outcome.stdout.split()[-1]
 

@@ -16,9 +16,10 @@ from threading import Thread
 
 import pytest
 
-from images.conftest import ANDROID, LINUX, built, megtrim
+from images.conftest import ANDROID, LINUX, built
 from megtrim.images.docker import DockerClient
 from megtrim.process import ProcessRunner
+from support.fork_server import run_megtrim
 from support.standin_ndk import make_standin_ndk
 
 TAG = "megtrim-images-test:tried"
@@ -113,7 +114,7 @@ def test_an_ndk_from_an_archive(
     assert docker.told(*look, listing) == (standin / "source.properties").read_text("utf-8")
     assert docker.told(*look, links) == "/usr/bin/clang-14\n"
 
-    wrong = megtrim("images", "build", *words, "--ndk-sha256", "0" * 64)
+    wrong = run_megtrim("images", "build", *words, "--ndk-sha256", "0" * 64)
     assert wrong.rc == 2
     assert wrong.stderr.splitlines()[-1] == (
         f"megtrim: the image android-arm64 cannot be built: {url}/ndk.zip: found sha256 {sha256} "
@@ -124,20 +125,20 @@ def test_an_ndk_from_an_archive(
     (folder / "none" / "readme").write_text("no NDK", encoding="utf-8")
     other = zipped(folder / "none", folder / "other.zip")
     words = (*words[:-1], f"{url}/other.zip", "--ndk-sha256", other)
-    layout = megtrim("images", "build", *words)
+    layout = run_megtrim("images", "build", *words)
     assert layout.rc == 2
     assert layout.stderr.endswith("is no Android NDK: it has no source.properties\n")
 
     words = (*words[:-3], f"{url}/gone.zip", "--ndk-sha256", other)
-    gone = megtrim("images", "build", *words)
+    gone = run_megtrim("images", "build", *words)
     assert (gone.rc, "gone.zip: the server answered 404" in gone.stderr) == (2, True)
 
 
 def test_no_daemon(base: str, tmp_path: Path) -> None:
     """It is the infrastructure's failure; a base that is nowhere is whoever's who named it."""
     words = ("images", "build", "linux-arm64", "--base")
-    none = megtrim(*words, base, env={"DOCKER_HOST": f"unix://{tmp_path}/none"})
-    unknown = megtrim(*words, "no-such:tag")
+    none = run_megtrim(*words, base, env={"DOCKER_HOST": f"unix://{tmp_path}/none"})
+    unknown = run_megtrim(*words, "no-such:tag")
 
     assert (none.rc, "no Docker daemon answers" in none.stderr) == (3, True)
     assert (unknown.rc, "a tag may be another image tomorrow" in unknown.stderr) == (2, True)
