@@ -31,7 +31,7 @@ class UnsupportedRelocations(InputError):
 
 
 def expect_loads(kind: str, order: DeviceSpec) -> None:
-    """Raise CannotLoad where every C library that a device of this machine has is too old."""
+    """Raise UnsupportedRelocations if every C library of a device of this machine is too old."""
     root = {"local": Path("/"), "qemu": order.sysroot}.get(kind)
     if root is None:
         return
@@ -48,6 +48,6 @@ def expect_loads(kind: str, order: DeviceSpec) -> None:
 
 
 def expect_loaded(device: str, run: ProgramRun) -> None:
-    """Raise CannotLoad where the loader there refused the program for its packed relocations."""
+    """Raise UnsupportedRelocations if the loader there refused the program because of them."""
     if ending(run) is RunOutcome.FAILED and _REFUSED in run.stderr:
         raise UnsupportedRelocations(device)

@@ -24,6 +24,7 @@ MEANINGS = {
     VerdictKind.INCONCLUSIVE: "Nothing failed, but what was seen does not prove that it works.",
 }
 
+# A sign never stands without its word.
 VERDICT_SIGNS = {
     VerdictKind.PASS: "✅",
     VerdictKind.FAIL: "❌",
@@ -43,7 +44,6 @@ BUDGET_SIGNS = {
     BudgetStatus.FAIL: CHECK_SIGNS[CheckStatus.FAIL],
     BudgetStatus.SKIPPED: CHECK_SIGNS[CheckStatus.SKIPPED],
 }
-"""A sign never stands without its word."""
 
 SCENARIO_STATUSES = {
     ScenarioStatus.PASS: CheckStatus.PASS,

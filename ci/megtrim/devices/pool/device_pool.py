@@ -97,7 +97,7 @@ class Pool:
     def reserve(self) -> Iterator[Machine]:
         """Wait for our turn and give out a machine that answers.
 
-        Raises NothingFits where no machine can be used, with the reason of each.
+        Raises NoUsableMachine where no machine can be used, with the reason of each.
         """
         place: int | None = None
         search = _Search(self)
@@ -117,7 +117,7 @@ class Pool:
     def hold(self, standing: MachineStatus, *, wait: bool = True) -> Iterator[Machine]:
         """Wait for this very machine, in quarantine or not, and hold it: for checks and care.
 
-        Without ``wait`` a machine that others have or wait for raises Busy.
+        Without ``wait`` a machine that others have or wait for raises MachineBusy.
         """
         machine = standing.machine
         if machine is None:
@@ -289,7 +289,7 @@ class _Search:
         self._beside: frozenset[str] = frozenset()
 
     def look(self) -> None:
-        """Look for machines anew. Raises NothingFits where none is left."""
+        """Look for machines anew. Raises NoUsableMachine where none is left."""
         self._looked_s = time.monotonic()
         self._beside = self._pool.beside.keys
         self.found = self._pool.candidates(self.unfit)

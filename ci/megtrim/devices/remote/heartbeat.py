@@ -43,7 +43,7 @@ class Heartbeat:
         self._waited_s = 0.0
 
     def check(self, step: str) -> None:
-        """Raise LinkLost where the machine was found to be gone."""
+        """Raise ConnectionLost where the machine was found to be gone."""
         if self.abort.is_set():
             msg = f"{self._link.label}: no sign of life for {self._waited_s:.0f} s while {step}"
             raise ConnectionLost(msg)

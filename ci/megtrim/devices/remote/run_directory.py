@@ -3,7 +3,7 @@
 What is put is brought once per digest and kept on the machine; every use is a copy whose digest
 the machine tells, for an earlier program may have written to what is kept. The directory goes
 when its holder leaves it, and at the next entry at the latest. A failure here says nothing of
-the program: it is a LinkLost, a NoSpace, or another InfrastructureFailure.
+the program: it is a ConnectionLost, a NoSpace, or another InfrastructureFailure.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class NoSpace(InfrastructureFailure):
 
 
 class Transport(Protocol):
-    """A way to one machine. Every call is bounded, and raises LinkLost when the way failed."""
+    """A way to one machine. Every call is bounded, and raises ConnectionLost if the way failed."""
 
     label: str
     """How messages call the machine, such as ``pixel-6 (serial 1A2B)``."""
@@ -97,7 +97,7 @@ def unframe(stdout: str, nonce: str) -> tuple[str, int] | None:
 
 
 def ended(outcome: CompletedCommand, nonce: str, *, label: str, script: str) -> CompletedCommand:
-    """Return a framed call's outcome as the script's own, or raise LinkLost."""
+    """Return a framed call's outcome as the script's own, or raise ConnectionLost."""
     if outcome.timed_out or outcome.aborted:
         return outcome
     end = unframe(outcome.stdout, nonce)
@@ -130,7 +130,7 @@ def silent(label: str, step: str, waited_s: float) -> ConnectionLost:
 
 
 def moved(outcome: CompletedCommand, *, label: str, step: str, timeout_s: float) -> None:
-    """Raise LinkLost where a transfer failed; an abort is its caller's to explain."""
+    """Raise ConnectionLost where a transfer failed; an abort is its caller's to explain."""
     if outcome.timed_out:
         raise silent(label, step, timeout_s)
     if not outcome.ok and not outcome.aborted:
@@ -167,7 +167,7 @@ def short(said: str) -> str:
 def call(link: Transport, script: str, *args: str, timeout_s: float) -> str:
     """Run a script that must succeed, and return what it prints.
 
-    Raises LinkLost, NoSpace, and InfrastructureFailure with the script's own words.
+    Raises ConnectionLost, NoSpace, and InfrastructureFailure with the script's own words.
     """
     outcome = link.shell(script, *args, timeout_s=timeout_s)
     if outcome.timed_out:

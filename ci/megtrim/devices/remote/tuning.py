@@ -152,7 +152,7 @@ def tuned(
     """Tune a machine for a run, and put back what was found when the block is left.
 
     ``root`` is its existing root folder, ``before`` the reading of the entry. Nothing asked for:
-    no call is made. Raises LinkLost, and InputError for settings that no machine can follow.
+    no call is made. Raises ConnectionLost, and InputError for settings that no machine can follow.
     """
     governor, mask = _governor(settings.governor), cpu_mask(settings.cpus)
     answers: dict[str, str] = {}

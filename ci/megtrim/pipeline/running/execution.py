@@ -74,8 +74,8 @@ class RunResult:
 def run_on(lease: Lease, order: RunSpec) -> RunResult:
     """Run it in a fresh directory of the machine.
 
-    Raises CannotLoad where its C library cannot load what was linked: no scenario can run there;
-    ProgramKilled where something outside ended it, whichever build it is.
+    Raises UnsupportedRelocations where its C library cannot load what was linked: no scenario
+    can run there; ProgramKilled where something outside ended it, whichever build it is.
     """
     with lease.open() as directory:
         program = order.program.name
