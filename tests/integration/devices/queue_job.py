@@ -1,7 +1,7 @@
 """One job of its own process: takes a machine, notes when, keeps it, notes what it wrote.
 
-Arguments: state folder, file of notes, name of the job, seconds to keep it (or "told": until
-there is a file "go" beside the notes), machines.
+Arguments: state folder, file of notes, name of the job, seconds to keep it (or "released": until
+there is a file "release-NAME" beside the notes), machines.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def note(notes: Path, *words: object) -> None:
 def main() -> None:
     state, notes, name, kept_s, *machines = sys.argv[1:]
     queue = Queue(Path(state), utc_now)
-    told = False
+    noted = False
 
     def waiting(_wait: QueuePosition) -> None:
-        nonlocal told
-        if not told:
-            told = True
+        nonlocal noted
+        if not noted:
+            noted = True
             note(Path(notes), name, "waits", "-", os.getpid())
 
     with queue.turn(name, lambda: machines, waiting) as turn:
@@ -39,8 +39,8 @@ def main() -> None:
         phone = Path(notes).with_name(f"phone-{turn.key}")
         with phone.open("x", encoding="utf-8") as file:
             file.write(name)
-        if kept_s == "told":
-            while not Path(notes).with_name("go").exists():
+        if kept_s == "released":
+            while not Path(notes).with_name(f"release-{name}").exists():
                 time.sleep(0.01)
         else:
             time.sleep(float(kept_s))

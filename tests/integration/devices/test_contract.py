@@ -107,7 +107,7 @@ def processes_of(word: str) -> list[int]:
 
 def gone(word: str) -> bool:
     """Tell whether no such process is left; the kernel may need a moment to end one."""
-    deadline = time.monotonic() + 2
+    deadline = time.monotonic() + LONG_S
     while processes_of(word) and time.monotonic() < deadline:
         time.sleep(0.02)
     return not processes_of(word)

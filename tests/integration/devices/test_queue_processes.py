@@ -76,15 +76,17 @@ def jobs(tmp_path: Path, processes: ProcessRunner) -> Iterator[Jobs]:
 def test_two_phones_four_jobs(jobs: Jobs) -> None:
     """Each job is on one phone, nobody else is on it meanwhile, and the order is kept."""
     for number in range(4):
-        jobs.start(f"job{number}", "told" if number < 2 else 0.5, "A", "B")
+        jobs.start(f"job{number}", "released", "A", "B")
         jobs.until(*(("takes", number + 1) if number < 2 else ("waits", number - 1)))
-    (jobs.folder / "go").touch()
+    # One phone at a time: jobs that get two at once note it in any order.
+    for number in range(4):
+        (jobs.folder / f"release-job{number}").touch()
+        jobs.until("leaves", number + 1)
+        jobs.until("takes", min(number + 3, 4))
 
-    jobs.until("leaves", 4)
     taken = jobs.events("takes")
     assert [event.job for event in taken] == ["job0", "job1", "job2", "job3"]
-    assert [event.key for event in taken[:2]] == ["A", "B"]
-    assert {event.key for event in taken[2:]} == {"A", "B"}
+    assert [event.key for event in taken] == ["A", "B", "A", "B"]
     assert jobs.events("mixed") == []
     assert all(log.read_text(encoding="utf-8") == "" for log in jobs.folder.glob("*.log"))
 
@@ -102,47 +104,45 @@ def test_many_jobs_at_once_on_two_phones(jobs: Jobs) -> None:
 
 
 def test_a_lock_dies_with_its_holder(jobs: Jobs) -> None:
-    """Free within a second of kill -9, and the next one gets it."""
-    jobs.start("holder", 50, "A")
+    """It is free after kill -9, and the next one gets it."""
+    jobs.start("holder", "released", "A")
     holder = jobs.until("takes", 1)[0]
     jobs.start("next", 0.0, "A")
     jobs.until("waits", 1)
     (jobs.folder / "phone-A").unlink()
 
-    killed_s = time.monotonic()
     os.kill(holder.pid, signal.SIGKILL)
-    taken = jobs.until("takes", 2)[1]
 
-    assert taken.job == "next"
-    assert taken.at_s - killed_s <= 1.0
+    assert jobs.until("takes", 2)[1].job == "next"
 
 
 def test_a_place_dies_with_who_waits(jobs: Jobs) -> None:
     """One that was killed while it waited holds up nobody."""
-    jobs.start("holder", 1.5, "A")
+    jobs.start("holder", "released", "A")
     jobs.until("takes", 1)
     jobs.start("killed", 0.0, "A")
     killed = jobs.until("waits", 1)[0]
     jobs.start("next", 0.0, "A")
     jobs.until("waits", 2)
     os.kill(killed.pid, signal.SIGKILL)
+    (jobs.folder / "release-holder").touch()
 
     taken = jobs.until("takes", 2)
     freed = jobs.until("leaves", 1)[0]
     assert [event.job for event in taken] == ["holder", "next"]
-    assert 0 <= taken[1].at_s - freed.at_s <= 1.0
+    assert freed.at_s <= taken[1].at_s
     jobs.until("leaves", 2)
     assert jobs.queue.tickets() == ()
 
 
 def test_an_interrupted_job_leaves_nothing(jobs: Jobs) -> None:
     """Neither a ticket nor a lock."""
-    jobs.start("holder", 50, "A")
+    jobs.start("holder", "released", "A")
     holder = jobs.until("takes", 1)[0]
     jobs.start("waiting", 0.0, "A")
     waiting = jobs.until("waits", 1)[0]
     os.kill(waiting.pid, signal.SIGINT)
-    end = time.monotonic() + 10
+    end = time.monotonic() + LONGEST_S
     while jobs.queue.tickets():
         assert time.monotonic() < end
         time.sleep(0.01)

@@ -171,15 +171,15 @@ def test_a_full_disk(phone: ConnectedPhone, payload: Path) -> None:
 
 
 def test_a_slow_link(phone: ConnectedPhone, payload: Path) -> None:
-    """Eight MiB at 64 Mbit/s take one second; at full speed they do not."""
-    phone.control.fault("slow", 64_000_000)
+    """Eight MiB at 32 Mbit/s take two seconds; at full speed they do not."""
+    phone.control.fault("slow", 32_000_000)
     started = time.monotonic()
     assert phone.adb("push", str(payload), TMP).rc == 0
-    assert 0.9 < time.monotonic() - started < 4
+    assert time.monotonic() - started > 1.9
     phone.control.fault("full-speed")
     started = time.monotonic()
     assert phone.adb("push", str(payload), TMP).rc == 0
-    assert time.monotonic() - started < 0.9
+    assert time.monotonic() - started < 1.9
 
 
 def test_heat_and_battery(phone: ConnectedPhone) -> None:
