@@ -129,6 +129,8 @@ class Toolchain:
     link_flags: tuple[str, ...] = ()
     strip: tuple[str, ...] | None = None
     """Command that strips a file in place; None where the link strips already."""
+    compiler_check: str = "content"
+    """How ccache tells this compiler from another: its setting ``compiler_check``."""
     archiver: str | None = None
     ranlib: str | None = None
     archive: tuple[str, ...] = ()

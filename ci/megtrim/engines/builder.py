@@ -245,14 +245,14 @@ class Builder:
         return (("CMAKE_CXX_COMPILER_LAUNCHER", ccache),) if ccache else ()
 
     def _env(self, tree: WorkTree) -> Mapping[str, str]:
-        # Equal sources in another folder are the same compilation. The compiler is known by its
-        # content, for a package update keeps its path and may keep its date.
+        # Equal sources in another folder are the same compilation. A date would not tell one
+        # compiler from another: a package update keeps its path and may keep its date.
         compiler = self._toolchain.cxx_compiler
         return {
             **self._cache.variables(self._processes, compiler, tree.root),
             "CCACHE_BASEDIR": str(tree.root),
             "CCACHE_NOHASHDIR": "1",
-            "CCACHE_COMPILERCHECK": "content",
+            "CCACHE_COMPILERCHECK": self._toolchain.compiler_check,
         }
 
     def _prove(self, order: BuildSpec, tree: WorkTree) -> header_check.HeaderProof:

@@ -38,16 +38,19 @@ def _toolchain(processes: ProcessRunner, machine: str) -> Toolchain:
         msg = f"zig comes with megtrim's own Python, and is not in {processes.where}"
         raise InputError(msg, hint="choose another toolchain.kind, or use --no-docker")
     target = f"{machine}-linux-musl"
+    version = processes.capture(program, "version").strip()
     return Toolchain(
         kind="zig",
         target=target,
         machine=machine,
-        version=processes.capture(program, "version").strip(),
+        version=version,
         c_compiler=(program, "cc"),
         cxx_compiler=(program, "c++"),
         compile_flags=("-target", target),
         # zig has no strip of its own that keeps to ELF as it is: the link leaves symbols out.
         link_flags=("-target", target, "-static", "-s", "-Wl,--build-id=none"),
+        # One file of 180 MB, whose content would be read for every compilation, a hit as well.
+        compiler_check=f"string:zig {version}",
         # This machine's own ar may not know the symbols of another architecture.
         archive=(program, "ar"),
     )

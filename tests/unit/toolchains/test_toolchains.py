@@ -304,6 +304,7 @@ def test_zig_makes_static_programs(
     assert found.c_compiler == (found.cxx_compiler[0], "cc")
     assert found.compile_flags == ("-target", target)
     assert found.link_flags == ("-target", target, "-static", "-s", "-Wl,--build-id=none")
+    assert found.compiler_check == f"string:zig {found.version}"
     assert found.sysroot is None
 
 
