@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import ziglang
 
 from act.driver.forge import Forge
 from act.driver.runner import Act
@@ -26,12 +27,19 @@ def act(tmp_path_factory: pytest.TempPathFactory) -> Act:
 
 
 def _home(cache: Path) -> dict[str, str]:
-    # Jobs write below their home; what pip downloaded and zig compiled is the user's own.
+    # Jobs write below their home; what pip downloaded and zig compiled is the user's own. zig in
+    # the kit's installation takes the C++ library of the one here, or it would compile it anew.
     home = cache / "home"
     home.mkdir()
     pip = os.environ.get("PIP_CACHE_DIR") or str(Path.home() / ".cache" / "pip")
     zig = os.environ["ZIG_GLOBAL_CACHE_DIR"]
-    return {"HOME": str(home), "PIP_CACHE_DIR": pip, "ZIG_GLOBAL_CACHE_DIR": zig}
+    library = str(Path(ziglang.__file__).with_name("lib"))
+    return {
+        "HOME": str(home),
+        "PIP_CACHE_DIR": pip,
+        "ZIG_GLOBAL_CACHE_DIR": zig,
+        "ZIG_LIB_DIR": library,
+    }
 
 
 @pytest.fixture
