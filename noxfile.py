@@ -107,6 +107,14 @@ def lint(session: nox.Session) -> None:
     session.run("lint-imports")
 
 
+@nox.session(default=False)
+def check(session: nox.Session) -> None:
+    """Check what a change can have broken, in half a minute: `-- --since COMMIT`."""
+    _install(session, "tests")
+    env = {"PYTHONDONTWRITEBYTECODE": ""}
+    session.run("python", "scripts/check_changes.py", *session.posargs, env=env)
+
+
 @nox.session
 def types(session: nox.Session) -> None:
     """Check types."""

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Check what a change can have broken, in about half a minute: `nox -s check`.
+
+Lint, types, the walls, and the unit tests of the rooms that differ from a commit. All of them
+run at once. What needs compilers, phones or containers is left to `nox -s tests`.
+
+Exit status: 0 (all passed, or nothing changed), 1 (a check failed), 2 (no such commit).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path, PurePosixPath
+
+import click
+
+from megtrim.errors import InputError, MegtrimError
+from megtrim.process import Command, CompletedCommand, ProcessRunner
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = PurePosixPath("ci/megtrim")
+UNIT = PurePosixPath("tests/unit")
+WALLS = ("architecture", "docs_are_current", "docs_links", "page_commands", "plants")
+LONGEST_S = 900.0
+
+
+def main(arguments: list[str]) -> int:
+    """Run the checks; print what each says as soon as it ends."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--since", default="HEAD", metavar="COMMIT", help="default: %(default)s")
+    since = parser.parse_args(arguments).since
+    processes = ProcessRunner(os.environ)
+    try:
+        changed = find_changes(since, ROOT, processes)
+    except MegtrimError as error:
+        click.echo(f"check: {error.message}; {error.hint}", err=True)
+        return error.exit_code
+    if not changed:
+        click.echo(f"check: nothing differs from {since}; --since COMMIT compares with another")
+        return 0
+    tests = select_tests(changed, ROOT)
+    click.echo(f"check: {len(changed)} changed files; tests: {' '.join(tests)}")
+    return run_checks(tests, processes)
+
+
+def find_changes(since: str, root: Path, processes: ProcessRunner) -> tuple[str, ...]:
+    """Return the files that differ from a commit, untracked ones included. Raises InputError."""
+
+    def git(*words: str) -> CompletedCommand:
+        return processes.run(Command(argv=("git", *words), cwd=root, timeout_s=60))
+
+    commit = git("rev-parse", "--verify", "--quiet", f"{since}^{{commit}}")
+    if not commit.ok:
+        msg = f"{since} is not a commit of {root}"
+        raise InputError(msg, hint="`git log` lists them")
+    differing = git("diff", "--name-only", "-z", commit.stdout.strip()).stdout
+    untracked = git("ls-files", "--others", "--exclude-standard", "-z").stdout
+    return tuple(sorted({name for name in (differing + untracked).split("\0") if name}))
+
+
+def select_tests(changed: Iterable[str], root: Path) -> tuple[str, ...]:
+    """Return the walls, and the unit tests at the mirrored paths of what changed."""
+    found = {f"tests/walls/test_{wall}.py" for wall in WALLS}
+    for name in map(PurePosixPath, changed):
+        if name.is_relative_to(PACKAGE):
+            inner = name.relative_to(PACKAGE)
+            alone = len(inner.parts) == 1
+            found.add(str(UNIT / (f"test_{inner.name}" if alone else inner.parts[0])))
+        elif name.is_relative_to(UNIT) and name.name.startswith("test_"):
+            found.add(str(name))
+    present = {name for name in found if (root / name).exists()}
+    covered = {name for name in present if present & set(map(str, PurePosixPath(name).parents))}
+    return tuple(sorted(present - covered))
+
+
+def run_checks(tests: tuple[str, ...], processes: ProcessRunner) -> int:
+    """Run all checks at once; return 1 if one failed."""
+    python = (sys.executable, "-m")
+    checks = {
+        "lint": (*python, "ruff", "check"),
+        "format": (*python, "ruff", "format", "--check"),
+        "imports": (str(Path(sys.executable).with_name("lint-imports")),),
+        "types": (*python, "mypy", "ci", "noxfile.py", "scripts", "tests"),
+        "tests": (*python, "pytest", "-q", "-n", "2", *tests),
+    }
+    with ThreadPoolExecutor(len(checks)) as pool:
+        running = {pool.submit(_run, argv, processes): name for name, argv in checks.items()}
+        return max(_report(running[each], each.result()) for each in as_completed(running))
+
+
+def _run(argv: tuple[str, ...], processes: ProcessRunner) -> CompletedCommand:
+    command = Command(argv=argv, cwd=ROOT, timeout_s=LONGEST_S, merge_stderr=True)
+    return processes.run(command)
+
+
+def _report(name: str, ended: CompletedCommand) -> int:
+    click.echo(f"{'ok' if ended.ok else 'FAIL':<6}{name:<10}{ended.wall_s:5.1f} s")
+    if not ended.ok:
+        click.echo(ended.stdout)
+    return 0 if ended.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
