@@ -124,7 +124,7 @@ class HttpClient:
         return origin(url) == self._home
 
     def _following(self, request: Request, url: str, location: str) -> str:
-        following = _joined(url, location)
+        following = _join_url(url, location)
         parts = split(following)
         downgrade = parts is not None and parts.scheme == "http" and url.startswith("https:")
         if parts is None or downgrade or not (request.may_leave or self.is_home(following)):
@@ -213,7 +213,7 @@ def origin(url: str) -> tuple[str, str, int] | None:
     return parts.scheme, parts.hostname, port
 
 
-def _joined(url: str, location: str) -> str:
+def _join_url(url: str, location: str) -> str:
     try:
         return urljoin(url, location)
     except ValueError:

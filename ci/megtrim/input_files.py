@@ -51,7 +51,7 @@ def kind_at(path: Path) -> str:
 
 
 @contextmanager
-def opened(
+def open_plain_file(
     path: Path, *, expected: str, shown: str = "", hint: str = "", most_bytes: int | None = None
 ) -> Iterator[BufferedReader]:
     """Open a plain file to read; nothing is waited for. Raises InputError.
@@ -68,14 +68,14 @@ def opened(
             _expect_file(facts.st_mode, shown, expected, hint)  # another may have come just now
             if most_bytes is not None and facts.st_size > most_bytes:
                 found = f"more than {most_bytes:,} bytes"
-                raise _unexpected(shown, found, expected, hint)
+                raise _make_mismatch_error(shown, found, expected, hint)
             _expect_no_pointer(stream, facts.st_size, shown, expected)
             yield stream
     except OSError as error:
         msg = f"{shown}: cannot be read: {error.strerror}"
         raise InputError(msg, hint=hint) from None
     except ValueError:
-        raise _unexpected(shown, _NO_PATH, expected, hint) from None
+        raise _make_mismatch_error(shown, _NO_PATH, expected, hint) from None
 
 
 def read_bytes(
@@ -83,10 +83,12 @@ def read_bytes(
 ) -> bytes:
     """Return a plain file's bytes, ``most_bytes`` at most. Raises InputError."""
     shown = shown or str(path)
-    with opened(path, expected=expected, shown=shown, hint=hint, most_bytes=most_bytes) as stream:
+    with open_plain_file(
+        path, expected=expected, shown=shown, hint=hint, most_bytes=most_bytes
+    ) as stream:
         data = stream.read(most_bytes + 1)  # it may have grown, and files of /proc have no size
     if len(data) > most_bytes:
-        raise _unexpected(shown, f"more than {most_bytes:,} bytes", expected, hint)
+        raise _make_mismatch_error(shown, f"more than {most_bytes:,} bytes", expected, hint)
     return data
 
 
@@ -131,8 +133,8 @@ def _expect_no_pointer(stream: BufferedReader, size_bytes: int, shown: str, expe
 
 def _expect_file(mode: int, shown: str, expected: str, hint: str) -> None:
     if not stat.S_ISREG(mode):
-        raise _unexpected(shown, _KINDS[stat.S_IFMT(mode)], expected, hint)
+        raise _make_mismatch_error(shown, _KINDS[stat.S_IFMT(mode)], expected, hint)
 
 
-def _unexpected(shown: str, found: str, expected: str, hint: str) -> InputError:
+def _make_mismatch_error(shown: str, found: str, expected: str, hint: str) -> InputError:
     return InputError(f"{shown}: found {found}, expected {expected}", hint=hint)

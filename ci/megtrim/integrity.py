@@ -38,17 +38,17 @@ class KnownDigests:
 
 def is_known(path: Path, known: KnownDigests) -> bool:
     """Say whether the disk says of a file what it said when its digest was taken."""
-    return _known(path, known.sha256) == known
+    return _stat_file(path, known.sha256) == known
 
 
 def read_known(path: Path, sha256: str) -> KnownDigests | None:
     """Read a file; return what it is known by from now on, None where it has another digest."""
-    said = _known(path, sha256)
+    said = _stat_file(path, sha256)
     try:
         whole = said is not None and _digest(path) == sha256
     except OSError:
         return None
-    return said if whole and said == _known(path, sha256) else None
+    return said if whole and said == _stat_file(path, sha256) else None
 
 
 def read_damage(folder: Path, files: Mapping[str, str]) -> tuple[str, dict[str, KnownDigests]]:
@@ -82,7 +82,7 @@ def load_text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def _known(path: Path, sha256: str) -> KnownDigests | None:
+def _stat_file(path: Path, sha256: str) -> KnownDigests | None:
     """Return what the disk says of a plain file; None of anything else."""
     try:
         said = path.lstat()

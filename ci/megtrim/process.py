@@ -184,7 +184,7 @@ class ProcessRunner:
         """
         child: subprocess.Popen[bytes] | None = None
         try:
-            with _opened(command.log, "ab") as log, _interrupts_held():
+            with _open_stream(command.log, "ab") as log, _interrupts_held():
                 child = _start(command, {**self.env, **command.env}, log=log or subprocess.DEVNULL)
             yield Background(child)
         finally:
@@ -228,7 +228,7 @@ def is_there(pid: int) -> bool:
 
 
 @contextmanager
-def _opened(path: Path | None, mode: Literal["rb", "wb", "ab"]) -> Iterator[IO[bytes] | None]:
+def _open_stream(path: Path | None, mode: Literal["rb", "wb", "ab"]) -> Iterator[IO[bytes] | None]:
     if path is None:
         yield None
         return
@@ -272,7 +272,10 @@ def _interrupts_held() -> Iterator[None]:
 def _start(
     command: Command, env: Mapping[str, str], *, log: IO[bytes] | int | None = None
 ) -> subprocess.Popen[bytes]:
-    with _opened(command.stdin, "rb") as stdin, _opened(command.stdout_to, "wb") as stdout:
+    with (
+        _open_stream(command.stdin, "rb") as stdin,
+        _open_stream(command.stdout_to, "wb") as stdout,
+    ):
         return _popen(
             command,
             env,

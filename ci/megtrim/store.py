@@ -31,7 +31,7 @@ from megtrim.errors import (
     ProductFailure,
     room_hint,
 )
-from megtrim.input_files import opened
+from megtrim.input_files import open_plain_file
 from megtrim.manifest import LAYOUT, FileFacts, Manifest, dump_manifest, parse_manifest
 
 MANIFEST = "manifest.json"
@@ -98,7 +98,7 @@ def code_digest() -> str:
 
 def sha256_file(path: Path) -> str:
     """Return the sha256 of a file's bytes; a file that cannot be read is an input error."""
-    with opened(path, expected="a file") as stream:
+    with open_plain_file(path, expected="a file") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
@@ -188,7 +188,7 @@ class Store:
             path = self.root / stage / key
             self._hide_from_git()
             self._clear(path)
-            result = _produced(produce, path)
+            result = _run_producer(produce, path)
             self._finish(path, stage, name, key, inputs, result)
             shutil.rmtree(path.with_name(f"{key}{_ASIDE}"), ignore_errors=True)
         folder = self.find(stage, key)
@@ -277,7 +277,7 @@ class Store:
         write_atomically(path / MANIFEST, dump_manifest(manifest))
 
 
-def _produced(produce: Callable[[Path], Mapping[str, Any]], path: Path) -> Mapping[str, Any]:
+def _run_producer(produce: Callable[[Path], Mapping[str, Any]], path: Path) -> Mapping[str, Any]:
     try:
         result = produce(path)
     except OSError as error:

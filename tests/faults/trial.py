@@ -26,7 +26,7 @@ from megtrim.virtual_phone.fault_requests import UNDONE_BY
 from megtrim.virtual_phone.fault_requests import Fault as PhoneFault
 
 SHORT = replace(
-    Timeouts().scaled(0.1), call_s=4.0, probe_s=2.0, heartbeat_s=1.0, push_base_s=6.0, poll_s=0.2
+    Timeouts().scale(0.1), call_s=4.0, probe_s=2.0, heartbeat_s=1.0, push_base_s=6.0, poll_s=0.2
 )
 """Waiting times of the suite: a tenth, but for those that a busy machine needs itself."""
 

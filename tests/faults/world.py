@@ -13,12 +13,12 @@ from faults.matrix import Fault
 from megtrim import devices
 from megtrim.devices import Device, DeviceSpec
 from megtrim.devices.adb import KIND, ROOT
-from megtrim.devices.pool.device_pool import joined
+from megtrim.devices.pool.device_pool import merge_devices
 from megtrim.devices.settings import DeviceSettings
 from megtrim.devices.timeouts import Timeouts
 from megtrim.process import Command, ProcessRunner
 from megtrim.virtual_phone.adb_server import AdbServer, connect, private_server
-from megtrim.virtual_phone.manager import PhoneRequest, RunningPhone, started
+from megtrim.virtual_phone.manager import PhoneRequest, RunningPhone, run_phone
 from megtrim.virtual_phone.system import rootfs
 
 _CALL_S = 20.0
@@ -104,7 +104,7 @@ def pool_of(
         )
         for name, serial in serials.items()
     )
-    return joined([devices.make(KIND, order, native="x86_64") for order in orders])
+    return merge_devices([devices.make(KIND, order, native="x86_64") for order in orders])
 
 
 def happened(phone: RunningPhone, fault: Fault) -> bool:
@@ -146,7 +146,7 @@ def lane(processes: ProcessRunner, number: int, scratch: Path) -> Iterator[Lane]
     with ExitStack() as stack:
         first, second = (
             stack.enter_context(
-                started(
+                run_phone(
                     processes, files.path, PhoneRequest(name=f"{word}-{number}", boot_s=_BOOT_S)
                 )
             )

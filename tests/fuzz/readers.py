@@ -15,7 +15,7 @@ from megtrim.evidence.early_exit import EarlyExit, dump_ending, parse_ending
 from megtrim.evidence.evidence import EvidenceSet, dump_set, parse_set
 from megtrim.functions.function_list import FunctionList, dump_list, parse_list
 from megtrim.functions.observables import Observables, dump_observables, parse_observables
-from megtrim.load_and_run.npy_mutation import NpyMutation, changed
+from megtrim.load_and_run.npy_mutation import NpyMutation, apply_change
 from megtrim.midout.keepset import parse_keep_set
 from megtrim.midout.trace import parse_trace
 from megtrim.models.operators import parse_operator_json
@@ -41,7 +41,7 @@ class FileReader:
 
 def _npy(data: bytes) -> None:
     for change in NpyMutation:
-        changed(data, change, source="x.npy")
+        apply_change(data, change, source="x.npy")
 
 
 def _arrays() -> tuple[bytes, ...]:

@@ -84,7 +84,7 @@ def ours(docker: DockerClient) -> Callable[[int], list[str]]:
 
     def containers(pid: int) -> list[str]:
         label = ("--filter", "label=megtrim.holder", "--format", "{{.Names}}")
-        names = docker.told("ps", "--all", *label).split()
+        names = docker.check_output("ps", "--all", *label).split()
         return [name for name in names if name.startswith(f"megtrim-{pid}-")]
 
     return containers

@@ -39,7 +39,7 @@ def archives(
     """A folder, and where containers that are being built find it."""
     # A daemon that was never started before tells no gateway; the interface has its address.
     name = '{{index .Options "com.docker.network.bridge.name"}}'
-    bridge = docker.told("network", "inspect", "bridge", "--format", name).strip()
+    bridge = docker.check_output("network", "inspect", "bridge", "--format", name).strip()
     told = processes.capture("ip", "-json", "-4", "address", "show", "dev", bridge)
     gateway = json.loads(told)[0]["addr_info"][0]["local"]
     folder = tmp_path / "archives"
@@ -111,8 +111,8 @@ def test_an_ndk_from_an_archive(
     listing = "find / -xdev -name '*.zip' -o -name fetch_ndk.py; cat $ANDROID_NDK_ROOT/source.prop*"
     links = "readlink $ANDROID_NDK_ROOT/toolchains/llvm/prebuilt/linux-x86_64/bin/clang"
 
-    assert docker.told(*look, listing) == (standin / "source.properties").read_text("utf-8")
-    assert docker.told(*look, links) == "/usr/bin/clang-14\n"
+    assert docker.check_output(*look, listing) == (standin / "source.properties").read_text("utf-8")
+    assert docker.check_output(*look, links) == "/usr/bin/clang-14\n"
 
     wrong = run_megtrim("images", "build", *words, "--ndk-sha256", "0" * 64)
     assert wrong.rc == 2

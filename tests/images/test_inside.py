@@ -206,7 +206,7 @@ def test_what_others_hold_is_left_alone(docker: DockerClient, inside: ContainerR
     """A container of a megtrim that lives, or of another machine, is not ours to end."""
     name = "megtrim-test-of-another-machine"
     label = f"{container_owner.LABEL}=another-boot/pid:[1]/1/1"
-    docker.told("create", "--name", name, "--label", label, inside.image.id, "true")
+    docker.check_output("create", "--name", name, "--label", label, inside.image.id, "true")
     try:
         done = threading.Event()
 
@@ -219,7 +219,7 @@ def test_what_others_hold_is_left_alone(docker: DockerClient, inside: ContainerR
         )
         assert inside.run(command).rc == 7
         assert done.is_set()
-        assert name in docker.told("ps", "--all", "--format", "{{.Names}}").split()
+        assert name in docker.check_output("ps", "--all", "--format", "{{.Names}}").split()
     finally:
         docker.remove(name)
 

@@ -302,7 +302,9 @@ def test_an_object_of_very_many_sections(tmp_path: Path) -> None:
     write(tmp_path, {"many.s": text})
     processes.capture("gcc", "-c", str(tmp_path / "many.s"), "-o", str(tmp_path / "many.o"))
     data = (tmp_path / "many.o").read_bytes()
-    edits = local_functions.edits(data, local_functions.numbered(["f65999", "f7"]), source="many.o")
+    edits = local_functions.edits(
+        data, local_functions.number_names(["f65999", "f7"]), source="many.o"
+    )
     copy = bytearray(data)
     for at, new in edits:
         copy[at : at + len(new)] = new

@@ -29,7 +29,7 @@ from megtrim.functions.keep_patterns import BY_VALUES
 from megtrim.functions.observables import read_observables
 from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
 from megtrim.pipeline.building import variants
-from megtrim.pipeline.building.links import linked, observables
+from megtrim.pipeline.building.links import locate_unstripped, observables
 from megtrim.pipeline.filenames import DROPPED_FILE
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import LINKED, REDUCED, Stage, tasks, through, verify_task
@@ -132,7 +132,7 @@ def test_nothing_is_told_where_nothing_is_planted(shop: Shop) -> None:
 def _needed(context: Context, kept: frozenset[str]) -> list[tuple[str, ...]]:
     """Return the functions that ran and could have been left out, each under all its names."""
     links = context.done[LINKED]
-    table = read_table(links.file(linked(Link.UNFOLDED, TARGET)))
+    table = read_table(links.file(locate_unstripped(Link.UNFOLDED, TARGET)))
     observed = read_observables(links.file(observables(TARGET)))
     possible = kept & {*linker_script.droppable(table, (), observed)}
     by_address: dict[int, set[str]] = {}
@@ -247,7 +247,7 @@ def test_a_lost_entry_of_the_start_up_list_is_counted(
 
     def lossy(context: Context, order: Any, links: Any, folder: Path) -> None:
         link(context, order, links, folder)
-        _shortened(folder / linked(Link.SHIPPED, TARGET))
+        _shortened(folder / locate_unstripped(Link.SHIPPED, TARGET))
 
     monkeypatch.setattr(variants, "link", lossy)
     said = told(shop.ship(shop.traced))

@@ -72,7 +72,7 @@ def _expect_decided(context: Context, lists: list[Path]) -> None:
     """Whatever the link may leave out is observed, and whatever is listed is of that link."""
     links = context.done[LINKED]
     observables = read_observables(links.file(linking.observables(TARGET)))
-    table = read_table(links.file(linking.linked(Link.UNFOLDED, TARGET)))
+    table = read_table(links.file(linking.locate_unstripped(Link.UNFOLDED, TARGET)))
     assert {*linker_script.droppable(table, (), observables)} <= observables.names()
     for each in lists:
         found = read_list(each)

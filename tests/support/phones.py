@@ -60,7 +60,7 @@ def phone_starter(root: Path, env: dict[str, str], adb: AdbServer) -> Iterator[S
 
         def start(**wish: Any) -> ConnectedPhone:
             asked = PhoneRequest(**{"name": f"test-{next(_NUMBERS)}", "cpu": CPU, **wish})
-            phone = stack.enter_context(manager.started(processes, root, asked))
+            phone = stack.enter_context(manager.run_phone(processes, root, asked))
             adb_server.connect(processes, adb, phone.serial)
             stack.callback(_disconnect, processes, adb, phone.serial)
             return ConnectedPhone(

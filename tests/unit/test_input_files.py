@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.errors import InputError
-from megtrim.input_files import expect_merged, kind_at, opened, read_bytes, read_text
+from megtrim.input_files import expect_merged, kind_at, open_plain_file, read_bytes, read_text
 
 POINTER = (
     b"version https://git-lfs.github.com/spec/v1\n"
@@ -122,7 +122,7 @@ def test_a_pointer_is_no_file(tmp_path: Path) -> None:
 
     with (
         pytest.raises(InputError) as caught,
-        opened(path, expected="a model", shown="models/m.mge", hint="name one"),
+        open_plain_file(path, expected="a model", shown="models/m.mge", hint="name one"),
     ):
         pass
     assert caught.value.message == "models/m.mge is a Git LFS pointer, expected a model"

@@ -37,7 +37,7 @@ class Remote(Protocol):
     def missing(self, processes: ProcessRunner) -> str:
         """Say what lacks and how to get it; empty: nothing."""
 
-    def found(self, processes: ProcessRunner) -> str:
+    def describe_tools(self, processes: ProcessRunner) -> str:
         """Say what is used, where nothing lacks."""
 
 
@@ -82,7 +82,7 @@ def _findings(processes: ProcessRunner) -> Iterator[Finding]:
     )
     for kind, room in _REMOTE.items():
         lacking = room.missing(processes)
-        text = lacking or room.found(processes)
+        text = lacking or room.describe_tools(processes)
         yield Finding(what=f"device {kind}", there=not lacking, text=text)
     yield _try("docker, for toolchain.image", partial(_daemon, processes))
     for name, why in (("git", "commit and changes of an engine"), ("ccache", "quicker rebuilds")):

@@ -58,11 +58,13 @@ def explain(thing: str, as_json: bool, **options: Any) -> int:
     chosen = Options(**options)
     loaded = load_config(chosen.config, engine_source=chosen.engine)
     if thing == "verdict":
-        facts = _told(_verdict(chosen.out))
+        facts = _explain_verdict(_verdict(chosen.out))
     else:
         env, keep_set = open_processes().env, loaded.config.keep_set
         invocation = invocation_of(asdict(chosen), env, keep_set=keep_set)
-        facts = _kept(thing, loaded, _trapped(thing, chosen.out), invocation)
+        facts = _query_keep_set(
+            thing, loaded, _find_trapped_scenarios(thing, chosen.out), invocation
+        )
     show(json.dumps(facts, indent=1) if as_json else "\n".join(_lines(facts)))
     return EXIT_PASS
 
@@ -77,7 +79,7 @@ def _verdict(out: Path) -> Verdict:
     return parse_verdict(source.read_text(encoding="utf-8"), source=str(source))
 
 
-def _told(verdict: Verdict) -> dict[str, Any]:
+def _explain_verdict(verdict: Verdict) -> dict[str, Any]:
     checks = {check.id: _check(check) for check in verdict.checks}
     return {"verdict": verdict.verdict.value, "headline": verdict.headline, "checks": checks}
 
@@ -88,7 +90,7 @@ def _check(check: Check) -> dict[str, Any]:
     return told | {label: text for label, text in more.items() if text and check.status != "pass"}
 
 
-def _trapped(thing: str, out: Path) -> tuple[str, ...]:
+def _find_trapped_scenarios(thing: str, out: Path) -> tuple[str, ...]:
     """Return the scenarios that trapped on a region, tag or function in the newest verdict."""
     try:
         scenarios = _verdict(out).scenarios
@@ -105,7 +107,7 @@ def _trapped(thing: str, out: Path) -> tuple[str, ...]:
     )
 
 
-def _kept(
+def _query_keep_set(
     thing: str, loaded: LoadedConfig, trapped: Sequence[str], invocation: Invocation
 ) -> dict[str, Any]:
     path = loaded.config.keep_set

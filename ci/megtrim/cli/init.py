@@ -72,7 +72,7 @@ def init(
     branch: str,
 ) -> int:
     """Write a commented starter configuration for MODELS."""
-    released = _released(kit, kit_sha, kit_version) if github else None
+    released = _require_kit(kit, kit_sha, kit_version) if github else None
     if models or released is None:
         _write_starter(models, config, engine)
     if released is None:
@@ -110,7 +110,7 @@ def _write_starter(models: tuple[Path, ...], config: Path, engine: Path | None) 
     write_atomically(config, text)
 
 
-def _released(kit: str | None, sha: str | None, version: str | None) -> Kit:
+def _require_kit(kit: str | None, sha: str | None, version: str | None) -> Kit:
     """Return which kit is called; nothing here could cite a default."""
     if kit and sha and version:
         return Kit(repository=kit, sha=sha, version=version)

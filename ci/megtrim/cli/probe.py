@@ -73,10 +73,10 @@ def execute(options: Options, wanted: ProbeRequest, *, as_json: bool) -> int:
     program = wanted.application or context.loaded.config.engine.target
     reduced = _run(order.with_program(binary(context.done[REDUCED], program)), context)
     if ending(reduced.run) is RunOutcome.PASSED:
-        show(_told(wanted, None, context.invocation, as_json=as_json))
+        show(_render_outcome(wanted, None, context.invocation, as_json=as_json))
         return EXIT_PASS
-    found = _explained(reduced.run, program, order, context)
-    show(_told(wanted, found, context.invocation, as_json=as_json))
+    found = _diagnose_failure(reduced.run, program, order, context)
+    show(_render_outcome(wanted, found, context.invocation, as_json=as_json))
     return ProductFailure.exit_code
 
 
@@ -85,7 +85,9 @@ def _run(order: RunSpec, context: Context) -> RunResult:
     return deliver(device, lambda lease: run_on(lease, order), say=context.console.say)
 
 
-def _explained(reduced: ProgramRun, program: str, order: RunSpec, context: Context) -> Diagnosis:
+def _diagnose_failure(
+    reduced: ProgramRun, program: str, order: RunSpec, context: Context
+) -> Diagnosis:
     able = runner.able(context)
     keep = read_keep_set(context.done[keep_task(context.loaded.config)].file(KEEP_SET_FILE))
 
@@ -167,7 +169,7 @@ def _check_command(wanted: ProbeRequest, context: Context) -> None:
         raise InputError(msg, hint="give inputs as --input NAME=FILE; a probe has no cache")
 
 
-def _told(
+def _render_outcome(
     wanted: ProbeRequest, found: Diagnosis | None, invocation: Invocation, *, as_json: bool
 ) -> str:
     status = found.status if found else "pass"

@@ -94,7 +94,7 @@ def start(name: str, mirror: str | None, folder: Path | None, **wish: Any) -> in
         name=name, data_bytes=wish.pop("storage") * _MIB, properties=properties, **wish
     )
     root = folder or roots.provide(processes, mirror=mirror).path
-    with manager.started(processes, root, asked) as phone:
+    with manager.run_phone(processes, root, asked) as phone:
         show(f"phone {phone.name} runs: adb connect {phone.serial}")
         # Ctrl-C is how it is meant to end.
         with suppress(KeyboardInterrupt):

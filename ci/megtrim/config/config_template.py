@@ -126,7 +126,7 @@ def starter(
     if not models:
         msg = "found no model, expected at least one to trim for"
         raise InputError(msg, hint="`megtrim init MODEL...`")
-    engine = _SAMPLE if kind == "sample" else _MEGENGINE.format(source=_quoted(source))
+    engine = _SAMPLE if kind == "sample" else _MEGENGINE.format(source=_quote_scalar(source))
     parts = [_HEAD, engine, _PLACE.format(toolchain=toolchain), "\nmodels:\n"]
     names: list[str] = []
     for model in models:
@@ -136,14 +136,14 @@ def starter(
 
 
 def _model(name: str, model: StarterModel) -> str:
-    text = _MODEL.format(name=_quoted(name), file=_quoted(model.file))
+    text = _MODEL.format(name=_quote_scalar(name), file=_quote_scalar(model.file))
     if model.strip_info is not None:
-        text += _STRIP_INFO.format(strip_info=_quoted(model.strip_info))
+        text += _STRIP_INFO.format(strip_info=_quote_scalar(model.strip_info))
     text += _SCENARIO
     if model.inputs:
         text += _INPUTS
     for input_name, file in model.inputs:
-        text += f"          {_quoted(input_name)}: {_quoted(file)}\n"
+        text += f"          {_quote_scalar(input_name)}: {_quote_scalar(file)}\n"
     return text + _TUNED
 
 
@@ -159,7 +159,7 @@ def _free_name(stem: str, taken: Sequence[str]) -> str:
     return name
 
 
-def _quoted(text: str) -> str:
+def _quote_scalar(text: str) -> str:
     if not text.isprintable():
         msg = f"found the path {text!r}, expected one without control characters"
         raise InputError(msg, hint="rename the file")

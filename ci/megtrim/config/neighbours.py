@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
-from megtrim.config.value_types import NAME_PATTERN, expected
+from megtrim.config.value_types import NAME_PATTERN, make_value_error
 
 ALL = "all"
 """Every neighbour that the plain build can run."""
@@ -15,22 +15,22 @@ _EXPECTED = "a whole number, 1 or more, `all`, or a list of names such as [iter-
 _MOST = 1000
 
 
-def _asked(value: object) -> int | str | tuple[str, ...]:
+def _validate_neighbours(value: object) -> int | str | tuple[str, ...]:
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST:
         return value
     if value == ALL:
         return ALL
     if not isinstance(value, list) or not value:
-        raise expected(_EXPECTED)
+        raise make_value_error(_EXPECTED)
     for name in value:
         if not isinstance(name, str) or not re.fullmatch(NAME_PATTERN, name):
-            raise expected(_EXPECTED)
+            raise make_value_error(_EXPECTED)
     return tuple(value)
 
 
 AskedNeighbours = Annotated[
     int | str | tuple[str, ...],
-    PlainValidator(_asked),
+    PlainValidator(_validate_neighbours),
     # A validator of one's own leaves pydantic to guess which of the three a value is.
     PlainSerializer(lambda asked: asked),
     WithJsonSchema(

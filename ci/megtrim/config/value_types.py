@@ -1,7 +1,7 @@
 """The kinds of value a key of megtrim.yaml can hold: names, paths, sizes, durations, dates.
 
 Pure: each kind turns what YAML gave into a value, or says in plain words what was expected.
-``expected()`` is how: its text is what the user reads.
+``make_value_error()`` is how: its text is what the user reads.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ GOVERNOR_EXPECTED = "a governor, such as performance"
 CPUS_EXPECTED = "numbers of CPUs, such as 4-7 or 0,2"
 
 
-def expected(what: str) -> PydanticCustomError:
+def make_value_error(what: str) -> PydanticCustomError:
     """Return the error of a value that is not ``what``."""
     return PydanticCustomError(EXPECTED, "{what}", {"what": what})
 
 
 def _text(value: object, what: str) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST_TEXT:
-        raise expected(what)
+        raise make_value_error(what)
     return value
 
 
@@ -87,7 +87,7 @@ def _matching(pattern: str, what: str) -> Callable[[str], str]:
 
     def check(value: str) -> str:
         if len(value) > _LONGEST_SHORT or compiled.fullmatch(value) is None:
-            raise expected(what)
+            raise make_value_error(what)
         return value
 
     return check
@@ -107,14 +107,14 @@ def _argument(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or "\n" in value or len(value) > _LONGEST_TEXT:
-        raise expected(_ARGUMENT_EXPECTED)
+        raise make_value_error(_ARGUMENT_EXPECTED)
     return value
 
 
 def _property_value(value: object) -> str:
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(text, str) or not text or "\n" in text or len(text) > _LONGEST_SHORT:
-        raise expected(VALUE_EXPECTED)
+        raise make_value_error(VALUE_EXPECTED)
     return text
 
 
@@ -125,7 +125,7 @@ def _number_as_text(value: object) -> object:
 
 def _option_value(value: object) -> str | bool | int:
     if not isinstance(value, str | bool | int) or "\n" in str(value):
-        raise expected(_OPTION_EXPECTED)
+        raise make_value_error(_OPTION_EXPECTED)
     return value
 
 
@@ -133,19 +133,19 @@ def _size(value: object) -> int:
     try:
         return parse_bytes(value)
     except InputError:
-        raise expected(BYTES_EXPECTED) from None
+        raise make_value_error(BYTES_EXPECTED) from None
 
 
 def _duration(value: object) -> float:
     try:
         return parse_duration(value)
     except InputError:
-        raise expected(DURATION_EXPECTED) from None
+        raise make_value_error(DURATION_EXPECTED) from None
 
 
 def _timeout(value: float) -> float:
     if value <= 0:
-        raise expected(_TIMEOUT_EXPECTED)
+        raise make_value_error(_TIMEOUT_EXPECTED)
     return value
 
 
@@ -161,7 +161,7 @@ def _date(value: object) -> date:
             return date.fromisoformat(text)
     except ValueError:
         pass
-    raise expected(_DATE_EXPECTED)
+    raise make_value_error(_DATE_EXPECTED)
 
 
 def _schema_text(what: str) -> WithJsonSchema:

@@ -90,12 +90,12 @@ def purpose_of(config: Config, *, proves: bool, functions: bool) -> JobPurpose:
 
 
 def missing(context: Context, purpose: JobPurpose) -> tuple[str, ...]:
-    """Return those tasks of :func:`needed` that are not done."""
-    every = needed(context.loaded.config, purpose)
+    """Return those tasks of :func:`list_required_tasks` that are not done."""
+    every = list_required_tasks(context.loaded.config, purpose)
     return tuple(task for task in every if task not in context.done)
 
 
-def needed(config: Config, purpose: JobPurpose) -> tuple[str, ...]:
+def list_required_tasks(config: Config, purpose: JobPurpose) -> tuple[str, ...]:
     """Return the ids of the tasks that make what devices get."""
     match purpose:
         case JobPurpose.TRACE:
@@ -123,7 +123,7 @@ def select(context: Context, purpose: JobPurpose, proofs: EvidenceSet) -> Select
         bound = ((each, binding(profile.named_inputs(each, context))) for each in every)
         return Selection(asked=tuple(bound), proven=())
     if purpose is JobPurpose.RECORD:
-        return Selection(asked=tuple(_recorded(context)), proven=())
+        return Selection(asked=tuple(_bind_linked_scenarios(context)), proven=())
     runners, known = runner_classes(context), newest(proofs.entries)
     devices = tuple(_devices(context, purpose))
     max_age_s = context.loaded.config.verify.max_age_s
@@ -149,7 +149,7 @@ def select(context: Context, purpose: JobPurpose, proofs: EvidenceSet) -> Select
     return Selection(asked=tuple(asked), proven=tuple(proven))
 
 
-def _recorded(context: Context) -> Iterator[tuple[Scenario, str]]:
+def _bind_linked_scenarios(context: Context) -> Iterator[tuple[Scenario, str]]:
     """Yield each scenario of a program that is linked again.
 
     Raises InputError for one that runs with an algorithm cache that nobody has yet.
@@ -272,7 +272,7 @@ def _telling(name: str, context: Context, put: Callable[[Path], str]) -> Iterato
     if LINKED not in context.done:
         return
     for label in (Link.UNFOLDED, Link.PROBED):
-        program = linking.linked(label, name)
+        program = linking.locate_unstripped(label, name)
         if program in context.done[LINKED].files:
             yield label, put(context.done[LINKED].file(program))
     observed = linking.observables(name)

@@ -136,7 +136,9 @@ class _Worker:
         self.machines.setdefault(
             asked.name, DeviceIdentity(name=asked.name, kind=asked.kind, facts={})
         )
-        self.found.setdefault(asked.name, []).append(_lost(scenario, why, attempts))
+        self.found.setdefault(asked.name, []).append(
+            _make_infrastructure_result(scenario, why, attempts)
+        )
 
     def _deliver(self, scenario: BundleScenario, device: Device) -> bool:
         seen: list[tuple[str, EvidenceResult]] = []
@@ -161,19 +163,19 @@ class _Worker:
         """Run a scenario on one machine; return that machine's name and what came."""
         self.log = self.crash = ""
         if lease.name not in self.machines or not self.machines[lease.name].facts:
-            facts = _cleaned(lease.facts())
+            facts = _clean_facts(lease.facts())
             self.machines[lease.name] = DeviceIdentity(
                 name=lease.name, kind=lease.kind, facts=facts
             )
         try:
-            return lease.name, self._asked(scenario, lease)
+            return lease.name, self._run_scenario(scenario, lease)
         except (ProductFailure, UnsupportedRelocations) as failure:
-            return lease.name, self._untraced(scenario, failure)
+            return lease.name, self._make_failure_result(scenario, failure)
         except TrapBeforeFailure as trap:
-            seen.append((lease.name, _verified(scenario, trap.ended)))
+            seen.append((lease.name, _make_verify_result(scenario, trap.ended)))
             raise
 
-    def _asked(self, scenario: BundleScenario, lease: Lease) -> EvidenceResult:
+    def _run_scenario(self, scenario: BundleScenario, lease: Lease) -> EvidenceResult:
         match self.job.bundle.purpose:
             case JobPurpose.VERIFY:
                 return self._verify(scenario, self._order(scenario, Variant.PLAIN), lease)
@@ -196,13 +198,13 @@ class _Worker:
             profile=self._program(Variant.PROFILE, scenario) if explained else None,
             keep=keep,
             tolerance=scenario.tolerance,
-            named=self._named(scenario),
+            named=self._load_symbolizing_link(scenario),
         )
         ended = prove(trial, lease, lambda _variant, _seen: None)
-        return _verified(scenario, ended)
+        return _make_verify_result(scenario, ended)
 
-    def _named(self, scenario: BundleScenario) -> SymbolizingLink | None:
-        listed = self.job.bundle.dropped(scenario.application)
+    def _load_symbolizing_link(self, scenario: BundleScenario) -> SymbolizingLink | None:
+        listed = self.job.bundle.find_dropped_list(scenario.application)
         if listed is None:
             return None
         program = self._program(Link.NAMED, scenario)
@@ -223,9 +225,9 @@ class _Worker:
             digest = self._keep(data, LARGEST_TRACE, "trace")
         except InputError as failure:
             # What a program wrote as its trace and is none is the program's fault, too.
-            return self._untraced(scenario, failure)
+            return self._make_failure_result(scenario, failure)
         text = f"traced: {len(trace.regions)} regions"
-        brought = _brought(scenario, text, time_s + ran.wall_s)
+        brought = _make_pass_result(scenario, text, time_s + ran.wall_s)
         return replace(brought, trace=digest, cache=cache_digest)
 
     def _record(self, scenario: BundleScenario, order: RunSpec, lease: Lease) -> EvidenceResult:
@@ -244,11 +246,13 @@ class _Worker:
             digest = self._keep(dump_list(found).encode(), LARGEST_LIST, "list of functions")
         except InputError as failure:
             # As for a trace.
-            return self._untraced(scenario, failure)
+            return self._make_failure_result(scenario, failure)
         text = f"recorded: {len(found.names)} functions"
-        return replace(_brought(scenario, text, ran.wall_s), functions=digest)
+        return replace(_make_pass_result(scenario, text, ran.wall_s), functions=digest)
 
-    def _untraced(self, scenario: BundleScenario, failure: MegtrimError) -> EvidenceResult:
+    def _make_failure_result(
+        self, scenario: BundleScenario, failure: MegtrimError
+    ) -> EvidenceResult:
         of_machine = isinstance(failure, UnsupportedRelocations)
         of_trace = isinstance(failure, TraceFailure | InputError) and not of_machine
         return EvidenceResult(
@@ -298,7 +302,7 @@ class _Worker:
         return take(self.job.folder, digest, self.job.work / digest / name)
 
 
-def _verified(scenario: BundleScenario, ended: Mapping[str, Any]) -> EvidenceResult:
+def _make_verify_result(scenario: BundleScenario, ended: Mapping[str, Any]) -> EvidenceResult:
     rows = ended["outputs"][: validation.MOST_ITEMS]
     outputs = (OutputResult(**row | {"name": validation.clean_line(row["name"])}) for row in rows)
     return EvidenceResult(
@@ -315,7 +319,7 @@ def _verified(scenario: BundleScenario, ended: Mapping[str, Any]) -> EvidenceRes
     )
 
 
-def _brought(scenario: BundleScenario, text: str, time_s: float) -> EvidenceResult:
+def _make_pass_result(scenario: BundleScenario, text: str, time_s: float) -> EvidenceResult:
     """Return a result that went well; its files are still to be named."""
     return EvidenceResult(
         scenario=scenario.id,
@@ -326,7 +330,9 @@ def _brought(scenario: BundleScenario, text: str, time_s: float) -> EvidenceResu
     )
 
 
-def _lost(scenario: BundleScenario, text: str, attempts: tuple[str, ...] = ()) -> EvidenceResult:
+def _make_infrastructure_result(
+    scenario: BundleScenario, text: str, attempts: tuple[str, ...] = ()
+) -> EvidenceResult:
     return EvidenceResult(
         scenario=scenario.id,
         binding=scenario.binding,
@@ -337,6 +343,6 @@ def _lost(scenario: BundleScenario, text: str, attempts: tuple[str, ...] = ()) -
     )
 
 
-def _cleaned(facts: Mapping[str, str]) -> dict[str, str]:
+def _clean_facts(facts: Mapping[str, str]) -> dict[str, str]:
     shown = sorted(facts.items())[:MOST_FACTS]
     return {validation.clean_line(label): validation.clean_line(value) for label, value in shown}

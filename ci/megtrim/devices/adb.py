@@ -14,7 +14,7 @@ from megtrim.devices.remote.adb_server import Adb, find_adb
 from megtrim.devices.remote.adb_transport import AdbTransport
 from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory, wipe
 from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
-from megtrim.devices.remote.transport import call, lost, new_nonce
+from megtrim.devices.remote.transport import call, make_lost_error, new_nonce
 from megtrim.devices.settings import PowerPort
 from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure, MegtrimError
@@ -55,7 +55,7 @@ class AttachedPhone:
     """Android's; empty where the phone does not answer."""
 
 
-def attached(
+def list_phones(
     processes: ProcessRunner,
     *,
     patience: Timeouts = Timeouts(),  # noqa: B008 - a frozen value
@@ -89,7 +89,7 @@ def find(order: DeviceSpec) -> tuple[AdbPhone, ...]:
     wanted = settings.match
     serials = [
         phone.serial
-        for phone in attached(order.processes, patience=order.patience)
+        for phone in list_phones(order.processes, patience=order.patience)
         if all(phone.properties.get(name) == value for name, value in wanted)
         and (wanted or phone.state == READY)
     ]
@@ -179,7 +179,9 @@ class AdbPhone:
         timeout_s = self._order.patience.call_s
         outcome = self.link.command("reboot", timeout_s=timeout_s)
         if not outcome.ok:
-            raise lost(self.link.label, "asking for a reboot", outcome.stderr or outcome.stdout)
+            raise make_lost_error(
+                self.link.label, "asking for a reboot", outcome.stderr or outcome.stdout
+            )
 
 
 def missing(processes: ProcessRunner) -> str:
@@ -191,7 +193,7 @@ def missing(processes: ProcessRunner) -> str:
     return ""
 
 
-def found(processes: ProcessRunner) -> str:
+def describe_tools(processes: ProcessRunner) -> str:
     """Say which adb and server are used; only where nothing is missing."""
     adb = find_adb(processes)
     count = len(adb.states())

@@ -33,9 +33,8 @@ def expect_not_killed(device: str, run: ProgramRun) -> None:
     """Raise ProgramKilled where SIGKILL or SIGTERM ended a run within its time."""
     if ending(run) is RunOutcome.KILLED:
         number = ending_signal(run) or 0
-        msg = (
-            f"{device}: {run.argv[0]} was {crash_reports.said(number)}, which megtrim did not send"
-        )
+        signal = crash_reports.describe_signal(number)
+        msg = f"{device}: {run.argv[0]} was {signal}, which megtrim did not send"
         raise ProgramKilled(msg, hint=_KILLED_HINT)
 
 
@@ -57,7 +56,7 @@ def deliver(device: Device, work: Callable[[Lease], T], *, say: Callable[[str], 
         except InfrastructureFailure as failure:
             attempts.append(f"{where}: {failure.message}")
             if isinstance(failure, NoUsableMachine) or len(attempts) > _retries(device, failure):
-                raise _ended(failure, attempts) from failure
+                raise _add_attempts(failure, attempts) from failure
             say(f"  again {where} failed ({failure.message}); attempt {len(attempts) + 1}")
 
 
@@ -81,7 +80,7 @@ def unhidden(seen: Sequence[T], again: Callable[[], T], *, good: Callable[[T], b
     return seen[0] if seen and good(ended) else ended
 
 
-def _ended(failure: InfrastructureFailure, attempts: list[str]) -> InfrastructureFailure:
+def _add_attempts(failure: InfrastructureFailure, attempts: list[str]) -> InfrastructureFailure:
     count = len(attempts)
     message = failure.message if count == 1 else f"{failure.message} (attempt {count} of {count})"
     return InfrastructureFailure(message, hint=failure.hint, attempts=tuple(attempts))

@@ -108,7 +108,7 @@ def missing(processes: ProcessRunner) -> str:
     return ""
 
 
-def found(processes: ProcessRunner) -> str:
+def describe_tools(processes: ProcessRunner) -> str:
     """Return ssh and its version, such as ``OpenSSH_9.2p1``."""
     outcome = processes.run(Command(argv=(PROGRAM, "-V"), timeout_s=10))
     return outcome.stderr.split(",")[0].strip()

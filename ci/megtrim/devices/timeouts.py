@@ -36,7 +36,7 @@ class Timeouts:
         """Return what moving so many bytes may take."""
         return self.push_base_s + size_bytes / self.slowest_bytes_per_s
 
-    def scaled(self, factor: float) -> Timeouts:
+    def scale(self, factor: float) -> Timeouts:
         """Return it with every time multiplied, for tests that cannot wait so long."""
         times = {
             each.name: getattr(self, each.name) * factor

@@ -94,7 +94,7 @@ class VirtualPhone:
             android=_android(order.sysroot),
         )
         with (
-            manager.started(order.processes, files.path, wish) as phone,
+            manager.run_phone(order.processes, files.path, wish) as phone,
             private_server(order.processes, program, beside=phone.folder) as server,
         ):
             processes = ProcessRunner({**order.processes.env, **server.env})
@@ -133,7 +133,7 @@ def missing(processes: ProcessRunner) -> str:
     return ""
 
 
-def found(processes: ProcessRunner) -> str:
+def describe_tools(processes: ProcessRunner) -> str:
     """Say what plays a phone here; only where nothing is missing."""
     played_by = manager.emulator(processes) or "this machine's own CPU"
     return f"{rootfs.describe(processes)}; arm64 programs by {played_by}"

@@ -164,7 +164,7 @@ def read_registrations(path: Path) -> int:
 
     It may be stripped: they stand in arrays of their own.
     """
-    return _whole(_registered, read_linked(path), str(path))
+    return _whole(_parse_registrations, read_linked(path), str(path))
 
 
 def _whole(read: Callable[[bytes, str], Found], data: bytes, source: str) -> Found:
@@ -196,7 +196,7 @@ def _open(data: bytes, source: str) -> tuple[ELFFile, list[_Section]]:
     return elf, [_Section(data, section) for section in elf.iter_sections()]
 
 
-def _registered(data: bytes, source: str) -> int:
+def _parse_registrations(data: bytes, source: str) -> int:
     return _registrations(_open(data, source)[1])
 
 
@@ -214,7 +214,9 @@ def _read(data: bytes, source: str) -> FunctionTable:
     functions, ifuncs, data_names = _functions(symbols[0], sections)
     # A file has one; more would be read as often as somebody wrote them there.
     dynamic = [each for each in sections if each.kind == "SHT_DYNSYM"][:1]
-    named = [(name, place) for each in dynamic for name, place in _named(each, sections)]
+    named = [
+        (name, place) for each in dynamic for name, place in _iter_named_symbols(each, sections)
+    ]
     return FunctionTable(
         machine=_MACHINES[str(elf["e_machine"])],
         entry=int(elf["e_entry"]),
@@ -249,7 +251,7 @@ def _functions(
     return tuple(found), frozenset(ifuncs), frozenset(data & {each.name for each in found})
 
 
-def _named(symbols: _Section, sections: list[_Section]) -> Iterator[tuple[str, int]]:
+def _iter_named_symbols(symbols: _Section, sections: list[_Section]) -> Iterator[tuple[str, int]]:
     """Yield name and section of each symbol that has a name."""
     names = _Names(sections[symbols.link])
     for at, _, _, place, _, _ in symbols.symbols():

@@ -183,7 +183,7 @@ def _inside(sysroot: Path, wanted: PurePosixPath) -> Path | None:
 
 def _read(path: Path) -> _Links | None:
     """Return what a file says of its loader and libraries; None where it is no ELF file."""
-    with _opened(path) as stream:
+    with _open_binary(path) as stream:
         if stream.read(len(_MAGIC)) != _MAGIC:
             return None
         try:
@@ -202,7 +202,7 @@ def _read(path: Path) -> _Links | None:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
+def _open_binary(path: Path) -> Iterator[IO[bytes]]:
     try:
         if not path.is_file():
             msg = f"{path}: found no plain file, expected a program or library"
@@ -227,13 +227,13 @@ def _links(elf: Any) -> _Links:
                 msg = f"it names the loader {loader!r}"
                 raise ValueError(msg)
         elif header["p_type"] == "PT_DYNAMIC":
-            needed = _needed(elf, header, headers)
+            needed = _read_needed_names(elf, header, headers)
     return _Links(
         machine=str(elf["e_machine"]), bits=int(elf.elfclass), loader=loader, needed=needed
     )
 
 
-def _needed(elf: Any, dynamic: Any, headers: list[Any]) -> tuple[str, ...]:
+def _read_needed_names(elf: Any, dynamic: Any, headers: list[Any]) -> tuple[str, ...]:
     """Return the names of the libraries that a dynamic segment asks for."""
     table, offsets = None, []
     entry_bytes = elf.structs.Elf_Dyn.sizeof()

@@ -68,10 +68,10 @@ class Builder:
         """Build in ``work``, leave the log, the records and ``bin/`` in ``folder``."""
         tree = _tree(order, work)
         found, rebuilds, programs = self._make(order, tree, folder, applications, progress)
-        with _undisturbed(tree):
+        with _guard_tree(tree):
             artifacts = (
                 *self._collect(order, tree, folder, applications),
-                *(self._kept(program, name, folder) for name, program in programs.items()),
+                *(self._copy_stripped(program, name, folder) for name, program in programs.items()),
             )
         return BuildRecord(
             artifacts=artifacts,
@@ -90,7 +90,7 @@ class Builder:
         if not driver.is_configured(tree, self._toolchain, self._settings(order, tree)):
             return None
         changed = generated_files.pending(order, tree, self._checkout)
-        return rebuild_forecast.predicted(tree, changed, self._processes)
+        return rebuild_forecast.predict_sources(tree, changed, self._processes)
 
     def link(
         self,
@@ -111,11 +111,11 @@ class Builder:
         tree = _tree(order, work)
         if not self._is_made(order, tree, applications):
             self._make(order, tree, folder, applications, progress)
-        with _undisturbed(tree):
+        with _guard_tree(tree):
             for done, each in enumerate(links):
                 progress(done, len(links), f"linking {each.target} ({each.label})")
                 bench = self._bench(each.target, each.label, tree, folder, applications)
-                relink.make(each, _built(bench.build, each.target), bench, folder)
+                relink.make(each, _find_artifact(bench.build, each.target), bench, folder)
 
     def expect_linkable(
         self,
@@ -128,10 +128,10 @@ class Builder:
     ) -> None:
         """Raise InputError unless functions can be left out of what was just built in ``work``."""
         tree = _tree(order, work)
-        with _undisturbed(tree):
+        with _guard_tree(tree):
             for target in targets:
                 bench = self._bench(target, "asked", tree, folder, applications)
-                relink.expect_linkable(target, _built(bench.build, target), bench)
+                relink.expect_linkable(target, _find_artifact(bench.build, target), bench)
 
     def _bench(
         self,
@@ -178,14 +178,14 @@ class Builder:
         up_to_date.forget(tree)
         predicted = self.predict(order, work=tree.root)
         generated_files.write(order, tree, self._checkout)
-        source_copy.write_if_changed(tree.toolchain_file, self._told(order))
+        source_copy.write_if_changed(tree.toolchain_file, self._render_toolchain(order))
         if order.source_options is not None:
             text = source_options.render(order.source_options)
             source_copy.write_if_changed(tree.root / source_options.FILE, text)
         log = folder / "build.log"
         shop = self._shop(order, tree, log, progress)
         driver.start_anew(tree, self._toolchain, self._settings(order, tree))
-        before, spent_s = rebuild_forecast.made(tree), self._processes.spent_cpu_s()
+        before, spent_s = rebuild_forecast.read_steps(tree), self._processes.spent_cpu_s()
         job = Job(
             source=tree.source,
             build=tree.build,
@@ -195,7 +195,7 @@ class Builder:
             jobs=self._jobs,
             env=shop.env,
         )
-        with _undisturbed(tree):
+        with _guard_tree(tree):
             if order.script is None:
                 host_tools.build(tree, shop)
                 driver.run(job, self._processes, progress)
@@ -203,7 +203,7 @@ class Builder:
                 self._run_script(order.script, job, progress)
             rebuilds = RebuiltSources(
                 predicted=predicted,
-                compiled=rebuild_forecast.compiled(tree, before),
+                compiled=rebuild_forecast.list_compiled(tree, before),
                 cpu_s=_since(spent_s, self._processes.spent_cpu_s()),
             )
             found = self._prove(order, tree)
@@ -218,7 +218,7 @@ class Builder:
         env = {**job.env, **host, **told, "CMAKE_POLICY_VERSION_MINIMUM": "3.5"}
         driver.run_script(script, replace(job, env=env), self._processes, progress)
 
-    def _told(self, order: BuildSpec) -> str:
+    def _render_toolchain(self, order: BuildSpec) -> str:
         return toolchain_file.render(
             self._toolchain,
             quoted_include=bool(order.include),
@@ -238,7 +238,11 @@ class Builder:
         """Return all that a tree is configured by: with anything else it is built anew."""
         hook = order.source_options
         by_folder = (("source options", source_options.render(hook)),) if hook else ()
-        return (*self._entries(order, tree), ("toolchain file", self._told(order)), *by_folder)
+        return (
+            *self._entries(order, tree),
+            ("toolchain file", self._render_toolchain(order)),
+            *by_folder,
+        )
 
     def _launcher(self) -> tuple[tuple[str, str], ...]:
         ccache = self._processes.which("ccache")
@@ -282,7 +286,9 @@ class Builder:
         for target in order.targets:
             if target in archives:
                 continue
-            artifacts.append(self._kept(_built(tree.build, target), target, folder))
+            artifacts.append(
+                self._copy_stripped(_find_artifact(tree.build, target), target, folder)
+            )
         return tuple(artifacts)
 
     def _shop(
@@ -299,7 +305,7 @@ class Builder:
             progress=progress,
         )
 
-    def _kept(self, built: Path, name: str, folder: Path) -> tuple[str, str]:
+    def _copy_stripped(self, built: Path, name: str, folder: Path) -> tuple[str, str]:
         """Copy a file of the build to the stage's folder, stripped."""
         copy = folder / "bin" / name
         copy.parent.mkdir(exist_ok=True)
@@ -314,7 +320,7 @@ def _tree(order: BuildSpec, work: Path) -> WorkTree:
 
 
 @contextmanager
-def _undisturbed(tree: WorkTree) -> Iterator[None]:
+def _guard_tree(tree: WorkTree) -> Iterator[None]:
     """Raise InfrastructureFailure for what fails in a tree that somebody takes away meanwhile."""
     try:
         yield
@@ -330,7 +336,7 @@ def _since(before: float | None, now: float | None) -> float | None:
     return None if before is None or now is None else now - before
 
 
-def _built(build: Path, target: str) -> Path:
+def _find_artifact(build: Path, target: str) -> Path:
     """Return the program or shared object of that name."""
     found = next((path for path in sorted(build.rglob(target)) if _is_elf(path)), None)
     if found is None:

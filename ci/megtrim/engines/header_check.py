@@ -38,7 +38,7 @@ def prove(
     or None in the upstream layout, where the regions stand in the forced header.
     Only units that Ninja really compiled (those with recorded dependencies) count.
     """
-    opened = build_records.opened(dependencies, build)
+    opened = build_records.parse_dependencies(dependencies, build)
     commands = build_records.units(compile_commands, build)
     units = [output for output in opened if output in commands]
     forced = [output for output in units if _forces(commands[output].command, header)]

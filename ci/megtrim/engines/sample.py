@@ -38,7 +38,7 @@ _FLAG = re.compile(r'\b(switched|counted|named)\("([a-z0-9_]{1,99})"')
 _SOURCES = ("CMakeLists.txt", "cmake/", "src/")
 
 
-def embedded() -> Path:
+def find_embedded_source() -> Path:
     """Return the source that comes with megtrim: in the installed package or the repository."""
     package = Path(__file__).resolve().parent.parent
     installed = package / "sample_engine"

@@ -103,7 +103,7 @@ def choices(
     the engine's own sources will call it. A choice with a ``why_not`` is not used; whether that
     is an error is for the caller: it is where it was ``asked`` for.
     """
-    said = _said(trim)
+    said = _read_means(trim)
     made: list[SizeFlagChoice] = []
     for means in SizeFlag:
         asked = means in said
@@ -111,13 +111,13 @@ def choices(
         if not wanted or wanted[0] in _AS_IT_IS:
             continue
         around = _SizeFlagContext(toolchain=toolchain, off=off, alone=alone, made=made)
-        told = [(value, _refused(means, value, around)) for value in wanted]
+        told = [(value, _explain_refusal(means, value, around)) for value in wanted]
         value, why_not = next((each for each in told if not each[1]), told[-1])
         made.append(SizeFlagChoice(means=means, value=value, asked=asked, why_not=why_not))
     return tuple(made)
 
 
-def applied(
+def apply_choices(
     order: BuildSpec,
     made: Sequence[SizeFlagChoice],
     toolchain: Toolchain,
@@ -136,9 +136,9 @@ def applied(
     small = dict(used).get(SizeFlag.SMALL_CODE)
     return replace(
         order,
-        compile_flags=_joined(order.compile_flags, _COMPILE, used),
-        link_flags=_joined(link_flags, _LINK, used),
-        own_link_flags=_joined(order.own_link_flags, _OWN_LINK, used),
+        compile_flags=_append_flags(order.compile_flags, _COMPILE, used),
+        link_flags=_append_flags(link_flags, _LINK, used),
+        own_link_flags=_append_flags(order.own_link_flags, _OWN_LINK, used),
         source_options=SourceOptions(options=(f"-{small}",), fast=RELAXED, outside=kernels)
         if small
         else None,
@@ -148,7 +148,7 @@ def applied(
 def of_links(made: Sequence[SizeFlagChoice]) -> tuple[str, ...]:
     """Return the flags of those means that are a matter of the link alone."""
     used = [(each.means, each.value) for each in made if not each.why_not]
-    return _joined((), _LINK, [each for each in used if is_of_links(each[0])])
+    return _append_flags((), _LINK, [each for each in used if is_of_links(each[0])])
 
 
 def is_of_links(means: SizeFlag) -> bool:
@@ -156,7 +156,7 @@ def is_of_links(means: SizeFlag) -> bool:
     return means in (SizeFlag.FOLD, SizeFlag.RELOCATIONS)
 
 
-def _joined(
+def _append_flags(
     flags: tuple[str, ...],
     table: Mapping[tuple[SizeFlag, str], tuple[str, ...]],
     used: Sequence[tuple[SizeFlag, str]],
@@ -164,7 +164,7 @@ def _joined(
     return tuple(dict.fromkeys((*flags, *(flag for key in used for flag in table.get(key, ())))))
 
 
-def _said(trim: TrimConfig) -> dict[SizeFlag, str]:
+def _read_means(trim: TrimConfig) -> dict[SizeFlag, str]:
     """Return what megtrim.yaml names; ``trim.relocations`` is the toolchain's, for all builds."""
     said = {SizeFlag(key): value for key, value in trim.means.model_dump().items()}
     told = {means: _word(value) for means, value in said.items() if value is not None}
@@ -186,7 +186,7 @@ class _SizeFlagContext:
     """Those before it."""
 
 
-def _refused(means: SizeFlag, value: str, around: _SizeFlagContext) -> str:
+def _explain_refusal(means: SizeFlag, value: str, around: _SizeFlagContext) -> str:
     """Return why a value cannot be used; empty where it can."""
     toolchain = around.toolchain
     match means:

@@ -25,7 +25,7 @@ def sync(checkout: Checkout, tree: Path, overrides: Mapping[str, str]) -> None:
     """Make ``tree`` equal to the checkout, with ``overrides`` (path to text) in place."""
     record = tree.parent / _RECORD
     before = _read(record)
-    after = _wanted(checkout, overrides)
+    after = _merge_overrides(checkout, overrides)
     gone, new = _differing(tree, before, after)
     if not gone and not new:
         return
@@ -44,7 +44,9 @@ def sync(checkout: Checkout, tree: Path, overrides: Mapping[str, str]) -> None:
 
 def pending(checkout: Checkout, tree: Path, overrides: Mapping[str, str]) -> tuple[str, ...]:
     """Return the paths in ``tree`` that :func:`sync` would write or remove."""
-    gone, new = _differing(tree, _read(tree.parent / _RECORD), _wanted(checkout, overrides))
+    gone, new = _differing(
+        tree, _read(tree.parent / _RECORD), _merge_overrides(checkout, overrides)
+    )
     return (*gone, *new)
 
 
@@ -61,7 +63,7 @@ def write_if_changed(path: Path, text: str) -> None:
     write_atomically(path, text)
 
 
-def _wanted(checkout: Checkout, overrides: Mapping[str, str]) -> dict[str, str]:
+def _merge_overrides(checkout: Checkout, overrides: Mapping[str, str]) -> dict[str, str]:
     return dict(checkout.files) | {name: _text_digest(text) for name, text in overrides.items()}
 
 

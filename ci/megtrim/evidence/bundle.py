@@ -252,7 +252,7 @@ class Bundle:
         """Return the sha256 of a variant's program, None where it is not in the bundle."""
         return self._programs(application).get(variant)
 
-    def dropped(self, application: str = "") -> str | None:
+    def find_dropped_list(self, application: str = "") -> str | None:
         """Return the sha256 of the list of a program's named link; None: there is no such link."""
         return self._programs(application).get(DROPPED)
 

@@ -127,7 +127,7 @@ class Devices:
             if _severity(worst) == 0 and before and before.result.binding == worst[1].binding:
                 del kept[scenario]
             if worst[1].status is ScenarioStatus.PASS:
-                kept[scenario] = Proof(evidence=worst[0], result=worst[1]).dated(self._today)
+                kept[scenario] = Proof(evidence=worst[0], result=worst[1]).clamp_day(self._today)
         return as_set(kept.values())
 
     def _expect_within_tolerance(self) -> None:
@@ -217,10 +217,10 @@ class Devices:
             hint=next_step.for_scenario(_FAILED_AT[result.status], self._invocation),
             detail=detail(shown),
             time_s=result.time_s,
-            device=self._configured(evidence),
+            device=self._find_entry_name(evidence),
         )
 
-    def _configured(self, evidence: Evidence) -> str:
+    def _find_entry_name(self, evidence: Evidence) -> str:
         """Return the name of the entry that a machine fits, or empty."""
         cpu_class, machine = evidence.cpu_class, evidence.device
         fitting = (each for each in self._bundle.devices if each.is_machine(cpu_class, machine))

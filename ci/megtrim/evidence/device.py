@@ -96,7 +96,7 @@ class BundleSettings:
             fits = 0 < len(value) <= _LONGEST_SHORT
             validation.require(fits, f"match: {label}", value, value_types.VALUE_EXPECTED)
 
-    def said(self) -> tuple[str, ...]:
+    def list_given_keys(self) -> tuple[str, ...]:
         """Return the keys of the configuration that something is said by."""
         nothing = BundleSettings()
         return tuple(key for key in KINDS_OF_KEY if getattr(self, key) != getattr(nothing, key))
@@ -135,7 +135,7 @@ class BundleDevice:
         return fits and cpu_class == self.cpu_class
 
     def _check_settings(self) -> None:
-        said = self.settings.said()
+        said = self.settings.list_given_keys()
         for key in said:
             fits = self.kind in KINDS_OF_KEY[key]
             validation.require(fits, f"device {self.name}: {key}", self.kind, "a kind that has it")

@@ -95,7 +95,7 @@ def read_brought(folders: Sequence[Path]) -> dict[JobPurpose, Mapping[str, Impor
     for folder in places:
         for purpose, given in _in_folder(folder):
             before = found[purpose].setdefault(given.scenario, given)
-            if _said(before) != _said(given):
+            if _fingerprint_evidence(before) != _fingerprint_evidence(given):
                 differing = f"{before.folder} and {folder} bring different {_WHAT[purpose]}"
                 msg = f"{given.scenario}: {differing}"
                 raise InputError(msg, hint=_HINT)
@@ -108,10 +108,10 @@ def _in_folder(folder: Path) -> Iterator[tuple[JobPurpose, ImportedEvidence]]:
             msg = f"{folder}: found evidence of a verification, expected traces or functions"
             raise InputError(msg, hint=_HINT)
         for result in evidence.results:
-            yield evidence.purpose, _given(evidence, result, folder)
+            yield evidence.purpose, _import_result(evidence, result, folder)
 
 
-def _given(evidence: Evidence, result: EvidenceResult, folder: Path) -> ImportedEvidence:
+def _import_result(evidence: Evidence, result: EvidenceResult, folder: Path) -> ImportedEvidence:
     return ImportedEvidence(
         scenario=result.scenario,
         binding=result.binding,
@@ -126,6 +126,6 @@ def _given(evidence: Evidence, result: EvidenceResult, folder: Path) -> Imported
     )
 
 
-def _said(given: ImportedEvidence) -> tuple[object, ...]:
+def _fingerprint_evidence(given: ImportedEvidence) -> tuple[object, ...]:
     digests = given.trace_sha256, given.cache_sha256, given.functions_sha256
     return (given.binding, given.status, *digests)

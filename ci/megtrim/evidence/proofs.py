@@ -45,7 +45,7 @@ class Proof:
         found = (each.largest_difference or 0.0 for each in self.result.outputs)
         return all(tolerance.covers(difference) for difference in found)
 
-    def dated(self, today: date) -> Proof:
+    def clamp_day(self, today: date) -> Proof:
         """Return it as one of today at the latest, whatever the device's clock said."""
         day = min(self.evidence.day, today.isoformat())
         return replace(self, evidence=replace(self.evidence, day=day))

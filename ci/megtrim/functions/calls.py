@@ -35,7 +35,7 @@ class Disassembly:
     """Address and content of what can be executed."""
     by_name: Mapping[str, tuple[Function, ...]]
 
-    def reached(self, names: Iterable[str], *, ran: Collection[str]) -> tuple[str, ...]:
+    def find_reachable(self, names: Iterable[str], *, ran: Collection[str]) -> tuple[str, ...]:
         """Return ``names`` with what they call, and what those call, sorted.
 
         What ``ran`` is there with all that it called, so calls are not followed through it; nor
@@ -45,7 +45,7 @@ class Disassembly:
         ahead = [each for name in {*names} for each in self.by_name.get(name, ())]
         found = {*ahead}
         while ahead:
-            called = {*self._called(ahead.pop())} - found
+            called = {*self._iter_callees(ahead.pop())} - found
             fresh = {e for e in called if e.name not in done and _CONTAINER not in e.name}
             found |= fresh
             ahead += fresh
@@ -54,7 +54,7 @@ class Disassembly:
     def called_by(self, names: Iterable[str]) -> frozenset[str]:
         """Return what functions of these names call themselves."""
         functions = (each for name in names for each in self.by_name.get(name, ()))
-        return frozenset(called.name for each in functions for called in self._called(each))
+        return frozenset(called.name for each in functions for called in self._iter_callees(each))
 
     def callers(self, of: Collection[str], among: Iterable[str]) -> tuple[str, ...]:
         """Return which functions ``among`` some call one ``of`` others, sorted."""
@@ -62,11 +62,15 @@ class Disassembly:
         functions = (each for name in among for each in self.by_name.get(name, ()))
         return tuple(
             sorted(
-                {each.name for each in functions if wanted & {e.name for e in self._called(each)}}
+                {
+                    each.name
+                    for each in functions
+                    if wanted & {e.name for e in self._iter_callees(each)}
+                }
             )
         )
 
-    def _called(self, function: Function) -> Iterator[Function]:
+    def _iter_callees(self, function: Function) -> Iterator[Function]:
         """Yield what ``function`` calls, and its own other names."""
         yield from self.table.at(function.address)
         content = self._content(function)

@@ -85,16 +85,18 @@ def keep_always(
     search = _Search(code.table, origins)
     done = {*ran, *SUBSTITUTES}
     kept = [(pattern, search.matches(pattern.text)) for pattern in wanted]
-    missed = [search.missed(pattern) for pattern, names in kept if pattern.where and not names]
+    missed = [
+        search.describe_miss(pattern) for pattern, names in kept if pattern.where and not names
+    ]
     if missed:
         raise InputError("\n".join(missed), hint=_HINT)
     seeds = search.any_of(REPORTS).union(*(names for _, names in kept)) - {*ran}
     there = code.called_by({*ran, *unseen})
     seeds |= {name for name in there if BY_VALUES.search(name)} - {*ran}
-    found = code.reached(seeds, ran=done)
+    found = code.find_reachable(seeds, ran=done)
     if THROW in found:
         seeds |= search.any_of(_UNWINDING) - {*ran}
-        found = code.reached(seeds, ran=done)
+        found = code.find_reachable(seeds, ran=done)
     return tuple(sorted({*found} - {*ran}))
 
 
@@ -111,7 +113,7 @@ def without_chance(
     }
     others = {*ran} - by_values
     there = code.called_by({*others, *unseen})
-    reached = {*code.reached(there & by_values, ran={*others, *SUBSTITUTES})}
+    reached = {*code.find_reachable(there & by_values, ran={*others, *SUBSTITUTES})}
     stay = {name for group in observables.groups if not reached.isdisjoint(group) for name in group}
     return tuple(sorted({*ran} - (stay & by_values)))
 
@@ -131,19 +133,19 @@ class _Search:
 
     def matches(self, text: str) -> frozenset[str]:
         """Return the names that match a pattern."""
-        return self._in_folder(text) if text.endswith("/") else self._named(text)
+        return self._in_folder(text) if text.endswith("/") else self._match_names(text)
 
     def any_of(self, texts: Iterable[str]) -> frozenset[str]:
         """Return the names that match one of the patterns."""
         return frozenset(name for text in texts for name in self.matches(text))
 
-    def missed(self, pattern: KeepPattern) -> str:
+    def describe_miss(self, pattern: KeepPattern) -> str:
         """Say that a pattern matches nothing, and what is near it."""
         near = ", ".join(self._near(pattern.text))
         told = f" (near it: {near})" if near else ""
         return f"{pattern.where}: no function matches {pattern.text!r}{told}"
 
-    def _named(self, text: str) -> frozenset[str]:
+    def _match_names(self, text: str) -> frozenset[str]:
         match = re.compile(translate(text)).match
         words = _WORD.findall(_SET.sub(" ", text))
         spelled_out = [word for word in words if word not in _NOT_SPELLED_OUT]

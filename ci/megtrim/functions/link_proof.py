@@ -99,7 +99,7 @@ def _none_lost(
 ) -> None:
     """Refuse the loss of what runs: the linker dropped it with the last function that called it."""
     callers = code.callers(lost, dropped) if lost and code else ()
-    called = f"; called by {_listed(callers)}" if callers else ""
+    called = f"; called by {_format_names(callers)}" if callers else ""
     _none(lost, f"{source}: functions that are needed are no longer there", _AGAIN, called)
 
 
@@ -107,11 +107,11 @@ def _none(names: Iterable[str], said: str, hint: str, more: str = "") -> None:
     """Refuse ``names``, if there are any; ``more`` follows them."""
     found = sorted(names)
     if found:
-        msg = f"{said}: {_listed(found)}{more}"
+        msg = f"{said}: {_format_names(found)}{more}"
         command = () if hint == _HINT else ACCEPT
         raise ProductFailure(msg, hint=hint, command=command)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _format_names(names: Sequence[str]) -> str:
     shown = ", ".join(brief(name) for name in names[:_SHOWN])
     return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown

@@ -62,13 +62,16 @@ def droppable(
 
 def script(names: Iterable[str]) -> str:
     """Return assignments that make every one of ``names`` the one stub."""
-    return "".join(f'"{name}" = {SUBSTITUTES.get(name, STUB)};\n' for _, name in _assigned(names))
+    return "".join(
+        f'"{name}" = {SUBSTITUTES.get(name, STUB)};\n' for _, name in _enumerate_assignable(names)
+    )
 
 
 def named_script(names: Iterable[str]) -> str:
     """Return assignments that give each of ``names`` the stub of its number."""
     assigned = (
-        (name, SUBSTITUTES.get(name, f"{STUB}_{number}")) for number, name in _assigned(names)
+        (name, SUBSTITUTES.get(name, f"{STUB}_{number}"))
+        for number, name in _enumerate_assignable(names)
     )
     return "".join(f'"{name}" = {value};\n' for name, value in assigned)
 
@@ -80,7 +83,7 @@ def not_kept(stderr: str, names: Sequence[str]) -> str | None:
     return names[number] if number < len(names) else None
 
 
-def _assigned(names: Iterable[str]) -> Iterator[tuple[int, str]]:
+def _enumerate_assignable(names: Iterable[str]) -> Iterator[tuple[int, str]]:
     """Yield what an assignment can reach, with its number among all names."""
     for number, name in enumerate(names):
         if not is_linkable(name):

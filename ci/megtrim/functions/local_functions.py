@@ -38,7 +38,7 @@ _BEHIND_THE_PLACE = frozenset({2, 4, 9, 41, 42})
 """x86-64's relocations that count from the end of the 4 bytes that they fill in."""
 
 
-def numbered(names: Iterable[str]) -> dict[bytes, int]:
+def number_names(names: Iterable[str]) -> dict[bytes, int]:
     """Return the names as ``edits`` takes them: as objects spell them, with their places."""
     return {name.encode("utf-8", "backslashreplace"): at for at, name in enumerate(names)}
 
@@ -81,7 +81,7 @@ def _edits(
     emptied = _own_sections(unit, symbols, names)
     _spare_entered(unit, symbols, emptied)
     numbers = {at: names[each[0].name] for at, each in emptied.items()} if named else {}
-    for at, start, code in stub_code.placed(unit, emptied, numbers):
+    for at, start, code in stub_code.lay_out_sections(unit, emptied, numbers):
         header = unit.sections[at].header
         yield start, code
         yield header + _START_AT, _PLACE.pack(start, len(code))

@@ -76,7 +76,7 @@ def observables(program_sha256: str, table: FunctionTable, hidden: Collection[st
     ``program_sha256`` is that of the stripped program. ``hidden`` names functions that some
     recorder misses: those where no probe can be, and the C library's of a static program.
     """
-    unseen = {*hidden, *table.ifuncs, *_BEFORE_PROBES, *_unsized(table)}
+    unseen = {*hidden, *table.ifuncs, *_BEFORE_PROBES, *_find_unsized(table)}
     unseen |= {each.name for each in table.at(table.entry)}
     groups = tuple(
         sorted(
@@ -90,7 +90,7 @@ def observables(program_sha256: str, table: FunctionTable, hidden: Collection[st
     return Observables(link_sha256=identity, groups=groups)
 
 
-def _unsized(table: FunctionTable) -> frozenset[str]:
+def _find_unsized(table: FunctionTable) -> frozenset[str]:
     """Return functions of no size within another: which of them ran, no address tells."""
     return frozenset(
         each.name

@@ -101,7 +101,7 @@ def patch(data: bytes, table: FunctionTable, observed: Collection[str]) -> bytes
     }
     ranges = _ranges(probes)
     if here is None or not 0 < len(ranges) <= _MAX_RANGES:
-        raise _damaged()
+        raise _make_damage_error()
     image, trap = bytearray(data), _TRAPS[table.machine]
     for probe in probes.values():
         image[probe.offset : probe.offset + len(trap)] = trap
@@ -188,7 +188,7 @@ def _table_at(data: bytes, addresses: tuple[int, ...]) -> int:
         msg = "the program holds no table of probes, or more than one"
         raise InputError(msg, hint="link it once with the runtime that records functions")
     if addresses[-1] - addresses[0] >= 1 << 32 or at + _TABLE_BYTES > len(data):
-        raise _damaged()
+        raise _make_damage_error()
     return at
 
 
@@ -205,7 +205,7 @@ def _headers(data: bytes) -> tuple[Segment, ...]:
     try:
         return segments(data)
     except struct.error:
-        raise _damaged() from None
+        raise _make_damage_error() from None
 
 
 def _place(address: int, data: bytes, segments: tuple[Segment, ...], machine: str) -> _Probe | None:
@@ -234,6 +234,6 @@ def _ranges(probes: Mapping[int, _Probe]) -> list[bytes]:
     ]
 
 
-def _damaged() -> InputError:
+def _make_damage_error() -> InputError:
     msg = "a damaged program: its functions lie outside of what it loads"
     return InputError(msg, hint="link it again")

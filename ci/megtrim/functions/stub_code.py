@@ -49,7 +49,7 @@ def telling(machine: int, number: int) -> bytes:
     return code + _X86_64_TRAP + message
 
 
-def placed(
+def lay_out_sections(
     unit: Object, emptied: Iterable[int], numbers: Mapping[int, int]
 ) -> Iterator[tuple[int, int, bytes]]:
     """Yield section, place and code for each of the sections that are emptied.

@@ -48,7 +48,7 @@ def one_line(text: str, *, most: int = _LONGEST_MESSAGE) -> str:
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
-def parsed(answer: Response, asked: str) -> Any:
+def parse_json(answer: Response, asked: str) -> Any:
     """Return the JSON of an answer, None where it is empty.
 
     Anything else is an InfrastructureFailure: GitHub, or something in between, is broken.
@@ -99,7 +99,7 @@ def failure(answer: Response, *, method: str, path: str, asked: str, after: str 
         case 401:
             hint = "the token is not valid (any more): pass the job's own, env GITHUB_TOKEN"
             return Forbidden(msg, status=401, hint=hint)
-        case 403 if limited(answer):
+        case 403 if is_rate_limited(answer):
             return Refused(msg, status=403, hint=_LIMIT)
         case 403:
             return Forbidden(msg, status=403, hint=_forbidden(answer, method, path))
@@ -118,7 +118,7 @@ _LIMIT = "too many requests with this token in an hour; run the job again when t
 _GONE = "it has expired or was deleted"
 
 
-def limited(answer: Response) -> bool:
+def is_rate_limited(answer: Response) -> bool:
     """Tell whether a limit on requests is why the answer is no."""
     return answer.status in (403, 429) and (
         pause_s(answer, method="GET", tries=1, now_s=0.0) is not None

@@ -20,9 +20,9 @@ from megtrim.github.answers import (
     Refused,
     backoff_s,
     failure,
-    limited,
+    is_rate_limited,
     one_line,
-    parsed,
+    parse_json,
     pause_s,
 )
 from megtrim.http import HttpClient, Request, Response, TransferLimits, TransportError, split
@@ -75,7 +75,7 @@ class Api:
 
     def get(self, path: str, params: Mapping[str, str | int] | None = None) -> Any:
         """Return the JSON at ``path`` (from the first ``/``, its parts quoted by the caller)."""
-        return parsed(self._call(path, self._request("GET", self._url(path, params))), path)
+        return parse_json(self._call(path, self._request("GET", self._url(path, params))), path)
 
     def pages(
         self,
@@ -93,7 +93,7 @@ class Api:
         left = most
         for _ in range(MOST_PAGES):
             answer = self._call(path, self._request("GET", url))
-            items = _items(parsed(answer, path), key, path)[:left]
+            items = _items(parse_json(answer, path), key, path)[:left]
             yield from items
             left -= len(items)
             following = _NEXT.search(answer.headers.get("link", ""))
@@ -108,7 +108,7 @@ class Api:
         """Change something; return the answer's JSON, None where it is empty."""
         content = None if body is None else json.dumps(body).encode("ascii")
         request = self._request(method, self._url(path, None), body=content)
-        return parsed(self._call(path, request), path)
+        return parse_json(self._call(path, request), path)
 
     def download(self, path: str, *, limit_bytes: int) -> bytes:
         """Return the bytes at ``path``, which GitHub keeps on another host.
@@ -171,7 +171,7 @@ class Api:
         if 200 <= answer.status < 300:
             return answer, None
         wait = pause_s(answer, method=request.method, tries=tries, now_s=self._clock())
-        after = f"; it asks for a pause of {wait:.0f} s" if wait and limited(answer) else ""
+        after = f"; it asks for a pause of {wait:.0f} s" if wait and is_rate_limited(answer) else ""
         refused = failure(answer, method=request.method, path=path, asked=asked, after=after)
         # A server that repeats what it was sent must not bring the token into a log.
         text = refused.message.replace(self._token, "***")

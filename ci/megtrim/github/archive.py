@@ -72,34 +72,38 @@ def unpack(
 
 def _unpack(data: bytes, folder: Path, source: str, limits: ArchiveLimits) -> tuple[str, ...]:
     if data.count(_HEADER) > _MOST_HEADERS:
-        raise _refused(source, f"more than {limits.entries} entries")
+        raise _make_input_error(source, f"more than {limits.entries} entries")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            files = _checked(archive.infolist(), source, limits)
+            files = _check_entries(archive.infolist(), source, limits)
             for info in files:
                 _write(archive, info, folder / info.filename)
     except OSError:
         raise
     except _DAMAGED as error:
-        raise _refused(source, f"not a whole zip: {one_line(str(error), most=100)}") from None
+        raise _make_input_error(
+            source, f"not a whole zip: {one_line(str(error), most=100)}"
+        ) from None
     return tuple(sorted(info.filename for info in files))
 
 
-def _checked(
+def _check_entries(
     infos: list[zipfile.ZipInfo], source: str, limits: ArchiveLimits
 ) -> tuple[zipfile.ZipInfo, ...]:
     """Refuse what does not belong; return the files, without the folders."""
     if len(infos) > limits.entries:
-        raise _refused(source, f"{len(infos)} entries, expected at most {limits.entries}")
+        raise _make_input_error(source, f"{len(infos)} entries, expected at most {limits.entries}")
     for info in infos:
         if said := _name_problem(info) or _kind_problem(info) or _size_problem(info, limits):
-            raise _refused(source, f"{one_line(repr(info.orig_filename), most=100)}: {said}")
+            raise _make_input_error(
+                source, f"{one_line(repr(info.orig_filename), most=100)}: {said}"
+            )
     if said := _clash(infos):
-        raise _refused(source, said)
+        raise _make_input_error(source, said)
     total = sum(info.file_size for info in infos)
     if total > limits.total_bytes:
         said = f"unpacked it takes {total} bytes, expected at most {limits.total_bytes}"
-        raise _refused(source, said)
+        raise _make_input_error(source, said)
     return tuple(info for info in infos if not info.is_dir())
 
 
@@ -164,5 +168,5 @@ def _write(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> None:
             file.write(chunk)
 
 
-def _refused(source: str, said: str) -> InputError:
+def _make_input_error(source: str, said: str) -> InputError:
     return InputError(f"{source}: {said}", hint=_HINT)

@@ -110,33 +110,33 @@ def find(
     quick trims count, or those of full ones. Never raises for what GitHub answers or does not.
     """
     try:
-        base = wanted(api, event)
+        base = resolve_base(api, event)
     except InfrastructureFailure as failure:
-        return _unanswered(failure, None)
+        return _give_up(failure, None)
     search = _Search(api, event, quick=quick)
     try:
-        stored = search.listed(artifact)
+        stored = search.list_artifacts(artifact)
     except InfrastructureFailure as failure:
-        return _unanswered(failure, base)
+        return _give_up(failure, base)
     matching = [each for each in stored if (each.sha, each.branch) == (base.sha, base.branch)]
-    for each, sizes, evidence in search.opened(matching):
+    for each, sizes, evidence in search.open_trusted(matching):
         source = f"{base}, {base.what}, stored {each.age(now_s)}"
-        return search.found(BaselineSource.MERGE_BASE, source, base, sizes, evidence)
+        return search.make_baseline(BaselineSource.MERGE_BASE, source, base, sizes, evidence)
     # What this very commit stored, when its run was started before, would hide all its growth.
     passed_over = (base.sha, event.head_sha)
     others = [e for e in stored if e.branch == base.branch and e.sha not in passed_over]
-    for each, sizes, evidence in search.opened(others):
+    for each, sizes, evidence in search.open_trusted(others):
         known = Base(sha=each.sha, branch=each.branch, what="")
         lacking = f"{base.what} {base.sha[:12]} has stored none"
         source = f"{known}, the last that is known, stored {each.age(now_s)}, as {lacking}"
-        return search.found(BaselineSource.LAST_KNOWN, source, base, sizes, evidence)
+        return search.make_baseline(BaselineSource.LAST_KNOWN, source, base, sizes, evidence)
     branch = one_line(base.branch, most=80)
     reason = search.warnings[0] if search.warnings else f"no run on {branch} has stored one yet"
     source = f"none: {one_line(reason, most=_LONGEST_REASON)}"
-    return search.found(BaselineSource.NONE, source, base, {}, EvidenceSet(entries=()))
+    return search.make_baseline(BaselineSource.NONE, source, base, {}, EvidenceSet(entries=()))
 
 
-def wanted(api: Api, event: Event) -> Base:
+def resolve_base(api: Api, event: Event) -> Base:
     """Return the commit that ``event`` is held against."""
     root = f"/repos/{event.repository}"
     if event.pull_request is not None:
@@ -165,7 +165,7 @@ class _Search:
         self._root = f"/repos/{event.repository}"
         self.warnings: list[str] = []
 
-    def listed(self, name: str) -> tuple[_Stored, ...]:
+    def list_artifacts(self, name: str) -> tuple[_Stored, ...]:
         """Return the artifacts of that name that this repository's own runs left, newest first."""
         path = f"{self._root}/actions/artifacts"
         own = self._event.repository_id
@@ -177,10 +177,10 @@ class _Search:
             if unusable or not isinstance(run, dict):
                 continue
             if run.get("repository_id") == run.get("head_repository_id") == own:
-                found += _stored(artifact, run)
+                found += _parse_artifact(artifact, run)
         return tuple(sorted(found, key=lambda each: (-each.created_s, -each.id)))
 
-    def opened(self, stored: list[_Stored]) -> Iterator[tuple[_Stored, Sizes, EvidenceSet]]:
+    def open_trusted(self, stored: list[_Stored]) -> Iterator[tuple[_Stored, Sizes, EvidenceSet]]:
         """Yield those that can be trusted and read, with what they hold."""
         for each in stored[:_MOST_TRIES]:
             try:
@@ -235,7 +235,7 @@ class _Search:
             self.warnings.append(f"the proofs of {stored.sha[:12]}: {error.message}")
         return EvidenceSet(entries=())
 
-    def found(
+    def make_baseline(
         self, how: BaselineSource, source: str, base: Base, sizes: Sizes, evidence: EvidenceSet
     ) -> FoundBaseline:
         """Return the result, with the warnings up to now."""
@@ -249,14 +249,14 @@ class _Search:
         )
 
 
-def _unanswered(failure: InfrastructureFailure, base: Base | None) -> FoundBaseline:
+def _give_up(failure: InfrastructureFailure, base: Base | None) -> FoundBaseline:
     reason = one_line(failure.message, most=_LONGEST_REASON)
     source = f"none: GitHub did not answer ({reason})"
     warning = f"no baseline: {failure}"
     return FoundBaseline(how=BaselineSource.NONE, source=source, base=base, warnings=(warning,))
 
 
-def _stored(artifact: dict[str, Any], run: dict[str, Any]) -> Iterator[_Stored]:
+def _parse_artifact(artifact: dict[str, Any], run: dict[str, Any]) -> Iterator[_Stored]:
     """Yield the artifact where all that is told of it has the right shape."""
     numbers = artifact.get("id"), run.get("id")
     texts = run.get("head_sha"), run.get("head_branch"), artifact.get("created_at")

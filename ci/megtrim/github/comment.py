@@ -54,7 +54,7 @@ def upsert(
     Of several own ones (two runs that wrote at once) the oldest is kept, the others are removed.
     Failures are those of :class:`~megtrim.github.api.Api`.
     """
-    text = _fitted(body, marker(key))
+    text = _fit_body(body, marker(key))
     comments = f"/repos/{repository}/issues/{number}/comments"
     own = _own(api, comments, marker(key), author)
     if not own:
@@ -98,7 +98,7 @@ def _login(item: dict[str, Any]) -> object:
     return user.get("login") if isinstance(user, dict) else None
 
 
-def _fitted(body: str, mark: str) -> str:
+def _fit_body(body: str, mark: str) -> str:
     """Return the body with its marker, cut at a line where it is too long."""
     text = _normal(body.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd"))
     room = LONGEST_COMMENT - len(mark) - 2

@@ -132,7 +132,7 @@ class _Node:
 
     def __init__(self, value: Any, way: str) -> None:
         if not isinstance(value, dict):
-            raise _unexpected(way, value, "an object")
+            raise _make_input_error(way, value, "an object")
         self._value = value
         self._way = way
 
@@ -145,13 +145,13 @@ class _Node:
     def match(self, key: str, shape: re.Pattern[str], expected: str) -> str:
         value = self._value.get(key)
         if not isinstance(value, str) or not shape.fullmatch(value):
-            raise _unexpected(self._to(key), value, expected)
+            raise _make_input_error(self._to(key), value, expected)
         return value
 
     def number(self, key: str) -> int:
         value = self._value.get(key)
         if type(value) is not int or not 0 < value <= MOST_NUMBER:
-            raise _unexpected(self._to(key), value, "a positive whole number")
+            raise _make_input_error(self._to(key), value, "a positive whole number")
         return value
 
     def _to(self, key: str) -> str:
@@ -221,7 +221,7 @@ def _text(env: Mapping[str, str], name: str) -> str:
 def _variable(env: Mapping[str, str], name: str, shape: re.Pattern[str], expected: str) -> str:
     text = _text(env, name)
     if not shape.fullmatch(text):
-        raise _unexpected(name, text, expected)
+        raise _make_input_error(name, text, expected)
     return text
 
 
@@ -238,7 +238,7 @@ def _url(env: Mapping[str, str], name: str, absent: str) -> str:
     return _variable(env, name, shape, "https://HOST[/PATH]").rstrip("/")
 
 
-def _unexpected(way: str, value: object, expected: str) -> InputError:
+def _make_input_error(way: str, value: object, expected: str) -> InputError:
     match value:
         case None:
             found = "nothing"

@@ -64,7 +64,7 @@ def wait(
     told = ""
     while patience.jobs > 0:
         try:
-            seen = _seen(api, event, patience.prefix)
+            seen = _fetch_job_statuses(api, event, patience.prefix)
         except InfrastructureFailure as failure:
             text = "GitHub did not say what became of the device jobs"
             return WaitResult(pending=PendingReason.LATE, text=text, failure=failure)
@@ -143,7 +143,7 @@ def _own_name(name: str) -> str:
     return name.rpartition(" / ")[2]
 
 
-def _seen(api: Api, event: Event, prefix: str) -> dict[str, str]:
+def _fetch_job_statuses(api: Api, event: Event, prefix: str) -> dict[str, str]:
     """Return the status of each device job by its name.
 
     Where one run calls the workflow twice, the jobs of both are waited for.

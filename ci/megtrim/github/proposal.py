@@ -72,7 +72,7 @@ class PullRequestProposer:
             return None
         return text_at(answer, "object", "sha")
 
-    def committed(self, path: str, commit: str) -> str | None:
+    def fetch_text(self, path: str, commit: str) -> str | None:
         """Return a file's text at a commit, None where it has no such file, or none of text."""
         try:
             answer = self._api.get(f"{self._root}/contents/{quote(path)}", {"ref": commit})
@@ -139,7 +139,7 @@ class PullRequestProposer:
         parents = answer.get("parents") if isinstance(answer, dict) else None
         if parents is None or [p.get("sha") for p in parents] != [base_commit]:
             return False
-        return self.committed(change.path, head) == change.text
+        return self.fetch_text(change.path, head) == change.text
 
     def _commit(self, change: FileChange, base_commit: str) -> str:
         """Make a commit that no branch holds yet. Without an author it is the token's own."""
@@ -175,7 +175,7 @@ class PullRequestProposer:
         try:
             answer = create()
         except Forbidden as forbidden:
-            raise _explained(forbidden) from None
+            raise _add_hint(forbidden) from None
         except NotFound:
             raise
         except InfrastructureFailure as failure:
@@ -210,7 +210,7 @@ def _home(end: dict[str, Any]) -> object:
     return repo.get("id") if isinstance(repo, dict) else None
 
 
-def _explained(forbidden: Forbidden) -> Forbidden:
+def _add_hint(forbidden: Forbidden) -> Forbidden:
     if _REFUSED_BY_SETTING not in forbidden.message:
         return forbidden
     hint = (

@@ -77,7 +77,7 @@ def build(order: ImageSpec, docker: DockerClient, progress: Progress) -> Image:
         arguments |= {"NDK_URL": order.ndk.url, "NDK_SHA256": order.ndk.sha256}
     pairs = [f"{name}={value}" for name, value in sorted(arguments.items())]
     with (
-        build_context.streamed(recipes() / order.name, folder) as archive,
+        build_context.stream_archive(recipes() / order.name, folder) as archive,
         tempfile.TemporaryDirectory(prefix="megtrim-image-") as scratch,
     ):
         command = Command(

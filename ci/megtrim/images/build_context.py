@@ -31,7 +31,7 @@ def expect_ndk(folder: Path) -> None:
 
 
 @contextmanager
-def streamed(recipe: Path, ndk: Path | None) -> Iterator[Path]:
+def stream_archive(recipe: Path, ndk: Path | None) -> Iterator[Path]:
     """Give a path that can be read once, as an archive of the context."""
     with tempfile.TemporaryDirectory(prefix="megtrim-context-") as folder:
         pipe = Path(folder) / "context.tar"

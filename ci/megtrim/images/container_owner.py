@@ -20,26 +20,26 @@ _PID = re.compile(r"[1-9][0-9]{0,8}")
 
 def me() -> str:
     """Name this process: machine and boot, namespace, process and its start."""
-    return f"{_here()}/{os.getpid()}/{_started(os.getpid()) or ''}"
+    return f"{_here()}/{os.getpid()}/{_read_start_time(os.getpid()) or ''}"
 
 
 def end_abandoned(docker: DockerClient) -> None:
     """End the containers whose holder was a process of this machine that is no more."""
     shown = ("--all", "--no-trunc", "--format", f'{{{{.ID}}}} {{{{.Label "{LABEL}"}}}}')
-    listed = docker.told("ps", "--filter", f"label={LABEL}", *shown)
+    listed = docker.check_output("ps", "--filter", f"label={LABEL}", *shown)
     pairs = (line.partition(" ")[::2] for line in listed.splitlines())
-    abandoned = [container for container, holder in pairs if _gone(holder)]
+    abandoned = [container for container, holder in pairs if _is_gone(holder)]
     if abandoned:
         docker.remove(*abandoned)
 
 
-def _gone(holder: str) -> bool:
+def _is_gone(holder: str) -> bool:
     rest, _, started = holder.rpartition("/")
     here, _, pid = rest.rpartition("/")
     # Of another machine's, or another namespace's, processes nothing is known here.
     if here != _here() or not _PID.fullmatch(pid):
         return False
-    now = _started(int(pid))
+    now = _read_start_time(int(pid))
     return not is_there(int(pid)) if now is None else now != started
 
 
@@ -47,7 +47,7 @@ def _here() -> str:
     return f"{_read(_BOOT)}/{_link(Path('/proc/self/ns/pid'))}"
 
 
-def _started(pid: int) -> str | None:
+def _read_start_time(pid: int) -> str | None:
     """Return when a process started, in ticks since the boot: empty once ended, None unknown."""
     told = _read(Path(f"/proc/{pid}/stat"))
     if not told:

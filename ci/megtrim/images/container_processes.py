@@ -154,7 +154,7 @@ class ContainerRunner(ProcessRunner):
         """Copy a folder of the image to this machine, for machines that have no Docker."""
         name = _new_name()
         label = ("--label", f"{container_owner.LABEL}={self._holder}", "--pull", "never")
-        self._docker.told("create", "--name", name, *label, self.image.id, "true")
+        self._docker.check_output("create", "--name", name, *label, self.image.id, "true")
         try:
             copied = self._docker.call(
                 "cp", f"{name}:{path}/.", str(folder), timeout_s=_COPY_TIMEOUT_S

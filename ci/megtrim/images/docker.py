@@ -58,11 +58,11 @@ class DockerClient:
 
     def version(self) -> str:
         """Return the daemon's version, or raise what is wrong with it."""
-        return self.told("version", "--format", "{{.Server.Version}}").strip()
+        return self.check_output("version", "--format", "{{.Server.Version}}").strip()
 
     def rootless(self) -> bool:
         """Tell whether the daemon is a user's own, whose root is that user."""
-        return "name=rootless" in self.told("info", "--format", "{{json .SecurityOptions}}")
+        return "name=rootless" in self.check_output("info", "--format", "{{json .SecurityOptions}}")
 
     def image(self, reference: str) -> Image:
         """Return an image that is here; one that is not is an input error."""
@@ -76,7 +76,7 @@ class DockerClient:
 
     def find(self, reference: str) -> Image | None:
         """Return an image that is here, or None."""
-        told = self._inspected(reference)
+        told = self._inspect_image(reference)
         if told is None:
             return None
         facts = _first(told)
@@ -87,7 +87,7 @@ class DockerClient:
         identity = digest[1] if digest else image_id
         return Image(reference=reference, id=image_id, identity=identity, env=variables)
 
-    def _inspected(self, reference: str) -> str | None:
+    def _inspect_image(self, reference: str) -> str | None:
         """Return what docker tells of an image, None where it has none of that name."""
         expect_reference(reference)
         outcome = self.call("image", "inspect", reference)
@@ -111,7 +111,7 @@ class DockerClient:
         """End containers and remove them, those that are gone already left out."""
         self.call("rm", "--force", "--volumes", *containers)
 
-    def told(self, *words: str) -> str:
+    def check_output(self, *words: str) -> str:
         """Return what docker prints; anything but success is a failure of the infrastructure."""
         outcome = self.call(*words)
         if not outcome.ok:

@@ -36,7 +36,7 @@ def pinned_ndk(pin: pins.Pin) -> Ndk:
     return Ndk(url=pin.source, sha256=pin.value.removeprefix("sha256:"))
 
 
-def loaded(docker: DockerClient, folder: Path, tag: str) -> Image | None:
+def load(docker: DockerClient, folder: Path, tag: str) -> Image | None:
     """Return the image of the folder's archive; None where there is none, or it is damaged."""
     archive = folder / ARCHIVE
     if not archive.is_file():
@@ -46,7 +46,7 @@ def loaded(docker: DockerClient, folder: Path, tag: str) -> Image | None:
     return docker.find(tag)
 
 
-def saved(docker: DockerClient, folder: Path, tag: str, warn: Callable[[str], None]) -> bool:
+def save(docker: DockerClient, folder: Path, tag: str, warn: Callable[[str], None]) -> bool:
     """Leave the image in the folder's archive, and tell whether it is there.
 
     What cannot be written is only a warning: the image itself is at hand, and the next job builds.

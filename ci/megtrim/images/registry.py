@@ -74,7 +74,7 @@ def digest_of(reference: ImageRef) -> str:
         answer = _ask(reference, _token(reference, answer))
     match answer.status:
         case 200:
-            return _counted(reference, answer)
+            return _verify_digest(reference, answer)
         case 401 | 403 | 404 as status:
             msg = f"{reference.url}: the registry answered {status}"
             raise InputError(msg, hint="is it spelt right, and may everybody read it?")
@@ -122,7 +122,7 @@ def _token(reference: ImageRef, answer: Response) -> str:
     return token
 
 
-def _counted(reference: ImageRef, answer: Response) -> str:
+def _verify_digest(reference: ImageRef, answer: Response) -> str:
     digest = f"sha256:{hashlib.sha256(answer.body).hexdigest()}"
     said = answer.headers.get("docker-content-digest", digest)
     try:

@@ -90,21 +90,21 @@ def refusal(output: OutputFile, tolerance: Tolerance) -> str | None:
 def _parse_npy(data: bytes, name: str, source: str) -> OutputFile:
     length_bytes = _VERSIONS.get(data[len(_MAGIC)] if len(data) > len(_MAGIC) else 0)
     if not data.startswith(_MAGIC) or length_bytes is None:
-        raise _damaged(source, "no header of a known version")
+        raise _make_damage_error(source, "no header of a known version")
     start = len(_MAGIC) + 2 + length_bytes
     length = int.from_bytes(data[start - length_bytes : start], "little")
     if length > _LONGEST_HEADER or start + length > len(data):
-        raise _damaged(source, f"a header of {length} bytes in {len(data)}")
+        raise _make_damage_error(source, f"a header of {length} bytes in {len(data)}")
     descr, shape, by_columns = _header(data[start : start + length], source)
     body = data[start + length :]
     numeric = _NUMERIC.fullmatch(descr)
     element = OF_NUMPY.get(numeric[2]) if numeric else None
     if numeric is None or element is None:
         if _OBJECTS in descr:
-            raise _damaged(source, "Python's objects, which are not read")
+            raise _make_damage_error(source, "Python's objects, which are not read")
         return OutputFile(name=name, data=data, tensor=None, records=_records(body, shape, source))
     if len(body) * 8 != math.prod(shape) * element.bits:
-        raise _damaged(source, f"{len(body)} bytes for {descr} {shape}")
+        raise _make_damage_error(source, f"{len(body)} bytes for {descr} {shape}")
     if numeric[1] == ">":
         body = np.frombuffer(body, dtype=descr).astype(element.numpy).tobytes()
     tensor = Tensor(name=name, dtype=element.name, shape=shape, data=body)
@@ -114,7 +114,7 @@ def _parse_npy(data: bytes, name: str, source: str) -> OutputFile:
 def _records(body: bytes, shape: tuple[int, ...], source: str) -> tuple[bytes, int]:
     count = math.prod(shape)
     if len(body) % count if count else body:
-        raise _damaged(source, f"{len(body)} bytes for {count} elements")
+        raise _make_damage_error(source, f"{len(body)} bytes for {count} elements")
     return body, count
 
 
@@ -125,15 +125,15 @@ def _header(text: bytes, source: str) -> tuple[str, tuple[int, ...], bool]:
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         told = None
     if not isinstance(told, dict) or told.keys() != _KEYS:
-        raise _damaged(source, "a header that is none")
+        raise _make_damage_error(source, "a header that is none")
     shape = told["shape"]
     fits = isinstance(shape, tuple) and len(shape) <= _MOST_DIMENSIONS
     if not fits or not all(type(each) is int and 0 <= each <= _LONGEST_SIDE for each in shape):
-        raise _damaged(source, "a shape that is none")
+        raise _make_damage_error(source, "a shape that is none")
     by_columns = bool(told["fortran_order"])
     return str(told["descr"]), shape[::-1] if by_columns else shape, by_columns
 
 
-def _damaged(source: str, found: str) -> InputError:
+def _make_damage_error(source: str, found: str) -> InputError:
     msg = f"{source}: not a whole .npy file: {found}"
     return InputError(msg, hint="expected a file as NumPy writes it; give it another name if not")

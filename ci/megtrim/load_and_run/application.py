@@ -62,10 +62,10 @@ def names_in(arguments: Sequence[str]) -> frozenset[str]:
 
 def compose(program: str, arguments: Sequence[str], places: Places) -> tuple[str, ...]:
     """Return the whole command line. Raises InputError for a placeholder without a value."""
-    return (program, *(_filled(argument, places) for argument in arguments))
+    return (program, *(_fill_placeholders(argument, places) for argument in arguments))
 
 
-def _filled(argument: str, places: Places) -> str:
+def _fill_placeholders(argument: str, places: Places) -> str:
     text = ""
     for part, is_name in _parts(argument):
         value = places.value(part) if is_name else part
@@ -87,10 +87,10 @@ def _parts(argument: str) -> Iterator[tuple[str, bool]]:
             msg = f"the argument {argument!r} has a lone {part['lone']!r}"
             raise InputError(msg, hint="write {{ for { and }} for }")
         else:
-            yield _known(part["name"], argument), True
+            yield _check_placeholder(part["name"], argument), True
 
 
-def _known(name: str, argument: str) -> str:
+def _check_placeholder(name: str, argument: str) -> str:
     if name not in _WORDS and not (name.startswith(INPUT) and name != INPUT):
         msg = f"the argument {argument!r} has an unknown placeholder {{{name}}}"
         raise InputError(msg, hint=f"expected {KNOWN}, and {{{{ for a brace")

@@ -14,7 +14,7 @@ _OFF = ("false", "0", "no", "n", "f")
 """How gflags spells a switch that is off."""
 
 
-def spelled(given: Sequence[Flag], dialect: Dialect) -> tuple[str, ...]:
+def render_flags(given: Sequence[Flag], dialect: Dialect) -> tuple[str, ...]:
     """Return the arguments of these flags."""
     words: list[str] = []
     for flag in given:
@@ -34,7 +34,7 @@ def without(given: Iterable[Flag], *names: str) -> tuple[Flag, ...]:
     return tuple(flag for flag in given if flag.name not in gone)
 
 
-def changed(given: Sequence[Flag], name: str, value: str | None) -> tuple[Flag, ...]:
+def set_flag(given: Sequence[Flag], name: str, value: str | None) -> tuple[Flag, ...]:
     """Return the flags with one set to ``value``, or on where it takes none, behind the others."""
     return (*without(given, name), Flag(name, value))
 

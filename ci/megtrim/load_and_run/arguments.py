@@ -77,14 +77,14 @@ def flags(arguments: Sequence[str], *, dialect: Dialect, source: str) -> tuple[F
 def _flag(name: str, value: str | None, rest: list[str], dialect: Dialect, source: str) -> Flag:
     """Return one flag; its value, if it needs one of ``rest``, is taken from there."""
     if not dialect.knows(name):
-        msg = f"{source}: the flag {_shown(name)} is unknown to this engine"
+        msg = f"{source}: the flag {_spell_flag(name)} is unknown to this engine"
         raise InputError(msg, hint=_suggestion(name, dialect))
     if value is not None or dialect.is_switch(name):
         return Flag(name, value)
     if name in dialect.optional and (not rest or rest[-1].startswith("--")):
         return Flag(name, None)
     if not rest:
-        msg = f"{source}: the flag {_shown(name)} lacks its value"
+        msg = f"{source}: the flag {_spell_flag(name)} lacks its value"
         raise InputError(msg, hint="write the value behind it as an argument of its own")
     return Flag(name, rest.pop())
 
@@ -94,7 +94,7 @@ def _expect_literal(argument: str, source: str) -> None:
     if _LITERAL.fullmatch(argument):
         return
     name, equals, value = argument.lstrip("-").partition("=")
-    spelled = _shown(_plain(name)) + (f" and {value}, as two arguments" if equals else "")
+    spelled = _spell_flag(_plain(name)) + (f" and {value}, as two arguments" if equals else "")
     msg = f"{source}: found the argument {argument!r}, which load_and_run up to 1.6 does not take"
     raise InputError(msg, hint=f"write it as {spelled}")
 
@@ -128,17 +128,21 @@ def _names(arguments: Iterable[str]) -> Iterator[str]:
 def _suggestion(name: str, dialect: Dialect) -> str:
     other = dialect.other_names.get(name)
     if other is not None and dialect.knows(other):
-        return f"this engine calls it {_shown(other)}"
+        return f"this engine calls it {_spell_flag(other)}"
     every = sorted(dialect.switches | dialect.values)
     close = difflib.get_close_matches(name[:_LONGEST], every, n=1, cutoff=_CLOSE)
-    return f"did you mean {_shown(close[0])}?" if close else f"it was looked for in {dialect.name}"
+    return (
+        f"did you mean {_spell_flag(close[0])}?"
+        if close
+        else f"it was looked for in {dialect.name}"
+    )
 
 
 def _plain(name: str) -> str:
     return name.replace("-", "_")
 
 
-def _shown(name: str) -> str:
+def _spell_flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 

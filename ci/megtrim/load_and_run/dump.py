@@ -125,7 +125,7 @@ def numbers_of(tensor: Tensor) -> Numbers:
     element = BY_NAME[tensor.dtype]
     stored = np.frombuffer(tensor.data, dtype=element.numpy)
     if element.bits < 8:
-        return _unpacked(stored, element.bits, tensor.shape)
+        return _unpack_elements(stored, element.bits, tensor.shape)
     if tensor.dtype == "BFloat16":
         stored = (stored.astype("<u4") << 16).view("<f4")
     if not element.is_float:
@@ -135,7 +135,7 @@ def numbers_of(tensor: Tensor) -> Numbers:
         return stored.astype("c16" if stored.dtype.kind == "c" else "f8")
 
 
-def _unpacked(stored: Numbers, bits: int, shape: tuple[int, ...]) -> Numbers:
+def _unpack_elements(stored: Numbers, bits: int, shape: tuple[int, ...]) -> Numbers:
     """Return elements that are smaller than a byte, as they are stored; what fills up is left."""
     each = np.unpackbits(stored, bitorder="little").reshape(-1, bits)
     elements: Numbers = np.packbits(each, axis=1, bitorder="little")[:, 0]

@@ -60,7 +60,7 @@ class NpyMutation(StrEnum):
     LARGER = "larger"
 
 
-def changed(data: bytes, change: NpyMutation, *, source: str) -> bytes | None:
+def apply_change(data: bytes, change: NpyMutation, *, source: str) -> bytes | None:
     """Return a ``.npy`` file with the change; None where that would not be one.
 
     Raises InputError for what is no such file.
@@ -69,7 +69,7 @@ def changed(data: bytes, change: NpyMutation, *, source: str) -> bytes | None:
     if array is None:
         return None
     made = _HOW[change](array)
-    return None if made is None or np.array_equal(made, array) else _written(made)
+    return None if made is None or np.array_equal(made, array) else _encode_array(made)
 
 
 def made_up(dtype: str, shape: tuple[int, ...]) -> bytes | None:
@@ -80,7 +80,7 @@ def made_up(dtype: str, shape: tuple[int, ...]) -> bytes | None:
         return None
     steps = np.arange(count, dtype=np.int64) % _STEPS
     values = steps / _STEPS if dtype == "Float32" else steps
-    return _written(values.reshape(shape).astype(element))
+    return _encode_array(values.reshape(shape).astype(element))
 
 
 def _read(data: bytes, source: str) -> NDArray[Any] | None:
@@ -115,18 +115,18 @@ def _refusal(source: str, found: str) -> InputError:
     return InputError(f"{source}: no .npy file: {found}", hint="write it with numpy.save")
 
 
-def _written(array: NDArray[Any]) -> bytes:
+def _encode_array(array: NDArray[Any]) -> bytes:
     stream = io.BytesIO()
     np.lib.format.write_array(stream, np.ascontiguousarray(array), (1, 0), allow_pickle=False)
     return stream.getvalue()
 
 
-def _reversed(array: NDArray[Any]) -> NDArray[Any]:
+def _reverse_values(array: NDArray[Any]) -> NDArray[Any]:
     """Return the same numbers in another order: what is a good input stays one."""
     return array.reshape(-1)[::-1].reshape(array.shape)
 
 
-def _doubled(array: NDArray[Any]) -> NDArray[Any] | None:
+def _double_batch(array: NDArray[Any]) -> NDArray[Any] | None:
     fits = array.ndim > 1 and 2 * array.nbytes <= LARGEST_BYTES
     return np.concatenate([array, array]) if fits else None
 
@@ -142,8 +142,8 @@ def _larger(array: NDArray[Any]) -> NDArray[Any] | None:
 
 
 _HOW: Mapping[NpyMutation, Callable[[NDArray[Any]], NDArray[Any] | None]] = {
-    NpyMutation.VALUES: _reversed,
-    NpyMutation.BATCH: _doubled,
+    NpyMutation.VALUES: _reverse_values,
+    NpyMutation.BATCH: _double_batch,
     NpyMutation.SMALLER: _smaller,
     NpyMutation.LARGER: _larger,
 }

@@ -37,7 +37,7 @@ class Tolerance:
         """Tell whether a difference can lie within it, whatever plain's number was."""
         return self.relative > 0 or difference <= self.absolute
 
-    def allowed(self, plain: Numbers) -> Numbers:
+    def compute_limits(self, plain: Numbers) -> Numbers:
         """Return the largest difference that each finite number of plain allows."""
         allowed: Numbers = self.absolute + self.relative * np.abs(plain)
         return allowed
@@ -74,7 +74,9 @@ def within(plain: Numbers, reduced: Numbers, tolerance: Tolerance) -> bool:
     """Tell whether every number is the same; NaN and infinities must stand at the same places."""
     found = differences(plain, reduced)
     with np.errstate(invalid="ignore", over="ignore"):
-        near = np.isfinite(plain) & np.isfinite(reduced) & (found <= tolerance.allowed(plain))
+        near = (
+            np.isfinite(plain) & np.isfinite(reduced) & (found <= tolerance.compute_limits(plain))
+        )
     return bool(np.all((found == 0) | near))
 
 
@@ -96,7 +98,7 @@ def refusal(name: str, plain: Numbers, tolerance: Tolerance) -> str | None:
     if plain.dtype.kind in "iu" or tolerance.is_exact:
         return None
     parts = (finite.real, finite.imag) if finite.dtype.kind == "c" else (finite,)
-    if any(_varies(part, tolerance.allowed(finite)) for part in parts):
+    if any(_varies(part, tolerance.compute_limits(finite)) for part in parts):
         return None
     widest = max(float(np.ptp(part)) for part in parts)
     return (
@@ -114,7 +116,7 @@ def _varies(part: Numbers, allowed: Numbers) -> bool:
 def _refusal_of_one(name: str, number: Numbers, tolerance: Tolerance) -> str | None:
     exact = number.dtype.kind in "iu" or tolerance.is_exact
     size = float(np.abs(number[0]))
-    if exact or size > float(tolerance.allowed(number)[0]):
+    if exact or size > float(tolerance.compute_limits(number)[0]):
         return None
     advice = _advice(size, tolerance)
     passes = f"0 passes for it at a tolerance of {tolerance} ({advice})"

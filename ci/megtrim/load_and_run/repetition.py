@@ -32,7 +32,7 @@ def refusal(name: str, data: bytes) -> str | None:
     text = _text(data)
     words = [] if text is None else [each for each in _BETWEEN.split(text) if each]
     if text is None or not words or (len(words) == 1 and len(words[0]) > _LONGEST_WORD):
-        return _repeated(name, data)
+        return _describe_repetition(name, data)
     if numbers := _numbers(words):
         return parity.refusal(name, np.array(numbers), parity.EXACT)
     lines = [each.strip() for each in text.splitlines() if each.strip()]
@@ -52,7 +52,7 @@ def refusal_of_records(name: str, data: bytes, count: int) -> str | None:
     return None
 
 
-def _repeated(name: str, data: bytes) -> str | None:
+def _describe_repetition(name: str, data: bytes) -> str | None:
     for width in _WIDTHS:
         if len(data) >= 2 * width and data[width:] == data[:-width]:
             unit = data[:width].hex()

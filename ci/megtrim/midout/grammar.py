@@ -141,9 +141,9 @@ class _Parser:
         if builtin is not None and self._peek() != "::":
             return builtin
         self._at = start
-        return self._qualified()
+        return self._parse_qualified_name()
 
-    def _qualified(self) -> str:
+    def _parse_qualified_name(self) -> str:
         parts = [self._part()]
         self.expect("::")
         parts.append(self._part())

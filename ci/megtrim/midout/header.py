@@ -75,8 +75,8 @@ def render(
     forced = "".join(text for name, text in macros.items() if name not in own.macros)
     regions = tuple(keep.regions())
     if layout is Layout.UPSTREAM and regions:
-        forced += _define(_specialised(regions))
-    scoped = _scoped(regions, own.tags) if layout is Layout.SCOPED and regions else ()
+        forced += _define(_render_specialisations(regions))
+    scoped = _render_scoped(regions, own.tags) if layout is Layout.SCOPED and regions else ()
     own_macros = ((macro_file(name), _TITLE + _ONCE + macros.get(name, "")) for name in own.macros)
     return HeaderFiles(files=((FORCED, _TITLE + forced), *scoped, *own_macros))
 
@@ -100,7 +100,7 @@ def _macros(keep: KeepSet, every_mode: Sequence[tuple[str, int]]) -> dict[str, l
     return macros
 
 
-def _scoped(regions: Sequence[Region], own: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _render_scoped(regions: Sequence[Region], own: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield ``midout.h``, with the tags that have no file of their own, and the files of others."""
     contract = (package_files("megtrim.midout") / "contract.h").read_text(encoding="utf-8")
     by_tag = {tag: tuple(kept) for tag, kept in groupby(regions, key=lambda region: region.tag)}
@@ -176,7 +176,7 @@ def _operators(needs: OperatorNeeds) -> list[str]:
     ]
 
 
-def _specialised(regions: Sequence[Region]) -> list[str]:
+def _render_specialisations(regions: Sequence[Region]) -> list[str]:
     tags = sorted({region.tag for region in regions})
     return [
         "MIDOUT_GENERATED namespace midout {",
@@ -192,7 +192,7 @@ def _specialised(regions: Sequence[Region]) -> list[str]:
 
 
 def _shared_tag(tag: str, kept: Sequence[Region]) -> str:
-    return _define([f"MEGTRIM_TAG_{tag} ~, (", *_declared(kept), ")"])
+    return _define([f"MEGTRIM_TAG_{tag} ~, (", *_render_declarations(kept), ")"])
 
 
 def _own_tag(tag: str, kept: Sequence[Region]) -> str:
@@ -203,13 +203,13 @@ def _own_tag(tag: str, kept: Sequence[Region]) -> str:
         "namespace tags {",
         f"class {tag};",
         "}",
-        *_declared(kept),
+        *_render_declarations(kept),
         "}",
     )
     return "".join(f"{line}\n" for line in lines)
 
 
-def _declared(kept: Iterable[Region]) -> list[str]:
+def _render_declarations(kept: Iterable[Region]) -> list[str]:
     return [f"template <> struct {_cpp(region)};" for region in kept]
 
 

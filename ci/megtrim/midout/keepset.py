@@ -161,7 +161,7 @@ def shrunken(previous: KeepSet, current: KeepSet) -> tuple[tuple[str, tuple[Regi
     """
     lost = (
         (record.id, tuple(sorted({*old.regions} - {*record.regions}, key=order)))
-        for old, record in _same(previous, current, _bound)
+        for old, record in _same(previous, current, _get_binding)
     )
     return tuple((name, gone) for name, gone in lost if gone)
 
@@ -175,7 +175,9 @@ def shrunken_functions(
     """
     lost = (
         (record.id, tuple(sorted({*old.functions} - {*record.functions})))
-        for old, record in _same(previous, current, lambda each: (*_bound(each), each.link_sha256))
+        for old, record in _same(
+            previous, current, lambda each: (*_get_binding(each), each.link_sha256)
+        )
     )
     return tuple((name, gone) for name, gone in lost if gone)
 
@@ -191,14 +193,14 @@ def _same(
             yield old, record
 
 
-def _bound(record: ScenarioRecord) -> tuple[object, ...]:
+def _get_binding(record: ScenarioRecord) -> tuple[object, ...]:
     what = record.model_sha256, record.arguments, record.inputs
     return (*what, record.algo_cache_sha256, record.threads)
 
 
 def bindings(keep: KeepSet) -> tuple[tuple[object, ...], ...]:
     """Return what each scenario is bound to, by its id: equal where they are the same runs."""
-    return tuple((record.id, *_bound(record)) for record in keep.scenarios)
+    return tuple((record.id, *_get_binding(record)) for record in keep.scenarios)
 
 
 def missing(keep: KeepSet, regions: Iterable[Region]) -> tuple[Region, ...]:

@@ -42,13 +42,13 @@ def parse_operators(reader: LineReader, tables: dict[str, Entries]) -> OperatorN
         return None
     return OperatorNeeds(
         hashes=tuple(sorted({_hash(reader, *entry) for entry in tables["hash"]})),
-        dtypes=_needed(reader, tables, "dtype"),
-        operators=_needed(reader, tables, "operator"),
-        elemwise_modes=_needed(reader, tables, "elemwise_mode"),
+        dtypes=_parse_needed(reader, tables, "dtype"),
+        operators=_parse_needed(reader, tables, "operator"),
+        elemwise_modes=_parse_needed(reader, tables, "elemwise_mode"),
     )
 
 
-def _needed(reader: LineReader, tables: dict[str, Entries], kind: str) -> Needed:
+def _parse_needed(reader: LineReader, tables: dict[str, Entries], kind: str) -> Needed:
     users: dict[str, set[str]] = {}
     for name, models in tables[kind]:
         # These names stand in the header, which is compiled.

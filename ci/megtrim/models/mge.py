@@ -117,7 +117,7 @@ def _graph_start(data: bytes) -> int:
     return len(_TESTCASES) + 4 if data.startswith(_TESTCASES) else 0
 
 
-def _sized(data: bytes, at: int, source: str) -> Buffer:
+def _read_sized_buffer(data: bytes, at: int, source: str) -> Buffer:
     """Return the size-prefixed FlatBuffers object at ``at``."""
     size = int.from_bytes(data[at : at + 4], "little")
     end = at + 4 + size
@@ -164,7 +164,7 @@ def _parse_v1(data: bytes, tensors_at: int, source: str) -> ModelFacts:
         msg = f"{source}: cut off inside the header, after {len(data)} bytes"
         raise InputError(msg, hint="fetch or dump the model again")
     tensor_bytes: int = _UINT64.unpack(header)[0]
-    buffer = _sized(data, min(tensors_at + tensor_bytes, len(data)), source)
+    buffer = _read_sized_buffer(data, min(tensors_at + tensor_bytes, len(data)), source)
     graph = buffer.root(tensors_at + tensor_bytes + 4, _V1_IDENTIFIER)
     found = _Found()
     for operator in graph.tables(3):
@@ -194,7 +194,7 @@ def _v1_outputs(ids: tuple[int, ...], names: list[tuple[str, ...]]) -> tuple[Var
 
 
 def _parse_v2(data: bytes, start: int, source: str) -> ModelFacts:
-    model = _sized(data, start, source).root(start + 4, _V2_IDENTIFIER)
+    model = _read_sized_buffer(data, start, source).root(start + 4, _V2_IDENTIFIER)
     found = _Found()
     for operator in model.tables(2):
         _read_operator(operator, _V2, found)

@@ -41,11 +41,13 @@ def load_needs(
         f"{model}: {name} is not known to megtrim: {source} is taken at its word"
         for name, _ in facts.unknown_operators
     )
-    covered = check_covers(_joined(declared), _known(facts), model=str(model), source=source)
+    covered = check_covers(
+        _merge_infos(declared), _convert_facts(facts), model=str(model), source=source
+    )
     return declared, (*unchecked, *covered)
 
 
-def _known(facts: ModelFacts) -> OperatorInfo:
+def _convert_facts(facts: ModelFacts) -> OperatorInfo:
     return OperatorInfo(
         hash=facts.graph_hash,
         dtypes=facts.dtypes,
@@ -54,7 +56,7 @@ def _known(facts: ModelFacts) -> OperatorInfo:
     )
 
 
-def _joined(infos: Sequence[OperatorInfo]) -> OperatorInfo:
+def _merge_infos(infos: Sequence[OperatorInfo]) -> OperatorInfo:
     return OperatorInfo(
         # With several JSONs no single hash is the model's: then there is nothing to compare.
         hash=infos[0].hash if len(infos) == 1 else None,

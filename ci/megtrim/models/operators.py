@@ -112,11 +112,11 @@ def merge(models: Sequence[tuple[str, OperatorInfo]]) -> OperatorNeeds:
     complete = all(info.hash is not None for info in infos)
     return OperatorNeeds(
         hashes=tuple(sorted(hashes)) if complete else (),
-        dtypes=_needed((model, info.dtypes) for model, info in models),
-        operators=_needed(
+        dtypes=_collect_users((model, info.dtypes) for model, info in models),
+        operators=_collect_users(
             (model, [strip_version(name) for name in info.opr_types]) for model, info in models
         ),
-        elemwise_modes=_needed((model, info.elemwise_modes) for model, info in models),
+        elemwise_modes=_collect_users((model, info.elemwise_modes) for model, info in models),
     )
 
 
@@ -152,7 +152,7 @@ def _lacking(declared: Iterable[str], actual: Iterable[str]) -> list[str]:
     return sorted({strip_version(name) for name in actual} - {strip_version(n) for n in declared})
 
 
-def _needed(needs: Iterable[tuple[str, Iterable[str]]]) -> Needed:
+def _collect_users(needs: Iterable[tuple[str, Iterable[str]]]) -> Needed:
     users: dict[str, set[str]] = {}
     for model, names in needs:
         for name in names:

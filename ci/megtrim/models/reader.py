@@ -6,7 +6,7 @@ import io
 from typing import IO, TYPE_CHECKING
 
 from megtrim.errors import InputError
-from megtrim.input_files import opened, read_bytes
+from megtrim.input_files import open_plain_file, read_bytes
 from megtrim.models import sample
 from megtrim.models.mge import is_mge, least_bytes, parse_mge
 
@@ -33,7 +33,7 @@ def parse_model(data: bytes, *, source: str) -> ModelFacts:
 
 def read_is_flatbuffers(path: Path) -> bool:
     """Tell by a file's first bytes whether it is a model in FlatBuffers: any ``.mge`` is."""
-    with opened(path, expected=_EXPECTED) as stream:
+    with open_plain_file(path, expected=_EXPECTED) as stream:
         return is_mge(stream.read(_HEAD_BYTES))
 
 
@@ -42,7 +42,7 @@ def read_whole(path: Path, *, source: str) -> None:
 
     Of a large one only what tells its size is read.
     """
-    with opened(path, expected=_EXPECTED, shown=source) as stream:
+    with open_plain_file(path, expected=_EXPECTED, shown=source) as stream:
         size = stream.seek(0, io.SEEK_END)
         stream.seek(0)
         head = stream.read(_HEAD_BYTES)

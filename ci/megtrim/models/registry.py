@@ -252,7 +252,7 @@ REGISTERED: dict[str, OperatorType] = _read_table()
 """Operator types by registered name, as in the engine's source."""
 
 
-def _unversioned(name: str) -> str:
+def _strip_version(name: str) -> str:
     return _VERSION.sub("", name)
 
 
@@ -260,7 +260,7 @@ def _hash(name: bytes) -> int:
     return xxhash.xxh64_intdigest(name, seed=_SEED)
 
 
-_BY_NAME = {_unversioned(name): kind for name, kind in REGISTERED.items()}
+_BY_NAME = {_strip_version(name): kind for name, kind in REGISTERED.items()}
 _BY_ID = {
     # The oldest dumps leave out the terminating NUL, together with the version.
     **{_hash(name.encode()): kind for name, kind in _BY_NAME.items()},
@@ -274,7 +274,7 @@ _BY_ID = {
 
 def by_name(name: str) -> OperatorType | None:
     """Return the class of an operator by its registered name, in any version."""
-    return _BY_NAME.get(_unversioned(name))
+    return _BY_NAME.get(_strip_version(name))
 
 
 def by_id(type_id: int) -> OperatorType | None:

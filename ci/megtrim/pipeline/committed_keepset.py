@@ -83,7 +83,7 @@ def settle(context: Context, folder: StageFolder) -> int:
     now = parse_keep_set(text, source=KEEP_SET_FILE)
     path = context.path(context.loaded.config.keep_set)
     if not path.exists() or context.accept:
-        told = _counts(now, _replaced(path))
+        told = _counts(now, _read_previous(path))
         write_atomically(path, text)
         context.console.say(f"  wrote {path}: {told}: commit it, it says what is kept and for whom")
         return EXIT_PASS
@@ -158,7 +158,7 @@ def _expect_not_shrunken(before: KeepSet, now: KeepSet) -> None:
         )
 
 
-def _replaced(path: Path) -> KeepSet | None:
+def _read_previous(path: Path) -> KeepSet | None:
     """Return the keep set that is written anew; None where there is none that can be read."""
     try:
         return read_keep_set(path)

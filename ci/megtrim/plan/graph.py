@@ -14,8 +14,8 @@ from megtrim.build_spec import Variant
 from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.switches import switched_off
-from megtrim.plan.neighbours import tried
-from megtrim.plan.switches import SwitchBuild, measured
+from megtrim.plan.neighbours import select_scenarios
+from megtrim.plan.switches import SwitchBuild, list_measured_builds
 
 
 class Stage(StrEnum):
@@ -129,8 +129,8 @@ def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) 
         *_regions(config, committed=committed),
         *(_functions(config, committed=committed) if by_function(config) else ()),
         *(_verify(each, config) for each in every),
-        *(_neighbours(each, config) for each in tried(config, asked=neighbours)),
-        Task(stage=Stage.SIZE, name="artifacts", needs=_weighed(config, builds)),
+        *(_neighbours(each, config) for each in select_scenarios(config, asked=neighbours)),
+        Task(stage=Stage.SIZE, name="artifacts", needs=_list_size_needs(config, builds)),
     )
     switches = tuple(_switches(config))
     wanted = before_verdict if committed else (*before_verdict, *switches)
@@ -205,7 +205,7 @@ def _functions(config: Config, *, committed: bool) -> Iterator[Task]:
     yield Task(stage=Stage.REDUCE, name=Variant.REDUCED, needs=(base, *header, LINKED, FUNCTIONS))
 
 
-def _weighed(config: Config, builds: tuple[str, ...]) -> tuple[str, ...]:
+def _list_size_needs(config: Config, builds: tuple[str, ...]) -> tuple[str, ...]:
     region = (REGION,) if by_function(config) and not from_plain(config) else ()
     return (*builds, *region, REDUCED)
 
@@ -235,7 +235,7 @@ def region_task(config: Config) -> str:
 def _switches(config: Config) -> Iterator[Task]:
     if from_plain(config):
         return  # nothing is compiled but the engine itself
-    ids = {switch_task(build, config): build.name for build in measured(config)}
+    ids = {switch_task(build, config): build.name for build in list_measured_builds(config)}
     for id_, name in ids.items():
         if id_ != region_task(config):
             yield Task(stage=Stage.SWITCHES, name=name, needs=(HEADER,))

@@ -15,7 +15,7 @@ from pathlib import Path
 from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.load_and_run import application
-from megtrim.load_and_run.argument_mutation import changed, is_on, spelled, without
+from megtrim.load_and_run.argument_mutation import is_on, render_flags, set_flag, without
 from megtrim.load_and_run.arguments import Flag, flags
 from megtrim.load_and_run.dialects import Dialect
 from megtrim.load_and_run.npy_mutation import NpyMutation
@@ -108,7 +108,7 @@ _OF_INPUTS = {
 }
 
 
-def tried(config: Config, *, asked: bool) -> Iterator[Scenario]:
+def select_scenarios(config: Config, *, asked: bool) -> Iterator[Scenario]:
     """Yield the scenarios whose neighbours are run: all if asked, else those a budget is about."""
     budgets = {budget.artifact for budget in config.budgets if budget.neighbours is not None}
     for each in all_scenarios(config):
@@ -143,7 +143,7 @@ def _itself(scenario: Scenario, dialect: Dialect) -> Neighbour:
         # What the flags say of threads wins, as on the scenario's own command line.
         said = [flag.value for flag in given if flag.name in _THREAD_FLAGS and flag.value]
         threads = int(said[-1]) if said and said[-1].isdecimal() else threads
-        arguments = spelled(given, dialect)
+        arguments = render_flags(given, dialect)
     return Neighbour(
         name="",
         kind=NeighbourKind.FLAGS,
@@ -158,12 +158,12 @@ def _of_engine(scenario: Scenario, own: Neighbour, dialect: Dialect) -> Iterator
     """Yield what the engine's own program can be told."""
     given = flags(own.arguments, dialect=dialect, source=scenario.id)
     yield from _of_numbers(own, given, dialect)
-    alone = spelled(without(given, *_THREAD_FLAGS), dialect)
+    alone = render_flags(without(given, *_THREAD_FLAGS), dialect)
     for each in _of_threads(own):
         if each.threads != own.threads:
             yield replace(each, arguments=alone)
     for switch in _switches(scenario, dialect):
-        yield _turned(own, given, switch, dialect)
+        yield _toggle_switch(own, given, switch, dialect)
     if _has_cache(scenario):
         what = "without the algorithm cache"
         other = replace(own, name="without-algo-cache", kind=NeighbourKind.FLAGS, what=what)
@@ -183,7 +183,7 @@ def _of_numbers(own: Neighbour, given: Sequence[Flag], dialect: Dialect) -> Iter
             if count == default and flag not in said:
                 continue
             what = f"--{flag.replace('_', '-')} {count}"
-            arguments = spelled(changed(given, flag, str(count)), dialect)
+            arguments = render_flags(set_flag(given, flag, str(count)), dialect)
             yield replace(own, name=f"{name}-{count}", kind=kind, what=what, arguments=arguments)
 
 
@@ -206,7 +206,9 @@ def _switches(scenario: Scenario, dialect: Dialect) -> Iterator[str]:
             yield switch
 
 
-def _turned(own: Neighbour, given: Sequence[Flag], switch: str, dialect: Dialect) -> Neighbour:
+def _toggle_switch(
+    own: Neighbour, given: Sequence[Flag], switch: str, dialect: Dialect
+) -> Neighbour:
     """Return the run with a switch turned: on in place of its group's other, or off."""
     shown = switch.replace("_", "-")
     if is_on(given, switch, dialect):
@@ -215,14 +217,14 @@ def _turned(own: Neighbour, given: Sequence[Flag], switch: str, dialect: Dialect
         turned = without(given, *_INSTEAD.get(switch, ()))
         along = _ALONG.get(switch, "")
         if along in dialect.switches:
-            turned = changed(turned, along, None)
-        name, what, turned = shown, f"--{shown}", changed(turned, switch, None)
+            turned = set_flag(turned, along, None)
+        name, what, turned = shown, f"--{shown}", set_flag(turned, switch, None)
     return replace(
         own,
         name=name,
         kind=NeighbourKind.FLAGS,
         what=what,
-        arguments=spelled(turned, dialect),
+        arguments=render_flags(turned, dialect),
         searches=switch in _SEARCHES,
     )
 

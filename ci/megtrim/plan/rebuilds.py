@@ -7,7 +7,7 @@ from collections.abc import Sequence
 _SHOWN = 5
 
 
-def told(predicted: Sequence[str] | None) -> str:
+def describe_forecast(predicted: Sequence[str] | None) -> str:
     """Say how many and which sources will be compiled; None: nothing tells, so maybe all."""
     if predicted is None:
         return "all files may be compiled"

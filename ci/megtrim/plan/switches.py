@@ -21,7 +21,7 @@ class SwitchBuild:
     """Switches that are off in it, in the order of :class:`Switch`."""
 
 
-def measured(config: Config) -> tuple[SwitchBuild, ...]:
+def list_measured_builds(config: Config) -> tuple[SwitchBuild, ...]:
     """Return the builds to compare, the one with everything on first; none without trim.measure.
 
     The last is the engine's minimum size; FlatBuffers are off in it only where they are measured,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from megtrim.report.formatting import grouped, to_look_at
+from megtrim.report.formatting import group_digits, to_look_at
 from megtrim.report.text import command, one_line, path_in_project
 from megtrim.verdict.model import Check, Verdict
 from megtrim.verdict.statuses import CheckKind, CheckStatus
@@ -59,11 +59,11 @@ def annotate(verdict: Verdict) -> tuple[Annotation, ...]:
     return tuple(
         annotation
         for level, checks in levels.items()
-        for annotation in _bounded(level, checks, verdict)
+        for annotation in _limit_annotations(level, checks, verdict)
     )
 
 
-def _bounded(level: Level, checks: list[Check], verdict: Verdict) -> list[Annotation]:
+def _limit_annotations(level: Level, checks: list[Check], verdict: Verdict) -> list[Annotation]:
     if len(checks) <= MOST_OF_A_LEVEL:
         return [_annotation(level, check) for check in checks]
     shown = MOST_OF_A_LEVEL - 1
@@ -71,8 +71,8 @@ def _bounded(level: Level, checks: list[Check], verdict: Verdict) -> list[Annota
         level=level,
         file=path_in_project(verdict.config),
         line=1,
-        title=f"megtrim: {grouped(len(checks) - shown)} more",
-        message=f"{grouped(len(checks) - shown)} more {level}s are in the report of this run",
+        title=f"megtrim: {group_digits(len(checks) - shown)} more",
+        message=f"{group_digits(len(checks) - shown)} more {level}s are in the report of this run",
     )
     return [*(_annotation(level, check) for check in checks[:shown]), further]
 

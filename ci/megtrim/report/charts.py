@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from megtrim.config.units import format_bytes, format_growth
-from megtrim.report.formatting import grouped, growth_of, percent
+from megtrim.report.formatting import group_digits, growth_of, percent
 from megtrim.report.treemap import layout
 from megtrim.verdict.model import ArtifactSizes, BudgetRow, RegionsUse, VariantSize
 
@@ -99,7 +99,7 @@ def size_picture(artifact: ArtifactSizes) -> SizePicture:
         Bar(
             variant=size.variant,
             text=format_bytes(size.size_bytes),
-            exact=grouped(size.size_bytes),
+            exact=group_digits(size.size_bytes),
             share=percent(size.share),
             growth=growth_of(size),
             width=_percentage(totals[size.variant], scale),
@@ -192,7 +192,7 @@ def region_map(regions: RegionsUse) -> tuple[MapTile, ...]:
     return tuple(
         MapTile(
             tag=tag,
-            text=f"{grouped(kept)} of {grouped(total)}",
+            text=f"{group_digits(kept)} of {group_digits(total)}",
             x=_percentage(tile.x, _MAP_WIDTH),
             y=_percentage(tile.y, _MAP_HEIGHT),
             width=_percentage(tile.width, _MAP_WIDTH),

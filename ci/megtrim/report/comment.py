@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from megtrim.report import comment_details, neighbours, sizes, switches
-from megtrim.report.formatting import CHECK_SIGNS, MEANINGS, VERDICT_SIGNS, grouped, to_look_at
+from megtrim.report.formatting import CHECK_SIGNS, MEANINGS, VERDICT_SIGNS, group_digits, to_look_at
 from megtrim.report.markup import block, bounded_table, code, fold, prose
 from megtrim.report.text import command, one_line
 from megtrim.verdict.model import Check, ScenarioResult, Verdict
@@ -109,7 +109,7 @@ def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
         yield "neighbours", neighbours.markdown(verdict.neighbours)
     if measured and verdict.switches:
         yield "switches", switches.markdown(verdict.switches)
-    yield "what was kept", comment_details.kept(verdict)
+    yield "what was kept", comment_details.render_keep_set(verdict)
     yield "engine, toolchain and devices", comment_details.identity(verdict)
 
 
@@ -132,7 +132,7 @@ def _check(check: Check, verdict: Verdict) -> str:
         lines.append(f"What to do: {prose(check.hint)}")
     if check.reproduce:
         lines.append(f"To see it again:\n\n{block(command(check.reproduce), limit=_MOST_COMMAND)}")
-    trapped = _trapped(check, verdict)
+    trapped = _find_trapped_scenario(check, verdict)
     if trapped is not None:
         lines.append(_missing_fold(trapped.missing_regions))
         for title, text in (("Crash", trapped.crash), ("End of the log", trapped.log_tail)):
@@ -143,7 +143,7 @@ def _check(check: Check, verdict: Verdict) -> str:
     return "\n\n".join(lines)
 
 
-def _trapped(check: Check, verdict: Verdict) -> ScenarioResult | None:
+def _find_trapped_scenario(check: Check, verdict: Verdict) -> ScenarioResult | None:
     """Return the scenario whose missing regions, crash and log are the details of its check."""
     if check.kind is not CheckKind.TRAP:
         return None
@@ -154,10 +154,10 @@ def _trapped(check: Check, verdict: Verdict) -> ScenarioResult | None:
 def _missing_fold(missing: Sequence[str]) -> str:
     shown = [one_line(region, limit=200) for region in missing[:_MOST_MISSING]]
     if missing[_MOST_MISSING:]:
-        shown.append(f"and {grouped(len(missing) - _MOST_MISSING)} more")
+        shown.append(f"and {group_digits(len(missing) - _MOST_MISSING)} more")
     noun = "region" if len(missing) == 1 else "regions"
     body = block("\n".join(shown), limit=(_MOST_MISSING + 1) * 300)
-    return fold(f"{grouped(len(missing))} missing {noun}", body)
+    return fold(f"{group_digits(len(missing))} missing {noun}", body)
 
 
 def _further(checks: Sequence[Check]) -> str:
@@ -183,7 +183,7 @@ def _devices(verdict: Verdict) -> str:
 
     def line(entry: tuple[tuple[CheckStatus, str], list[str]]) -> str:
         (status, text), of = entry
-        scenarios = code(of[0]) if len(of) == 1 else f"{grouped(len(of))} scenarios"
+        scenarios = code(of[0]) if len(of) == 1 else f"{group_digits(len(of))} scenarios"
         return f"{CHECK_SIGNS[status]}: {prose(text)} ({scenarios})"
 
     return _list("Devices", list(said.items()), line)
@@ -191,6 +191,6 @@ def _devices(verdict: Verdict) -> str:
 
 def _list(title: str, items: Sequence[T], line: Callable[[T], str]) -> str:
     more = len(items) - _MOST_LINES
-    note = [f"{grouped(more)} more in the HTML report"] if more > 0 else []
+    note = [f"{group_digits(more)} more in the HTML report"] if more > 0 else []
     shown = (*map(line, items[:_MOST_LINES]), *note)
     return f"### {title}\n\n" + "\n".join(f"- {text}" for text in shown)

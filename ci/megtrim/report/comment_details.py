@@ -9,8 +9,8 @@ from __future__ import annotations
 from megtrim.report.formatting import (
     CHECK_SIGNS,
     SCENARIO_STATUSES,
-    compiled,
-    grouped,
+    describe_rebuild,
+    group_digits,
     kept_of_held,
     seconds,
 )
@@ -30,7 +30,7 @@ from megtrim.verdict.statuses import ScenarioStatus
 def scenarios(verdict: Verdict) -> str:
     """Return a row for each scenario."""
     passed = sum(scenario.status is ScenarioStatus.PASS for scenario in verdict.scenarios)
-    title = f"Scenarios: {grouped(passed)} of {grouped(len(verdict.scenarios))} passed"
+    title = f"Scenarios: {group_digits(passed)} of {group_digits(len(verdict.scenarios))} passed"
     head = ("scenario", "result", "what was seen", "device", "regions>", "time>")
     return fold(title, bounded_table(head, verdict.scenarios, _scenario))
 
@@ -41,12 +41,12 @@ def _scenario(scenario: ScenarioResult) -> tuple[str, ...]:
         CHECK_SIGNS[SCENARIO_STATUSES[scenario.status]],
         prose(with_note(scenario.text, scenario.conditions)),
         code(scenario.device),
-        grouped(scenario.regions),
+        group_digits(scenario.regions),
         seconds(scenario.time_s),
     )
 
 
-def kept(verdict: Verdict) -> str:
+def render_keep_set(verdict: Verdict) -> str:
     """Return what of the engine was kept: regions by tag, operators, data types, modes."""
     regions, operators = verdict.regions, verdict.operators
     parts = [_tags(regions) if regions.kept else "No region was chosen by a trace."]
@@ -65,7 +65,7 @@ def _tags(regions: RegionsUse) -> str:
     columns = 3 if regions.held else 2
 
     def row(use: TagUse) -> tuple[str, ...]:
-        return (code(use.tag), grouped(use.kept), grouped(use.held))[:columns]
+        return (code(use.tag), group_digits(use.kept), group_digits(use.held))[:columns]
 
     tags = sorted(regions.by_tag, key=lambda use: (-use.kept, use.tag))
     return bounded_table(("tag", "kept>", "held>")[:columns], tags, row)
@@ -74,13 +74,13 @@ def _tags(regions: RegionsUse) -> str:
 def _names(uses: tuple[OperatorUse, ...]) -> str:
     shown = ", ".join(code(use.name) for use in uses[:MOST_ROWS])
     more = len(uses) - MOST_ROWS
-    return (shown or "all") + (f" and {grouped(more)} more" if more > 0 else "")
+    return (shown or "all") + (f" and {group_digits(more)} more" if more > 0 else "")
 
 
 def identity(verdict: Verdict) -> str:
     """Return which engine, toolchain, trim and devices the result is of."""
     engine, toolchain, trim = verdict.engine, verdict.toolchain, verdict.trim
-    dirty = f", {grouped(len(engine.dirty))} changed files" if engine.dirty else ""
+    dirty = f", {group_digits(len(engine.dirty))} changed files" if engine.dirty else ""
     rows = [
         ("engine", f"{code(engine.kind)} {code(engine.commit or engine.digest)}{dirty}"),
         ("header generation", str(engine.generation)),
@@ -91,7 +91,7 @@ def identity(verdict: Verdict) -> str:
         *((("switched off", code(", ".join(trim.switched_off))),) if trim.switched_off else ()),
         *((("means", code(", ".join(trim.used))),) if trim.used else ()),
         *(("not used", prose(each)) for each in trim.unused),
-        *((("compiled", compiled(verdict.rebuild)),) if verdict.rebuild else ()),
+        *((("compiled", describe_rebuild(verdict.rebuild)),) if verdict.rebuild else ()),
         *(("device", _device(device)) for device in verdict.devices),
     ]
     return fold("Engine, toolchain and devices", bounded_table(("what", "which"), rows, tuple))

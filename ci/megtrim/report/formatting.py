@@ -68,7 +68,7 @@ def percent(share: float) -> str:
     return f"{share:.1%}"
 
 
-def grouped(number: int) -> str:
+def group_digits(number: int) -> str:
     """Write a whole number with its thousands apart: ``39,300,016``."""
     return f"{number:,}"
 
@@ -86,10 +86,10 @@ def regions_of(size: VariantSize, verdict: Verdict) -> str:
     held, kept = verdict.regions.held, verdict.regions.kept
     reduced = size.variant in ("region", "reduced")
     if not held:
-        return grouped(kept) if kept and reduced else ""
+        return group_digits(kept) if kept and reduced else ""
     if size.variant == "plain":
         return ""
-    return f"{grouped(kept if kept and reduced else held)} of {grouped(held)}"
+    return f"{group_digits(kept if kept and reduced else held)} of {group_digits(held)}"
 
 
 def functions_of(size: VariantSize, artifact: str, verdict: Verdict) -> str:
@@ -100,17 +100,17 @@ def functions_of(size: VariantSize, artifact: str, verdict: Verdict) -> str:
     return kept_of_held(found.kept, found.held)
 
 
-def compiled(rebuild: Rebuild) -> str:
+def describe_rebuild(rebuild: Rebuild) -> str:
     """Say what was compiled, and whether that was known before."""
-    share = f"{grouped(rebuild.compiled)} of {grouped(rebuild.units)} files"
+    share = f"{group_digits(rebuild.compiled)} of {group_digits(rebuild.units)} files"
     if rebuild.predicted is None:
         return f"{share}: there was no build before it to go on from"
-    return f"{share}, {grouped(rebuild.predicted)} predicted"
+    return f"{share}, {group_digits(rebuild.predicted)} predicted"
 
 
 def kept_of_held(kept: int, held: int) -> str:
     """Write ``53 of 900``, or ``53`` where no profile build says how many there are."""
-    return f"{grouped(kept)} of {grouped(held)}" if held else grouped(kept)
+    return f"{group_digits(kept)} of {group_digits(held)}" if held else group_digits(kept)
 
 
 def growth_of(size: VariantSize) -> str:

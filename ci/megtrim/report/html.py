@@ -21,8 +21,8 @@ from megtrim.report.charts import growth_bar, region_map, size_bar, size_picture
 from megtrim.report.formatting import (
     MEANINGS,
     SCENARIO_STATUSES,
-    compiled,
-    grouped,
+    describe_rebuild,
+    group_digits,
     kept_of_held,
     percent,
     seconds,
@@ -30,7 +30,7 @@ from megtrim.report.formatting import (
 )
 from megtrim.report.text import clean
 from megtrim.verdict.model import TagUse, Verdict
-from megtrim.verdict.neighbours import counted
+from megtrim.verdict.neighbours import count_working
 from megtrim.verdict.statuses import ScenarioStatus
 
 _TEXT_LIMIT = 20_000
@@ -75,9 +75,9 @@ def _environment() -> Environment:
         finalize=_finalize,
     )
     environment.filters |= {
-        "compiled": compiled,
+        "compiled": describe_rebuild,
         "size": format_bytes,
-        "grouped": grouped,
+        "grouped": group_digits,
         "percent": percent,
         "seconds": seconds,
     }
@@ -122,10 +122,10 @@ def _tiles(verdict: Verdict) -> list[tuple[str, str, str]]:
         tiles.append(("Scenarios verified", str(passed), f"of {len(verdict.scenarios)}"))
     regions = verdict.regions
     if regions.kept:
-        of = f"of {grouped(regions.held)}" if regions.held else "by the committed keep set"
-        tiles.append(("Regions kept", grouped(regions.kept), of))
+        of = f"of {group_digits(regions.held)}" if regions.held else "by the committed keep set"
+        tiles.append(("Regions kept", group_digits(regions.kept), of))
     if verdict.neighbours:
-        working, _, applying = counted(verdict.neighbours).partition(" ")
+        working, _, applying = count_working(verdict.neighbours).partition(" ")
         tiles.append(("Neighbours that work", working, applying))
     return tiles + _tightest_budget(verdict)
 

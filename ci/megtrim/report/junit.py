@@ -20,7 +20,7 @@ from junit_xml import TestCase, TestSuite, to_xml_report_string
 
 from megtrim.errors import ProductFailure
 from megtrim.evidence.early_exit import EarlyExit
-from megtrim.report.formatting import grouped, to_look_at
+from megtrim.report.formatting import group_digits, to_look_at
 from megtrim.report.text import clean, command, one_line, path_in_project
 from megtrim.verdict.model import Check, Verdict
 from megtrim.verdict.statuses import CheckKind, CheckStatus
@@ -101,7 +101,7 @@ def render_ending(ending: EarlyExit) -> str:
 
 def _document(cases: list[_Case]) -> str:
     suites = [
-        TestSuite(f"megtrim.{stage}", [_written(case) for case in group])
+        TestSuite(f"megtrim.{stage}", [_build_test_case(case) for case in group])
         for stage, group in groupby(cases, key=lambda case: case.stage)
     ]
     text: str = to_xml_report_string(suites, prettyprint=False, encoding="utf-8")
@@ -184,7 +184,7 @@ def _message(check: Check) -> str:
 
 def _others(checks: list[Check], verdict: Verdict) -> _Case:
     """Return one case for all that there is no room for; it ends as the worst of them."""
-    message = f"{grouped(len(checks))} more checks than this file holds: verdict.json has all"
+    message = f"{group_digits(len(checks))} more checks than this file holds: verdict.json has all"
     return _Case(
         stage=_REST,
         name="further checks",
@@ -198,7 +198,7 @@ def _others(checks: list[Check], verdict: Verdict) -> _Case:
     )
 
 
-def _written(case: _Case) -> TestCase:
+def _build_test_case(case: _Case) -> TestCase:
     written = TestCase(
         case.name,
         classname=f"megtrim.{case.stage}",

@@ -152,7 +152,10 @@ def body(proposal: Proposal) -> str:
         *(
             part
             for kind, found in changed
-            for part in (_kept(kind, proposal), _overview(kind, found, _ROOM["rows"] // share))
+            for part in (
+                _describe_count(kind, proposal),
+                _overview(kind, found, _ROOM["rows"] // share),
+            )
         ),
         *_operators(proposal),
         *(part for kind, found in changed for part in _lists(kind, found, _ROOM["names"] // share)),
@@ -162,7 +165,7 @@ def body(proposal: Proposal) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _kept(kind: ChangeKind, proposal: Proposal) -> str:
+def _describe_count(kind: ChangeKind, proposal: Proposal) -> str:
     previous, current = proposal.previous, proposal.current
     before = "" if previous is None else f" (before: {kind.count(previous)})"
     return f"{kind.name.capitalize()} that are kept: {kind.count(current)}{before}."

@@ -11,9 +11,14 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from megtrim.report.markup import bounded_table, code, fold, prose
-from megtrim.report.table import aligned
+from megtrim.report.table import align_columns
 from megtrim.report.text import one_line
-from megtrim.verdict.neighbours import NeighbourLevel, NeighbourOutcome, NeighbourResult, counted
+from megtrim.verdict.neighbours import (
+    NeighbourLevel,
+    NeighbourOutcome,
+    NeighbourResult,
+    count_working,
+)
 
 NOT_APPLICABLE = "-"
 _WORDS = {
@@ -82,7 +87,7 @@ def text(rows: Sequence[NeighbourResult]) -> str:
             (line.name, line.what, *(cell.word for cell in line.cells)) for line in matrix.lines
         ]
         counts = ("", "work, of those that apply", *matrix.counts)
-        lines = aligned(head, [*table, counts], head)
+        lines = align_columns(head, [*table, counts], head)
         parts.append("\n".join([one_line(matrix.scenario), *(f"  {line}" for line in lines)]))
     return "\n\n".join(parts)
 
@@ -95,9 +100,9 @@ def markdown(rows: Sequence[NeighbourResult]) -> str:
         head = ("neighbour", "what differs", *levels)
         pairs = zip(levels, matrix.counts, strict=True)
         counts = ", ".join(f"{level} {count}" for level, count in pairs)
-        table = bounded_table(head, matrix.lines, _marked)
+        table = bounded_table(head, matrix.lines, _render_markdown_row)
         parts.append(f"{code(matrix.scenario)}: {counts or 'none applies'}\n\n{table}")
-    return fold(f"Neighbours: {counted(rows)} work", "\n\n".join(parts))
+    return fold(f"Neighbours: {count_working(rows)} work", "\n\n".join(parts))
 
 
 def _matrix(scenario: str, rows: tuple[NeighbourResult, ...]) -> Matrix:
@@ -137,7 +142,7 @@ def _cell(level: NeighbourLevel) -> Cell:
     )
 
 
-def _marked(line: Line) -> tuple[str, ...]:
+def _render_markdown_row(line: Line) -> tuple[str, ...]:
     cells = (
         cell.word if cell.status == "skipped" else f"{_SIGNS[cell.status == 'pass']} {cell.word}"
         for cell in line.cells

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from megtrim.config.units import format_bytes
-from megtrim.report.formatting import BUDGET_SIGNS, grouped, growth_of, percent
+from megtrim.report.formatting import BUDGET_SIGNS, group_digits, growth_of, percent
 from megtrim.report.markup import bounded_table, code, prose
 from megtrim.report.text import one_line
 from megtrim.verdict.model import ArtifactSizes, BudgetRow, VariantSize, Verdict
@@ -32,16 +32,16 @@ def glance(verdict: Verdict) -> str:
         if size.variant == "reduced"
     ]
     alone = len(reduced) == 1 and bool(verdict.baseline) and reduced[0][1].growth_bytes is not None
-    against = f" against {_bracketed(verdict.baseline)}" if alone else ""
+    against = f" against {_bracket_details(verdict.baseline)}" if alone else ""
     lines = [_line(verdict, *each, against) for each in reduced[:_MOST_ARTIFACTS]]
     if reduced[_MOST_ARTIFACTS:]:
-        lines.append(f"{grouped(len(reduced) - _MOST_ARTIFACTS)} more artifacts")
+        lines.append(f"{group_digits(len(reduced) - _MOST_ARTIFACTS)} more artifacts")
     if not alone:
         lines.append(f"Baseline: {prose(verdict.baseline) or 'none, so growth is not known'}.")
     return "\\\n".join(lines)
 
 
-def _bracketed(baseline: str) -> str:
+def _bracket_details(baseline: str) -> str:
     """Return ``A (B, C)`` for a baseline that is called ``A, B, C``."""
     which, _, more = one_line(baseline).partition(", ")
     return f"{prose(which)} ({prose(more)})" if more else prose(which)
@@ -97,7 +97,7 @@ def _cells(entry: _Row) -> tuple[str, ...]:
         result = BUDGET_SIGNS[row.status] + (f", waived: {prose(row.waiver)}" if row.waiver else "")
     return (
         f"{code(artifact)} {code(size.variant)}",
-        grouped(size.size_bytes),
+        group_digits(size.size_bytes),
         format_bytes(size.size_bytes),
         percent(size.share),
         change,

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from megtrim.config.units import format_bytes
-from megtrim.report.formatting import grouped
+from megtrim.report.formatting import group_digits
 from megtrim.report.markup import bounded_table, code, fold, prose
-from megtrim.report.table import aligned
+from megtrim.report.table import align_columns
 from megtrim.report.text import one_line
 from megtrim.verdict.model import SwitchSize
 
@@ -26,9 +26,9 @@ def cells(row: SwitchSize) -> tuple[str, ...]:
     return (
         one_line(row.artifact),
         one_line(row.build),
-        NOT_SHOWN if size is None else grouped(size),
+        NOT_SHOWN if size is None else group_digits(size),
         NOT_SHOWN if size is None else format_bytes(size),
-        NOT_SHOWN if saved is None or not row.off else grouped(saved),
+        NOT_SHOWN if saved is None or not row.off else group_digits(saved),
         NOT_SHOWN if share is None or not row.off else f"{share:.2%}",
         one_line(row.note),
     )
@@ -38,17 +38,17 @@ def text(rows: Sequence[SwitchSize]) -> str:
     """Return the table for a terminal, without a final newline; empty where there is none."""
     if not rows:
         return ""
-    return "\n".join(aligned(HEAD, map(cells, rows), _WORDS))
+    return "\n".join(align_columns(HEAD, map(cells, rows), _WORDS))
 
 
 def markdown(rows: Sequence[SwitchSize]) -> str:
     """Return the folded table."""
     head = tuple(name if name in _WORDS else f"{name}>" for name in HEAD)
-    table = bounded_table(head, rows, _marked)
+    table = bounded_table(head, rows, _render_markdown_row)
     what = "Reduced builds of one keep set, weighed and not run; bytes are saved against all-on."
     return fold("What each switch buys", f"{what}\n\n{table}")
 
 
-def _marked(row: SwitchSize) -> tuple[str, ...]:
+def _render_markdown_row(row: SwitchSize) -> tuple[str, ...]:
     artifact, build, *numbers, note = cells(row)
     return (code(artifact), code(build), *numbers, prose(note))

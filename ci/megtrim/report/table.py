@@ -11,7 +11,7 @@ from megtrim.config.units import format_bytes
 from megtrim.report.formatting import (
     TO_LOOK_AT,
     functions_of,
-    grouped,
+    group_digits,
     growth_of,
     percent,
     regions_of,
@@ -61,7 +61,7 @@ def to_look_at_lines(checks: Iterable[Check]) -> list[str]:
 def _table(artifact: ArtifactSizes, verdict: Verdict) -> str:
     columns: dict[str, list[str]] = {
         "variant": [one_line(size.variant) for size in artifact.sizes],
-        "bytes": [grouped(size.size_bytes) for size in artifact.sizes],
+        "bytes": [group_digits(size.size_bytes) for size in artifact.sizes],
         "size": [format_bytes(size.size_bytes) for size in artifact.sizes],
         "% of plain": [percent(size.share) for size in artifact.sizes],
         "growth": [growth_of(size) or "-" for size in artifact.sizes],
@@ -77,11 +77,11 @@ def _table(artifact: ArtifactSizes, verdict: Verdict) -> str:
         del columns["growth"]
     if not verdict.functions:
         del columns["functions kept"]
-    lines = aligned(tuple(columns), zip(*columns.values(), strict=True), _LEFT)
+    lines = align_columns(tuple(columns), zip(*columns.values(), strict=True), _LEFT)
     return "\n".join([one_line(artifact.name), *(f"  {line}" for line in lines)])
 
 
-def aligned(
+def align_columns(
     head: Sequence[str], rows: Iterable[Sequence[str]], words: Collection[str]
 ) -> list[str]:
     """Return the lines of a table; columns of ``words`` stand left, all others right."""

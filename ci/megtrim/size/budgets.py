@@ -176,7 +176,7 @@ def _result(budget: Budget, sizes: Sizes, baseline: Baseline | None, leave: _Lea
         limits.append(
             _limit(LimitKind.GROWTH, growth_bytes, budget.growth_bytes, leave)
             if growth_bytes is not None
-            else _skipped(baseline, budget)
+            else _skip_growth(baseline, budget)
         )
     return BudgetResult(
         budget=budget.id,
@@ -189,14 +189,14 @@ def _result(budget: Budget, sizes: Sizes, baseline: Baseline | None, leave: _Lea
         baseline=baseline.source if baseline and growth_bytes is not None else "",
         waiver=leave.reasons() if any(limit.waived for limit in limits) else "",
         lapsed=leave.lapses(),
-        status=_joined(limits),
+        status=_combine_statuses(limits),
         limits=tuple(limits),
     )
 
 
 def _limit(kind: LimitKind, measured: int, allowed: int, leave: _Leave) -> BudgetLimit:
     raised = allowed + leave.extra_bytes
-    what = _measured(kind, measured)
+    what = _format_measurement(kind, measured)
     if measured <= allowed:
         return BudgetLimit(
             kind=kind, status=LimitStatus.PASS, text=f"{what}, allowed {format_bytes(allowed)}"
@@ -217,7 +217,7 @@ def _limit(kind: LimitKind, measured: int, allowed: int, leave: _Leave) -> Budge
     )
 
 
-def _measured(kind: LimitKind, measured: int) -> str:
+def _format_measurement(kind: LimitKind, measured: int) -> str:
     match kind:
         case LimitKind.SIZE:
             return f"{format_bytes(measured)} ({measured:,} bytes)"
@@ -226,7 +226,7 @@ def _measured(kind: LimitKind, measured: int) -> str:
     assert_never(kind)
 
 
-def _skipped(baseline: Baseline | None, budget: Budget) -> BudgetLimit:
+def _skip_growth(baseline: Baseline | None, budget: Budget) -> BudgetLimit:
     why = "there is no baseline"
     if baseline:
         lacks = f"{baseline.source} does not hold {budget.id}"
@@ -239,7 +239,7 @@ def _skipped(baseline: Baseline | None, budget: Budget) -> BudgetLimit:
     )
 
 
-def _joined(limits: Sequence[BudgetLimit]) -> LimitStatus:
+def _combine_statuses(limits: Sequence[BudgetLimit]) -> LimitStatus:
     found = {limit.status for limit in limits}
     order = (LimitStatus.FAIL, LimitStatus.PASS)
     return next((status for status in order if status in found), LimitStatus.SKIPPED)

@@ -121,7 +121,7 @@ def _link(probed: bool, context: Context, folder: Path) -> dict[str, Any]:
     variants.link(context, linking.base_order(context), tuple(orders), folder)
     found = {target: _observe(target, context, folder) for target in targets}
     for target in targets if probed else ():
-        _probe(folder / linking.linked(Link.PROBED, target), found[target])
+        _probe(folder / linking.locate_unstripped(Link.PROBED, target), found[target])
     return {"links": {target: each.link_sha256 for target, each in found.items()}}
 
 
@@ -130,13 +130,13 @@ def _observe(target: str, context: Context, folder: Path) -> Observables:
 
     What the engine keeps whatever ran is not: chance decides whether it runs.
     """
-    program = folder / linking.linked(Link.UNFOLDED, target)
+    program = folder / linking.locate_unstripped(Link.UNFOLDED, target)
     data = read_linked(program)
     table = parse_table(data, source=str(program))
     origins = link_map.read_map(program.with_name(f"{program.name}.map"))
     hidden = link_map.platform_names(origins, table) | probes.unprobeable(data, table)
     hidden |= matching(context.engine.kept, table, origins)
-    stripped = sha256_file(folder / linking.stripped(Link.UNFOLDED, target))
+    stripped = sha256_file(folder / linking.locate_stripped(Link.UNFOLDED, target))
     found = observables(stripped, table, hidden)
     told = folder / linking.observables(target)
     told.write_text(dump_observables(found), encoding="utf-8")
@@ -151,7 +151,7 @@ def _probe(program: Path, found: Observables) -> None:
 
 
 def _scenario_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
-    given = _brought(scenario, context)
+    given = _find_imported_evidence(scenario, context)
     if given is not None:
         digest = given.functions_sha256
         return named_inputs(scenario, context) | {
@@ -188,7 +188,7 @@ def _run_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
     return named
 
 
-def _brought(scenario: Scenario, context: Context) -> ImportedEvidence | None:
+def _find_imported_evidence(scenario: Scenario, context: Context) -> ImportedEvidence | None:
     """Return what a device job brought; None: functions are recorded here, or the scenario's none.
 
     The engine may be in a shared object, which is linked as it is.
@@ -203,7 +203,7 @@ def _record(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
     name = programs.name_of(scenario, context)
     if name not in linking.identities(context):
         return {"functions": 0}
-    given = _brought(scenario, context)
+    given = _find_imported_evidence(scenario, context)
     if given is not None:
         return _take(given, scenario, context, folder)
 
@@ -211,7 +211,7 @@ def _record(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
     observed = read_observables(links.file(linking.observables(name)))
 
     def attempt(lease: Lease) -> tuple[FunctionList, float]:
-        program = links.file(linking.linked(function_coverage.link_for(lease), name))
+        program = links.file(linking.locate_unstripped(function_coverage.link_for(lease), name))
         order = order_for(scenario, context, program, cache=cache_of(scenario, context))
         found, run = function_coverage.ran(
             scenario.id,
@@ -288,7 +288,7 @@ def _keep(context: Context, folder: Path) -> dict[str, Any]:
         keep = read_committed(context.loaded, context.engine)
         _expect_fitting(keep, context)
     else:
-        keep = _merged(context)
+        keep = _merge_records(context)
     (folder / KEEP_SET_FILE).write_text(dump_keep_set(keep), encoding="utf-8")
     return {"functions": len(keep.functions())}
 
@@ -310,7 +310,7 @@ def _expect_fitting(keep: KeepSet, context: Context) -> None:
             raise unfit(msg, context, hint="record them again", command=ACCEPT)
 
 
-def _merged(context: Context) -> KeepSet:
+def _merge_records(context: Context) -> KeepSet:
     before = _regions(context)
     links = {name: linking.read_unfolded(name, context) for name in linking.identities(context)}
     records = [

@@ -59,7 +59,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
 
 def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     """Merge, and write the keep set and the header."""
-    keep, warnings = _committed(context) if context.committed else _traced(context)
+    keep, warnings = _load_keep_set(context) if context.committed else _build_from_traces(context)
     (folder / KEEP_SET_FILE).write_text(dump_keep_set(keep), encoding="utf-8")
     for name, content in generated_headers.files(keep, context).items():
         path = folder / "include" / name
@@ -72,7 +72,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     }
 
 
-def _committed(context: Context) -> tuple[KeepSet, tuple[str, ...]]:
+def _load_keep_set(context: Context) -> tuple[KeepSet, tuple[str, ...]]:
     keep = read_committed(context.loaded, context.engine)
     known = {scenario.id for scenario in all_scenarios(context.loaded.config)}
     warnings = (
@@ -83,7 +83,7 @@ def _committed(context: Context) -> tuple[KeepSet, tuple[str, ...]]:
     return keep, tuple(warnings)
 
 
-def _traced(context: Context) -> tuple[KeepSet, tuple[str, ...]]:
+def _build_from_traces(context: Context) -> tuple[KeepSet, tuple[str, ...]]:
     needs, warnings = _needs(context)
     every = all_scenarios(context.loaded.config)
     keep = build_keep_set(

@@ -20,7 +20,7 @@ from megtrim.pipeline.running import neighbour_plan, neighbour_traps
 from megtrim.pipeline.running.execution import RunResult
 from megtrim.pipeline.running.neighbour_runs import Attempt, Build, RunObservation, attempt
 from megtrim.pipeline.running.scenario_runs import scenario_of
-from megtrim.pipeline.running.symbolizing_link import named
+from megtrim.pipeline.running.symbolizing_link import ensure_named_program
 from megtrim.pipeline.session import Context, scenario_inputs
 from megtrim.plan.graph import (
     PLAIN,
@@ -54,7 +54,10 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
 def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     """Try every neighbour; a budget that is not kept makes the exit status."""
     scenario = scenario_of(task)
-    rows = tuple(_tried(each, scenario, context) for each in neighbour_plan.near(scenario, context))
+    rows = tuple(
+        _evaluate_neighbour(each, scenario, context)
+        for each in neighbour_plan.near(scenario, context)
+    )
     context.console.say(f"  {scenario.id}: {working(rows)}")
     budget = neighbour_plan.budget_of(scenario, context)
     short = unmet(neighbour_plan.asked_of(budget), rows) if budget else ""
@@ -79,7 +82,9 @@ def _run_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
     }
 
 
-def _tried(neighbour: Neighbour, scenario: Scenario, context: Context) -> NeighbourResult:
+def _evaluate_neighbour(
+    neighbour: Neighbour, scenario: Scenario, context: Context
+) -> NeighbourResult:
     """Return what came of one neighbour, from the store where up to date."""
     rests_on = _run_inputs(scenario, context) | _binding(neighbour, context)
 
@@ -148,7 +153,7 @@ def _levels(context: Context) -> Iterator[tuple[str, str]]:
 
 def _builds(scenario: Scenario, context: Context) -> Iterator[Build]:
     for level, task in _levels(context):
-        link = named(scenario, context) if level == "function" else None
+        link = ensure_named_program(scenario, context) if level == "function" else None
         program = programs.program(scenario, context, context.done[task])
         needs = neighbour_traps.needs_of(scenario, context, link)
         yield Build(level=level, program=program, needs=needs)

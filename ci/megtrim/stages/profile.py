@@ -82,7 +82,7 @@ def _take_trace(given: ImportedEvidence, folder: Path) -> dict[str, Any]:
     trace = parse_trace(data, source=str(given.trace))
     (folder / TRACE_FILE).write_bytes(data)
     device = {"name": given.device.name, "facts": dict(given.device.facts)}
-    return _traced(len(trace.regions), trace.sha256, device, given.time_s)
+    return _summarize_trace(len(trace.regions), trace.sha256, device, given.time_s)
 
 
 def _search(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]:
@@ -107,12 +107,14 @@ def _trace(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]
             scenario.id, order, lease, lambda seen: _write_log(folder, seen)
         )
         (folder / TRACE_FILE).write_bytes(data)
-        return _traced(len(trace.regions), trace.sha256, told, run.wall_s)
+        return _summarize_trace(len(trace.regions), trace.sha256, told, run.wall_s)
 
     return deliver(context.device(scenario), attempt, say=context.console.say)
 
 
-def _traced(regions: int, sha256: str, device: dict[str, Any], time_s: float) -> dict[str, Any]:
+def _summarize_trace(
+    regions: int, sha256: str, device: dict[str, Any], time_s: float
+) -> dict[str, Any]:
     return {"regions": regions, "trace": sha256, "device": device, "time_s": time_s}
 
 

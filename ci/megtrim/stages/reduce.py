@@ -55,7 +55,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
 def forecast(task: Task, context: Context) -> str:
     """Say which sources would be compiled; empty where the keep set is not known yet."""
     if _is_link(task, context):
-        return rebuilds.told(())
+        return rebuilds.describe_forecast(())
     if HEADER in context.done:
         header = variants.header_files(context)
     elif context.committed:
@@ -96,7 +96,7 @@ class _Program:
 def _link(context: Context, folder: Path) -> dict[str, Any]:
     """Link without what never ran, prove it, and take what is linked as it is from the base."""
     programs = _programs(context)
-    orders = tuple(_shipped(each, context) for each in programs)
+    orders = tuple(_specify_shipped_link(each, context) for each in programs)
     variants.link(context, linking.base_order(context), orders, folder)
     for program in programs:
         _prove(program, context, folder)
@@ -113,7 +113,7 @@ def _link(context: Context, folder: Path) -> dict[str, Any]:
 def _name(context: Context, folder: Path) -> dict[str, Any]:
     """Link the same so that a function that is not kept says its number."""
     programs = _programs(context)
-    orders = tuple(_named(each, context) for each in programs)
+    orders = tuple(_specify_named_link(each, context) for each in programs)
     variants.link(context, linking.base_order(context), orders, folder)
     for program in programs:
         _list(program, folder)
@@ -130,7 +130,7 @@ def _collect(base: StageFolder, linked: Collection[str], folder: Path) -> dict[s
     (folder / "bin").mkdir()
     sizes = {}
     for name in base.result["artifacts"]:
-        shipped = folder / linking.stripped(Link.SHIPPED, name)
+        shipped = folder / linking.locate_stripped(Link.SHIPPED, name)
         built = shipped if name in linked else binary(base, name)
         shutil.copy2(built, folder / "bin" / name)
         sizes[name] = built.stat().st_size
@@ -151,15 +151,15 @@ def _program(target: str, identity: str, keep: KeepSet, context: Context) -> _Pr
         raise InputError(msg, hint="record them", command=("trim",))
     unfolded = linking.read_unfolded(target, context)
     table, code = unfolded.table, unfolded.code
-    listed = linking.linked(Link.UNFOLDED, f"{target}.map")
+    listed = linking.locate_unstripped(Link.UNFOLDED, f"{target}.map")
     origins = link_map.read_map(context.done[LINKED].file(listed))
-    wanted = _wanted(context)
+    wanted = _list_keep_patterns(context)
     always = keep_always(wanted, ran=ran, unseen=unfolded.unseen, code=code, origins=origins)
     dropped = linker_script.droppable(table, {*ran, *always}, unfolded.observables)
     return _Program(target=target, before=table, kept=ran, dropped=dropped, code=code)
 
 
-def _wanted(context: Context) -> list[KeepPattern]:
+def _list_keep_patterns(context: Context) -> list[KeepPattern]:
     """Return the patterns of what stays whatever ran: the engine's, and the team's own.
 
     Of several programs one may well lack what another has: then nobody minds.
@@ -173,7 +173,7 @@ def _wanted(context: Context) -> list[KeepPattern]:
     return [*(KeepPattern(text=text) for text in context.engine.kept), *own]
 
 
-def _shipped(program: _Program, context: Context) -> LinkSpec:
+def _specify_shipped_link(program: _Program, context: Context) -> LinkSpec:
     return LinkSpec(
         target=program.target,
         label=Link.SHIPPED,
@@ -185,9 +185,9 @@ def _shipped(program: _Program, context: Context) -> LinkSpec:
     )
 
 
-def _named(program: _Program, context: Context) -> LinkSpec:
+def _specify_named_link(program: _Program, context: Context) -> LinkSpec:
     return replace(
-        _shipped(program, context),
+        _specify_shipped_link(program, context),
         label=Link.NAMED,
         unfolded=True,
         flags=(*size_options.relink_flags(context), *size_options.unfolded_flags(context)),
@@ -200,7 +200,7 @@ def _named(program: _Program, context: Context) -> LinkSpec:
 
 def _prove(program: _Program, context: Context, folder: Path) -> None:
     link_proof.expect_known(program.before, program.kept, source=program.target)
-    after = read_table(folder / linking.linked(Link.SHIPPED, program.target))
+    after = read_table(folder / linking.locate_unstripped(Link.SHIPPED, program.target))
     inlines = size_options.inlines_at_link(context)
     base = context.done[base_task(context.loaded.config)]
     link_proof.prove(

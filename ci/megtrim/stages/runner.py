@@ -129,19 +129,21 @@ def _ensure(task: Task, context: Context) -> tuple[StageFolder, bool]:
 def _step(task: Task, context: Context) -> PlanStep:
     waits = [need for need in (*task.needs, *task.wants) if need not in context.done]
     if waits:
-        return _told(task, TaskState.WAITS, _with_forecast(f"on {waits[0]}", task, context))
+        return _make_plan_step(
+            task, TaskState.WAITS, _with_forecast(f"on {waits[0]}", task, context)
+        )
     try:
         named = MODULES[task.stage].inputs(task, context)
     except (InputError, ProductFailure, InfrastructureFailure) as error:
-        return _told(task, TaskState.WAITS, error.message)
+        return _make_plan_step(task, TaskState.WAITS, error.message)
     found = context.store.find(task.stage, key_of(task.stage, task.name, named))
     if found is not None:
         context.done[task.id] = found
         relative = found.path.relative_to(context.store.root)
-        return _told(task, TaskState.DONE, "up to date", str(relative))
+        return _make_plan_step(task, TaskState.DONE, "up to date", str(relative))
     previous = context.store.previous(task.stage, task.name)
     why = reason(named, previous.inputs if previous else None)
-    return _told(task, TaskState.RUN, _with_forecast(why, task, context))
+    return _make_plan_step(task, TaskState.RUN, _with_forecast(why, task, context))
 
 
 def _with_forecast(why: str, task: Task, context: Context) -> str:
@@ -154,7 +156,7 @@ def _with_forecast(why: str, task: Task, context: Context) -> str:
         return why  # the stage itself says what is wrong, when its turn comes
 
 
-def _told(task: Task, state: TaskState, why: str, folder: str = "") -> PlanStep:
+def _make_plan_step(task: Task, state: TaskState, why: str, folder: str = "") -> PlanStep:
     return PlanStep(
         task=task.id, stage=task.stage, name=task.name, state=state, why=why, folder=folder
     )

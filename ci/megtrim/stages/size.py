@@ -82,7 +82,7 @@ def _builds(task: Task, context: Context) -> list[tuple[str, StageFolder]]:
     *others, reduced = (
         (str(variant), context.done[build]) for variant, build in every if build in task.needs
     )
-    beside = full_trim.found(context) if context.quick else {}
+    beside = full_trim.find_builds(context) if context.quick else {}
     return [*others, *beside.items(), reduced]
 
 
@@ -90,10 +90,10 @@ def expect_usable_baseline(context: Context) -> None:
     """Read the baseline, if there is one, before anything is built. Raises InputError."""
     chosen = _baseline_file(context)
     if chosen is not None and chosen[0].exists():
-        _loaded(chosen, context)
+        _load_baseline(chosen, context)
 
 
-def _loaded(chosen: tuple[Path, str], context: Context) -> Baseline:
+def _load_baseline(chosen: tuple[Path, str], context: Context) -> Baseline:
     path, shown = chosen
     return expect_alike(load_sizes(path, shown=shown), quick=context.quick, shown=shown)
 
@@ -106,7 +106,7 @@ def _baseline(context: Context) -> Baseline | None:
     if not _is_there(path, context):
         context.console.warn(f"there is no baseline {shown}, so growth is not measured")
         return Baseline(source=f"none: there is no {shown}", sizes={})
-    return _loaded(chosen, context)
+    return _load_baseline(chosen, context)
 
 
 def _baseline_file(context: Context) -> tuple[Path, str] | None:

@@ -18,7 +18,7 @@ from megtrim.pipeline.building import variants
 from megtrim.pipeline.result_content import content_of
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import SWITCHES, Task, switch_task
-from megtrim.plan.switches import ALL_ON, SwitchBuild, measured
+from megtrim.plan.switches import ALL_ON, SwitchBuild, list_measured_builds
 
 _PURPOSE = "switches"
 
@@ -28,7 +28,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     if task.id == SWITCHES:
         builds = {need: content_of(context.done[need]) for need in task.needs}
         return builds | {"artifacts": " ".join(context.loaded.config.artifacts)}
-    build = _measured(task, context)
+    build = _find_build(task, context)
     wanted = _order(build, context)
     why = _impossible(build, wanted, context)
     if why:
@@ -40,7 +40,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     """Build and weigh, or put the table together."""
     if task.id == SWITCHES:
         return {"rows": list(_rows(context))}
-    build = _measured(task, context)
+    build = _find_build(task, context)
     wanted = _order(build, context)
     why = _impossible(build, wanted, context)
     if why:
@@ -52,8 +52,10 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
         return {"artifacts": {}, "note": f"not built: {failure.message.splitlines()[0]}"}
 
 
-def _measured(task: Task, context: Context) -> SwitchBuild:
-    return next(each for each in measured(context.loaded.config) if each.name == task.name)
+def _find_build(task: Task, context: Context) -> SwitchBuild:
+    return next(
+        each for each in list_measured_builds(context.loaded.config) if each.name == task.name
+    )
 
 
 def _order(build: SwitchBuild, context: Context) -> BuildSpec:
@@ -71,7 +73,10 @@ def _impossible(build: SwitchBuild, order: BuildSpec, context: Context) -> str:
 def _rows(context: Context) -> Iterator[dict[str, Any]]:
     """Yield a row for each artifact and build; bytes are saved against all on."""
     config = context.loaded.config
-    results = {build: context.done[switch_task(build, config)].result for build in measured(config)}
+    results = {
+        build: context.done[switch_task(build, config)].result
+        for build in list_measured_builds(config)
+    }
     base = next(result for build, result in results.items() if build.name == ALL_ON)["artifacts"]
     for artifact in config.artifacts:
         for build, result in results.items():

@@ -14,7 +14,7 @@ from typing import Any
 from megtrim.config.scenarios import all_scenarios
 from megtrim.errors import InfrastructureFailure
 from megtrim.pipeline.building import links
-from megtrim.pipeline.building.programs import unweighed
+from megtrim.pipeline.building.programs import warn_unweighed
 from megtrim.pipeline.committed_keepset import keep_set_checks
 from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.pipeline.result_content import content_of, failure_content
@@ -26,7 +26,7 @@ from megtrim.pipeline.summary.keepset_usage import (
     regions_use,
     trim_choice,
 )
-from megtrim.pipeline.summary.last_proof import expired, last_proofs
+from megtrim.pipeline.summary.last_proof import find_expired, last_proofs
 from megtrim.pipeline.summary.neighbours import neighbour_checks, neighbour_results
 from megtrim.pipeline.summary.scenario_results import scenario_results
 from megtrim.pipeline.summary.sizes import artifact_sizes, baseline_text, budget_rows, switch_sizes
@@ -126,7 +126,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
             regions=regions_use(task, context),
             operators=operators_use(context),
             scenarios=scenario_results(context, proofs),
-            expired=expired(proofs, allowed_s=config.verify.max_age_s),
+            expired=find_expired(proofs, allowed_s=config.verify.max_age_s),
             budgets=budget_rows(context),
             baseline=baseline_text(context),
             switches=switch_sizes(context),
@@ -177,7 +177,7 @@ def _stage_checks(judged: Task, context: Context) -> Iterator[Check]:
             kind=kind,
             subject=task,
             status=bad if failure else CheckStatus.PASS,
-            text=failure.message.splitlines()[0] if failure else _seen(task, context),
+            text=failure.message.splitlines()[0] if failure else _describe_result(task, context),
             detail=str(failure) if failure else "",
             hint=failure.hint if failure else "",
             reproduce=context.invocation.again(task.partition("/")[0]) if failure else "",
@@ -186,7 +186,7 @@ def _stage_checks(judged: Task, context: Context) -> Iterator[Check]:
         )
 
 
-def _seen(task: str, context: Context) -> str:
+def _describe_result(task: str, context: Context) -> str:
     result = context.done[task].result
     if task == HEADER:
         return f"{result['regions']} regions, {result['operators']} operators are kept"
@@ -211,6 +211,6 @@ def _warnings(context: Context) -> tuple[str, ...]:
         *context.loaded.warnings,
         *((f"the engine's tree differs from its commit in {len(dirty)} files",) if dirty else ()),
         *(header.result["warnings"] if header else ()),
-        *unweighed(context),
+        *warn_unweighed(context),
         *ending(context.loaded.config.waivers, context.today),
     )

@@ -28,7 +28,7 @@ from megtrim.pipeline.running.scenario_runs import (
     order_for,
     scenario_of,
 )
-from megtrim.pipeline.running.symbolizing_link import named
+from megtrim.pipeline.running.symbolizing_link import ensure_named_program
 from megtrim.pipeline.running.verification import TrapBeforeFailure, VerificationCase, prove
 from megtrim.pipeline.session import Context, scenario_inputs
 from megtrim.plan.graph import (
@@ -94,7 +94,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
         committed=context.committed,
     )
 
-    def tried(trial: VerificationCase, seen: list[dict[str, Any]]) -> dict[str, Any]:
+    def prove_case(trial: VerificationCase, seen: list[dict[str, Any]]) -> dict[str, Any]:
         def attempt(lease: Lease) -> dict[str, Any]:
             told = {"device": {"name": lease.name, "kind": lease.kind, "facts": lease.facts()}}
             try:
@@ -106,15 +106,15 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
         again = partial(deliver, context.device(scenario), attempt, say=context.console.say)
         return unhidden(seen, again, good=_good)
 
-    ended = tried(trial, [])
+    ended = prove_case(trial, [])
     # What explains is made while no phone waits for a compiler; then all of it is run anew on one
     # machine.
     if ended["unexplained"] and trimmed:
         at_hand = _profile(scenario, context.done.get(PROFILE), context)
-        trial = replace(trial, named=named(scenario, context), profile=at_hand)
-        ended = tried(trial, [ended])
+        trial = replace(trial, named=ensure_named_program(scenario, context), profile=at_hand)
+        ended = prove_case(trial, [ended])
     if ended["unexplained"] and (profile := _profile(scenario, context.obtain(PROFILE), context)):
-        ended = tried(replace(trial, profile=profile), [ended])
+        ended = prove_case(replace(trial, profile=profile), [ended])
     return {
         "scenario": scenario.id,
         "binding": binding(named_inputs(scenario, context)),

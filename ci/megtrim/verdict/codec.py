@@ -75,7 +75,7 @@ def _decode_tuple(parts: tuple[Any, ...], value: Any, path: str) -> tuple[Any, .
     if parts[-1] is Ellipsis:
         return tuple(decode(parts[0], item, f"{path}[{at}]") for at, item in enumerate(items))
     if len(items) != len(parts):
-        raise unexpected(value, f"a list of {len(parts)}", path=path)
+        raise make_mismatch_error(value, f"a list of {len(parts)}", path=path)
     pairs = zip(parts, items, strict=True)
     return tuple(decode(part, item, f"{path}[{at}]") for at, (part, item) in enumerate(pairs))
 
@@ -96,7 +96,7 @@ def _decode_fields(kind: Any, value: Any, path: str) -> Any:
 
 def _decode_enum(kind: type[StrEnum], value: Any, path: str) -> StrEnum:
     if not isinstance(value, str) or value not in [str(member) for member in kind]:
-        raise unexpected(value, f"one of {', '.join(kind)}", path=path)
+        raise make_mismatch_error(value, f"one of {', '.join(kind)}", path=path)
     return kind(value)
 
 
@@ -104,23 +104,23 @@ def _decode_scalar(kind: type[Any], value: Any, path: str) -> Any:
     names = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
     accepted: tuple[type[Any], ...] = (float, int) if kind is float else (kind,)
     if not isinstance(value, accepted) or (kind is not bool and isinstance(value, bool)):
-        raise unexpected(value, names[kind], path=path)
+        raise make_mismatch_error(value, names[kind], path=path)
     if kind in (str, bool):
         return value
     least = -_LARGEST_NUMBER if path.endswith(_MAY_BE_NEGATIVE) else 0
     most = sys.float_info.max if path.endswith(_MAY_BE_HUGE) else _LARGEST_NUMBER
     if not least <= value <= most:
-        raise unexpected(value, f"a number from {least} to {most}", path=path)
+        raise make_mismatch_error(value, f"a number from {least} to {most}", path=path)
     return kind(value)
 
 
 def _as(kind: type, value: Any, path: str, expected: str) -> Any:
     if not isinstance(value, kind):
-        raise unexpected(value, expected, path=path)
+        raise make_mismatch_error(value, expected, path=path)
     return value
 
 
-def unexpected(value: object, expected: str, *, path: str) -> InputError:
+def make_mismatch_error(value: object, expected: str, *, path: str) -> InputError:
     """Return the error of a ``value`` at ``path`` that is not what was ``expected``."""
     shown = repr(value)
     shown = shown if len(shown) <= _LONGEST_SHOWN else shown[:_LONGEST_SHOWN] + "…"

@@ -9,7 +9,7 @@ import json
 from typing import Any, TypeVar
 
 from megtrim.errors import InputError
-from megtrim.verdict.codec import decode, encode, unexpected
+from megtrim.verdict.codec import decode, encode, make_mismatch_error
 
 LARGEST_DOCUMENT = 64 * 1024 * 1024
 """Characters of a document that is still read."""
@@ -29,7 +29,7 @@ def load(kind: type[T], text: str, *, source: str, version: int, hint: str) -> T
     a ValueError of the value's own checks is one too.
     """
     try:
-        value: T = decode(kind, _parsed(text, version), "")
+        value: T = decode(kind, _parse_json(text, version), "")
     except json.JSONDecodeError as error:
         msg = f"{source}:{error.lineno}: found no JSON here ({error.msg}), expected a document"
         raise InputError(msg, hint=hint) from None
@@ -43,13 +43,13 @@ def load(kind: type[T], text: str, *, source: str, version: int, hint: str) -> T
     return value
 
 
-def _parsed(text: str, version: int) -> Any:
+def _parse_json(text: str, version: int) -> Any:
     if len(text) > LARGEST_DOCUMENT:
         expected = f"a document of at most {LARGEST_DOCUMENT} characters"
-        raise unexpected(len(text), expected, path="length")
+        raise make_mismatch_error(len(text), expected, path="length")
     value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     if isinstance(value, dict) and value.get("version", version) != version:
-        raise unexpected(value["version"], str(version), path="version")
+        raise make_mismatch_error(value["version"], str(version), path="version")
     return value
 
 
@@ -62,4 +62,4 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise unexpected(name, "a finite number", path="a number")
+    raise make_mismatch_error(name, "a finite number", path="a number")

@@ -65,14 +65,14 @@ class NeighbourResult:
         return bool(self.levels) and self.levels[-1].works
 
 
-def counted(rows: Sequence[NeighbourResult]) -> str:
+def count_working(rows: Sequence[NeighbourResult]) -> str:
     """Say how many work on the shipped build, of those that apply: ``21 of 30``."""
     return f"{sum(row.works for row in rows)} of {sum(bool(row.levels) for row in rows)}"
 
 
 def working(rows: Sequence[NeighbourResult]) -> str:
     """Say the same as a sentence."""
-    return f"{counted(rows)} neighbours work"
+    return f"{count_working(rows)} neighbours work"
 
 
 def unmet(asked: Asked, rows: Sequence[NeighbourResult]) -> str:

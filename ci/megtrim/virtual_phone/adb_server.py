@@ -18,7 +18,7 @@ from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import Background, Command, ProcessRunner
-from megtrim.virtual_phone.owned_dirs import abandoned, hold
+from megtrim.virtual_phone.owned_dirs import hold, is_abandoned
 
 PORT_VARIABLE = "ANDROID_ADB_SERVER_PORT"
 _PREFIX = "megtrim-adb-"
@@ -80,7 +80,7 @@ def connect(processes: ProcessRunner, server: AdbServer, serial: str) -> None:
 def _home(beside: Path) -> Iterator[Path]:
     """Give a folder that goes with the block, and remove those that dead owners left."""
     for folder in sorted(beside.glob(f"{_PREFIX}*")):
-        if _is_ours(folder) and abandoned(folder):
+        if _is_ours(folder) and is_abandoned(folder):
             shutil.rmtree(folder, ignore_errors=True)
     try:
         home = Path(tempfile.mkdtemp(dir=beside, prefix=_PREFIX))

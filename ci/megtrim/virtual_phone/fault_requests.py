@@ -138,11 +138,11 @@ def make_order(
     if after_bytes is None:
         after_bytes = _VANISH_AFTER_BYTES if kind is Fault.VANISH and transfer else 0
     if after_bytes and not transfer:
-        raise _refused(kind, f"bytes are counted at moment push or pull, not {when}")
+        raise _make_fault_error(kind, f"bytes are counted at moment push or pull, not {when}")
     if for_s is not None and kind not in UNDONE_BY:
-        raise _refused(kind, "it cannot be undone after a time")
+        raise _make_fault_error(kind, "it cannot be undone after a time")
     if nth < 1 or after_bytes < 0 or not all(0 <= t <= _LONGEST_S for t in (delay_s, for_s or 0)):
-        raise _refused(kind, "a count or a time is out of bounds (0 to 3600 s)")
+        raise _make_fault_error(kind, "a count or a time is out of bounds (0 to 3600 s)")
     return FaultRequest(
         fault=kind,
         value=_value(kind, value),
@@ -158,16 +158,16 @@ def _value(kind: Fault, value: float | None) -> float | None:
     value = _DEFAULT_VALUES.get(kind) if value is None else value
     if kind not in _BOUNDS:
         if value is not None:
-            raise _refused(kind, "it takes no value")
+            raise _make_fault_error(kind, "it takes no value")
         return None
     low, high = _BOUNDS[kind]
     if value is None or not low <= value <= high:
         found = "none" if value is None else f"{value:g}"
-        raise _refused(kind, f"found {found} as its value, expected {low} to {high}")
+        raise _make_fault_error(kind, f"found {found} as its value, expected {low} to {high}")
     return value
 
 
-def _refused(kind: Fault, why: str) -> InputError:
+def _make_fault_error(kind: Fault, why: str) -> InputError:
     return InputError(f"fault {kind}: {why}", hint=f"{kind}: {ABOUT[kind]}")
 
 

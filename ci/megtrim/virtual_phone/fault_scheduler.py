@@ -64,9 +64,9 @@ class FaultScheduler:
     def listen(self) -> None:
         """Obey what programs of the phone ask for."""
         pipe = os.open(self.handset.requests, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-        asyncio.get_running_loop().add_reader(pipe, self._requested, pipe)
+        asyncio.get_running_loop().add_reader(pipe, self._handle_request, pipe)
 
-    def _requested(self, pipe: int) -> None:
+    def _handle_request(self, pipe: int) -> None:
         if b"reboot" in os.read(pipe, 4096):
             self._happen(FaultRequest(fault=Fault.REBOOT))
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import Background, Command, ProcessRunner
 from megtrim.virtual_phone.control import ControlClient
-from megtrim.virtual_phone.owned_dirs import LOCK, abandoned
+from megtrim.virtual_phone.owned_dirs import LOCK, is_abandoned
 from megtrim.virtual_phone.supervisor import LOG, READY, PhoneSpec, remove
 
 MACHINE = "aarch64"
@@ -56,7 +56,7 @@ class RunningPhone:
 
     def alive(self) -> bool:
         """Tell whether its supervisor runs; a phone that is dead by a fault has one."""
-        return (self.folder / LOCK).is_file() and not abandoned(self.folder)
+        return (self.folder / LOCK).is_file() and not is_abandoned(self.folder)
 
     @property
     def serial(self) -> str:
@@ -68,7 +68,7 @@ class RunningPhone:
 
 
 @contextmanager
-def started(processes: ProcessRunner, root: Path, wish: PhoneRequest) -> Iterator[RunningPhone]:
+def run_phone(processes: ProcessRunner, root: Path, wish: PhoneRequest) -> Iterator[RunningPhone]:
     """Run a phone until the block is left. It can be connected to when this yields.
 
     Raises InputError where this machine cannot run one, InfrastructureFailure where it failed.
@@ -102,7 +102,7 @@ def running(processes: ProcessRunner) -> tuple[RunningPhone, ...]:
     """Return this user's phones, by name; what dead ones left is removed."""
     found = []
     for folder in sorted(_state(processes).glob("*")):
-        if abandoned(folder):
+        if is_abandoned(folder):
             remove(folder)
         elif (phone := _read(folder)) is not None:
             found.append(phone)

@@ -26,7 +26,7 @@ def hold(folder: Path) -> int:
     return lock
 
 
-def abandoned(folder: Path) -> bool:
+def is_abandoned(folder: Path) -> bool:
     """Tell whether nobody holds it any more, or nobody ever came to hold it."""
     try:
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)

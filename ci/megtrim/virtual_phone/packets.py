@@ -94,17 +94,17 @@ class Watcher:
         """Tell what a packet means that the host sends. Streams go by the host's number."""
         stream = self._streams.get(head.first)
         if head.command == b"OPEN":
-            yield from self._opened(head.first, payload)
+            yield from self._open_stream(head.first, payload)
         elif head.command == b"CLSE":
-            yield from self._closed(head.first)
+            yield from self._close_stream(head.first)
         elif head.command == b"WRTE" and stream is not None and stream.transfers:
-            yield from self._sent(stream, payload)
+            yield from self._track_transfer(stream, payload)
 
     def from_phone(self, head: PacketHeader, payload: bytes) -> Iterator[StreamEvent]:
         """Tell what a packet means that the phone sends."""
         stream = self._streams.get(head.second)
         if head.command == b"CLSE":
-            yield from self._closed(head.second)
+            yield from self._close_stream(head.second)
         elif head.command == b"WRTE" and stream is not None and stream.transfers:
             if stream.moment is FaultTrigger.PUSH and payload[:4] in _STATUS:
                 stream.moment = None
@@ -113,19 +113,19 @@ class Watcher:
                 stream.moved += len(payload)
                 yield StreamEvent(FaultTrigger.PULL, False, stream.moved, PacketStep.BEFORE)
 
-    def _opened(self, number: int, payload: bytes) -> Iterator[StreamEvent]:
+    def _open_stream(self, number: int, payload: bytes) -> Iterator[StreamEvent]:
         word = _WORD.search(payload)
         moment = _WORDS.get(word[1]) if word else None
         self._streams[number] = _Stream(moment, payload.startswith(b"sync:"))
         if moment is not None:
             yield StreamEvent(moment, True, 0, PacketStep.BEFORE)
 
-    def _closed(self, number: int) -> Iterator[StreamEvent]:
+    def _close_stream(self, number: int) -> Iterator[StreamEvent]:
         stream = self._streams.pop(number, None)
         if stream is not None and stream.moment in (FaultTrigger.RUN, FaultTrigger.PULL):
             yield StreamEvent(FaultTrigger.BETWEEN, True, 0, PacketStep.AFTER)
 
-    def _sent(self, stream: _Stream, payload: bytes) -> Iterator[StreamEvent]:
+    def _track_transfer(self, stream: _Stream, payload: bytes) -> Iterator[StreamEvent]:
         request = payload[:4]
         if stream.moment is not FaultTrigger.PUSH and request in (*_SENDS, *_RECEIVES):
             stream.moment = FaultTrigger.PUSH if request in _SENDS else FaultTrigger.PULL

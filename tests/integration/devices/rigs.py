@@ -158,7 +158,7 @@ class Maker:
         places: dict[str, str] = self._request.getfixturevalue("phone_environment")
         processes = ProcessRunner({**places, **running.env})
         phone = self._stack.enter_context(
-            manager.started(processes, root, manager.PhoneRequest(name="contract"))
+            manager.run_phone(processes, root, manager.PhoneRequest(name="contract"))
         )
         adb_server.connect(processes, running, phone.serial)
         adb = (running.adb, "-s", phone.serial)

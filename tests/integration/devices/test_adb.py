@@ -194,11 +194,11 @@ def test_another_version_never_meets_the_server(phone: ConnectedPhone, tmp_path:
     older.chmod(0o755)
     order = ProcessRunner({**phone.processes.env, "MEGTRIM_ADB": str(older)})
     with pytest.raises(InfrastructureFailure, match="using it would kill the server"):
-        adb.attached(order)
+        adb.list_phones(order)
     assert phone.shell("echo there").stdout == "there\n"
     nobody = ProcessRunner({**phone.processes.env, "ANDROID_ADB_SERVER_PORT": "1"})
     with pytest.raises(InfrastructureFailure, match="no adb server listens"):
-        adb.attached(nobody)
+        adb.list_phones(nobody)
 
 
 def test_two_phones_do_not_mix(start_phone: StartPhone, program: Callable[[str], Path]) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from megtrim import devices
 from megtrim.devices import Device, DeviceSpec
-from megtrim.devices.pool.device_pool import joined
+from megtrim.devices.pool.device_pool import merge_devices
 from megtrim.devices.settings import DeviceSettings
 from megtrim.devices.timeouts import Timeouts
 from megtrim.process import Background, Command, CompletedCommand, ProcessRunner
@@ -252,7 +252,7 @@ def quick_pool(desk: Desk, *phones: ConnectedPhone) -> Device:
         for name, phone in zip("ab", phones, strict=True)
     ]
     pools = [devices.make("adb", order, native="") for order in orders]
-    return joined(pools)
+    return merge_devices(pools)
 
 
 def test_a_pool_with_a_dead_phone_delivers_at_once(

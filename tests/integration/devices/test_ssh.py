@@ -25,7 +25,7 @@ from megtrim.process import ProcessRunner
 from support import sshd
 from support.sshd import Sshd
 
-HASTE = Timeouts().scaled(0.15)
+HASTE = Timeouts().scale(0.15)
 LONG_S = 30.0
 Order = Callable[..., DeviceSpec]
 

@@ -156,7 +156,7 @@ def test_a_root_that_is_none(places: dict[str, str], tmp_path: Path) -> None:
     """The message says what its supervisor said, and nothing is left."""
     with (
         pytest.raises(InfrastructureFailure, match="virtual phone odd did not start: "),
-        manager.started(ProcessRunner(places), tmp_path, PhoneRequest(name="odd")),
+        manager.run_phone(ProcessRunner(places), tmp_path, PhoneRequest(name="odd")),
     ):
         pass
     assert list(Path(places["XDG_RUNTIME_DIR"]).rglob("*")) == []
@@ -167,7 +167,7 @@ def test_names(places: dict[str, str], tmp_path: Path, name: str) -> None:
     """A name is a folder's name and nothing else."""
     with (
         pytest.raises(InputError),
-        manager.started(ProcessRunner(places), tmp_path, PhoneRequest(name=name)),
+        manager.run_phone(ProcessRunner(places), tmp_path, PhoneRequest(name=name)),
     ):
         pass
 

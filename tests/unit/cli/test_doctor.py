@@ -21,7 +21,7 @@ class Kind:
     def missing(self, processes: ProcessRunner) -> str:
         return self.lacking
 
-    def found(self, processes: ProcessRunner) -> str:
+    def describe_tools(self, processes: ProcessRunner) -> str:
         assert not self.lacking
         return "version 1"
 

@@ -13,7 +13,7 @@ import pytest
 
 from megtrim.cli import probe
 from megtrim.config.load import load_config
-from megtrim.engines.sample import SampleEngine, embedded
+from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.errors import InputError
 from megtrim.midout.keepset import dump_keep_set
 from megtrim.pipeline.running.trap_diagnosis import Diagnosis
@@ -373,7 +373,7 @@ def test_an_input_without_name_or_file_is_refused(shell: Shell, text: str) -> No
 @pytest.fixture
 def known(processes: ProcessRunner, tmp_path: Path) -> Context:
     """A context with the sample engine and the model ``m``."""
-    return replace(context(tmp_path)[0], engine=SampleEngine(embedded(), processes))
+    return replace(context(tmp_path)[0], engine=SampleEngine(find_embedded_source(), processes))
 
 
 def test_a_probe_runs_a_configured_model_or_any_file(known: Context, tmp_path: Path) -> None:
@@ -400,7 +400,9 @@ def test_a_probe_runs_a_configured_model_or_any_file(known: Context, tmp_path: P
 def test_a_probe_says_how_to_keep_what_was_missing(found: Diagnosis, keeps: bool) -> None:
     """To the committed file, where a pull request looks; no trap has nothing to keep."""
     asked = Invocation(config="a.yaml", committed=True)
-    *_, line = probe._told(probe.request("m", (), ()), found, asked, as_json=False).splitlines()
+    *_, line = probe._render_outcome(
+        probe.request("m", (), ()), found, asked, as_json=False
+    ).splitlines()
 
     assert line == (f"  what to do: {next_step.for_probe(asked)}" if keeps else "  arguments  ")
     assert ("megtrim trim --config a.yaml --accept" in line) is keeps

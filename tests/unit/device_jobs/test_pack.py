@@ -431,7 +431,7 @@ def test_what_names_a_function_goes_along(tmp_path: Path) -> None:
 
     assert asked == [NAMED]
     assert packed.program(Link.NAMED) == sha("says its number")
-    assert packed.dropped() == sha("one\ntwo\n")
+    assert packed.find_dropped_list() == sha("one\ntwo\n")
     assert [name for name, _ in packed.programs] == [
         *("plain", "profile", "reduced", "named", "dropped"),
     ]
@@ -443,7 +443,7 @@ def test_what_names_a_function_goes_along(tmp_path: Path) -> None:
     proven = by_function(tmp_path / "c", asked)
     both = EvidenceSet(entries=(*proof(proven).entries, *proof(proven, OTHER).entries))
     idle = pack(proven, JobPurpose.VERIFY, both, tmp_path / "3")
-    assert (asked, idle.scenarios, idle.dropped()) == ([NAMED], (), None)
+    assert (asked, idle.scenarios, idle.find_dropped_list()) == ([NAMED], (), None)
 
 
 def test_what_cannot_be_linked_is_left_out(tmp_path: Path) -> None:

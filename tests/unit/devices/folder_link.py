@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from megtrim.devices.remote.transport import ConnectionLost, ended, frame, new_nonce
+from megtrim.devices.remote.transport import ConnectionLost, frame, new_nonce, unframe_outcome
 from megtrim.process import Command, CompletedCommand, ProcessRunner
 
 
@@ -57,7 +57,7 @@ class FolderLink:
         )
         if self.cut and marker == self.cut:
             outcome = replace(outcome, stdout=outcome.stdout[:-2])
-        return ended(outcome, nonce, label=self.label, script=script)
+        return unframe_outcome(outcome, nonce, label=self.label, script=script)
 
     def push(
         self, source: Path, target: str, *, timeout_s: float, abort: threading.Event | None = None

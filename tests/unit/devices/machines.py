@@ -16,7 +16,7 @@ from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import ProcessRunner
 
-QUICK = replace(Timeouts().scaled(0.002), call_s=10.0)
+QUICK = replace(Timeouts().scale(0.002), call_s=10.0)
 """Waits for nothing, and takes no machine of a busy host for a dead one."""
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory
 from megtrim.devices.timeouts import Timeouts
 from unit.devices.folder_link import FolderLink
 
-PATIENCE = Timeouts().scaled(0.5)
+PATIENCE = Timeouts().scale(0.5)
 
 
 def opened(

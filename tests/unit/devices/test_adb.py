@@ -66,7 +66,7 @@ def calls(client: Path) -> list[str]:
 def test_what_is_attached(order: DeviceSpec, server: Server) -> None:
     """With properties, of those that answer."""
     server.answers["host:devices"] = "B\tunauthorized\nA1\tdevice\n"
-    assert adb.attached(order.processes) == (
+    assert adb.list_phones(order.processes) == (
         adb.AttachedPhone(
             serial="A1", state="device", properties={"ro.product.model": "Pixel 6", "ro.x": ""}
         ),
@@ -203,7 +203,7 @@ def test_a_reboot_that_cannot_be_asked_for(order: DeviceSpec) -> None:
 def test_what_doctor_says(order: DeviceSpec, client: Path, server: Server) -> None:
     assert adb.missing(order.processes) == ""
     said = f"{client} (protocol 41, server on port {server.port}, 1 phone)"
-    assert adb.found(order.processes) == said
+    assert adb.describe_tools(order.processes) == said
     server.answers["host:version"] = "0028"
     assert "using it would kill the server" in adb.missing(order.processes)
     assert "no program 'adb'" in adb.missing(ProcessRunner({"PATH": "/nowhere"}))

@@ -19,7 +19,7 @@ from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.process import ProcessRunner
 from unit.devices.folder_link import FolderLink
 
-PATIENCE = Timeouts().scaled(0.5)
+PATIENCE = Timeouts().scale(0.5)
 FINE = "#!/bin/sh\necho fine\n"
 KEPT = hashlib.sha256(FINE.encode()).hexdigest()
 

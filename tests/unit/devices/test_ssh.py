@@ -209,4 +209,4 @@ def test_what_this_machine_has(tmp_path: Path) -> None:
     """For the doctor."""
     assert "apt-get install openssh-client" in ssh.missing(ProcessRunner({"PATH": str(tmp_path)}))
     assert ssh.missing(ProcessRunner(os.environ)) == ""
-    assert ssh.found(ProcessRunner(os.environ)).startswith("OpenSSH_")
+    assert ssh.describe_tools(ProcessRunner(os.environ)).startswith("OpenSSH_")

@@ -25,7 +25,7 @@ def test_a_transfer_is_waited_for_by_its_size() -> None:
 
 def test_scaling_leaves_the_speed_of_links_alone() -> None:
     """It is no time."""
-    scaled = Timeouts().scaled(0.1)
+    scaled = Timeouts().scale(0.1)
 
     assert (scaled.call_s, scaled.boot_s) == (1.0, 18.0)
     assert scaled.slowest_bytes_per_s == 1_000_000

@@ -14,7 +14,7 @@ import pytest
 from megtrim.build_spec import BuildSpec, Variant
 from megtrim.engines import KINDS
 from megtrim.engines.megengine.engine import MegEngine
-from megtrim.engines.sample import SampleEngine, embedded
+from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.errors import InputError
 from megtrim.process import ProcessRunner
 from unit.engines.megengine_trees import NEWEST as MEGENGINE
@@ -204,7 +204,7 @@ def test_another_folder_is_no_sample_engine(processes: ProcessRunner, tmp_path: 
 
 def test_the_embedded_source_is_the_sample_engine(processes: ProcessRunner) -> None:
     """What a user gets who has no engine."""
-    engine = KINDS["sample"](embedded(), processes)
+    engine = KINDS["sample"](find_embedded_source(), processes)
 
     assert engine.identity().kind == "sample"
     assert dict(engine.elemwise_modes())["RELU"] == 0
@@ -223,7 +223,7 @@ def test_the_flags_of_the_sample_are_those_that_its_program_names(
     processes: ProcessRunner, tmp_path: Path
 ) -> None:
     """A copy without that file keeps the whole list, and the program judges."""
-    whole = SampleEngine(embedded(), processes).dialect()
+    whole = SampleEngine(find_embedded_source(), processes).dialect()
     bare = SampleEngine(write(tmp_path, SAMPLE), processes).dialect()
 
     assert {"cpu", "enable_nchw44", "record_comp_seq", "help"} < whole.switches

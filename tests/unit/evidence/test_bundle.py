@@ -306,9 +306,9 @@ def test_a_named_link_comes_with_its_list() -> None:
     whole = bundle(programs=(*bundle().programs, *NAMED))
     found = parse_bundle(dump_bundle(whole), source="x")
 
-    assert (found.program(Link.NAMED), found.dropped()) == ("8" * 64, "9" * 64)
-    assert (bundle().program(Link.NAMED), bundle().dropped()) == (None, None)
-    assert found.dropped("classify") is None
+    assert (found.program(Link.NAMED), found.find_dropped_list()) == ("8" * 64, "9" * 64)
+    assert (bundle().program(Link.NAMED), bundle().find_dropped_list()) == (None, None)
+    assert found.find_dropped_list("classify") is None
 
 
 @pytest.mark.parametrize("alone", NAMED)

@@ -110,6 +110,6 @@ def test_keys_fit_the_kind(text: str, key: str, value: Any, said: str) -> None:
 
 def test_only_what_is_said_is_said() -> None:
     """By the keys of the configuration."""
-    assert BundleSettings().said() == ()
-    assert PHONE.said() == ("sysroot", "match", "power", "cool_down", "governor", "cpus")
-    assert BOARD.said() == ("host", "port", "user", "key", "known_hosts")
+    assert BundleSettings().list_given_keys() == ()
+    assert PHONE.list_given_keys() == ("sysroot", "match", "power", "cool_down", "governor", "cpus")
+    assert BOARD.list_given_keys() == ("host", "port", "user", "key", "known_hosts")

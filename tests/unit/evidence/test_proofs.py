@@ -63,8 +63,8 @@ def test_a_proof_is_of_today_at_the_latest() -> None:
     ahead = Proof(evidence=evidence(day="2099-01-01"), result=result())
     behind = Proof(evidence=evidence(day="2027-01-30"), result=result())
 
-    assert ahead.dated(TODAY) == Proof(evidence=evidence(), result=result())
-    assert behind.dated(TODAY) == behind
+    assert ahead.clamp_day(TODAY) == Proof(evidence=evidence(), result=result())
+    assert behind.clamp_day(TODAY) == behind
 
 
 def test_a_set_is_ordered_by_class_device_and_day() -> None:

@@ -44,29 +44,29 @@ def test_what_functions_call_is_reached(jumps: bool) -> None:
     """And what those call, forward and back, in a circle too; a call at the end is often a jump."""
     made = code({"a": ["c", "b"], "c": ["a"], "d": ["a"]}, jumps=jumps)
 
-    assert made.reached(["a"], ran=()) == ("a", "b", "c")
-    assert made.reached(["d"], ran=()) == ("a", "b", "c", "d")
-    assert made.reached(["b"], ran=()) == ("b",)
-    assert made.reached([], ran=()) == ()
+    assert made.find_reachable(["a"], ran=()) == ("a", "b", "c")
+    assert made.find_reachable(["d"], ran=()) == ("a", "b", "c", "d")
+    assert made.find_reachable(["b"], ran=()) == ("b",)
+    assert made.find_reachable([], ran=()) == ()
 
 
 def test_what_ran_is_not_followed() -> None:
     """It is there, with all that it called."""
     made = code({"a": ["b", "d"], "b": ["c"]})
 
-    assert made.reached(["a"], ran=["b"]) == ("a", "d")
-    assert made.reached(["b"], ran=["b"]) == ("b", "c")
+    assert made.find_reachable(["a"], ran=["b"]) == ("a", "d")
+    assert made.find_reachable(["b"], ran=["b"]) == ("b", "c")
 
 
 def test_containers_that_fail_are_not_followed() -> None:
     """Not each report is to bring exceptions along."""
-    assert code({"a": ["__throw_e"], "__throw_e": ["d"]}).reached(["a"], ran=()) == ("a",)
+    assert code({"a": ["__throw_e"], "__throw_e": ["d"]}).find_reachable(["a"], ran=()) == ("a",)
 
 
 def test_a_function_is_reached_under_all_of_its_names() -> None:
     """A linker that drops one of them drops the body."""
-    assert code({"a": ["b"]}, alias="same").reached(["a"], ran=()) == ("a", "b", "same")
-    assert code({}, alias="same").reached(["b"], ran=()) == ("b", "same")
+    assert code({"a": ["b"]}, alias="same").find_reachable(["a"], ran=()) == ("a", "b", "same")
+    assert code({}, alias="same").find_reachable(["b"], ran=()) == ("b", "same")
 
 
 def test_who_calls() -> None:
@@ -87,9 +87,9 @@ def test_calls_of_the_other_machine_are_read() -> None:
     data = linked(symbols, code=content, machine=X86_64)
     made = parse_code(data, parse_table(data, source="x"), source="x")
 
-    assert made.reached(["a"], ran=()) == ("a", "c", "d")
-    assert made.reached(["b"], ran=()) == ("a", "b", "c", "d")
-    assert made.reached(["d"], ran=()) == ("d",)
+    assert made.find_reachable(["a"], ran=()) == ("a", "c", "d")
+    assert made.find_reachable(["b"], ran=()) == ("a", "b", "c", "d")
+    assert made.find_reachable(["d"], ran=()) == ("d",)
 
 
 @pytest.mark.parametrize("kept", [0, 30, 60, 100])
@@ -108,4 +108,4 @@ def test_any_code_is_read(content: bytes, machine: int) -> None:
     data = linked(symbols, code=content, machine=machine)
     made = parse_code(data, parse_table(data, source="x"), source="x")
 
-    assert {"a"} <= {*made.reached(["a"], ran=())} <= {*"abcd"}
+    assert {"a"} <= {*made.find_reachable(["a"], ran=())} <= {*"abcd"}

@@ -43,7 +43,7 @@ def symbol(name: str, *, size: int = 32, kind: int = 2, at: int = 0, part: str =
 
 def emptied(data: bytes, *names: str, named: bool = False, unwind_tables: bool = True) -> bytes:
     """Return the copy; no edit undoes another one, in part or in whole."""
-    numbers = local_functions.numbered(names)
+    numbers = local_functions.number_names(names)
     edits = local_functions.edits(
         data, numbers, source="x.o", named=named, unwind_tables=unwind_tables
     )
@@ -107,7 +107,7 @@ def test_every_member_of_an_archive_is_emptied_alike() -> None:
 
 def test_nothing_to_empty_is_no_edit() -> None:
     """So the file itself can be linked."""
-    assert local_functions.edits(TWO, local_functions.numbered(["three"]), source="x.o") == []
+    assert local_functions.edits(TWO, local_functions.number_names(["three"]), source="x.o") == []
 
 
 def test_all_names_of_a_function_must_be_given_up() -> None:
@@ -304,7 +304,7 @@ def test_what_is_left_as_it_is(data: bytes) -> None:
 def test_an_object_that_is_cut_off(size: int) -> None:
     """It is refused by its name."""
     with pytest.raises(InputError) as caught:
-        local_functions.edits(TWO[:size], local_functions.numbered(["two"]), source="lib/x.o")
+        local_functions.edits(TWO[:size], local_functions.number_names(["two"]), source="lib/x.o")
     assert str(caught.value) == "lib/x.o: a damaged object or archive\n  build it again"
 
 
@@ -324,7 +324,7 @@ def test_a_damaged_object_is_refused_or_edited_within_its_bytes(
     for wrapped in (bytes(data), archive({"one.o/": bytes(data)})):
         try:
             edits = local_functions.edits(
-                wrapped, local_functions.numbered(["one", "two"]), source="x.o", named=True
+                wrapped, local_functions.number_names(["one", "two"]), source="x.o", named=True
             )
         except InputError:
             continue

@@ -46,7 +46,7 @@ def places(*sizes: int, numbers: dict[int, int]) -> list[tuple[int, int, bytes]]
     symbols = [Named(name=f"f{size}", part=f".text.f{size}", size=size) for size in sizes]
     unit = Object(memoryview(object_file(parts, symbols)))
     assert [unit.sections[at].start for at in (1, 2)] == [64, 64 + sizes[0] + -sizes[0] % 8]
-    return list(stub_code.placed(unit, range(1, len(sizes) + 1), numbers))
+    return list(stub_code.lay_out_sections(unit, range(1, len(sizes) + 1), numbers))
 
 
 def test_without_a_number_a_trap_lies_where_the_function_lay() -> None:

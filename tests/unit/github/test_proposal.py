@@ -90,7 +90,7 @@ def test_a_new_file_can_be_proposed(team: Team) -> None:
 
     assert team.proposed.files["new folder/ä.json"] == b'{"new": 1}\n'
     assert (
-        PullRequestProposer(team.asking.api, "acme/phone").committed(
+        PullRequestProposer(team.asking.api, "acme/phone").fetch_text(
             "new folder/ä.json", team.proposed.sha
         )
         == '{"new": 1}\n'
@@ -366,8 +366,8 @@ def test_files_are_read_at_a_commit(team: Team) -> None:
     large = '{"regions": "' + "x" * 1_100_000 + '"}\n'
     later = team.repository.commit({PATH: large, "raw": b"\xff\xfe"}, branch="main")
 
-    assert proposer(team).committed(PATH, team.base) == '{"old": 1}\n'
-    assert proposer(team).committed(PATH, later) == large
+    assert proposer(team).fetch_text(PATH, team.base) == '{"old": 1}\n'
+    assert proposer(team).fetch_text(PATH, later) == large
     assert len(team.github.calls("GET", "/git/blobs/")) == 1
 
 
@@ -375,9 +375,9 @@ def test_what_is_no_text_file_is_none(team: Team) -> None:
     """A file that is not there, a folder, bytes."""
     later = team.repository.commit({"raw": b"\xff\xfe"}, branch="main")
 
-    assert proposer(team).committed("nothing.json", later) is None
-    assert proposer(team).committed("trim", later) is None
-    assert proposer(team).committed("raw", later) is None
+    assert proposer(team).fetch_text("nothing.json", later) is None
+    assert proposer(team).fetch_text("trim", later) is None
+    assert proposer(team).fetch_text("raw", later) is None
 
 
 def test_heads_of_branches(team: Team) -> None:

@@ -14,7 +14,7 @@ from megtrim.images import build_context
 
 
 def read(recipe: Path, ndk: Path | None) -> bytes:
-    with build_context.streamed(recipe, ndk) as pipe:
+    with build_context.stream_archive(recipe, ndk) as pipe:
         return pipe.read_bytes()
 
 
@@ -68,9 +68,9 @@ def test_without_an_ndk_its_folder_is_empty(tmp_path: Path) -> None:
 def test_a_reader_that_stops_or_never_begins(tmp_path: Path) -> None:
     """Docker may fail at once; the writer goes with it."""
     (tmp_path / "Dockerfile").write_bytes(bytes(1_000_000))
-    with build_context.streamed(tmp_path, None) as pipe, pipe.open("rb") as stream:
+    with build_context.stream_archive(tmp_path, None) as pipe, pipe.open("rb") as stream:
         assert len(stream.read(10)) == 10
-    with build_context.streamed(tmp_path, None):
+    with build_context.stream_archive(tmp_path, None):
         pass
 
 
@@ -78,7 +78,7 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
     """A context that was not whole is no context."""
     with (
         pytest.raises(InputError, match=r"the build's context cannot be read: .*No such file"),
-        build_context.streamed(tmp_path / "none", None) as pipe,
+        build_context.stream_archive(tmp_path / "none", None) as pipe,
     ):
         pipe.read_bytes()
 

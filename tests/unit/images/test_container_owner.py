@@ -48,7 +48,7 @@ def test_only_the_abandoned_are_ended(tmp_path: Path) -> None:
 def test_processes_that_are_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the system shows nothing of another's process, the kernel still tells that it is."""
     here, pid, _ = container_owner.me().rsplit("/", 2)
-    monkeypatch.setattr(container_owner, "_started", lambda _: None)
+    monkeypatch.setattr(container_owner, "_read_start_time", lambda _: None)
     stub = Stub.make(tmp_path)
     listed = f"mine {here}/{pid}/1\nroots {here}/1/1\ngone {here}/{dead()}/1\n"
     stub.answer((["ps"], 0, listed, ""))
@@ -63,7 +63,7 @@ def test_a_process_of_somebody_else(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     def refuse(_pid: int, _signal: int) -> None:
         raise PermissionError
 
-    monkeypatch.setattr(container_owner, "_started", lambda _: None)
+    monkeypatch.setattr(container_owner, "_read_start_time", lambda _: None)
     monkeypatch.setattr(os, "kill", refuse)
     stub = Stub.make(tmp_path)
     stub.answer((["ps"], 0, f"roots {here}/1/1\n", ""))

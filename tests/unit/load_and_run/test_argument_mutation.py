@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.load_and_run.argument_mutation import changed, is_on, spelled, without
+from megtrim.load_and_run.argument_mutation import is_on, render_flags, set_flag, without
 from megtrim.load_and_run.arguments import Flag, flags
 from megtrim.load_and_run.dialects import LITE, SDK, Dialect
 
@@ -35,24 +35,24 @@ def test_flags_are_spelled_for_the_program(
     arguments: list[str], dialect: Dialect, expected: tuple[str, ...]
 ) -> None:
     """A value is a word of its own, as every release takes it; only a switch's own stays."""
-    assert spelled(read(arguments, dialect), dialect) == expected
+    assert render_flags(read(arguments, dialect), dialect) == expected
 
 
 @given(st.lists(SWITCHES | VALUES, max_size=6))
 def test_what_is_spelled_is_read_the_same(every: list[Flag]) -> None:
     """In the older dialect, which takes the least."""
-    assert read(spelled(every, SDK), SDK) == tuple(every)
+    assert read(render_flags(every, SDK), SDK) == tuple(every)
 
 
 def test_a_changed_flag_replaces_all_of_its_name() -> None:
     """The others keep their order; how it was turned before is forgotten."""
     given_ = read(["--iter", "3", "--noenable-nchw44", "--cpu", "--iter=5"])
 
-    assert changed(given_, "iter", "1") == (
+    assert set_flag(given_, "iter", "1") == (
         *(Flag("noenable_nchw44", None), Flag("cpu", None), Flag("iter", "1")),
     )
-    assert changed(given_, "enable_nchw44", None)[-1] == Flag("enable_nchw44", None)
-    assert Flag("noenable_nchw44", None) not in changed(given_, "enable_nchw44", None)
+    assert set_flag(given_, "enable_nchw44", None)[-1] == Flag("enable_nchw44", None)
+    assert Flag("noenable_nchw44", None) not in set_flag(given_, "enable_nchw44", None)
     assert without(given_, "iter", "cpu") == (Flag("noenable_nchw44", None),)
 
 

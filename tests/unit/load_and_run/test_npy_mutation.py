@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from megtrim.errors import InputError
-from megtrim.load_and_run.npy_mutation import NpyMutation, changed, made_up
+from megtrim.load_and_run.npy_mutation import NpyMutation, apply_change, made_up
 
 
 def written(array: NDArray[Any]) -> bytes:
@@ -32,7 +32,7 @@ IMAGE = np.arange(2 * 4 * 6, dtype="<f4").reshape(1, 2, 4, 6)
 
 def test_values_are_the_same_numbers_elsewhere() -> None:
     """A good input stays one: the last number stands first."""
-    found = read(changed(written(IMAGE), NpyMutation.VALUES, source="x"))
+    found = read(apply_change(written(IMAGE), NpyMutation.VALUES, source="x"))
 
     assert found.dtype == np.dtype("<f4")
     assert found.shape == IMAGE.shape
@@ -41,7 +41,7 @@ def test_values_are_the_same_numbers_elsewhere() -> None:
 
 def test_a_batch_holds_it_twice() -> None:
     """Behind each other."""
-    found = read(changed(written(IMAGE), NpyMutation.BATCH, source="x"))
+    found = read(apply_change(written(IMAGE), NpyMutation.BATCH, source="x"))
 
     assert found.shape == (2, 2, 4, 6)
     assert np.array_equal(found[0], IMAGE[0])
@@ -50,8 +50,8 @@ def test_a_batch_holds_it_twice() -> None:
 
 def test_sizes_are_half_and_twice() -> None:
     """Of height and width, no other."""
-    smaller = read(changed(written(IMAGE), NpyMutation.SMALLER, source="x"))
-    larger = read(changed(written(IMAGE), NpyMutation.LARGER, source="x"))
+    smaller = read(apply_change(written(IMAGE), NpyMutation.SMALLER, source="x"))
+    larger = read(apply_change(written(IMAGE), NpyMutation.LARGER, source="x"))
 
     assert (smaller.shape, larger.shape) == ((1, 2, 2, 3), (1, 2, 8, 12))
     assert smaller[0, 0, 0].tolist() == [0, 1, 2]
@@ -72,7 +72,7 @@ def test_sizes_are_half_and_twice() -> None:
 )
 def test_what_would_be_no_change_is_none(array: NDArray[Any], change: NpyMutation) -> None:
     """No neighbour is the scenario itself."""
-    assert changed(written(array), change, source="x") is None
+    assert apply_change(written(array), change, source="x") is None
 
 
 @given(
@@ -83,9 +83,9 @@ def test_what_would_be_no_change_is_none(array: NDArray[Any], change: NpyMutatio
 def test_equal_inputs_give_equal_bytes(shape: list[int], dtype: str, change: NpyMutation) -> None:
     """And what is given back is a file of the same type that holds something else."""
     data = written((np.arange(np.prod(shape)) % 7).reshape(shape).astype(dtype))
-    first = changed(data, change, source="x")
+    first = apply_change(data, change, source="x")
 
-    assert first == changed(data, change, source="x")
+    assert first == apply_change(data, change, source="x")
     if first is not None:
         assert read(first).dtype == np.dtype(dtype)
         assert not np.array_equal(read(first), read(data))
@@ -95,7 +95,7 @@ def test_equal_inputs_give_equal_bytes(shape: list[int], dtype: str, change: Npy
 def test_no_npy_file_is_refused(data: bytes) -> None:
     """With its name, and one line."""
     with pytest.raises(InputError) as caught:
-        changed(data, NpyMutation.VALUES, source="inputs/a.npy")
+        apply_change(data, NpyMutation.VALUES, source="inputs/a.npy")
 
     assert caught.value.message.startswith("inputs/a.npy: no .npy file: ")
     assert "\n" not in caught.value.message
@@ -106,7 +106,7 @@ def test_an_object_is_not_loaded() -> None:
     stream = io.BytesIO()
     np.save(stream, np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(InputError, match=r"no \.npy file"):
-        changed(stream.getvalue(), NpyMutation.VALUES, source="x")
+        apply_change(stream.getvalue(), NpyMutation.VALUES, source="x")
 
 
 @given(st.binary(max_size=200))
@@ -114,7 +114,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     """Behind the magic of the format as well."""
     for each in (data, b"\x93NUMPY\x01\x00" + data):
         try:
-            changed(each, NpyMutation.VALUES, source="x")
+            apply_change(each, NpyMutation.VALUES, source="x")
         except InputError as error:
             assert error.message.startswith("x: ")
 

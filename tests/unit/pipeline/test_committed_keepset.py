@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.engines.sample import SampleEngine, embedded
+from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.errors import InputError
 from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
 from megtrim.midout.scoped_headers import macro_file, tag_file
@@ -29,7 +29,9 @@ TASK = Task(stage=Stage.HEADER, name="keepset", needs=())
 def opened(tmp_path: Path, processes: ProcessRunner) -> tuple[Context, io.StringIO]:
     """A context in committed mode with the sample engine; there is no keep set yet."""
     made, said = context(tmp_path)
-    return replace(made, committed=True, engine=SampleEngine(embedded(), processes)), said
+    return replace(
+        made, committed=True, engine=SampleEngine(find_embedded_source(), processes)
+    ), said
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.load_and_run.arguments import flags
 from megtrim.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.load_and_run.npy_mutation import NpyMutation
-from megtrim.plan.neighbours import Neighbour, NeighbourKind, neighbours, tried
+from megtrim.plan.neighbours import Neighbour, NeighbourKind, neighbours, select_scenarios
 from unit.plan.support import config, model
 
 FEW = LITE.of_tree(frozenset({"cpu", "enable_nchw44"}), frozenset({"iter", "warmup_iter"}))
@@ -212,4 +212,4 @@ def test_nothing_is_tried_unasked(
         budgets=budgets,
     )
 
-    assert [each.id for each in tried(made, asked=asked)] == expected
+    assert [each.id for each in select_scenarios(made, asked=asked)] == expected

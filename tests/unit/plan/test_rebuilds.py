@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.plan.rebuilds import told
+from megtrim.plan.rebuilds import describe_forecast
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ from megtrim.plan.rebuilds import told
 )
 def test_how_many_and_which(predicted: tuple[str, ...] | None, words: str) -> None:
     """By number and name; the first few are enough to see where a change goes."""
-    assert told(predicted) == words
+    assert describe_forecast(predicted) == words

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from megtrim.plan.graph import Stage, Task, tasks, through
-from megtrim.plan.switches import measured
+from megtrim.plan.switches import list_measured_builds
 from unit.plan.support import config, model
 
 RTTI, LOGGING, EXCEPTIONS, FLATBUFFERS = "rtti", "logging", "exceptions", "flatbuffers"
@@ -37,7 +37,7 @@ def test_all_on_each_off_alone_and_all_off(
     names: tuple[str, ...], builds: list[tuple[str, ...]]
 ) -> None:
     """In one order, whatever the file's; FlatBuffers go only where somebody asks about them."""
-    found = measured(config(model("m"), trim={"measure": list(names)}))
+    found = list_measured_builds(config(model("m"), trim={"measure": list(names)}))
 
     assert [each.off for each in found] == builds
     if names:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from megtrim.report.formatting import (
-    compiled,
-    grouped,
+    describe_rebuild,
+    group_digits,
     growth_of,
     kept_of_held,
     percent,
@@ -39,7 +39,7 @@ def test_times(time_s: float, expected: str) -> None:
 
 def test_numbers() -> None:
     """Thousands apart, shares as percentages."""
-    assert (grouped(39_300_016), percent(0.0672)) == ("39,300,016", "6.7%")
+    assert (group_digits(39_300_016), percent(0.0672)) == ("39,300,016", "6.7%")
 
 
 def test_what_needs_a_person_comes_the_worst_first() -> None:
@@ -88,4 +88,4 @@ def test_kept_and_growth_in_words() -> None:
 )
 def test_what_was_compiled(rebuild: Rebuild, words: str) -> None:
     """Beside what was foretold, which a build that was cut off before proves wrong."""
-    assert compiled(rebuild) == words
+    assert describe_rebuild(rebuild) == words

@@ -488,7 +488,10 @@ PLACES: Mapping[str, str] = dict.fromkeys(
         "includes",
     ),
     "says where programs and files are; which they are is told by version, target, files and image",
-) | dict.fromkeys(("machine", "abi", "api"), "part of target")
+) | {
+    **dict.fromkeys(("machine", "abi", "api"), "part of target"),
+    "compiler_check": "how ccache knows the compiler, which changes no object",
+}
 """Fields of a toolchain that no key rests on, and why."""
 
 

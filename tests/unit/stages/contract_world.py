@@ -24,7 +24,7 @@ from megtrim.config.load import load_config
 from megtrim.config.model import Config
 from megtrim.config.scenarios import all_scenarios
 from megtrim.engines.checkout import Checkout
-from megtrim.engines.sample import SampleEngine, embedded
+from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.errors import InfrastructureFailure
 from megtrim.evidence.imported import ImportedEvidence
 from megtrim.midout.keepset import KeepSet, dump_keep_set
@@ -135,7 +135,7 @@ class Real:
     """The sample engine, read once."""
 
     def __init__(self) -> None:
-        self.engine = SampleEngine(embedded(), ProcessRunner({}))
+        self.engine = SampleEngine(find_embedded_source(), ProcessRunner({}))
         self.identity = self.engine.identity()
         self.modes = self.engine.elemwise_modes()
         self.scopes = self.engine.scopes()

@@ -189,11 +189,11 @@ def test_plain_and_reduced_are_optimised_alike(tmp_path: Path) -> None:
 def test_a_shared_object_that_nobody_weighs_is_warned_of(tmp_path: Path) -> None:
     """Its program alone would look small."""
     warned = f"served needs {LIBRARY}, whose size is not weighed: name it in `artifacts`"
-    assert list(programs.unweighed(built(tmp_path))) == [warned]
+    assert list(programs.warn_unweighed(built(tmp_path))) == [warned]
 
     (tmp_path / "told").mkdir()
     told = built(tmp_path / "told", CONFIG + f"artifacts: [served, {LIBRARY}]\n")
-    assert list(programs.unweighed(told)) == []
+    assert list(programs.warn_unweighed(told)) == []
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_what_a_toolchain_cannot_make_is_refused(
 
 def compared(plain: dict[str, bytes], reduced: dict[str, bytes]) -> dict[str, Any]:
     seen = evidence(outputs=plain), evidence(outputs=reduced)
-    return verification.compared(*seen, EXACT, application=True)
+    return verification.compare_outputs(*seen, EXACT, application=True)
 
 
 def test_equal_words_are_a_proof() -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from megtrim.build_spec import BuildSpec
-from megtrim.engines.sample import SampleEngine, embedded
+from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.midout.keepset import dump_keep_set
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import HEADER, PLAIN, REDUCED, Stage, Task
@@ -45,7 +45,7 @@ def now(tmp_path: Path, processes: ProcessRunner, builder: Foreteller) -> Contex
     path = made.path(made.loaded.config.keep_set)
     path.parent.mkdir()
     path.write_text(dump_keep_set(keep_set(1)), encoding="utf-8")
-    engine = SampleEngine(embedded(), processes)
+    engine = SampleEngine(find_embedded_source(), processes)
     return replace(made, engine=engine, toolchain=TOOLCHAIN, builder=cast(Any, builder))
 
 

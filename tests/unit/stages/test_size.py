@@ -166,7 +166,7 @@ def test_a_quick_look_is_set_beside_the_full_way(
     now, task, _ = opened(tmp_path)
     quick = replace(now, committed=False, quick=True)
     beside = now.done["build/plain"]
-    monkeypatch.setattr(full_trim, "found", lambda _: {"region": beside, "function": beside})
+    monkeypatch.setattr(full_trim, "find_builds", lambda _: {"region": beside, "function": beside})
 
     assert [row["variant"] for row in weigh(now, task)["artifacts"]] == ["plain", "reduced"]
     rows = weigh(quick, task)["artifacts"]

@@ -246,8 +246,8 @@ def test_what_ran_and_what_stays_are_two_numbers(now: Context) -> None:
     counts = {"functions dropped": {"a": 1_300, "b": 34}, "functions held": {"a": 1_900, "b": 64}}
     done(now, REDUCED, {}, **counts)
 
-    assert verdict._seen(FUNCTIONS, now) == "487 functions ran"
-    assert verdict._seen(REDUCED, now) == (
+    assert verdict._describe_result(FUNCTIONS, now) == "487 functions ran"
+    assert verdict._describe_result(REDUCED, now) == (
         "linked without 1334 of 1964 functions; 630 stay: what ran, and what must stay whatever ran"
     )
     assert [(each.kept, each.held) for each in keepset_usage.functions_use(now)] == [

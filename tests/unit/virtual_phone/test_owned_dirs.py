@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.virtual_phone.owned_dirs import GRACE_S, abandoned, hold
+from megtrim.virtual_phone.owned_dirs import GRACE_S, hold, is_abandoned
 
 
 def test_held_until_let_go(tmp_path: Path) -> None:
     """Looking does not take it; closing the descriptor, as the end of a process does, frees it."""
     lock = hold(tmp_path)
 
-    assert (abandoned(tmp_path), abandoned(tmp_path)) == (False, False)
+    assert (is_abandoned(tmp_path), is_abandoned(tmp_path)) == (False, False)
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]
     os.close(lock)
-    assert abandoned(tmp_path)
+    assert is_abandoned(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -29,12 +29,12 @@ def test_one_that_nobody_held_yet(tmp_path: Path, age_s: float, dead: bool) -> N
     then = time.time() - age_s
     os.utime(tmp_path, (then, then))
 
-    assert abandoned(tmp_path) is dead
+    assert is_abandoned(tmp_path) is dead
 
 
 def test_one_that_is_gone(tmp_path: Path) -> None:
     """Nobody has to remove it."""
-    assert not abandoned(tmp_path / "gone")
+    assert not is_abandoned(tmp_path / "gone")
 
 
 def test_a_link_is_no_lock(tmp_path: Path) -> None:
@@ -42,4 +42,4 @@ def test_a_link_is_no_lock(tmp_path: Path) -> None:
     (tmp_path / "other").touch()
     (tmp_path / "lock").symlink_to(tmp_path / "other")
 
-    assert not abandoned(tmp_path)
+    assert not is_abandoned(tmp_path)

@@ -51,7 +51,7 @@ class CheckReport:
 
 def check(chosen: Sequence[InventoryRow], stock: Inventory, *, wait: bool, as_json: bool) -> int:
     """Try each device and print what came of it."""
-    return _print([_checked(each, stock.room, wait=wait) for each in chosen], as_json=as_json)
+    return _print([_check_machine(each, stock.room, wait=wait) for each in chosen], as_json=as_json)
 
 
 def heal(chosen: Sequence[InventoryRow], stock: Inventory, *, every: bool, as_json: bool) -> int:
@@ -63,7 +63,7 @@ def heal(chosen: Sequence[InventoryRow], stock: Inventory, *, every: bool, as_js
         raise InputError(msg, hint="`megtrim devices list` shows what there is")
     fine = (MachineState.FREE, MachineState.HELD)
     wanted = [each for each in machines if every or each.standing.state not in fine]
-    return _print([_healed(each, stock.room) for each in wanted], as_json=as_json)
+    return _print([_heal_machine(each, stock.room) for each in wanted], as_json=as_json)
 
 
 def _print(reports: Sequence[CheckReport], *, as_json: bool) -> int:
@@ -81,7 +81,7 @@ def _print(reports: Sequence[CheckReport], *, as_json: bool) -> int:
     return InfrastructureFailure.exit_code if failed else EXIT_PASS
 
 
-def _checked(listed: InventoryRow, room: PoolState, *, wait: bool) -> CheckReport:
+def _check_machine(listed: InventoryRow, room: PoolState, *, wait: bool) -> CheckReport:
     report = CheckReport(name=listed.standing.name, kind=listed.standing.kind)
     room.say(f"  check {report.name}")
     try:
@@ -96,7 +96,7 @@ def _checked(listed: InventoryRow, room: PoolState, *, wait: bool) -> CheckRepor
     return report
 
 
-def _healed(listed: InventoryRow, room: PoolState) -> CheckReport:
+def _heal_machine(listed: InventoryRow, room: PoolState) -> CheckReport:
     report = CheckReport(name=listed.standing.name, kind=listed.standing.kind)
     pool = listed.pool
     if pool is None:

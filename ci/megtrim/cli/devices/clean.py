@@ -44,10 +44,10 @@ def clean(asked: DeviceSelector, names: tuple[str, ...], attached: bool, as_json
     3 where no phone was cleaned and none is held.
     """
     stock = asked.stock(configured=not attached)
-    chosen = asked.chosen(stock, names) if names or asked.narrowed else stock.listed
+    chosen = asked.select_rows(stock, names) if names or asked.narrowed else stock.listed
     # Emulators and this machine keep nothing between jobs.
     phones = [each for each in chosen if each.pool is not None]
-    rows = [_cleaned(each, stock.room) for each in phones]
+    rows = [_clean_machine(each, stock.room) for each in phones]
     _tell(rows, stock.note, as_json=as_json)
     served = any(row.state in ("cleaned", "held") for row in rows)
     return EXIT_PASS if served else InfrastructureFailure.exit_code
@@ -62,7 +62,7 @@ def _tell(rows: Sequence[_Cleaned], note: str, *, as_json: bool) -> None:
     show("\n".join(f"{row.state}  {row.name}: {row.text}" for row in rows) or none)
 
 
-def _cleaned(listed: InventoryRow, room: PoolState) -> _Cleaned:
+def _clean_machine(listed: InventoryRow, room: PoolState) -> _Cleaned:
     standing, pool = listed.standing, listed.pool
     name = standing.name
     if pool is None or standing.machine is None or standing.presence is ConnectionState.ABSENT:

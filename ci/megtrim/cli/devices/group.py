@@ -52,7 +52,7 @@ def list_devices(
     stock = asked.stock()
     listed = stock.listed
     if names or asked.narrowed:
-        listed = asked.chosen(stock, names)
+        listed = asked.select_rows(stock, names)
     told = {id(each): facts(each) for each in listed} if with_facts else {}
     if as_json:
         rows = [_row(each, stock) | {"facts": told.get(id(each), {})} for each in listed]
@@ -126,7 +126,9 @@ def check(asked: DeviceSelector, names: tuple[str, ...], no_wait: bool, as_json:
     put there, a person restores. Exits 3 where a device fails.
     """
     stock = asked.stock()
-    return devices_check.check(asked.chosen(stock, names), stock, wait=not no_wait, as_json=as_json)
+    return devices_check.check(
+        asked.select_rows(stock, names), stock, wait=not no_wait, as_json=as_json
+    )
 
 
 @devices.command(
@@ -145,7 +147,7 @@ def heal(asked: DeviceSelector, names: tuple[str, ...], as_json: bool) -> int:
     times a day. Without names: all that are not free. Exits 3 where a device stays away.
     """
     stock = asked.stock()
-    chosen = asked.chosen(stock, names)
+    chosen = asked.select_rows(stock, names)
     return devices_check.heal(chosen, stock, every=bool(names), as_json=as_json)
 
 
@@ -203,7 +205,7 @@ def run(
     )
     stock = asked.stock()
     console = open_console(quiet=asked.quiet)
-    chosen = asked.chosen(stock, names)
+    chosen = asked.select_rows(stock, names)
     if not names and not asked.narrowed and len({each.entry.name for each in chosen}) > 1:
         known = ", ".join(sorted({each.standing.name for each in chosen}))
         msg = "found no device's name, expected one where there are several devices"

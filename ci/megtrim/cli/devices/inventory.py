@@ -86,10 +86,10 @@ def take_stock(
     around = DeviceDefaults(
         processes=processes, scratch=scratch, machine=_ARM64, sysroot=None, say=console.say
     )
-    entries = [] if config is None else _configured(config, around, console)
+    entries = [] if config is None else _load_entries(config, around, console)
     entries = [replace(each, order=replace(each.order, now=now)) for each in entries]
     listed = [each for entry in entries for each in _machines(entry)]
-    serials, note = _attached(processes)
+    serials, note = _list_serials(processes)
     known = {each.standing.key for each in listed}
     loose = [_loose(serial, around, now) for serial in serials if f"adb:{serial}" not in known]
     listed += [each for entry in loose for each in _machines(entry)]
@@ -97,7 +97,7 @@ def take_stock(
     return Inventory(listed=tuple(listed), note=note, room=room, processes=processes)
 
 
-def _configured(config: Path, around: DeviceDefaults, console: Console) -> list[InventoryEntry]:
+def _load_entries(config: Path, around: DeviceDefaults, console: Console) -> list[InventoryEntry]:
     loaded = load_config(config)
     for warning in loaded.warnings:
         console.warn(warning)
@@ -123,7 +123,7 @@ def _with_toolchain(around: DeviceDefaults, wanted: ToolchainSpec) -> DeviceDefa
     return replace(around, machine=found.machine, sysroot=found.sysroot)
 
 
-def _attached(processes: ProcessRunner) -> tuple[list[str], str]:
+def _list_serials(processes: ProcessRunner) -> tuple[list[str], str]:
     """Return the serials that adb shows, or why it cannot be asked. No phone is touched."""
     try:
         return sorted(find_adb(processes).states()), ""
@@ -233,7 +233,7 @@ class _Android:
         if self._phones is None:
             self._phones = {}
             with suppress(InputError, InfrastructureFailure):
-                phones = adb.attached(self._processes)
+                phones = adb.list_phones(self._processes)
                 self._phones = {f"adb:{each.serial}": each.properties for each in phones}
         return self._phones.get(key, {})
 

@@ -42,7 +42,7 @@ class DeviceSelector:
         scratch = self.out.resolve() / "runs"
         return take_stock(config, scratch, open_processes(), console, clock)
 
-    def chosen(self, stock: Inventory, names: Sequence[str]) -> tuple[InventoryRow, ...]:
+    def select_rows(self, stock: Inventory, names: Sequence[str]) -> tuple[InventoryRow, ...]:
         """Return the machines that fit."""
         return choose(stock, names, self.match, self.cpu_class)
 
@@ -56,14 +56,14 @@ def asking(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say which devices, and gather them."""
     path = click.Path(path_type=Path)
 
-    def gathered(**values: Any) -> Any:
+    def call_with_selector(**values: Any) -> Any:
         keys = ("config", "out", "match", "cpu_class", "quiet", "now")
         asked = DeviceSelector(**{key: values.pop(key) for key in keys})
         return command(asked, **values)
 
-    gathered.__name__, gathered.__doc__ = command.__name__, command.__doc__
-    gathered.__dict__.update(command.__dict__)
-    found: Callable[..., Any] = gathered
+    call_with_selector.__name__, call_with_selector.__doc__ = command.__name__, command.__doc__
+    call_with_selector.__dict__.update(command.__dict__)
+    found: Callable[..., Any] = call_with_selector
     for option in reversed(
         (
             click.option("--match", multiple=True, metavar="KEY=VALUE", help=_MATCH),

@@ -32,7 +32,7 @@ def quarantine(asked: DeviceSelector, names: tuple[str, ...], reason: str, as_js
         raise InputError(msg)
     stock = asked.stock()
     rows = []
-    for each in asked.chosen(stock, names):
+    for each in asked.select_rows(stock, names):
         key, name = _known_key(each)
         put = stock.room.records.put_aside(key, name, reason, Author.PERSON)
         rows.append({"name": name, "key": key, "reason": put.reason})
@@ -59,13 +59,15 @@ def restore(asked: DeviceSelector, names: tuple[str, ...], as_json: bool) -> int
     for name in names:
         keys = {each.key: each.name for each in remembered if _means(each, name)}
         if not keys:
-            keys = dict(_known_key(each) for each in asked.chosen(stock, (name,)))
-        rows += [_restored(stock, key, called or name) for key, called in sorted(keys.items())]
+            keys = dict(_known_key(each) for each in asked.select_rows(stock, (name,)))
+        rows += [
+            _lift_quarantine(stock, key, called or name) for key, called in sorted(keys.items())
+        ]
     _tell(rows, as_json, lambda row: f"{row['name']}: {row['text']}")
     return EXIT_PASS
 
 
-def _restored(stock: Inventory, key: str, name: str) -> dict[str, Any]:
+def _lift_quarantine(stock: Inventory, key: str, name: str) -> dict[str, Any]:
     records = stock.room.records
     moved = records.mend(key)
     lifted = records.restore(key, Author.PERSON)

@@ -99,7 +99,7 @@ def run(
         show(_summary(found))
     bad = [each for each in found.runs if ending(each) is not RunOutcome.PASSED]
     if bad and not as_json:
-        console.warn(f"{program.name} on {found.device}: {_ended(bad[0])}")
+        console.warn(f"{program.name} on {found.device}: {_describe_ending(bad[0])}")
         if bad[0].crash:
             console.say(bad[0].crash)
     if bad and all(ending(each) is RunOutcome.KILLED for each in bad):
@@ -175,7 +175,7 @@ def _work(lease: Lease, request: RunRequest, *, as_json: bool) -> _Samples:
 
 
 def _sample(run: ProgramRun) -> str:
-    ended = "" if ending(run) is RunOutcome.PASSED else f"{_ended(run)}, "
+    ended = "" if ending(run) is RunOutcome.PASSED else f"{_describe_ending(run)}, "
     measured = ", ".join(run.conditions.lines()) if run.conditions else ""
     invalid = _invalid(run)
     said = [f"{ended}{run.wall_s:.3f} s", measured, f"not valid: {invalid}" if invalid else ""]
@@ -189,7 +189,7 @@ def _invalid(run: ProgramRun) -> str:
     return run.conditions.invalid if run.conditions else ""
 
 
-def _ended(run: ProgramRun) -> str:
+def _describe_ending(run: ProgramRun) -> str:
     if run.timed_out:
         return "it did not end in time and was killed"
     number = ending_signal(run)

@@ -101,7 +101,7 @@ def _standing(bundle: Bundle, order: JobRequest) -> tuple[BundleDevice, ...]:
     if order.emulated:
         if not of_class:
             msg = f"--class: the bundle knows no class {order.cpu_class[:60]!r}"
-            raise InputError(msg, hint=_known(bundle))
+            raise InputError(msg, hint=_list_classes(bundle))
         emulated = BundleDevice(
             name=f"emulated-{order.cpu_class}",
             kind="auto",
@@ -113,7 +113,7 @@ def _standing(bundle: Bundle, order: JobRequest) -> tuple[BundleDevice, ...]:
     on_runners = [each for each in of_class if each.runner]
     if not on_runners:
         msg = f"--class: no device of class {order.cpu_class[:60]!r} has a runner"
-        raise InputError(msg, hint=f"{_known(bundle)}; --emulated runs on this machine")
+        raise InputError(msg, hint=f"{_list_classes(bundle)}; --emulated runs on this machine")
     first = on_runners[0]
     if first.kind not in POOLED:
         return (first,)
@@ -130,7 +130,7 @@ def _expect_known_boards(standing: tuple[BundleDevice, ...], processes: ProcessR
             raise InputError(msg, hint=hint)
 
 
-def _known(bundle: Bundle) -> str:
+def _list_classes(bundle: Bundle) -> str:
     names = sorted({each.cpu_class for each in bundle.devices})
     return f"its classes: {', '.join(names) or 'none'}"
 

@@ -96,20 +96,20 @@ def pack(asked: str | None, proofs: Path | None, to: Path, **options: Any) -> in
     purpose = bundling.purpose_of(config, proves=asked is None, functions=asked == "functions")
     known = read_proofs(proofs, context.console)
     every = tasks(config, committed=context.committed)
-    _, codes = runner.run(resting(bundling.needed(config, purpose), every), context)
+    _, codes = runner.run(resting(bundling.list_required_tasks(config, purpose), every), context)
     # A profile build that a trap needed already explains one on a device, too.
     runner.plan(resting([PROFILE], tasks(config)), context)
     bundle = bundling.pack(runner.able(context), purpose, known, to)
     if worst(codes) != EXIT_PASS:
         context.console.warn("not all programs could be built: the bundle asks for nothing")
     digest = sha256_file(to / BUNDLE_FILE)
-    show(f"{_asked(bundle)}\nbundle-sha256={digest}")
+    show(f"{_describe_bundle(bundle)}\nbundle-sha256={digest}")
     write_output(open_processes().env, "bundle-sha256", digest)
     # A verification has a verdict, which tells of a build that failed; nothing else has one.
     return worst(codes) if asked else EXIT_PASS
 
 
-def _asked(bundle: Bundle) -> str:
+def _describe_bundle(bundle: Bundle) -> str:
     asked, proven = len(bundle.scenarios), len(bundle.proven)
     text = "1 scenario" if asked == 1 else f"{asked} scenarios"
     return f"{text} to {bundle.purpose} on devices" + (f", {proven} proven before" * bool(proven))

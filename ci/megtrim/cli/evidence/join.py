@@ -84,7 +84,7 @@ def execute(order: JoinRequest, where: Links) -> int:
         if path.is_file():
             _join(order, path, where)
         else:
-            _write_ending(order.to, _ended(path.parent / ENDING_FILE), where)
+            _write_ending(order.to, _read_ending(path.parent / ENDING_FILE), where)
     except MegtrimError as error:
         ending = EarlyExit(exit=error.exit_code, message=error.message, hint=error.hint)
         _write_ending(order.to, ending, where)
@@ -179,7 +179,7 @@ def _copy(source: Path, target: Path) -> None:
         raise cannot_write(target, error) from None
 
 
-def _ended(left: Path) -> EarlyExit:
+def _read_ending(left: Path) -> EarlyExit:
     """Return why a build has no verdict, as far as it left word."""
     if left.is_file():
         return parse_ending(validation.read_text(left, hint=_HINT), source=str(left))

@@ -110,11 +110,11 @@ def rebuild_baseline(**options: Any) -> int:
     """
     chosen = Options(**options)
     folder = chosen.out / FOLDER
-    base = _wanted(folder / WANTED_FILE)
+    base = _read_base(folder / WANTED_FILE)
     known = load_sizes(folder / SIZES_FILE, shown=SIZES_FILE)
     try:
         how_built = replace(chosen, committed=not known.quick, quick=known.quick)
-        sizes, source = _built(how_built), f"{base}, {base.what}, rebuilt"
+        sizes, source = _measure_variants(how_built), f"{base}, {base.what}, rebuilt"
         how = BaselineSource.REBUILT
     except Interrupted:
         raise
@@ -144,14 +144,14 @@ def _leave(found: FoundBaseline, folder: Path, *, quick: bool) -> None:
         raise cannot_write(wanted, error) from None
 
 
-def _wanted(path: Path) -> Base:
+def _read_base(path: Path) -> Base:
     hint = "run `megtrim github baseline find` first, with the same --out"
     most, expected = LARGEST_DOCUMENT, "the commit of a baseline"
     text = read_text(path, most_bytes=most, expected=expected, hint=hint)
     return load(Base, text, source=str(path), version=1, hint=hint)
 
 
-def _built(options: Options) -> Sizes:
+def _measure_variants(options: Options) -> Sizes:
     """Return the sizes of the configuration's variants."""
     context = open_context(options)
     describe(context)

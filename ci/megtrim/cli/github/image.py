@@ -65,7 +65,7 @@ def image(config: Path, image: str, recipe: str, folder: Path) -> int:
         expect_fixed(image, source="the input image")
     write_output(env, "image", image)
     write_output(env, "made", "false")
-    reference = image or _configured(config)
+    reference = image or _read_reference(config)
     if not reference:
         show("no image is brought")
         return EXIT_PASS
@@ -74,7 +74,7 @@ def image(config: Path, image: str, recipe: str, folder: Path) -> int:
     return EXIT_PASS
 
 
-def _configured(config: Path) -> str:
+def _read_reference(config: Path) -> str:
     """Return the image that a configuration names; what is wrong with that, the trim says.
 
     It says so where people look: in the report.
@@ -94,11 +94,11 @@ def _configured(config: Path) -> str:
 def _of_recipe(recipe: str, folder: Path, docker: DockerClient) -> tuple[bool, str]:
     """Return whether the folder holds an image that was built now, and the image's ID."""
     order = image_archive.pinned_order(recipe)
-    found = image_archive.loaded(docker, folder, order.tag)
+    found = image_archive.load(docker, folder, order.tag)
     if found is not None:
         show(f"image {order.tag}, ID {found.id}: as an earlier job built it")
         return False, found.id
     console = open_console(quiet=False)
     made = builds.build(order, docker, console.progress(f"building {recipe}"))
     show(f"image {order.tag}, ID {made.id}: built now")
-    return image_archive.saved(docker, folder, order.tag, console.warn), made.id
+    return image_archive.save(docker, folder, order.tag, console.warn), made.id

@@ -202,7 +202,7 @@ def propose(
     if base_commit is None:
         msg = f"there is no branch {one_line(base)!r}"
         raise InputError(msg, hint="name the branch to propose to with --base")
-    committed = _committed(proposer.committed(path, base_commit), console)
+    committed = _parse_committed(proposer.fetch_text(path, base_commit), console)
     proposed = PullRequestState(outcome=ProposalResult.UNCHANGED)
     if committed != keep:
         change = FileChange(
@@ -227,11 +227,11 @@ def propose(
         _start(proposer, proposed, workflow, branch, console)
     write_output(env, "outcome", proposed.outcome)
     write_output(env, "pull-request", str(proposed.number or ""))
-    show(_told(proposed, path, base))
+    show(_describe_proposal(proposed, path, base))
     return EXIT_PASS
 
 
-def _told(proposed: PullRequestState, path: str, base: str) -> str:
+def _describe_proposal(proposed: PullRequestState, path: str, base: str) -> str:
     if proposed.outcome is ProposalResult.UNCHANGED:
         return f"{path} is what {one_line(base)} has: nothing to propose"
     return f"pull request {proposed.number}: {proposed.outcome}"
@@ -260,7 +260,7 @@ def _verdict(report: Path) -> Verdict:
     return parse_verdict(text, source=str(path))
 
 
-def _committed(text: str | None, console: Console) -> KeepSet | None:
+def _parse_committed(text: str | None, console: Console) -> KeepSet | None:
     """Return the committed keep set; one that cannot be read is as good as none."""
     if text is None:
         return None

@@ -47,12 +47,12 @@ def logs(out: Path, to: Path) -> int:
     newest = sorted(failed, key=lambda path: path.stat().st_mtime)[-MOST_LOGS:]
     for path in newest:
         name = "-".join(path.parent.relative_to(out).parts)
-        write_atomically(to / f"{name}.log", _bounded(path, secrets))
+        write_atomically(to / f"{name}.log", _read_redacted_tail(path, secrets))
         show(f"kept {to / name}.log")
     return EXIT_PASS
 
 
-def _bounded(path: Path, secrets: list[str]) -> str:
+def _read_redacted_tail(path: Path, secrets: list[str]) -> str:
     size = path.stat().st_size
     with path.open("rb") as stream:
         stream.seek(max(0, size - LARGEST_BYTES - _BEFORE_BYTES))

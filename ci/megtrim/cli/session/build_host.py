@@ -54,7 +54,7 @@ def _hides(path: Path) -> bool:
     return len(parts) < 2 or parts[1] in _OF_THE_IMAGE
 
 
-def placed(toolchain: Toolchain, place: ProcessRunner) -> Toolchain:
+def attach_image(toolchain: Toolchain, place: ProcessRunner) -> Toolchain:
     """Return the toolchain with the image that it lies in."""
     if not isinstance(place, ContainerRunner):
         return toolchain

@@ -71,7 +71,7 @@ def standing_for(loaded: LoadedConfig, asked: str | None) -> dict[str, tuple[Dev
         raise _unknown(loaded, asked)
     found = _by_class(each for each in configured if each.kind == asked)
     if asked in _UNCONFIGURED:
-        found = _completed(loaded, asked, found)
+        found = _fill_missing_classes(loaded, asked, found)
     if not found:
         msg = f"--device: no device of kind {asked} is in {loaded.path}"
         raise InputError(msg, hint=f"add it under `devices`, or use {listing(_UNCONFIGURED)}")
@@ -94,7 +94,7 @@ def device_orders(
                 qemu_cpu=cpus[each.class_],
                 sysroot=sysroot_of(each, loaded) or _place(each.kind, around).sysroot,
                 cpu_class=each.class_,
-                settings=_configured(each, loaded),
+                settings=_convert_device_config(each, loaded),
                 say=around.say,
             ),
         )
@@ -113,7 +113,7 @@ def bundle_orders(around: DeviceDefaults, entries: Iterable[BundleDevice]) -> li
             qemu_cpu=each.qemu_cpu,
             sysroot=_on_runner(each.settings.sysroot) or around.sysroot,
             cpu_class=each.cpu_class,
-            settings=_told(each.settings),
+            settings=_convert_bundle_settings(each.settings),
             say=around.say,
         )
         for each in entries
@@ -122,7 +122,7 @@ def bundle_orders(around: DeviceDefaults, entries: Iterable[BundleDevice]) -> li
 
 def make(kind: str, orders: Sequence[DeviceSpec], *, native: str) -> Device:
     """Return one device for all orders, which are of one kind: a pool where there are several."""
-    return device_pool.joined([devices.make(kind, order, native=native) for order in orders])
+    return device_pool.merge_devices([devices.make(kind, order, native=native) for order in orders])
 
 
 def _by_class(entries: Iterable[DeviceConfig]) -> dict[str, tuple[DeviceConfig, ...]]:
@@ -142,7 +142,7 @@ def _before(
     return {**asked, **{name: chosen[name] for name in chosen if name not in asked}}
 
 
-def _completed(
+def _fill_missing_classes(
     loaded: LoadedConfig, kind: str, found: Mapping[str, tuple[DeviceConfig, ...]]
 ) -> dict[str, tuple[DeviceConfig, ...]]:
     """Return the devices of that kind for every class, made up where none is configured."""
@@ -199,7 +199,7 @@ def _from_home(path: Path) -> Path:
         raise InputError(msg, hint="set HOME, or write the path out") from None
 
 
-def _configured(device: DeviceConfig, loaded: LoadedConfig) -> DeviceSettings:
+def _convert_device_config(device: DeviceConfig, loaded: LoadedConfig) -> DeviceSettings:
     power, cool_down = device.power, device.cool_down
     return DeviceSettings(
         serial=device.serial or "",
@@ -218,7 +218,7 @@ def _configured(device: DeviceConfig, loaded: LoadedConfig) -> DeviceSettings:
     )
 
 
-def _told(settings: BundleSettings) -> DeviceSettings:
+def _convert_bundle_settings(settings: BundleSettings) -> DeviceSettings:
     power, cool_down = settings.power, settings.cool_down
     return DeviceSettings(
         serial=settings.serial,

@@ -26,7 +26,7 @@ def invocation_of(
     away = env.get("GITHUB_ACTIONS") == "true"
     here = Path.cwd()
 
-    def shown(path: Path | None) -> str:
+    def render_path(path: Path | None) -> str:
         if path is None:
             return ""
         if path.is_absolute() and path.is_relative_to(here):
@@ -35,22 +35,22 @@ def invocation_of(
         return "" if away and outside else str(path)
 
     config = options["config"]
-    out = shown(options["out"])
-    baseline = shown(options.get("baseline"))
+    out = render_path(options["out"])
+    baseline = render_path(options.get("baseline"))
     if options.get("baseline") and not baseline:
         baseline = f"{REPORT_ARTIFACT}/{BASELINE_FILE}"
     day = options.get("today")
     return Invocation(
-        config=shown(config) or str(config),
+        config=render_path(config) or str(config),
         out="" if out == DEFAULT_OUT else out,
-        engine=shown(options["engine"]),
+        engine=render_path(options["engine"]),
         image=options.get("image") or "",
         no_docker=bool(options.get("no_docker")),
         today=day.isoformat() if day else "",
         device=options.get("device") or "",
         baseline=baseline,
-        traces=tuple(filter(None, map(shown, options.get("traces", ())))),
+        traces=tuple(filter(None, map(render_path, options.get("traces", ())))),
         committed=bool(options.get("committed")),
         quick=bool(options.get("quick")),
-        keep_set=shown(config.parent / keep_set) if keep_set else Invocation().keep_set,
+        keep_set=render_path(config.parent / keep_set) if keep_set else Invocation().keep_set,
     )

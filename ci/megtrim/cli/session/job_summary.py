@@ -62,8 +62,8 @@ def read_page(report: Path, *, config: str, links: Links, repository: str = "") 
 
     verdict = read(VERDICT_FILE, _verdict, LARGEST_DOCUMENT)
     if verdict is not None:
-        beside = tuple(_placed(each, config) for each in annotate(verdict))
-        named = _named(verdict, config, repository)
+        beside = tuple(_rebase_annotation(each, config) for each in annotate(verdict))
+        named = _name_project(verdict, config, repository)
         return SummaryPage(text=render(named, links=links), annotations=beside, problems=())
     ending = read(ENDING_FILE, _ending, _LARGEST_PAGE)
     left = read(COMMENT_FILE, lambda text, _: text, _LARGEST_PAGE)
@@ -84,7 +84,7 @@ def _ending(text: str, source: str) -> EarlyExit:
     return parse_ending(text, source=source)
 
 
-def _named(verdict: Verdict, config: str, repository: str) -> Verdict:
+def _name_project(verdict: Verdict, config: str, repository: str) -> Verdict:
     """Return a verdict that is named for people.
 
     At the root of a repository the folder is that of a checkout, which a workflow names as it
@@ -106,7 +106,7 @@ def _ending_annotation(ending: EarlyExit, config: str) -> Annotation:
     return replace(annotation, file=config) if _is_inside(config) else annotation
 
 
-def _placed(annotation: Annotation, config: str) -> Annotation:
+def _rebase_annotation(annotation: Annotation, config: str) -> Annotation:
     """Return an annotation whose file is named from the root of the repository."""
     folder = PurePosixPath(config).parent
     if not annotation.file or not _is_inside(config):

@@ -13,7 +13,7 @@ from megtrim.engines import Engine
 from megtrim.engines.checkout import Checkout
 from megtrim.engines.cmake.options import SET_BY_MEGTRIM
 from megtrim.errors import InputError
-from megtrim.input_files import opened
+from megtrim.input_files import open_plain_file
 from megtrim.load_and_run.arguments import check_arguments
 from megtrim.models.needs import load_operator_json
 from megtrim.models.reader import read_whole
@@ -93,7 +93,7 @@ def _read_operators(path: Path, shown: str) -> None:
 
 
 def _open(path: Path, shown: str) -> None:
-    with opened(path, expected="what a run reads", shown=shown):
+    with open_plain_file(path, expected="what a run reads", shown=shown):
         pass
 
 

@@ -17,7 +17,7 @@ import click
 from megtrim import engines, toolchains
 from megtrim.build_spec import Relocations, Toolchain, ToolchainSpec
 from megtrim.cli.options import expect_writable, out_option
-from megtrim.cli.session.build_host import open_place, placed, sysroot_here
+from megtrim.cli.session.build_host import attach_image, open_place, sysroot_here
 from megtrim.cli.session.compiler_cache import open_compiler_cache
 from megtrim.cli.session.device_specs import (
     POOLED,
@@ -40,7 +40,7 @@ from megtrim.devices import Device, qemu, relocation_support
 from megtrim.engines import Engine, checkout
 from megtrim.engines.build_paths import expect_plain
 from megtrim.engines.builder import Builder
-from megtrim.engines.sample import embedded
+from megtrim.engines.sample import find_embedded_source
 from megtrim.errors import InputError, MegtrimError
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.imported import read_brought
@@ -127,14 +127,14 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
     path = click.Path(path_type=Path)
 
     @wraps(command)
-    def located(**values: Any) -> Any:
+    def complete_errors(**values: Any) -> Any:
         try:
             return command(**values)
         except MegtrimError as error:
             error.complete(invocation_of(values, open_processes().env).place)
             raise
 
-    found: Callable[..., Any] = located
+    found: Callable[..., Any] = complete_errors
     for option in reversed(
         (
             click.option(
@@ -214,7 +214,9 @@ def open_context(options: Options, *, accept: bool = False, writes: bool = True)
         )  # refused now, not after an hour of building
     place = _place(loaded, processes, options)
     emulated = qemu.program(place) is not None
-    toolchain = placed(toolchains.find(toolchain_order(loaded), place, emulated=emulated), place)
+    toolchain = attach_image(
+        toolchains.find(toolchain_order(loaded), place, emulated=emulated), place
+    )
     out = options.results
     if toolchain.ndk:
         expect_plain(Path(toolchain.ndk), "the NDK", script=True, hint="move it to a folder")
@@ -253,7 +255,7 @@ def open_context(options: Options, *, accept: bool = False, writes: bool = True)
     refuse_folders(loaded, (engine.checkout, *context.applications.values()))
     programs.expect_buildable(context)
     programs.expect_trimmable(context)
-    for warning in programs.unweighed(context):
+    for warning in programs.warn_unweighed(context):
         console.warn(warning)
     pack.expect_packable(context)
     switch_checks.expect_switchable(context)
@@ -293,7 +295,7 @@ def toolchain_order(loaded: LoadedConfig) -> ToolchainSpec:
 def open_engine(loaded: LoadedConfig, processes: ProcessRunner) -> Engine:
     """Return the configured engine; the sample engine brings its own source."""
     config = loaded.config.engine
-    source = embedded() if config.source is None else loaded.resolve(config.source)
+    source = find_embedded_source() if config.source is None else loaded.resolve(config.source)
     return engines.KINDS[config.kind](source, processes)
 
 

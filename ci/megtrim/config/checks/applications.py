@@ -85,13 +85,15 @@ def _scenario(
         found = "nothing, in a scenario of an application"
         yield document.problem((*path, "args"), found, "its whole command line")
         return
-    used, problems = _used(document, items(scenario, "args", path))
+    used, problems = _collect_placeholders(document, items(scenario, "args", path))
     yield from problems
     if not problems:
-        yield from _unused(document, path, scenario, used)
+        yield from _check_placeholders(document, path, scenario, used)
 
 
-def _used(document: Document, arguments: Iterable[Placed]) -> tuple[set[str], list[Problem]]:
+def _collect_placeholders(
+    document: Document, arguments: Iterable[Placed]
+) -> tuple[set[str], list[Problem]]:
     used: set[str] = set()
     problems = []
     for path, argument in arguments:
@@ -105,7 +107,7 @@ def _used(document: Document, arguments: Iterable[Placed]) -> tuple[set[str], li
     return used, problems
 
 
-def _unused(
+def _check_placeholders(
     document: Document, path: KeyPath, scenario: Section, used: set[str]
 ) -> Iterator[Problem]:
     """Yield what is given and not used, which binds nothing, and what is used and not given."""

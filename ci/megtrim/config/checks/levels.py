@@ -19,7 +19,7 @@ def level_problems(document: Document) -> Iterator[Problem]:
         return
     if trim.get("level") == "function":
         if trim.get("base") == "plain":
-            yield from _compiled(document, trim)
+            yield from _check_compiled_keys(document, trim)
         return
     for key in _KEYS:
         if key in trim:
@@ -27,7 +27,7 @@ def level_problems(document: Document) -> Iterator[Problem]:
             yield document.problem(("trim", key), found, "level: function beside it")
 
 
-def _compiled(document: Document, trim: Mapping[str, object]) -> Iterator[Problem]:
+def _check_compiled_keys(document: Document, trim: Mapping[str, object]) -> Iterator[Problem]:
     for key in COMPILED:
         if key in trim:
             found = "a key that a reduced build obeys, and base: plain makes none"

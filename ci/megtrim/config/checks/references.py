@@ -30,17 +30,17 @@ def reference_problems(document: Document) -> Iterator[Problem]:
     """Yield names that occur twice, and names of things that do not exist."""
     data = document.data
     for key in ("applications", "classes", "devices", "models"):
-        yield from _repeated(document, _at(sections(data, key), "name"))
+        yield from _find_duplicates(document, _at(sections(data, key), "name"))
     classes = _texts(_at(sections(data, "classes"), "name")) or [ANY_CLASS.name]
     yield from _unknown(document, _at(sections(data, "devices"), "class"), classes)
     serials = _at(sections(data, "devices"), "serial")
-    yield from _repeated(document, serials, expected="each phone once")
+    yield from _find_duplicates(document, serials, expected="each phone once")
     for path, model in sections(data, "models"):
         scenarios = list(sections(model, "scenarios", path))
-        yield from _repeated(document, _at(scenarios, "name"))
+        yield from _find_duplicates(document, _at(scenarios, "name"))
         for scenario_path, scenario in scenarios:
             named = list(items(scenario, "classes", scenario_path))
-            yield from _repeated(document, named)
+            yield from _find_duplicates(document, named)
             yield from _unknown(document, named, classes)
             if scenario.get("application") is None:
                 yield from _own_arguments(document, items(scenario, "args", scenario_path))
@@ -55,7 +55,7 @@ def _texts(values: Iterable[Placed]) -> list[str]:
     return [value for _, value in values if isinstance(value, str)]
 
 
-def _repeated(
+def _find_duplicates(
     document: Document, values: Iterable[Placed], expected: str = "each name once"
 ) -> Iterator[Problem]:
     first: dict[str, int] = {}
@@ -89,14 +89,14 @@ def _own_arguments(document: Document, arguments: Iterable[Placed]) -> Iterator[
 def _budgets(document: Document) -> Iterator[Problem]:
     data = document.data
     artifacts = list(items(data, "artifacts"))
-    yield from _repeated(document, artifacts)
+    yield from _find_duplicates(document, artifacts)
     budgets = list(sections(data, "budgets"))
     applications = application_names(document)
     own = [engine_target(document)] if runs_engine(document) or not applications else []
     known = _texts(artifacts) or [*own, *applications]
     yield from _unknown(document, _at(budgets, "artifact"), known)
     named = [((*path, "artifact"), _budget_id(budget)) for path, budget in budgets]
-    yield from _repeated(document, named)
+    yield from _find_duplicates(document, named)
     for path, budget in budgets:
         if all(budget.get(key) is None for key in _LIMITS):
             yield document.problem(path, "a budget without a limit", "max, growth or neighbours")

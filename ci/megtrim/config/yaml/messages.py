@@ -46,7 +46,7 @@ def syntax_problem(error: Exception, text: str, file: str) -> Problem:
     """Return what is wrong with ``text``, from the parser's error."""
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
-        found, expected = _worded(error.problem or error.context or "")
+        found, expected = _reword_problem(error.problem or error.context or "")
         return Problem(
             file=file,
             line=mark.line + 1 if mark else 0,
@@ -66,7 +66,7 @@ def syntax_problem(error: Exception, text: str, file: str) -> Problem:
     )
 
 
-def _worded(problem: str) -> tuple[str, str]:
+def _reword_problem(problem: str) -> tuple[str, str]:
     for pattern, found, expected in _WORDING:
         if match := re.search(pattern, problem):
             return found.format(*match.groups()), expected.format(*match.groups())

@@ -45,7 +45,7 @@ def make_pool(order: DeviceSpec, *, kind: str, find: Find, retries: int = RETRIE
     return Pool((entry,), open_room(order), cpu_class=order.cpu_class, retries=retries)
 
 
-def joined(devices: Sequence[Device]) -> Device:
+def merge_devices(devices: Sequence[Device]) -> Device:
     """Return one device for several of a class: their pools become one.
 
     A device that is no pool (this machine, an emulator) is never busy: it stands for itself
@@ -109,7 +109,7 @@ class Pool:
                 machine = self._fit(turn, search)
                 if machine is None:
                     continue
-                with self._watched(machine, turn):
+                with self._recover_on_failure(machine, turn):
                     yield machine
                 return
 
@@ -166,7 +166,7 @@ class Pool:
 
     def care(self, machine: Machine, reason: str) -> RecoveryResult:
         """Bring a held machine back, or put it aside."""
-        return self._cared(machine, reason, self.room)
+        return self._recover_or_quarantine(machine, reason, self.room)
 
     def _unauthorized_aside(self, standing: MachineStatus) -> MachineStatus:
         if standing.state is not MachineState.UNAUTHORIZED or standing.machine is None:
@@ -182,7 +182,7 @@ class Pool:
             return None
         if presence is ConnectionState.READY and machine.key in self._proven:
             return machine
-        seen = _seen(presence)
+        seen = _describe_presence(presence)
         if search.elsewhere(machine.key) and machine.key not in search.cared:
             asking = answers(machine, self.room.patience.call_s * _QUICK)
             if asking is None:
@@ -194,7 +194,7 @@ class Pool:
         if presence is ConnectionState.READY and machine.alive():
             return machine
         self.room.say(f"  heal  {machine.name}: it is {seen}")
-        healed = self._healed(machine, f"found {seen}", search.unfit, self.room)
+        healed = self._recover_or_skip(machine, f"found {seen}", search.unfit, self.room)
         return machine if healed else None
 
     def _aside_by_now(self, machine: Machine) -> bool:
@@ -204,15 +204,19 @@ class Pool:
         except InputError:
             return True
 
-    def _healed(self, machine: Machine, reason: str, unfit: set[str], room: PoolState) -> bool:
-        healing = self._cared(machine, reason, room)
+    def _recover_or_skip(
+        self, machine: Machine, reason: str, unfit: set[str], room: PoolState
+    ) -> bool:
+        healing = self._recover_or_quarantine(machine, reason, room)
         if not healing.healthy:
             unfit.add(machine.key)
             self._known.discard(machine.key)
             room.say(f"  skip  {machine.name}: {healing.text}")
         return healing.healthy
 
-    def _cared(self, machine: Machine, reason: str, room: PoolState) -> RecoveryResult:
+    def _recover_or_quarantine(
+        self, machine: Machine, reason: str, room: PoolState
+    ) -> RecoveryResult:
         healing = room.ladder.climb(machine)
         if not healing.healthy and healing.presence is not ConnectionState.ABSENT:
             put_aside(room, machine, f"{reason}; {healing.text}" if reason else healing.text)
@@ -235,7 +239,7 @@ class Pool:
             try:
                 room.queue.tell_healing(machine.key, lock)
                 first()
-                self._healed(machine, reason, unfit, room)
+                self._recover_or_skip(machine, reason, unfit, room)
             except (InfrastructureFailure, InputError) as unable:
                 unfit.add(machine.key)
                 say(f"  heal  {machine.name}: not possible: {unable.message}")
@@ -245,7 +249,7 @@ class Pool:
         self.beside.start(machine.key, care)
 
     @contextmanager
-    def _watched(self, machine: Machine, turn: QueueSlot) -> Iterator[None]:
+    def _recover_on_failure(self, machine: Machine, turn: QueueSlot) -> Iterator[None]:
         """Look after the machine when its job failed, while it is still ours."""
         self._known.add(machine.key)
         try:
@@ -312,5 +316,5 @@ def _refuse(wait: QueuePosition) -> None:
     raise MachineBusy(msg)
 
 
-def _seen(presence: ConnectionState) -> str:
+def _describe_presence(presence: ConnectionState) -> str:
     return "attached and does not answer" if presence is ConnectionState.READY else presence.value

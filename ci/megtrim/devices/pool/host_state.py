@@ -56,9 +56,11 @@ class WaitReporter:
         due = now_s - self._said_s >= self._room.patience.say_every_s
         if due or wait.before != self._before:
             self._said_s, self._before = now_s, wait.before
-            self._room.say(f"waiting for {self._what}: {wait.before} before you{self._held(wait)}")
+            self._room.say(
+                f"waiting for {self._what}: {wait.before} before you{self._describe_holders(wait)}"
+            )
 
-    def _held(self, wait: QueuePosition) -> str:
+    def _describe_holders(self, wait: QueuePosition) -> str:
         now = self._room.now()
         held = [
             f"pid {each.pid} for {age(now - each.since)}{', being brought back' * each.healing}"

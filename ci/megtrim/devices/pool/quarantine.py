@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from megtrim.devices.pool.state_dir import StateFile, damaged, held, read_saved, slug
+from megtrim.devices.pool.state_dir import StateFile, lock_file, make_damage_error, read_saved, slug
 from megtrim.errors import InputError
 from megtrim.store import write_atomically
 
@@ -55,7 +55,7 @@ class Record(StateFile):
         """Tell whether today's reboots are not used up."""
         return len(self._recent(now)) < MOST_REBOOTS
 
-    def rebooted(self, now: datetime) -> Record:
+    def add_reboot(self, now: datetime) -> Record:
         """Return the record with one more reboot; those of before the last day are dropped."""
         return self.model_copy(update={"reboots": (*self._recent(now), now)})
 
@@ -93,7 +93,7 @@ class Records:
             if old is not None and old.by is Author.PERSON and by is Author.MACHINE:
                 return old
             since = old.since if old is not None and old.by is by else self.now()
-            new = Quarantine(reason=_shortened(reason), since=since, by=by)
+            new = Quarantine(reason=_shorten_reason(reason), since=since, by=by)
             self._write(record.model_copy(update={"name": name, "quarantine": new}))
         return new
 
@@ -109,7 +109,7 @@ class Records:
     def mend(self, key: str) -> Path | None:
         """Move a damaged record beside, so that a new one begins; return where it is now."""
         path = self._path(key)
-        with self._locked(path):
+        with self._lock_record(path):
             try:
                 self._read(path)
             except InputError:
@@ -122,24 +122,24 @@ class Records:
             now = self.now()
             if not record.may_reboot(now):
                 return False
-            self._write(record.rebooted(now).model_copy(update={"name": name}))
+            self._write(record.add_reboot(now).model_copy(update={"name": name}))
         return True
 
     @contextmanager
     def _changing(self, key: str) -> Iterator[Record]:
-        with self._locked(self._path(key)):
+        with self._lock_record(self._path(key)):
             yield self.read(key)
 
     @contextmanager
-    def _locked(self, path: Path) -> Iterator[None]:
+    def _lock_record(self, path: Path) -> Iterator[None]:
         """Let no other process change the record meanwhile."""
-        with held(path.with_suffix(".lock")):
+        with lock_file(path.with_suffix(".lock")):
             yield
 
     def _read(self, path: Path) -> Record | None:
         record = read_saved(path, Record)
         if record is not None and self._path(record.key) != path:
-            raise damaged(path, f"key: found {record.key!r}")
+            raise make_damage_error(path, f"key: found {record.key!r}")
         return record
 
     def _write(self, record: Record) -> None:
@@ -149,6 +149,6 @@ class Records:
         return self._folder / f"{slug(key)}.json"
 
 
-def _shortened(reason: str) -> str:
+def _shorten_reason(reason: str) -> str:
     text = " ".join(reason.split()) or "no reason given"
     return text if len(text) <= _LONGEST_REASON else f"{text[: _LONGEST_REASON - 1]}…"

@@ -18,12 +18,12 @@ from datetime import datetime
 from pathlib import Path
 
 from megtrim.devices.pool.state_dir import (
-    held,
-    locked,
+    lock_file,
     open_shared,
     parse_saved,
     read_descriptor,
     slug,
+    try_lock,
 )
 from megtrim.devices.pool.tickets import (
     LONGEST_LABEL,
@@ -121,7 +121,7 @@ class Queue:
                 ticket = Ticket(
                     pid=os.getpid(), since=since, label=label[:LONGEST_LABEL], wants=tuple(wants())
                 )
-                with held(self._order) as order:
+                with lock_file(self._order) as order:
                     place.take(ticket, order)
                     taken, wait = self._look(place.number, ticket)
                 if taken is not None:
@@ -134,17 +134,17 @@ class Queue:
     def tell_healing(self, key: str, lock: MachineLock) -> None:
         """Let people see that we have the machine only to bring it back."""
         holder = LockOwner(pid=os.getpid(), since=self._now(), key=key, healing=True)
-        with held(self._order):
+        with lock_file(self._order):
             rewrite(lock.descriptor, holder, self._lock_path(key))
 
     def holder(self, key: str) -> LockOwner | None:
         """Return who has the machine now."""
-        with held(self._order):
+        with lock_file(self._order):
             return self._holder(key)
 
     def tickets(self) -> tuple[Ticket, ...]:
         """Return those who wait now, in order of arrival."""
-        with held(self._order):
+        with lock_file(self._order):
             return tuple(waiter.ticket for waiter in waiters(self._tickets))
 
     def _look(
@@ -174,7 +174,7 @@ class Queue:
     def _take(self, key: str) -> MachineLock | None:
         """Lock a machine and write who we are; None where someone was quicker."""
         descriptor = open_shared(self._lock_path(key))
-        if not locked(descriptor):
+        if not try_lock(descriptor):
             os.close(descriptor)
             return None
         holder = LockOwner(pid=os.getpid(), since=self._now(), key=key)
@@ -191,7 +191,7 @@ class Queue:
             return None
         descriptor = open_shared(path)
         try:
-            if locked(descriptor):
+            if try_lock(descriptor):
                 return None
             try:
                 return parse_saved(read_descriptor(descriptor), LockOwner, path)

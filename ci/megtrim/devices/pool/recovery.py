@@ -93,17 +93,17 @@ class RecoveryPolicy:
 
     def _steps(self, machine: Machine) -> Iterator[str]:
         """Take one step at a time; after each the machine is looked at."""
-        yield self._tried("reconnected", machine.reconnect)
-        yield self._waited(machine, self.patience.reconnect_s)
+        yield self._try_step("reconnected", machine.reconnect)
+        yield self._wait_until_alive(machine, self.patience.reconnect_s)
         if machine.power is not None:
-            yield self._tried("power switched off and on", lambda: self._power(machine))
-            yield self._waited(machine, self.patience.boot_s)
+            yield self._try_step("power switched off and on", lambda: self._power(machine))
+            yield self._wait_until_alive(machine, self.patience.boot_s)
         # Without a way to it, it cannot be told to reboot, and the day's reboots stay unspent.
         if machine.presence() is ConnectionState.READY:
-            told = self._tried("rebooted", lambda: self._reboot(machine))
+            told = self._try_step("rebooted", lambda: self._reboot(machine))
             yield told
             if told == "rebooted":
-                yield self._waited(machine, self.patience.boot_s)
+                yield self._wait_until_alive(machine, self.patience.boot_s)
 
     def _reboot(self, machine: Machine) -> None:
         # Noted first: one that nobody remembers could be one of many.
@@ -112,21 +112,21 @@ class RecoveryPolicy:
             raise InfrastructureFailure(msg)
         machine.reboot()
 
-    def _tried(self, what: str, act: Callable[[], None]) -> str:
+    def _try_step(self, what: str, act: Callable[[], None]) -> str:
         try:
             act()
         except (InfrastructureFailure, InputError) as error:
             return f"not {what}: {error.message}"
         return what
 
-    def _waited(self, machine: Machine, longest_s: float) -> str:
+    def _wait_until_alive(self, machine: Machine, longest_s: float) -> str:
         """Wait for it to answer; a way to it that was lost is made anew now and then."""
         started = self.monotonic()
         reconnected = started
         while (now := self.monotonic()) - started < longest_s and not machine.alive():
             if now - reconnected > longest_s / _RECONNECTS_PER_WAIT:
                 reconnected = now
-                self._tried("reconnected", machine.reconnect)
+                self._try_step("reconnected", machine.reconnect)
             if machine.presence() is ConnectionState.UNAUTHORIZED:
                 break
             self.sleep(self.patience.poll_s)
@@ -162,7 +162,7 @@ class BackgroundRecovery:
     def start(self, key: str, care: Callable[[], None]) -> None:
         """Care for a machine from now on."""
 
-        def cared() -> None:
+        def run_care() -> None:
             try:
                 care()
             finally:
@@ -172,7 +172,7 @@ class BackgroundRecovery:
         # interpreter then fails to end.
         atexit.register(self._end)
         self._keys.add(key)
-        threading.Thread(target=cared, name=f"heal {key}", daemon=True).start()
+        threading.Thread(target=run_care, name=f"heal {key}", daemon=True).start()
 
     def say(self, text: str) -> None:
         """Tell a line, and none any more once the process ends."""

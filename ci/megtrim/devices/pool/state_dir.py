@@ -73,12 +73,12 @@ def open_shared(path: Path) -> int:
 
 
 @contextmanager
-def held(path: Path) -> Iterator[int]:
+def lock_file(path: Path) -> Iterator[int]:
     """Lock a file for a few operations and give out its descriptor, or raise in bounded time."""
     descriptor = open_shared(path)
     try:
         end = time.monotonic() + _LONGEST_LOCK_S
-        while not locked(descriptor):
+        while not try_lock(descriptor):
             if time.monotonic() > end:
                 msg = f"{path} has been locked for {_LONGEST_LOCK_S:.0f} s"
                 hint = f"`fuser {path}` tells which process was stopped while it held it"
@@ -89,7 +89,7 @@ def held(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def locked(descriptor: int) -> bool:
+def try_lock(descriptor: int) -> bool:
     """Lock it if nobody else has; tell whether it is ours."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -106,7 +106,7 @@ def read_saved(path: Path, kind: type[S]) -> S | None:
         return None
     except OSError as error:
         # A link in its place, or another user's file: that costs this file alone.
-        raise damaged(path, f"it cannot be read ({error.strerror})") from None
+        raise make_damage_error(path, f"it cannot be read ({error.strerror})") from None
     try:
         return parse_saved(read_descriptor(descriptor), kind, path)
     finally:
@@ -124,16 +124,18 @@ def read_descriptor(descriptor: int) -> bytes:
 def parse_saved(data: bytes, kind: type[S], path: Path) -> S:
     """Read a document of that kind. Raises InputError, which names the file and what is wrong."""
     if len(data) > _LARGEST_BYTES:
-        raise damaged(path, f"found more than {_LARGEST_BYTES:,} bytes")
+        raise make_damage_error(path, f"found more than {_LARGEST_BYTES:,} bytes")
     try:
         return kind.model_validate_json(data)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise damaged(path, f"{where}: {first['msg']}" if where else first["msg"]) from None
+        raise make_damage_error(
+            path, f"{where}: {first['msg']}" if where else first["msg"]
+        ) from None
 
 
-def damaged(path: Path, found: str) -> InputError:
+def make_damage_error(path: Path, found: str) -> InputError:
     """Return the error of a file that megtrim did not write, or not to its end."""
     msg = f"{path}: {found}, expected what megtrim writes there"
     return InputError(msg, hint="move the file away if you do not know what changed it")

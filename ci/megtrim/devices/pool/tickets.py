@@ -19,10 +19,10 @@ from pydantic import AwareDatetime, Field, StringConstraints
 
 from megtrim.devices.pool.state_dir import (
     StateFile,
-    locked,
     open_shared,
     parse_saved,
     read_descriptor,
+    try_lock,
     unusable,
 )
 
@@ -120,7 +120,7 @@ class TicketHandle:
         path = self._folder / f"{self.number:010d}.ticket"
         self._descriptor = open_shared(path)
         self._path = path
-        locked(self._descriptor)
+        try_lock(self._descriptor)
 
     def _is_there(self, path: Path) -> bool:
         """Tell whether the ticket was not removed under us, by a person who cleans up."""
@@ -144,7 +144,7 @@ def _read_ticket(path: Path) -> TicketFile | None:
     """Return a ticket whose owner lives, else None. Raises InputError for a damaged one."""
     descriptor = open_shared(path)
     try:
-        if locked(descriptor):
+        if try_lock(descriptor):
             return None
         ticket = parse_saved(read_descriptor(descriptor), Ticket, path)
         seen_s = os.fstat(descriptor).st_mtime

@@ -7,7 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from megtrim.devices.remote.adb_server import Adb
-from megtrim.devices.remote.transport import brought, ended, frame, moved, new_nonce
+from megtrim.devices.remote.transport import (
+    expect_pushed,
+    expect_transferred,
+    frame,
+    new_nonce,
+    unframe_outcome,
+)
 from megtrim.process import Command, CompletedCommand
 
 
@@ -47,7 +53,7 @@ class AdbTransport:
         outcome = self.command(
             "shell", "-n", text, timeout_s=timeout_s, on_line=on_line, abort=abort
         )
-        return ended(outcome, nonce, label=self.label, script=script)
+        return unframe_outcome(outcome, nonce, label=self.label, script=script)
 
     def push(
         self, source: Path, target: str, *, timeout_s: float, abort: threading.Event | None = None
@@ -55,7 +61,7 @@ class AdbTransport:
         """Bring a file."""
         outcome = self.command("push", str(source), target, timeout_s=timeout_s, abort=abort)
         step = f"bringing {source.name}"
-        brought(outcome, label=self.label, step=step, timeout_s=timeout_s)
+        expect_pushed(outcome, label=self.label, step=step, timeout_s=timeout_s)
 
     def pull(
         self, source: str, target: Path, *, timeout_s: float, abort: threading.Event | None = None
@@ -63,4 +69,4 @@ class AdbTransport:
         """Fetch a file."""
         outcome = self.command("pull", source, str(target), timeout_s=timeout_s, abort=abort)
         step = f"fetching {source.rpartition('/')[2]}"
-        moved(outcome, label=self.label, step=step, timeout_s=timeout_s)
+        expect_transferred(outcome, label=self.label, step=step, timeout_s=timeout_s)

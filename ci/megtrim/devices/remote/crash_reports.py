@@ -93,8 +93,8 @@ def evidence(
     except InfrastructureFailure:
         told = ""
     found = extract(told, run.argv, pid=pid)
-    parts = [said(number), found or backtrace_hint(run.argv)]
-    return _bounded("\n".join(parts))
+    parts = [describe_signal(number), found or backtrace_hint(run.argv)]
+    return _truncate_evidence("\n".join(parts))
 
 
 def local_evidence(run: ProgramRun, *, launcher: Sequence[str] = ()) -> str:
@@ -105,10 +105,12 @@ def local_evidence(run: ProgramRun, *, launcher: Sequence[str] = ()) -> str:
     number = ending_signal(run)
     if number is None or ending(run) in (RunOutcome.TRAP, RunOutcome.TIMEOUT):
         return ""
-    return _bounded(f"{said(number)}\n{backtrace_hint(run.argv, launcher=launcher)}")
+    return _truncate_evidence(
+        f"{describe_signal(number)}\n{backtrace_hint(run.argv, launcher=launcher)}"
+    )
 
 
-def said(number: int) -> str:
+def describe_signal(number: int) -> str:
     """Return the line that names a signal."""
     try:
         return f"ended by signal {number} ({signal.Signals(number).name})"
@@ -187,7 +189,7 @@ def _names(text: str, argv: Sequence[str], pid: int | None) -> bool:
     return match[3].rpartition("/")[2] == argv[0].rpartition("/")[2]
 
 
-def _bounded(text: str) -> str:
+def _truncate_evidence(text: str) -> str:
     if len(text) > LONGEST_EVIDENCE:
         text = f"{text[: LONGEST_EVIDENCE - 2]}\n…"
     return clean_log(text)

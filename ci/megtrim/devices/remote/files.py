@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from megtrim.devices.remote.heartbeat import free_kb, watched
+from megtrim.devices.remote.heartbeat import free_kb, watch_machine
 from megtrim.devices.remote.replies import SetupReply, parse_digests
 from megtrim.devices.remote.scripts import EVICT_SCRIPT, PREPARE_SCRIPT
 from megtrim.devices.remote.transport import NoSpace, Transport, call
@@ -110,7 +110,7 @@ class RunFiles:
     def _bring(self, file: _File) -> None:
         step = f"bringing {file.name}"
         target = f"{self._entry.root}/files/{file.digest}.part"
-        with watched(self._link, self._patience, self._entry.root) as watch:
+        with watch_machine(self._link, self._patience, self._entry.root) as watch:
             timeout_s = self._patience.transfer_s(file.size_bytes)
             self._link.push(file.source, target, timeout_s=timeout_s, abort=watch.abort)
         watch.check(step)
@@ -125,7 +125,7 @@ class RunFiles:
         for _ in range(_ATTEMPTS):
             if not (self._waiting or self._folders or looks):
                 return
-            damaged = self._copied(looks)
+            damaged = self._prepare_files(looks)
             looks = ()
             for file in damaged:
                 self._bring(file)
@@ -135,7 +135,7 @@ class RunFiles:
             msg = f"{self._link.label}: {names} did not arrive there as sent"
             raise InfrastructureFailure(msg)
 
-    def _copied(self, looks: tuple[str, ...]) -> list[_File]:
+    def _prepare_files(self, looks: tuple[str, ...]) -> list[_File]:
         """Do what is asked for in one call; return the files whose copies are damaged."""
         words: list[str] = []
         for name in self._folders:

@@ -61,14 +61,14 @@ class Heartbeat:
         # A slow link may need the time of two probes for one; a refusal comes at once, and
         # deserves a second question.
         began = time.monotonic()
-        if self._asked(2 * self._patience.probe_s):
+        if self._probe_once(2 * self._patience.probe_s):
             return True
         if time.monotonic() - began >= self._patience.probe_s or self.stop.is_set():
             return False
         self.stop.wait(self._patience.poll_s)
-        return self._asked(self._patience.probe_s)
+        return self._probe_once(self._patience.probe_s)
 
-    def _asked(self, timeout_s: float) -> bool:
+    def _probe_once(self, timeout_s: float) -> bool:
         word = new_nonce()
         try:
             outcome = self._link.shell(
@@ -82,7 +82,7 @@ class Heartbeat:
 
 
 @contextmanager
-def watched(link: Transport, patience: Timeouts, root: str) -> Iterator[Heartbeat]:
+def watch_machine(link: Transport, patience: Timeouts, root: str) -> Iterator[Heartbeat]:
     """Watch the machine while the block runs."""
     watch = Heartbeat(link, patience, root)
     thread = threading.Thread(target=watch.beat, daemon=True)

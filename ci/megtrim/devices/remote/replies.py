@@ -70,11 +70,11 @@ def parse_digests(text: str) -> dict[str, str]:
     """Return digests by the names behind them."""
     found = _DIGEST.findall(text)
     # Some put a backslash before a name's own and spell its line ends, and say so by one in front.
-    names = (_ESCAPED.sub(_meant, name) if odd else name for odd, _, name in found)
+    names = (_ESCAPED.sub(_unescape_char, name) if odd else name for odd, _, name in found)
     return {name.removeprefix("./"): line[1] for name, line in zip(names, found, strict=True)}
 
 
-def _meant(escaped: re.Match[str]) -> str:
+def _unescape_char(escaped: re.Match[str]) -> str:
     return "\r" if escaped[1] == "r" else "\\"
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from megtrim.devices.device import LARGEST_FETCHED_BYTES, told_names, too_large
 from megtrim.devices.remote import crash_reports
 from megtrim.devices.remote.files import RunFiles, RunSetup
-from megtrim.devices.remote.heartbeat import FULL_BELOW_KB, watched
+from megtrim.devices.remote.heartbeat import FULL_BELOW_KB, watch_machine
 from megtrim.devices.remote.replies import (
     ExitReport,
     RemoteFile,
@@ -43,12 +43,12 @@ from megtrim.devices.remote.transport import (
     ConnectionLost,
     Transport,
     call,
-    lost,
+    make_lost_error,
     new_nonce,
     no_space,
     silent,
 )
-from megtrim.devices.remote.tuning import Tuning, tuned
+from megtrim.devices.remote.tuning import Tuning, tune_machine
 from megtrim.devices.settings import DeviceSettings
 from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure
@@ -149,7 +149,7 @@ class RemoteDirectory:
         command = self._files.command(tuple(argv), env or {})
         self.quiet = False
         self._files.settle()
-        with tuned(
+        with tune_machine(
             self._link,
             self._place.settings,
             root=self._entry.root,
@@ -176,7 +176,7 @@ class RemoteDirectory:
         # The machine itself ends a program that is too slow; this is for one that cannot.
         patience_s = limit_s + self._patience.transfer_s(0)
         words = (self._entry.root, self._run, self._entry.program, mark, str(limit_s))
-        with watched(self._link, self._patience, self._entry.root) as watch:
+        with watch_machine(self._link, self._patience, self._entry.root) as watch:
             outcome = self._link.shell(
                 RUN_SCRIPT,
                 *words,
@@ -189,7 +189,7 @@ class RemoteDirectory:
         watch.check(step)
         if outcome.timed_out:
             raise silent(self._link.label, step, patience_s)
-        stdout, ended, after = self._ended(outcome, mark, step)
+        stdout, ended, after = self._parse_outcome(outcome, mark, step)
         if watch.was_full or ended.free_kb is None or ended.free_kb < FULL_BELOW_KB:
             raise no_space(self._link.label, step)
         self._made = ended.made
@@ -206,13 +206,15 @@ class RemoteDirectory:
         )
         return run, ended.pid
 
-    def _ended(
+    def _parse_outcome(
         self, outcome: CompletedCommand, mark: str, step: str
     ) -> tuple[str, ExitReport, Reading]:
         stdout, found, told = outcome.stdout.rpartition(f"\n{mark}\n")
         ended = parse_ended(told) if found else None
         if ended is None:
-            raise lost(self._link.label, step, f"it did not tell how that ended: {outcome.stderr}")
+            raise make_lost_error(
+                self._link.label, step, f"it did not tell how that ended: {outcome.stderr}"
+            )
         return stdout, ended, parse_reading(told)
 
     def get(self, name: str) -> bytes | None:
@@ -220,28 +222,28 @@ class RemoteDirectory:
         made = self._made.get(name)
         if made is None and self._files.has(name):
             self._files.settle()
-            made = self._surveyed(name)
+            made = self._survey_file(name)
         if made is None:
             return None
         if made.size_bytes > LARGEST_FETCHED_BYTES:
             raise too_large(name, made.size_bytes)
         target = self._local / "fetched"
         source = f"{self._entry.root}/runs/{self._run}/place/{name}"
-        with watched(self._link, self._patience, self._entry.root) as watch:
+        with watch_machine(self._link, self._patience, self._entry.root) as watch:
             timeout_s = self._patience.transfer_s(made.size_bytes)
             self._link.pull(source, target, timeout_s=timeout_s, abort=watch.abort)
         watch.check(f"fetching {name}")
-        return self._checked(target, name, made)
+        return self._read_fetched(target, name, made)
 
-    def _surveyed(self, name: str) -> RemoteFile | None:
+    def _survey_file(self, name: str) -> RemoteFile | None:
         words = (self._entry.root, self._run, self._entry.program, f"./{name}")
         told = call(self._link, SURVEY_SCRIPT, *words, timeout_s=self._patience.transfer_s(0))
         made = parse_made(told)
         if made is None:
-            raise lost(self._link.label, f"looking for {name}", told)
+            raise make_lost_error(self._link.label, f"looking for {name}", told)
         return made.get(name)
 
-    def _checked(self, fetched: Path, name: str, made: RemoteFile) -> bytes:
+    def _read_fetched(self, fetched: Path, name: str, made: RemoteFile) -> bytes:
         try:
             whole = fetched.stat().st_size == made.size_bytes
             data = fetched.read_bytes() if whole else b""

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 from megtrim.devices.pool.state_dir import state_folder
 from megtrim.devices.remote.transport import (
     ConnectionLost,
-    brought,
-    ended,
+    expect_pushed,
+    expect_transferred,
     frame,
-    moved,
     new_nonce,
     short,
+    unframe_outcome,
 )
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import Command, CompletedCommand
@@ -86,7 +86,7 @@ class SshTransport:
             self._argv = (
                 *self._argv,
                 *("-o", "ControlMaster=auto", "-o", f"ControlPersist={_KEPT_S}"),
-                *("-o", f"ControlPath={_quoted(socket)}"),
+                *("-o", f"ControlPath={_quote_path(socket)}"),
             )
 
     def shell(
@@ -109,9 +109,9 @@ class SshTransport:
         if began:
             outcome = replace(outcome, stdout=stdout)
         try:
-            outcome = ended(outcome, end, label=self.label, script=script)
+            outcome = unframe_outcome(outcome, end, label=self.label, script=script)
         except ConnectionLost as failure:
-            raise self._explained(failure, outcome.stderr) from None
+            raise self._explain_failure(failure, outcome.stderr) from None
         self.distrusted = False
         if began and before:
             # It would stand in front of every file that is fetched, too.
@@ -125,7 +125,7 @@ class SshTransport:
     ) -> None:
         argv = self._remote(frame(_PUT, (target,), new_nonce()))
         command = Command(argv=argv, timeout_s=timeout_s, stdin=source, abort=abort)
-        self._move(command, f"pushing {source.name}", brought)
+        self._move(command, f"pushing {source.name}", expect_pushed)
 
     def pull(
         self, source: str, target: Path, *, timeout_s: float, abort: threading.Event | None = None
@@ -133,7 +133,7 @@ class SshTransport:
         # No frame: what comes is the file. Whether it is whole, its digest tells.
         argv = self._remote(f"set -- {shlex.quote(source)}\n{_GET}")
         command = Command(argv=argv, timeout_s=timeout_s, stdout_to=target, abort=abort)
-        self._move(command, f"pulling {source.rpartition('/')[2]}", moved)
+        self._move(command, f"pulling {source.rpartition('/')[2]}", expect_transferred)
 
     def disconnect(self) -> None:
         """Leave the shared connection, so that the next call makes a new one."""
@@ -145,13 +145,13 @@ class SshTransport:
         try:
             check(outcome, label=self.label, step=step, timeout_s=command.timeout_s)
         except ConnectionLost as failure:
-            raise self._explained(failure, outcome.stderr) from None
+            raise self._explain_failure(failure, outcome.stderr) from None
 
     def _remote(self, text: str) -> tuple[str, ...]:
         # A login shell may be anything; each of them can start sh with one quoted word.
         return (*self._argv, "--", self._settings.host, f"exec sh -c {shlex.quote(text)}")
 
-    def _explained(self, failure: ConnectionLost, said: str) -> ConnectionLost:
+    def _explain_failure(self, failure: ConnectionLost, said: str) -> ConnectionLost:
         self.distrusted = any(complaint.search(said) for complaint, _ in _DISTRUST)
         return ConnectionLost(failure.message, hint=advice(said, self._settings))
 
@@ -173,10 +173,10 @@ def options(settings: DeviceSettings, connect_s: float) -> tuple[str, ...]:
         *("PermitLocalCommand=no", "LogLevel=ERROR"),
     ]
     if settings.known_hosts is not None:
-        known = _quoted(settings.known_hosts)
+        known = _quote_path(settings.known_hosts)
         chosen += [f"UserKnownHostsFile={known}", "GlobalKnownHostsFile=/dev/null"]
     if settings.key is not None:
-        chosen += [f"IdentityFile={_quoted(settings.key)}", "IdentitiesOnly=yes"]
+        chosen += [f"IdentityFile={_quote_path(settings.key)}", "IdentitiesOnly=yes"]
     user = ("-l", settings.user) if settings.user else ()
     words = (word for each in chosen for word in ("-o", each))
     return (*words, "-p", str(settings.port), *user)
@@ -201,16 +201,16 @@ def _program_lines(tell: Callable[[str], None], begin: str) -> Callable[[str], N
     """Pass on what comes behind the line that a call begins with."""
     begun = threading.Event()
 
-    def passed(line: str) -> None:
+    def forward_line(line: str) -> None:
         if begun.is_set():
             tell(line)
         elif line == begin:
             begun.set()
 
-    return passed
+    return forward_line
 
 
-def _quoted(path: Path) -> str:
+def _quote_path(path: Path) -> str:
     # ssh splits at spaces outside of quotes, and puts values in the place of what follows a %.
     text = str(path).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{text}"'

@@ -96,13 +96,15 @@ def unframe(stdout: str, nonce: str) -> tuple[str, int] | None:
     return text, int(status)
 
 
-def ended(outcome: CompletedCommand, nonce: str, *, label: str, script: str) -> CompletedCommand:
+def unframe_outcome(
+    outcome: CompletedCommand, nonce: str, *, label: str, script: str
+) -> CompletedCommand:
     """Return a framed call's outcome as the script's own, or raise ConnectionLost."""
     if outcome.timed_out or outcome.aborted:
         return outcome
     end = unframe(outcome.stdout, nonce)
     if end is None:
-        raise lost(label, step_of(script), outcome.stderr or outcome.stdout)
+        raise make_lost_error(label, step_of(script), outcome.stderr or outcome.stdout)
     return CompletedCommand(
         argv=outcome.argv,
         rc=end[1],
@@ -119,7 +121,7 @@ def step_of(script: str) -> str:
     return _STEPS.get(mark[1] if mark else "", "talking to it")
 
 
-def lost(label: str, step: str, said: str) -> ConnectionLost:
+def make_lost_error(label: str, step: str, said: str) -> ConnectionLost:
     """Return the failure of a link that broke; ``said`` is what its tool had to say."""
     return ConnectionLost(f"{label}: the link was lost while {step}: {short(said)}")
 
@@ -129,19 +131,21 @@ def silent(label: str, step: str, waited_s: float) -> ConnectionLost:
     return ConnectionLost(f"{label}: no answer within {waited_s:.0f} s while {step}")
 
 
-def moved(outcome: CompletedCommand, *, label: str, step: str, timeout_s: float) -> None:
+def expect_transferred(
+    outcome: CompletedCommand, *, label: str, step: str, timeout_s: float
+) -> None:
     """Raise ConnectionLost where a transfer failed; an abort is its caller's to explain."""
     if outcome.timed_out:
         raise silent(label, step, timeout_s)
     if not outcome.ok and not outcome.aborted:
-        raise lost(label, step, outcome.stderr or outcome.stdout)
+        raise make_lost_error(label, step, outcome.stderr or outcome.stdout)
 
 
-def brought(outcome: CompletedCommand, *, label: str, step: str, timeout_s: float) -> None:
+def expect_pushed(outcome: CompletedCommand, *, label: str, step: str, timeout_s: float) -> None:
     """The same where a file was brought: then it is the machine's disk that may be full."""
     if not outcome.ok and out_of_space(outcome.stderr + outcome.stdout):
         raise no_space(label, step)
-    moved(outcome, label=label, step=step, timeout_s=timeout_s)
+    expect_transferred(outcome, label=label, step=step, timeout_s=timeout_s)
 
 
 def out_of_space(said: str) -> bool:

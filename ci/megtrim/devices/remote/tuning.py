@@ -140,7 +140,7 @@ class Tuning:
 
 
 @contextmanager
-def tuned(
+def tune_machine(
     link: Transport,
     settings: DeviceSettings,
     *,
@@ -170,7 +170,7 @@ def tuned(
             _say_once(link, f"programs cannot be pinned to the CPUs {settings.cpus}", say)
         unmet = ""
         if settings.cool_down is not None:
-            before, unmet = _cooled(link, settings.cool_down, before, patience, say)
+            before, unmet = _wait_until_cool(link, settings.cool_down, before, patience, say)
         yield Tuning(before=before, unmet=unmet, prefix=("taskset", mask) if pinned else ())
     finally:
         if governor and answers.get("governor") in (None, "set"):
@@ -186,7 +186,7 @@ def _restore(link: Transport, root: str, patience: Timeouts, say: Callable[[str]
         say(f"  later {link.label}: its governor will be put back when it is next used")
 
 
-def _cooled(
+def _wait_until_cool(
     link: Transport,
     wanted: CoolDown,
     reading: Reading,

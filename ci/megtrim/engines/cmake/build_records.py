@@ -33,9 +33,9 @@ def units(compile_commands: str, build: Path) -> Mapping[Path, TranslationUnit]:
     }
 
 
-def opened(dependencies: str, build: Path) -> Mapping[Path, frozenset[Path]]:
+def parse_dependencies(dependencies: str, build: Path) -> Mapping[Path, frozenset[Path]]:
     """Return what each compilation opened, by its object: the text of ``ninja -t deps``."""
-    return dict(_opened(dependencies, build))
+    return dict(_iter_dependencies(dependencies, build))
 
 
 def steps(log: str, build: Path) -> Mapping[Path, str]:
@@ -56,7 +56,7 @@ def _output(entry: Mapping[str, str]) -> str:
     return next((following for word, following in pairs if word == "-o"), entry["file"])
 
 
-def _opened(text: str, build: Path) -> Iterator[tuple[Path, frozenset[Path]]]:
+def _iter_dependencies(text: str, build: Path) -> Iterator[tuple[Path, frozenset[Path]]]:
     output: Path | None = None
     files: list[Path] = []
     for line in (*text.splitlines(), ""):

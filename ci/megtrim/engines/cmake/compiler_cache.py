@@ -62,12 +62,12 @@ class CompilerCache:
         if not self._remote:
             # Said, though empty: a run that may not write must not by somebody's ccache.conf.
             return {} if self._writes else {VARIABLE: ""}
-        shown = ", ".join(each.shown() for each in self._remote)
+        shown = ", ".join(each.redact_url() for each in self._remote)
         ccache = processes.which("ccache")
         if ccache is None:
             self._warn(f"{VARIABLE} is of no use: there is no ccache on {processes.where}")
             return {}
-        storages = tuple(each.bounded() for each in self._remote)
+        storages = tuple(each.add_timeouts() for each in self._remote)
         if not self._writes:
             storages = tuple(each.read_only() for each in storages)
         said = _ask(processes, (ccache, *compiler), remote_cache.render(storages), folder)

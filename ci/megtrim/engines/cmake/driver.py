@@ -124,7 +124,9 @@ def run_script(
     told = {"PATH": f"{tools}:{path}", **job.env}
     program = str(job.source / script.path)
     argv = ("bash", program, *script.arguments, "-j", str(job.jobs))
-    outcome = _logged(argv, replace(job, env=told), processes, BUILD_TIMEOUT_S, _steps(progress))
+    outcome = _run_logged(
+        argv, replace(job, env=told), processes, BUILD_TIMEOUT_S, _steps(progress)
+    )
     _expect(outcome, job, "does not build")
 
 
@@ -146,14 +148,14 @@ def run(job: Job, processes: ProcessRunner, progress: Callable[[int, int, str], 
         *settings,
     )
     _expect(
-        _logged(configure, job, processes, CONFIGURE_TIMEOUT_S, None), job, "does not configure"
+        _run_logged(configure, job, processes, CONFIGURE_TIMEOUT_S, None), job, "does not configure"
     )
     build = (processes.build_tool("ninja"), "-C", str(job.build), "-j", str(job.jobs), *job.targets)
-    outcome = _logged(build, job, processes, BUILD_TIMEOUT_S, _steps(progress))
+    outcome = _run_logged(build, job, processes, BUILD_TIMEOUT_S, _steps(progress))
     _expect(outcome, job, "does not compile")
 
 
-def _logged(
+def _run_logged(
     argv: tuple[str, ...],
     job: Job,
     processes: ProcessRunner,

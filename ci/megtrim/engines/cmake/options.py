@@ -72,7 +72,7 @@ class TreeOptions:
         found = difflib.get_close_matches(name[:80], sorted(self.declared), n=1, cutoff=_CLOSE)
         return found[0] if found else ""
 
-    def kept(self, options: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    def filter_known(self, options: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
         """Return megtrim's own options without those that the tree does not have.
 
         Raises InputError for one that is to be switched on: what it is for cannot be had.

@@ -63,14 +63,14 @@ def names(text: str) -> CMakeVariables:
             found.read.update(word for word in call.arguments if _NAME.fullmatch(word))
         if call.name == "find_package" and call.arguments:
             found.packages.add(call.arguments[0])
-        for name in _declared(call):
+        for name in _iter_cache_entries(call):
             found.declared.setdefault(name, call.line)
         if call.name == "set" and depth == 0 and call.arguments:
             found.overwritten.add(call.arguments[0])
     return found
 
 
-def _declared(call: CMakeCommand) -> Iterator[str]:
+def _iter_cache_entries(call: CMakeCommand) -> Iterator[str]:
     """Yield the cache entries that a command makes."""
     first = call.arguments[:1]
     match call.name:

@@ -32,7 +32,7 @@ def commands(tree: WorkTree) -> str:
     return (tree.build / _COMMANDS).read_text(encoding="utf-8")
 
 
-def predicted(
+def predict_sources(
     tree: WorkTree, changed: Collection[Path], processes: ProcessRunner
 ) -> tuple[str, ...] | None:
     """Return the sources that rest on ``changed`` files; None: nothing tells, so maybe all."""
@@ -43,12 +43,12 @@ def predicted(
         return None
     if not changed:
         return ()
-    opened = build_records.opened(dependencies(tree, processes), tree.build)
+    opened = build_records.parse_dependencies(dependencies(tree, processes), tree.build)
     touched = set(changed)
     return _sources(tree, (made for made, files in opened.items() if not touched.isdisjoint(files)))
 
 
-def made(tree: WorkTree) -> Mapping[Path, str]:
+def read_steps(tree: WorkTree) -> Mapping[Path, str]:
     """Return Ninja's record of each file that it made so far."""
     path = tree.build / _LOG
     if not path.is_file():
@@ -56,9 +56,11 @@ def made(tree: WorkTree) -> Mapping[Path, str]:
     return build_records.steps(path.read_text(encoding="utf-8", errors="replace"), tree.build)
 
 
-def compiled(tree: WorkTree, before: Mapping[Path, str]) -> tuple[str, ...]:
-    """Return the sources that were compiled since ``before`` was :func:`made`."""
-    return _sources(tree, (file for file, step in made(tree).items() if before.get(file) != step))
+def list_compiled(tree: WorkTree, before: Mapping[Path, str]) -> tuple[str, ...]:
+    """Return the sources that were compiled since ``before`` was :func:`read_steps`."""
+    return _sources(
+        tree, (file for file, step in read_steps(tree).items() if before.get(file) != step)
+    )
 
 
 def _sources(tree: WorkTree, objects: Iterable[Path]) -> tuple[str, ...]:

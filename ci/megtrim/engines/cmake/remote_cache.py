@@ -51,13 +51,13 @@ class Storage:
         """Whether it holds a password or a token."""
         return "@" in urlsplit(self.url).netloc or bool(_TOKENS & self._names())
 
-    def shown(self) -> str:
+    def redact_url(self) -> str:
         """Say where it is, without user, password, query and attributes."""
         parts = urlsplit(self.url)
         host = parts.netloc.rpartition("@")[2]
         return parts._replace(netloc=host, query="", fragment="").geturl()
 
-    def bounded(self) -> Storage:
+    def add_timeouts(self) -> Storage:
         """Return it with a limit for what it may cost where it hangs."""
         if not _ATTRIBUTES[urlsplit(self.url).scheme].issuperset(_TIMEOUTS):
             return self

@@ -29,14 +29,14 @@ def render(
     link = (*toolchain.link_flags, *link_flags)
     lines = [
         "# Written by megtrim: the toolchain that was found.",
-        *(_included(toolchain, link) if toolchain.includes else _own(toolchain, link)),
+        *(_render_include(toolchain, link) if toolchain.includes else _own(toolchain, link)),
         'get_filename_component(MEGTRIM_TREE "${CMAKE_CURRENT_LIST_DIR}" ABSOLUTE)',
         *(f'add_compile_options("{option}")' for option in options),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _included(toolchain: Toolchain, link: tuple[str, ...]) -> list[str]:
+def _render_include(toolchain: Toolchain, link: tuple[str, ...]) -> list[str]:
     """Leave everything to another file, which sets the flags of links itself: ours follow."""
     return [
         *(f'set({name} "{value}")' for name, value in toolchain.settings),

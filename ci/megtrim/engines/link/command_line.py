@@ -69,10 +69,10 @@ def _around(text: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    return shlex.split(_QUOTED.sub(lambda quoted: _unescaped(quoted[0]), text))
+    return shlex.split(_QUOTED.sub(lambda quoted: _unescape_quoted(quoted[0]), text))
 
 
-def _unescaped(quoted: str) -> str:
+def _unescape_quoted(quoted: str) -> str:
     """Take the backslashes that a shell takes between double quotes, and shlex leaves there."""
     if not quoted.startswith('"'):
         return quoted

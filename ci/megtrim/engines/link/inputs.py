@@ -25,16 +25,18 @@ _LIBRARIES = re.compile(rb"\s*INPUT\s*\(((?:\s*-l[\w+.-]+)+)\s*\)\s*")
 """A library's name that stands for others, as the Android NDK's ``libc++.a``."""
 
 
-def named(argv: Sequence[str], bench: LinkEnvironment) -> Iterator[tuple[str, Path | None]]:
+def resolve_argv(argv: Sequence[str], bench: LinkEnvironment) -> Iterator[tuple[str, Path | None]]:
     """Yield each word, and the object or archive that it names; several words for some.
 
     Paths are relative to the build folder, or ``-l`` names them; what is told can be read.
     """
     here = _from_image(argv, bench) if bench.toolchain.image else lambda path: path
-    yield from _named(argv, bench.build, here)
+    yield from _resolve_paths(argv, bench.build, here)
 
 
-def _named(argv: Sequence[str], build: Path, here: Here) -> Iterator[tuple[str, Path | None]]:
+def _resolve_paths(
+    argv: Sequence[str], build: Path, here: Here
+) -> Iterator[tuple[str, Path | None]]:
     folders = _folders(argv, build)
     static = False
     for word in argv:
@@ -68,7 +70,7 @@ def _from_image(argv: Sequence[str], bench: LinkEnvironment) -> Here:
 
     copied: set[str] = set()
     while True:
-        list(_named(argv, bench.build, here))
+        list(_resolve_paths(argv, bench.build, here))
         if asked == copied:
             return here
         _copy_out(sorted(asked - copied), mirror, bench)
@@ -83,14 +85,16 @@ def _copy_out(paths: Sequence[str], mirror: Path, bench: LinkEnvironment) -> Non
         raise cannot_write(mirror, error) from None
     # It ends with 1 where one is not there.
     find = ("find", "-L", *paths, "-maxdepth", "0", "-type", "f", "-readable")
-    there = _said(find, bench, (0, 1)).split("\n")
+    there = _capture_stdout(find, bench, (0, 1)).split("\n")
     if copied := sorted(set(paths).intersection(there)):
         # Folders that nobody may write to would be in the way of what comes next.
         how = ("--dereference", "--parents", "--no-preserve=mode")
-        _said(("cp", *how, "--target-directory", str(mirror), "--", *copied), bench, (0,))
+        _capture_stdout(("cp", *how, "--target-directory", str(mirror), "--", *copied), bench, (0,))
 
 
-def _said(argv: tuple[str, ...], bench: LinkEnvironment, statuses: Collection[int]) -> str:
+def _capture_stdout(
+    argv: tuple[str, ...], bench: LinkEnvironment, statuses: Collection[int]
+) -> str:
     # As two streams: from a container, complaints may come in the middle of what is said.
     outcome = bench.run(argv, ASK_TIMEOUT_S, merged=False)
     if outcome.timed_out or outcome.rc not in statuses:

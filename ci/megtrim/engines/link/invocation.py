@@ -69,7 +69,7 @@ class LinkCall:
     direct: bool
     """The linker is called itself, and not by a compiler."""
 
-    def told(self, flags: tuple[str, ...]) -> tuple[str, ...]:
+    def adapt_flags(self, flags: tuple[str, ...]) -> tuple[str, ...]:
         """Return a compiler's flags for links as this call takes them."""
         return command_line.linker_words(flags) if self.direct else flags
 
@@ -84,7 +84,9 @@ def find(command: LinkCommand, target: str, bench: LinkEnvironment) -> LinkCall:
     if application.is_clang(bench.toolchain):
         return _by_clang(command, target, bench)
     argv = (*command.driver, *command.words)
-    linker = _named((*argv, "-o", str(bench.scratch / "none"), "-Wl,--version"), target, bench)
+    linker = _detect_linker(
+        (*argv, "-o", str(bench.scratch / "none"), "-Wl,--version"), target, bench
+    )
     return LinkCall(argv=argv, linker=linker, direct=False)
 
 
@@ -96,7 +98,7 @@ def _by_clang(command: LinkCommand, target: str, bench: LinkEnvironment) -> Link
     if not shown or any(word.startswith("@") for word in shown):
         msg = f"{bench.toolchain.version} does not tell how it links {target}"
         raise InputError(msg, hint="choose another toolchain, or trim.level: region")
-    linker = _named((shown[0], "--version"), target, bench)
+    linker = _detect_linker((shown[0], "--version"), target, bench)
     argv = (shown[0], *command_line.without_output(shown[1:]))
     return LinkCall(argv=argv, linker=linker, direct=True)
 
@@ -119,5 +121,5 @@ def _by_zig(command: LinkCommand, target: str, bench: LinkEnvironment) -> LinkCa
     return LinkCall(argv=argv, linker=Linker.LLD, direct=True)
 
 
-def _named(argv: tuple[str, ...], target: str, bench: LinkEnvironment) -> Linker:
-    return linkers.named(bench.run(argv, ASK_TIMEOUT_S).stdout, target=target)
+def _detect_linker(argv: tuple[str, ...], target: str, bench: LinkEnvironment) -> Linker:
+    return linkers.identify_by_version(bench.run(argv, ASK_TIMEOUT_S).stdout, target=target)

@@ -44,7 +44,7 @@ _LTO = (b".gnu.lto_", b"`\nBC\xc0\xde")
 _LTO_OBJECT = b"BC\xc0\xde"
 
 
-def named(said: str, *, target: str) -> Linker:
+def identify_by_version(said: str, *, target: str) -> Linker:
     """Return the linker by what it says of its version, or raise InputError for another one."""
     for linker, sign in _SIGNS:
         if sign.search(said):

@@ -40,7 +40,7 @@ def make(order: LinkSpec, built: Path, bench: LinkEnvironment, folder: Path) -> 
     stripped = made.parent / STRIPPED / order.target
     _clear(bench.scratch, stripped.parent if order.strip else made.parent)
     command = _command(built, bench)
-    objects = tuple(_compiled(each, command, bench) for each in order.sources)
+    objects = tuple(_compile_source(each, command, bench) for each in order.sources)
     # Before every other object, so that what starts programs has ours start first.
     command = replace(command, words=(*objects, *command.words))
     call = invocation.find(command, order.target, bench)
@@ -49,7 +49,7 @@ def make(order: LinkSpec, built: Path, bench: LinkEnvironment, folder: Path) -> 
     argv = (*call.argv, *_last(order, call, bench))
     if order.emptied or not order.unwind_tables:
         argv = stubbed_objects.copies(argv, bench=bench, order=order)
-    mapped = call.told((f"-Wl,-Map={made}.map",)) if order.map else ()
+    mapped = call.adapt_flags((f"-Wl,-Map={made}.map",)) if order.map else ()
     _link((*argv, *mapped), made, order, bench)
     if order.strip and bench.toolchain.strip:
         _copy(made, stripped)
@@ -104,7 +104,7 @@ def _command(built: Path, bench: LinkEnvironment) -> LinkCommand:
     return command_line.parse(text, target=name)
 
 
-def _compiled(named: tuple[str, str], command: LinkCommand, bench: LinkEnvironment) -> str:
+def _compile_source(named: tuple[str, str], command: LinkCommand, bench: LinkEnvironment) -> str:
     """Compile a source of ours for the same target, and return the object's path."""
     name, text = named
     source, made = bench.scratch / name, bench.scratch / f"{name}.o"
@@ -119,7 +119,7 @@ def _compiled(named: tuple[str, str], command: LinkCommand, bench: LinkEnvironme
 def _last(order: LinkSpec, call: LinkCall, bench: LinkEnvironment) -> tuple[str, ...]:
     """Return what goes behind the target's own words: the last of two contrary options wins."""
     unfolded = linkers.UNFOLDED[call.linker] if order.unfolded else ()
-    flags = call.told((*unfolded, *order.flags))
+    flags = call.adapt_flags((*unfolded, *order.flags))
     if not order.script:
         return flags
     # The linker knows it by its content: text is a script.

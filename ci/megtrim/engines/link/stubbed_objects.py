@@ -27,21 +27,21 @@ def copies(argv: Sequence[str], *, bench: LinkEnvironment, order: LinkSpec) -> t
     and the compiler's own. Each copy lies in a folder of its own in the bench's scratch, for
     linkers know archives by name. Raises InputError for a damaged object or archive.
     """
-    names = local_functions.numbered(order.emptied)
+    names = local_functions.number_names(order.emptied)
     made: dict[Path, str] = {}
     words = [argv[0]]
-    for word, path in inputs.named(argv[1:], bench):
+    for word, path in inputs.resolve_argv(argv[1:], bench):
         if path is None or link_map.is_platform(path.name):
             words.append(word)
             continue
         if path not in made:
             copy = bench.scratch / "inputs" / str(len(made)) / path.name
-            made[path] = str(copy) if _edited(path, copy, names, order) else word
+            made[path] = str(copy) if _copy_edited(path, copy, names, order) else word
         words.append(made[path])
     return tuple(words)
 
 
-def _edited(path: Path, copy: Path, names: dict[bytes, int], order: LinkSpec) -> bool:
+def _copy_edited(path: Path, copy: Path, names: dict[bytes, int], order: LinkSpec) -> bool:
     """Make an edited copy; say whether there was anything to edit."""
     edits = local_functions.edits(
         path.read_bytes(),

@@ -108,7 +108,7 @@ class MegEngine:
         return BuildSpec(
             variant=variant,
             targets=targets,
-            options=self._options.kept(options),
+            options=self._options.filter_known(options),
             link_flags=_FOLD.get(toolchain.kind, ()),
             compile_flags=_QUICK if variant is Variant.PROFILE else (),
             script=self._script(toolchain, targets),
@@ -145,7 +145,7 @@ class MegEngine:
 
     def dialect(self) -> Dialect:
         """Return how this tree's ``load_and_run`` is called, with the flags that it has."""
-        return runner_flags.narrowed(
+        return runner_flags.narrow_dialect(
             self.generation.dialect, self.checkout, self.generation.program
         )
 
@@ -183,7 +183,7 @@ class MegEngine:
     def _refuse_what_cannot_be_trimmed(self) -> None:
         """Refuse a tree without the switches that trimming rests on, before anything is built."""
         needed = ("MGE_WITH_MIDOUT_PROFILE", self.generation.header_option)
-        self._options.kept((name, "ON") for name in needed if name)
+        self._options.filter_known((name, "ON") for name in needed if name)
 
 
 def _mode(line: str) -> tuple[str, int]:

@@ -24,27 +24,27 @@ _MOST_FILES = 200
 _LARGEST_FILE_BYTES = 2**20
 
 
-def narrowed(dialect: Dialect, checkout: Checkout, program: str) -> Dialect:
+def narrow_dialect(dialect: Dialect, checkout: Checkout, program: str) -> Dialect:
     """Return the dialect with the flags that the sources below the folder ``program`` name."""
     names = [n for n in sorted(checkout.files) if n.startswith(program) and n.endswith(".cpp")]
     switches: set[str] = set()
     values: set[str] = set()
     for source in names[:_MOST_FILES]:
         text = checkout.text(source, most_bytes=_LARGEST_FILE_BYTES)
-        for name, takes_value in (_compared if dialect.literal else _defined)(text):
+        for name, takes_value in (_parse_comparisons if dialect.literal else _parse_gflags)(text):
             (values if takes_value else switches).add(name)
     if not switches | values:
         return dialect
     return dialect.of_tree(frozenset(switches), frozenset(values))
 
 
-def _defined(text: str) -> Iterable[tuple[str, bool]]:
+def _parse_gflags(text: str) -> Iterable[tuple[str, bool]]:
     """Yield the flags that gflags is told of, and whether each takes a value."""
     for kind, name in _DEFINED.findall(text):
         yield name, kind != "bool"
 
 
-def _compared(text: str) -> Iterable[tuple[str, bool]]:
+def _parse_comparisons(text: str) -> Iterable[tuple[str, bool]]:
     """Yield the flags that arguments are compared with, and whether what follows steps on."""
     found = list(_COMPARED.finditer(text))
     if not found:

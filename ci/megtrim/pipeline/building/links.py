@@ -47,17 +47,17 @@ def shipped_inputs(context: Context) -> dict[str, str]:
     }
 
 
-def linked(label: Link, target: str) -> str:
+def locate_unstripped(label: Link, target: str) -> str:
     """Return where a link with symbols lies in a stage's folder."""
     return f"links/{label}/{target}"
 
 
 def observables(target: str) -> str:
     """Return where a stage's folder tells what can be observed of a target's unfolded link."""
-    return linked(Link.UNFOLDED, f"{target}.observables")
+    return locate_unstripped(Link.UNFOLDED, f"{target}.observables")
 
 
-def stripped(label: Link, target: str) -> str:
+def locate_stripped(label: Link, target: str) -> str:
     """Return where the stripped copy of a link lies in a stage's folder."""
     return f"links/{label}/stripped/{target}"
 
@@ -79,7 +79,7 @@ class UnfoldedLink:
 def read_unfolded(target: str, context: Context) -> UnfoldedLink:
     """Read a program's unfolded link."""
     folder = context.done[LINKED]
-    program = folder.file(linked(Link.UNFOLDED, target))
+    program = folder.file(locate_unstripped(Link.UNFOLDED, target))
     data = read_linked(program)
     table = parse_table(data, source=str(program))
     return UnfoldedLink(

@@ -125,7 +125,7 @@ def expect_trimmable(context: Context) -> None:
             raise InputError(msg, hint=hint)
 
 
-def unweighed(context: Context) -> Iterator[str]:
+def warn_unweighed(context: Context) -> Iterator[str]:
     """Yield a warning for each program whose shared object no one weighs."""
     config = context.loaded.config
     for name in (each.name for each in config.applications):

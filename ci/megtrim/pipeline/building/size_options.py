@@ -29,7 +29,7 @@ def choices(context: Context, *, off: Sequence[Switch] | None = None) -> tuple[S
     return tuple(_of_plain(each) for each in made) if plain else made
 
 
-def applied(context: Context, order: BuildSpec, off: Sequence[Switch]) -> BuildSpec:
+def apply_flags(context: Context, order: BuildSpec, off: Sequence[Switch]) -> BuildSpec:
     """Return the order of a reduced build with the flags of the means."""
     made = choices(context, off=off)
     if not made:
@@ -38,7 +38,7 @@ def applied(context: Context, order: BuildSpec, off: Sequence[Switch]) -> BuildS
         # The links that trim functions drop the tables of all that they take in: compiled anew
         # without them, it would come to the same.
         made = tuple(each for each in made if each.means is not SizeFlag.UNWIND_TABLES)
-    return size_flags.applied(order, made, context.toolchain, kernels=context.engine.kernels)
+    return size_flags.apply_choices(order, made, context.toolchain, kernels=context.engine.kernels)
 
 
 def relink_flags(context: Context) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ def expect_usable(context: Context) -> None:
             raise InputError(msg, hint="leave the key out: optimize: size takes what can be used")
 
 
-def told(context: Context) -> tuple[SizeFlagResult, ...]:
+def list_results(context: Context) -> tuple[SizeFlagResult, ...]:
     """Return the choice as a verdict shows it."""
     return tuple(
         SizeFlagResult(name=each.means, value=each.value, why_not=each.why_not)

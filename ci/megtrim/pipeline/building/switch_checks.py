@@ -14,16 +14,16 @@ from megtrim.pipeline.session import Context
 
 def expect_switchable(context: Context) -> None:
     """Raise InputError for a switch that the tree lacks, cannot turn on, or a model needs."""
-    said = dict(_said(context, (True, False)))
+    said = dict(_locate_switches(context, (True, False)))
     switches.refuse_unknown(said, context.engine.checkout)
     if context.loaded.config.trim.switches.rtti:
         _refuse_forced(Switch.RTTI, said[Switch.RTTI], context)
-    without = dict(_said(context, (False,))).get(Switch.FLATBUFFERS)
+    without = dict(_locate_switches(context, (False,))).get(Switch.FLATBUFFERS)
     if without is not None:
         _refuse_flatbuffers_models(without, context)
 
 
-def _said(context: Context, values: tuple[bool, ...]) -> Iterator[tuple[Switch, str]]:
+def _locate_switches(context: Context, values: tuple[bool, ...]) -> Iterator[tuple[Switch, str]]:
     """Yield each switch that is set to one of ``values`` or measured, and where."""
     loaded = context.loaded
     trim = loaded.config.trim

@@ -48,7 +48,7 @@ def order(
     )
     if variant is Variant.REDUCED:
         on = [each for each in switched_on(config.trim) if each not in without]
-        made = size_options.applied(
+        made = size_options.apply_flags(
             context, made.with_options(switches.options(without, on)), without
         )
     return made.with_options(config.engine.cmake)
@@ -160,7 +160,7 @@ def work(context: Context, wanted: BuildSpec, folder: Path, *, purpose: str = ""
 def forecast(context: Context, wanted: BuildSpec) -> str:
     """Say which sources :func:`work` would compile; nothing is built."""
     predicted = context.builder.predict(wanted, work=_folder(context, str(wanted.variant)))
-    return rebuilds.told(predicted)
+    return rebuilds.describe_forecast(predicted)
 
 
 def link(context: Context, wanted: BuildSpec, links: tuple[LinkSpec, ...], folder: Path) -> None:

@@ -86,7 +86,7 @@ def run_on(lease: Lease, order: RunSpec) -> RunResult:
             directory.put(order.model, order.prefix + MODEL)
         inputs = {
             name: f"{order.prefix}input{i}{path.suffix}"
-            for i, (name, path) in _numbered(order.inputs)
+            for i, (name, path) in _enumerate_inputs(order.inputs)
         }
         for name, path in order.inputs.items():
             directory.put(path, inputs[name])
@@ -138,5 +138,5 @@ def _outputs(order: RunSpec, directory: RunDirectory, run: ProgramRun) -> dict[s
     return {name: data for name, data in found.items() if data is not None}
 
 
-def _numbered(inputs: Mapping[str, Path]) -> list[tuple[int, tuple[str, Path]]]:
+def _enumerate_inputs(inputs: Mapping[str, Path]) -> list[tuple[int, tuple[str, Path]]]:
     return list(enumerate(sorted(inputs.items())))

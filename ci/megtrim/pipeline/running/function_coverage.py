@@ -58,8 +58,8 @@ def ran(
     told = replace(order, **(_LOGGED if emulated else _PROBED))
     read = qemu_log.ran_in_log if emulated else probes.parse_record
     table = read_table(order.program)
-    asked = _passed(scenario, told, lease, note)
-    found = [asked, _passed(scenario, _long_names(told), lease, note)]
+    asked = _run_checked(scenario, told, lease, note)
+    found = [asked, _run_checked(scenario, _long_names(told), lease, note)]
     complaints = _complaints(told) if speaks else ()
     found += [_run(scenario, each, lease, note) for each in complaints]
     names: set[str] = set()
@@ -89,7 +89,7 @@ def _complaints(order: RunSpec) -> Iterator[RunSpec]:
     yield replace(order, arguments=(*order.arguments, _UNKNOWN_FLAG))
 
 
-def _passed(scenario: str, order: RunSpec, lease: Lease, note: Note) -> RunResult:
+def _run_checked(scenario: str, order: RunSpec, lease: Lease, note: Note) -> RunResult:
     """Return what came of a run that is to end well."""
     found = _run(scenario, order, lease, note)
     how = ending(found.run)

@@ -20,7 +20,7 @@ from megtrim.pipeline.building import programs
 from megtrim.pipeline.running.execution import RunSpec
 from megtrim.pipeline.running.scenario_runs import cache_of, order_for
 from megtrim.pipeline.session import Context
-from megtrim.plan.neighbours import Neighbour, NeighbourKind, neighbours, tried
+from megtrim.plan.neighbours import Neighbour, NeighbourKind, neighbours, select_scenarios
 from megtrim.verdict.neighbours import Asked
 
 
@@ -54,7 +54,7 @@ def expect_known(context: Context) -> None:
             continue
         names = {
             each.name
-            for scenario in tried(loaded.config, asked=False)
+            for scenario in select_scenarios(loaded.config, asked=False)
             if budget_of(scenario, context) == budget
             for each in _every(scenario, context)
         }
@@ -82,7 +82,7 @@ def order_of(
 
 
 def _every(scenario: Scenario, context: Context) -> tuple[Neighbour, ...]:
-    changes = [change for change in NpyMutation if _changed(scenario, context, change)]
+    changes = [change for change in NpyMutation if _mutate_inputs(scenario, context, change)]
     return neighbours(scenario, dialect=context.engine.dialect(), changes=changes)
 
 
@@ -93,13 +93,15 @@ def _inputs(
     if neighbour.change is None:
         return given
     folder.mkdir(exist_ok=True)
-    for number, (name, data) in enumerate(_changed(scenario, context, neighbour.change).items()):
+    for number, (name, data) in enumerate(
+        _mutate_inputs(scenario, context, neighbour.change).items()
+    ):
         given[name] = folder / f"input{number}{NPY}"
         given[name].write_bytes(data)
     return given
 
 
-def _changed(scenario: Scenario, context: Context, change: NpyMutation) -> dict[str, bytes]:
+def _mutate_inputs(scenario: Scenario, context: Context, change: NpyMutation) -> dict[str, bytes]:
     """Return every input that can be changed so, by name."""
     settings = scenario.settings
     if not settings.inputs and settings.application is None and change is NpyMutation.VALUES:
@@ -116,7 +118,7 @@ def _changed_files(
             data = read_bytes(
                 path, most_bytes=LARGEST_BYTES, expected="a .npy file", shown=str(relative)
             )
-            made = npy_mutation.changed(data, change, source=str(relative))
+            made = npy_mutation.apply_change(data, change, source=str(relative))
             if made is not None:
                 yield name, made
 

@@ -18,7 +18,7 @@ from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.load_and_run.logs import error_message
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.pipeline.running.execution import RunResult, RunSpec, run_on
-from megtrim.pipeline.running.verification import compared
+from megtrim.pipeline.running.verification import compare_outputs
 from megtrim.verdict.neighbours import NeighbourLevel, NeighbourOutcome
 
 _PATIENCE, _LEAST_S = 20, 30.0
@@ -70,7 +70,7 @@ def attempt(wanted: Attempt, lease: Lease, note: Note) -> RunObservation:
     """Run it on plain, then on every trimmed build. Raises what the machine raises."""
     plain = run_on(lease, wanted.order)
     note("plain", plain)
-    text, applies = _expected(wanted, plain)
+    text, applies = _judge_plain_run(wanted, plain)
     if not applies:
         return RunObservation(text=text, levels=())
     most_s = min(wanted.order.timeout_s, max(_LEAST_S, _PATIENCE * plain.run.wall_s))
@@ -79,9 +79,9 @@ def attempt(wanted: Attempt, lease: Lease, note: Note) -> RunObservation:
     return RunObservation(text=text, levels=levels)
 
 
-def _expected(wanted: Attempt, plain: RunResult) -> tuple[str, bool]:
+def _judge_plain_run(wanted: Attempt, plain: RunResult) -> tuple[str, bool]:
     """Say how the plain build ended, and whether that is something to expect of others."""
-    how, said = _ended(plain.run), _words(plain.run)
+    how, said = _describe_ending(plain.run), _words(plain.run)
     if wanted.complains:
         spoke = ending(plain.run) in (
             RunOutcome.PASSED,
@@ -102,7 +102,7 @@ def _level(
 ) -> NeighbourLevel:
     seen = run_on(lease, order.with_program(build.program))
     note(build.level, seen)
-    outcome, text = judged(wanted, plain, seen)
+    outcome, text = judge_outcome(wanted, plain, seen)
     return NeighbourLevel(
         level=build.level,
         outcome=outcome,
@@ -116,16 +116,18 @@ def _level(
     )
 
 
-def judged(wanted: Attempt, plain: RunResult, seen: RunResult) -> tuple[NeighbourOutcome, str]:
+def judge_outcome(
+    wanted: Attempt, plain: RunResult, seen: RunResult
+) -> tuple[NeighbourOutcome, str]:
     """Return how a trimmed build's run ended, held against the plain build's, and one line."""
-    run, said, how = seen.run, _words(seen.run), _ended(seen.run)
+    run, said, how = seen.run, _words(seen.run), _describe_ending(seen.run)
     match ending(run):
         case RunOutcome.TIMEOUT:
             return NeighbourOutcome.HANGS, f"it did not end within {run.wall_s:.0f} s"
         case RunOutcome.TRAP:
             return NeighbourOutcome.TRAPPED, "it trapped"
         case RunOutcome.PASSED if not wanted.complains:
-            return _compared(wanted, plain, seen)
+            return _judge_outputs(wanted, plain, seen)
         case RunOutcome.FAILED | RunOutcome.CRASHED if not said:
             return NeighbourOutcome.CRASHED, f"{how}, no message"
     if not wanted.complains:
@@ -143,13 +145,15 @@ def judged(wanted: Attempt, plain: RunResult, seen: RunResult) -> tuple[Neighbou
     return NeighbourOutcome.REFUSED, f"in other words: {said}"
 
 
-def _compared(wanted: Attempt, plain: RunResult, seen: RunResult) -> tuple[NeighbourOutcome, str]:
+def _judge_outputs(
+    wanted: Attempt, plain: RunResult, seen: RunResult
+) -> tuple[NeighbourOutcome, str]:
     application = wanted.order.application
     tolerance = wanted.tolerance
     if wanted.searches and not application:
         loose = max(tolerance.absolute, _LOOSE * _largest(plain))
         tolerance = replace(tolerance, absolute=loose)
-    found = compared(plain, seen, tolerance, application=application)
+    found = compare_outputs(plain, seen, tolerance, application=application)
     # Outputs that prove little, such as a constant, are equal all the same.
     equal = all(row["equal"] for row in found["outputs"])
     if equal and len(found["outputs"]) == len({*plain.outputs, *seen.outputs}):
@@ -166,7 +170,7 @@ def _largest(plain: RunResult) -> float:
         return 0.0
 
 
-def _ended(run: ProgramRun) -> str:
+def _describe_ending(run: ProgramRun) -> str:
     return "it did not end in time" if run.timed_out else f"it ended with {run.rc}"
 
 

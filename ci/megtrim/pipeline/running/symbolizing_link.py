@@ -13,7 +13,7 @@ from megtrim.pipeline.session import Context
 from megtrim.plan.graph import NAMED, by_function
 
 
-def named(scenario: Scenario, context: Context) -> SymbolizingLink | None:
+def ensure_named_program(scenario: Scenario, context: Context) -> SymbolizingLink | None:
     """Return the scenario's named program, linked now if need be; None: no function is trimmed."""
     return named_program(programs.name_of(scenario, context), context)
 
@@ -30,4 +30,4 @@ def named_files(name: str, context: Context) -> tuple[Path, Path] | None:
     made = context.obtain(NAMED) if by_function(context.loaded.config) else None
     if made is None or listed not in made.files:
         return None
-    return made.file(links.linked(Link.NAMED, name)), made.file(listed)
+    return made.file(links.locate_unstripped(Link.NAMED, name)), made.file(listed)

@@ -87,7 +87,7 @@ def diagnose(
         return _not_kept(reduced, name, why)
     program = profile()
     if program is None:
-        return unexplained(reduced)
+        return diagnose_without_profile(reduced)
     traced = again(Variant.PROFILE, program)
     return explain(reduced, traced, keep, lacking_operators=lacking_operators)
 
@@ -134,7 +134,7 @@ def explain(
     return Diagnosis(status="engine-error", text=text, log=reduced.stderr)
 
 
-def unexplained(reduced: ProgramRun) -> Diagnosis:
+def diagnose_without_profile(reduced: ProgramRun) -> Diagnosis:
     """Say how it ended where no profile build can be run to name what is missing."""
     trapped = ending(reduced) is RunOutcome.TRAP
     text = f"{_how(reduced)}; no profile build is at hand to name what it needs: {_HOW_TO_NAME}"

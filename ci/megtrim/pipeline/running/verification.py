@@ -26,7 +26,7 @@ from megtrim.pipeline.running.trap_diagnosis import (
     Diagnosis,
     SymbolizingLink,
     diagnose,
-    unexplained,
+    diagnose_without_profile,
     why_not_kept,
 )
 from megtrim.verdict.codec import encode
@@ -74,17 +74,17 @@ def prove(trial: VerificationCase, lease: Lease, note: Note) -> dict[str, Any]:
     if ending(plain.run) is not RunOutcome.PASSED:
         text = f"the plain build ended with {plain.run.rc} ({ending(plain.run)})"
         found = Diagnosis(status="engine-error", text=text, log=plain.run.stderr)
-        return _failed(found, plain)
+        return _record_failure(found, plain)
     reduced = run_on(lease, trial.order.with_program(trial.reduced))
     note(Variant.REDUCED, reduced)
     if ending(reduced.run) is not RunOutcome.PASSED:
-        return _failed(_diagnose(trial, lease, reduced, note), reduced)
+        return _record_failure(_diagnose(trial, lease, reduced, note), reduced)
     return {
         **_around(reduced.run),
         "missing regions": [],
         "unexplained": False,
         "log tail": "",
-        **compared(plain, reduced, trial.tolerance, application=trial.order.application),
+        **compare_outputs(plain, reduced, trial.tolerance, application=trial.order.application),
     }
 
 
@@ -108,8 +108,8 @@ def _diagnose(trial: VerificationCase, lease: Lease, reduced: RunResult, note: N
         if ending(reduced.run) is not RunOutcome.TRAP:
             raise
         text = f"it trapped; what it needs is not known: {failure.message}"
-        found = replace(unexplained(reduced.run), text=text, unexplained=False)
-        raise TrapBeforeFailure(failure, _failed(found, reduced)) from failure
+        found = replace(diagnose_without_profile(reduced.run), text=text, unexplained=False)
+        raise TrapBeforeFailure(failure, _record_failure(found, reduced)) from failure
 
 
 def _around(run: ProgramRun) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def _around(run: ProgramRun) -> dict[str, Any]:
     return {"time_s": run.wall_s, "conditions": encode(run.conditions), "crash": run.crash}
 
 
-def _failed(diagnosis: Diagnosis, last: RunResult) -> dict[str, Any]:
+def _record_failure(diagnosis: Diagnosis, last: RunResult) -> dict[str, Any]:
     tail = clean_log("\n".join(diagnosis.log.splitlines()[-_TAIL_LINES:]))
     return {
         **_around(last.run),
@@ -131,7 +131,7 @@ def _failed(diagnosis: Diagnosis, last: RunResult) -> dict[str, Any]:
     }
 
 
-def compared(
+def compare_outputs(
     plain: RunResult, reduced: RunResult, tolerance: Tolerance, *, application: bool = False
 ) -> dict[str, Any]:
     """Compare every output of the plain build with the reduced build's of that name."""

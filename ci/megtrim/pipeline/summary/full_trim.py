@@ -33,13 +33,13 @@ _Bound = tuple[tuple[object, ...], ...]
 """Which scenarios a keep set is of, as :func:`megtrim.midout.keepset.bindings` says it."""
 
 
-def found(context: Context) -> Mapping[str, StageFolder]:
+def find_builds(context: Context) -> Mapping[str, StageFolder]:
     """Return the build by regions, and that by functions as well, where the full way has them."""
     full = context.full
     if full is None or from_plain(full.config):
         return {}
     as_full = replace(context, loaded=full, quick=False, done={})
-    bound = _bound(context.done[FUNCTIONS])
+    bound = _read_bindings(context.done[FUNCTIONS])
     header = _header(as_full, bound)
     if header is None:
         return {}
@@ -54,7 +54,7 @@ def _header(context: Context, bound: _Bound) -> StageFolder | None:
     form = {"layout": context.loaded.config.trim.layout}
 
     def fits(header: StageFolder) -> bool:
-        alike = _has(header, form) and _bound(header) == bound
+        alike = _has(header, form) and _read_bindings(header) == bound
         return alike and _by_regions(context, header) is not None
 
     return context.store.previous(Stage.HEADER, fits=fits)
@@ -70,14 +70,14 @@ def _by_functions(context: Context, bound: _Bound) -> StageFolder | None:
     """Find the link of that build: by a keep set of these scenarios, whoever recorded it."""
     wanted = links.shipped_inputs(context)
 
-    def recorded(digest: str | None) -> StageFolder | None:
+    def find_keep_folder(digest: str | None) -> StageFolder | None:
         def fits(keep: StageFolder) -> bool:
-            return keep.files.get(KEEP_SET_FILE) == digest and _bound(keep) == bound
+            return keep.files.get(KEEP_SET_FILE) == digest and _read_bindings(keep) == bound
 
         return context.store.previous(Stage.FUNCTIONS, task_name(FUNCTIONS), fits=fits)
 
     def fits(link: StageFolder) -> bool:
-        return _has(link, wanted) and recorded(link.inputs.get(links.KEEP_SET)) is not None
+        return _has(link, wanted) and find_keep_folder(link.inputs.get(links.KEEP_SET)) is not None
 
     return context.store.previous(Stage.REDUCE, task_name(REDUCED), fits=fits)
 
@@ -86,5 +86,5 @@ def _has(folder: StageFolder, inputs: Mapping[str, str]) -> bool:
     return all(folder.inputs.get(label) == value for label, value in inputs.items())
 
 
-def _bound(folder: StageFolder) -> _Bound:
+def _read_bindings(folder: StageFolder) -> _Bound:
     return bindings(read_keep_set(folder.file(KEEP_SET_FILE)))

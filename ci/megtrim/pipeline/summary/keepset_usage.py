@@ -39,7 +39,7 @@ def trim_choice(context: Context) -> TrimChoice:
         minimum_size=trim.minimum_size and not plain,
         optimize=trim.optimize,
         switched_off=tuple(str(each) for each in off if each not in minimum),
-        means=size_options.told(context),
+        means=size_options.list_results(context),
         quick=context.quick,
     )
 
@@ -51,7 +51,7 @@ def regions_use(task: Task, context: Context) -> RegionsUse:
     necessary is not asked, or the same trap would be told otherwise by the next run.
     """
     profiled = PROFILE in task.wants
-    held = _held(context) if profiled else ()
+    held = _read_regions(context) if profiled else ()
     keep = _keep_set(context)
     if keep is None:
         return RegionsUse(held=len(held), kept=0, by_tag=())
@@ -146,7 +146,7 @@ def _uses(needed: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[OperatorUse,
     return tuple(OperatorUse(name=name, models=models) for name, models in needed)
 
 
-def _held(context: Context) -> tuple[Region, ...]:
+def _read_regions(context: Context) -> tuple[Region, ...]:
     if PROFILE not in context.done:
         return ()
     text = context.done[PROFILE].file(REGIONS_FILE).read_text(encoding="utf-8")

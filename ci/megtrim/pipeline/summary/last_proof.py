@@ -27,7 +27,7 @@ class LastProof:
         """Tell whether it is older than allowed."""
         return self.days < -1 or self.days * DAY_S > allowed_s
 
-    def told(self, allowed_s: float) -> str:
+    def describe_age(self, allowed_s: float) -> str:
         """Say how old it is: ``last proof 3 days old``."""
         ahead = self.days < -1
         text = "last proof of a day to come" if ahead else f"last proof {_days(self.days)} old"
@@ -49,7 +49,7 @@ def last_proofs(context: Context) -> dict[str, LastProof | None]:
     }
 
 
-def expired(proofs: Mapping[str, LastProof | None], *, allowed_s: float) -> frozenset[str]:
+def find_expired(proofs: Mapping[str, LastProof | None], *, allowed_s: float) -> frozenset[str]:
     """Return the scenarios whose last proof is older than allowed."""
     return frozenset(
         id_ for id_, proof in proofs.items() if proof is not None and proof.is_expired(allowed_s)

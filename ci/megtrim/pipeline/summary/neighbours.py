@@ -9,7 +9,7 @@ from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.pipeline.running import neighbour_plan
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import neighbours_task
-from megtrim.plan.neighbours import tried
+from megtrim.plan.neighbours import select_scenarios
 from megtrim.verdict.codec import decode
 from megtrim.verdict.model import Check
 from megtrim.verdict.neighbour_checks import Demand, demand_check
@@ -33,7 +33,7 @@ def _demand(index: int, budget: Budget, context: Context) -> Demand:
     loaded = context.loaded
     mine = [
         each
-        for each in tried(loaded.config, asked=False)
+        for each in select_scenarios(loaded.config, asked=False)
         if neighbour_plan.budget_of(each, context) == budget
     ]
     return Demand(

@@ -54,7 +54,7 @@ def scenario_result(
     """Return how a scenario ended; ``regions``: how many its trace holds."""
     task = verify_task(each)
     if task not in context.done:
-        return _unverified(each, context, regions, proof)
+        return _report_unverified(each, context, regions, proof)
     folder = context.done[task]
     result = folder.result
     _expect_consistent(each.id, folder)
@@ -101,7 +101,7 @@ def _expect_consistent(scenario: str, folder: StageFolder) -> None:
         raise Contradiction(msg, hint=_VERIFY_AGAIN, command=_VERIFY) from None
 
 
-def _unverified(
+def _report_unverified(
     each: Scenario, context: Context, regions: int, proof: LastProof | None
 ) -> ScenarioResult:
     """Say why a scenario has no result: what failed before it could be verified."""
@@ -130,7 +130,7 @@ def _why(failure: MegtrimError | None, proof: LastProof | None, context: Context
     why = failure.message.splitlines()[0] if failure else "a stage before it did not succeed"
     if proof is None:
         return why
-    return f"unverified, {proof.told(context.loaded.config.verify.max_age_s)}: {why}"
+    return f"unverified, {proof.describe_age(context.loaded.config.verify.max_age_s)}: {why}"
 
 
 def _before(each: Scenario) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 def unshare(flags: int) -> None:
     """Give this process namespaces of its own."""
-    _checked(_LIBC.unshare(flags), "unshare")
+    _check_rc(_LIBC.unshare(flags), "unshare")
 
 
 def become(uid: int, gid: int, *, outer_uid: int, outer_gid: int) -> None:
@@ -47,7 +47,7 @@ def become(uid: int, gid: int, *, outer_uid: int, outer_gid: int) -> None:
 
 def die_with_parent(number: int) -> None:
     """Get this signal when the parent ends. The kernel forgets it where credentials change."""
-    _checked(_LIBC.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0), "prctl")
+    _check_rc(_LIBC.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0), "prctl")
 
 
 def keep_mounts_private() -> None:
@@ -82,8 +82,8 @@ def move_into(top: Path) -> None:
     Unlike after chroot(2), a further user namespace can be made from there.
     """
     os.chdir(top)
-    _checked(_LIBC.pivot_root(b".", b"."), f"pivot_root to {top}")
-    _checked(_LIBC.umount2(b".", _MNT_DETACH), "umount of the old root")
+    _check_rc(_LIBC.pivot_root(b".", b"."), f"pivot_root to {top}")
+    _check_rc(_LIBC.umount2(b".", _MNT_DETACH), "umount of the old root")
     os.chdir("/")
 
 
@@ -99,10 +99,10 @@ def set_loopback(*, up: bool) -> None:
 def _mount(source: str, target: str, kind: str | None, flags: int, options: str | None) -> None:
     encoded = (os.fsencode(source), os.fsencode(target), kind and kind.encode())
     rc = _LIBC.mount(*encoded, ctypes.c_ulong(flags), options and options.encode())
-    _checked(rc, f"mount {kind or source} on {target}")
+    _check_rc(rc, f"mount {kind or source} on {target}")
 
 
-def _checked(rc: int, what: str) -> None:
+def _check_rc(rc: int, what: str) -> None:
     if rc != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")

@@ -87,7 +87,7 @@ def bench(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setattr("megtrim.cli.devices.inventory.find_adb", server)
     monkeypatch.setattr(room, "KINDS", {**room.KINDS, "adb": phones})
     monkeypatch.setattr("megtrim.devices.KINDS", {**room.KINDS, "adb": phones})
-    monkeypatch.setattr("megtrim.cli.devices.inventory.adb.attached", attached)
+    monkeypatch.setattr("megtrim.cli.devices.inventory.adb.list_phones", attached)
     monkeypatch.setattr("megtrim.cli.devices.check._SHELLS", {})
     return bench
 

@@ -214,7 +214,7 @@ def test_a_baseline_is_rebuilt_in_the_way_that_was_looked_for(
         asked.append((options.quick, options.committed))
         return REBUILT
 
-    job.env.setattr(github_baseline, "_built", built)
+    job.env.setattr(github_baseline, "_measure_variants", built)
     job("baseline", "find", "--out", "out", *way)
     left = load_sizes(job.baseline() / "sizes.json", shown="")
     rebuild(job)
@@ -240,7 +240,7 @@ def test_a_rebuilt_baseline_says_so(job: Job) -> None:
         asked.append((str(options.config), str(options.out)))
         return REBUILT
 
-    job.env.setattr(github_baseline, "_built", built)
+    job.env.setattr(github_baseline, "_measure_variants", built)
 
     assert rebuild(job).status == 0
 
@@ -264,7 +264,7 @@ def test_where_the_rebuild_fails_the_last_known_stays(job: Job, failure: Excepti
     def fails(_options: Any) -> Any:
         raise failure
 
-    job.env.setattr(github_baseline, "_built", fails)
+    job.env.setattr(github_baseline, "_measure_variants", fails)
     answer = rebuild(job)
 
     assert answer.status == 0
@@ -298,7 +298,7 @@ def test_ctrl_c_ends_a_rebuild(job: Job) -> None:
     def interrupted(_options: Any) -> Any:
         raise Interrupted(answer_to_signal)
 
-    job.env.setattr(github_baseline, "_built", interrupted)
+    job.env.setattr(github_baseline, "_measure_variants", interrupted)
 
     assert rebuild(job).status == 130
 

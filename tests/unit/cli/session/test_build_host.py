@@ -40,7 +40,7 @@ def test_without_an_image_docker_is_not_asked(
     opened = build_host.open_place(reference, stub.processes, results=tmp_path, readable=())
 
     assert opened is stub.processes
-    assert build_host.placed(toolchain(), opened).image == ""
+    assert build_host.attach_image(toolchain(), opened).image == ""
     assert build_host.sysroot_here(toolchain(), opened, tmp_path) == SYSROOT
     assert stub.calls() == []
 
@@ -55,8 +55,8 @@ def test_an_image(stub: Stub, tmp_path: Path) -> None:
 
     cache = tmp_path / "home" / ".cache" / "ccache"
     assert isinstance(opened, ContainerRunner)
-    assert build_host.placed(toolchain(), opened).image == ID
-    assert build_host.placed(toolchain(), opened).identity()["image"] == ID
+    assert build_host.attach_image(toolchain(), opened).image == ID
+    assert build_host.attach_image(toolchain(), opened).identity()["image"] == ID
     argv = stub.calls("run")[0]
     assert [argv[at + 1] for at, word in enumerate(argv) if word == "--mount"] == [
         f"type=bind,source={results},target={results}",

@@ -267,7 +267,7 @@ def test_several_orders_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         return order.name
 
     monkeypatch.setattr(devices, "make", make)
-    monkeypatch.setattr(device_pool, "joined", "+".join)
+    monkeypatch.setattr(device_pool, "merge_devices", "+".join)
     config = loaded(tmp_path, ROOM)
     entries = standing_for(config, "adb")["a53"]
     orders = [order for _, order in device_specs.device_orders(config, around(tmp_path), entries)]

@@ -12,7 +12,7 @@ import pytest
 
 from megtrim.devices.device import Lease
 from megtrim.devices.local import Local
-from megtrim.devices.pool.device_pool import MachineBusy, Pool, joined, make_pool
+from megtrim.devices.pool.device_pool import MachineBusy, Pool, make_pool, merge_devices
 from megtrim.devices.pool.machine import ConnectionState, Machine, NoUsableMachine
 from megtrim.devices.pool.quarantine import Author
 from megtrim.devices.pool.recovery import UNAUTHORIZED, BackgroundRecovery
@@ -382,7 +382,7 @@ def test_pools_of_a_class_become_one(lab: Lab) -> None:
     """Named after the class; it is of the kind of its first entry."""
     left = make_pool(order(lab.tmp_path, name="a"), kind="fake", find=lambda: [lab.one])
     right = make_pool(order(lab.tmp_path, name="b"), kind="fake", find=lambda: [lab.two])
-    both = joined([left, right])
+    both = merge_devices([left, right])
 
     assert isinstance(both, Pool)
     assert (both.name, both.kind, both.retries) == ("armv82-pool", "fake", 2)
@@ -390,14 +390,14 @@ def test_pools_of_a_class_become_one(lab: Lab) -> None:
     assert both.facts() == {"devices": "a, b", "class": "armv82"}
     with both.reserve() as first, both.reserve() as second:
         assert {first, second} == {lab.one, lab.two}
-    assert joined([left]) is left
+    assert merge_devices([left]) is left
 
 
 def test_this_machine_stands_for_itself(lab: Lab, tmp_path: Path) -> None:
     """It is never busy, so it needs no pool."""
     local = Local("here", ProcessRunner({}), tmp_path)
-    assert joined([local, lab.pool()]) is local
-    assert isinstance(joined([lab.pool(), local]), Pool)
+    assert merge_devices([local, lab.pool()]) is local
+    assert isinstance(merge_devices([lab.pool(), local]), Pool)
 
 
 def test_a_missing_tool_is_not_hidden(lab: Lab) -> None:

@@ -251,6 +251,9 @@ def test_a_record_that_another_holds_for_ever_is_a_failure(
     monkeypatch.setattr(state_dir, "_LONGEST_LOCK_S", 0.2)
     lock = file_of(tmp_path).with_suffix(".lock")
 
-    with state_dir.held(lock), pytest.raises(InfrastructureFailure, match="has been locked for"):
+    with (
+        state_dir.lock_file(lock),
+        pytest.raises(InfrastructureFailure, match="has been locked for"),
+    ):
         records.put_aside(KEY, "pixel", "hot", Author.MACHINE)
     records.put_aside(KEY, "pixel", "hot", Author.MACHINE)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.devices.pool.queue import Queue, QueuePosition, QueueSlot, assign
-from megtrim.devices.pool.state_dir import held, slug
+from megtrim.devices.pool.state_dir import lock_file, slug
 from megtrim.errors import InfrastructureFailure, InputError
 from support.waiting import until
 from unit.devices.machines import NOON, Clock
@@ -343,5 +343,8 @@ def test_a_queue_that_is_locked_for_ever_is_named(
 ) -> None:
     """Instead of a wait without an end."""
     monkeypatch.setattr("megtrim.devices.pool.state_dir._LONGEST_LOCK_S", 0.05)
-    with held(queue._order), pytest.raises(InfrastructureFailure, match=r"order\.lock has been"):
+    with (
+        lock_file(queue._order),
+        pytest.raises(InfrastructureFailure, match=r"order\.lock has been"),
+    ):
         queue.tickets()

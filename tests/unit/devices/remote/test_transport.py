@@ -13,15 +13,15 @@ from megtrim.devices.remote.transport import (
     ConnectionLost,
     NoSpace,
     answers,
-    brought,
     call,
-    ended,
+    expect_pushed,
+    expect_transferred,
     frame,
-    moved,
     new_nonce,
     short,
     step_of,
     unframe,
+    unframe_outcome,
 )
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import Command, CompletedCommand, ProcessRunner
@@ -105,11 +105,13 @@ def test_a_shell_that_is_killed_is_a_lost_link(link: FolderLink) -> None:
 
 def test_a_slow_call_and_an_aborted_one_are_values() -> None:
     for given_up in (outcome("cut", timed_out=True), outcome("cut", aborted=True)):
-        assert ended(given_up, NONCE, label="x", script="") is given_up
+        assert unframe_outcome(given_up, NONCE, label="x", script="") is given_up
 
 
 def test_what_came_with_the_end_is_kept() -> None:
-    told = ended(outcome(f"a\nb\n\n{NONCE} 5\n", "err", rc=1), NONCE, label="x", script="")
+    told = unframe_outcome(
+        outcome(f"a\nb\n\n{NONCE} 5\n", "err", rc=1), NONCE, label="x", script=""
+    )
 
     assert (told.stdout, told.stderr, told.rc, told.wall_s) == ("a\nb\n", "err", 5, 1.5)
     assert (told.timed_out, told.aborted) == (False, False)
@@ -160,7 +162,7 @@ def test_a_machine_that_talks_nonsense_is_not_alive(
 def test_transfers_tell_why_they_failed() -> None:
     """An abort is left to the one who aborted."""
     full = outcome(stderr="adb: error: ... remote No space left on device\n", rc=1)
-    for check in (moved, brought):
+    for check in (expect_transferred, expect_pushed):
         check(outcome(), label="x", step="moving", timeout_s=5)
         check(outcome(rc=1, aborted=True), label="x", step="moving", timeout_s=5)
         with pytest.raises(ConnectionLost, match=r"^x: no answer within 5 s while moving$"):
@@ -168,9 +170,9 @@ def test_transfers_tell_why_they_failed() -> None:
         with pytest.raises(ConnectionLost, match=r"^x: the link was lost while moving: gone$"):
             check(outcome(stderr="gone", rc=1), label="x", step="moving", timeout_s=5)
     with pytest.raises(NoSpace, match=r"^x: no space left while moving\n"):
-        brought(full, label="x", step="moving", timeout_s=5)
+        expect_pushed(full, label="x", step="moving", timeout_s=5)
     with pytest.raises(ConnectionLost):
-        moved(full, label="x", step="moving", timeout_s=5)
+        expect_transferred(full, label="x", step="moving", timeout_s=5)
 
 
 def test_what_a_tool_said_is_kept_short() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.devices.remote import tuning
-from megtrim.devices.remote.tuning import RESTORE_SCRIPT, Tuning, cpu_mask, tuned
+from megtrim.devices.remote.tuning import RESTORE_SCRIPT, Tuning, cpu_mask, tune_machine
 from megtrim.devices.settings import CoolDown, DeviceSettings
 from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InputError
@@ -41,7 +41,7 @@ class Said(list[str]):
 
     @contextmanager
     def tuned(self, link: ShellLink, settings: DeviceSettings, **more: Reading) -> Iterator[Tuning]:
-        with tuned(
+        with tune_machine(
             link,
             settings,
             root=str(link.tree / "root"),

@@ -75,9 +75,9 @@ def test_own_options_are_kept_where_they_are_known(options: TreeOptions) -> None
     """One that is off, or a value, may be left out; one that is switched on may not."""
     own = (("MGE_WITH_JIT", "ON"), ("GOLD", "OFF"), ("CMAKE_X", "3.5"), ("VALUE", "1"))
 
-    assert options.kept(own) == (("MGE_WITH_JIT", "ON"), ("CMAKE_X", "3.5"))
+    assert options.filter_known(own) == (("MGE_WITH_JIT", "ON"), ("CMAKE_X", "3.5"))
     with pytest.raises(InputError) as caught:
-        options.kept([("GOLD", "ON")])
+        options.filter_known([("GOLD", "ON")])
     assert caught.value.message.endswith("has no CMake option GOLD, which megtrim needs there")
 
 

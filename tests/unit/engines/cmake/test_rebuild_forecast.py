@@ -62,7 +62,7 @@ def log(tree: WorkTree, *steps: tuple[str, int]) -> None:
 
 
 def predict(tree: WorkTree, changed: Sequence[str]) -> tuple[str, ...] | None:
-    return rebuild_forecast.predicted(tree, [tree.root / name for name in changed], Ninja({}))
+    return rebuild_forecast.predict_sources(tree, [tree.root / name for name in changed], Ninja({}))
 
 
 @pytest.mark.parametrize(
@@ -98,17 +98,17 @@ def test_nothing_is_predicted_of_changed_build_files(tree: WorkTree, name: str) 
 
 def test_what_was_made_again_was_compiled(tree: WorkTree) -> None:
     """Links and archives are no sources; a file that was not made has its old record."""
-    before = rebuild_forecast.made(tree)
+    before = rebuild_forecast.read_steps(tree)
     log(tree, ("a.o", 1), ("b.o", 1), ("c.o", 1), ("program", 1), ("b.o", 2), ("program", 2))
 
-    assert rebuild_forecast.compiled(tree, before) == ("dnn/b.cpp",)
-    assert rebuild_forecast.compiled(tree, rebuild_forecast.made(tree)) == ()
+    assert rebuild_forecast.list_compiled(tree, before) == ("dnn/b.cpp",)
+    assert rebuild_forecast.list_compiled(tree, rebuild_forecast.read_steps(tree)) == ()
 
 
 def test_a_first_build_compiles_all(tmp_path: Path, tree: WorkTree) -> None:
     """There was no record before it."""
-    assert rebuild_forecast.made(WorkTree(root=tmp_path / "other")) == {}
-    assert rebuild_forecast.compiled(tree, {}) == ("c.cpp", "dnn/a.cpp", "dnn/b.cpp")
+    assert rebuild_forecast.read_steps(WorkTree(root=tmp_path / "other")) == {}
+    assert rebuild_forecast.list_compiled(tree, {}) == ("c.cpp", "dnn/a.cpp", "dnn/b.cpp")
 
 
 def test_a_generated_source_is_named_by_its_whole_path(tree: WorkTree) -> None:
@@ -118,4 +118,4 @@ def test_a_generated_source_is_named_by_its_whole_path(tree: WorkTree) -> None:
         json.dumps([{"command": "c++ -o a.o", "file": str(path)}]), encoding="utf-8"
     )
 
-    assert rebuild_forecast.compiled(tree, {}) == (str(path),)
+    assert rebuild_forecast.list_compiled(tree, {}) == (str(path),)

@@ -14,7 +14,7 @@ SECRET = "geheim"
 
 def told(text: str) -> str:
     """Return what ccache is told of a text."""
-    return render([each.bounded() for each in parse(text, source="CCACHE_REMOTE_STORAGE")])
+    return render([each.add_timeouts() for each in parse(text, source="CCACHE_REMOTE_STORAGE")])
 
 
 def refusal(text: str) -> InputError:
@@ -87,9 +87,9 @@ def test_what_is_shown() -> None:
     text = f"redis://ci:{SECRET}@cache.lan:6380/1|operation-timeout=9"
     (storage,) = parse(text, source="")
 
-    assert storage.shown() == "redis://cache.lan:6380/1"
+    assert storage.redact_url() == "redis://cache.lan:6380/1"
     (storage,) = parse(f"http://cache.lan/megtrim?token={SECRET}", source="")
-    assert storage.shown() == "http://cache.lan/megtrim"
+    assert storage.redact_url() == "http://cache.lan/megtrim"
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_anything_is_read_or_refused(text: str) -> None:
     except InputError:
         return
     assert render(found) == text.strip()
-    assert parse(render([each.bounded() for each in found]), source="x") == tuple(
-        each.bounded() for each in found
+    assert parse(render([each.add_timeouts() for each in found]), source="x") == tuple(
+        each.add_timeouts() for each in found
     )
     assert all(isinstance(each, Storage) for each in found)

@@ -21,7 +21,7 @@ def found(root: Path, *words: str) -> dict[str, str]:
     for folder in (made, root / "tree/build"):
         folder.mkdir(parents=True, exist_ok=True)
     place = bench(root / "tree", made, replace(TOOLCHAIN, image="sha256:0"))
-    told = inputs.named(words, place)
+    told = inputs.resolve_argv(words, place)
     mirrored = str(made / "image") + str(root)
     return {word: str(path).replace(mirrored, "IMAGE") for word, path in told if path}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.engines.link.linkers import UNFOLDED, Linker, named, read_expecting_code
+from megtrim.engines.link.linkers import UNFOLDED, Linker, identify_by_version, read_expecting_code
 from megtrim.errors import InputError
 
 
@@ -21,7 +21,7 @@ from megtrim.errors import InputError
 )
 def test_a_linker_is_known_by_its_version(said: str, linker: Linker) -> None:
     """Whatever its file is called."""
-    assert named(said, target="program") is linker
+    assert identify_by_version(said, target="program") is linker
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_linker_is_known_by_its_version(said: str, linker: Linker) -> None:
 def test_another_linker_is_refused(said: str, first: str) -> None:
     """With its own words, and what to do."""
     with pytest.raises(InputError, match=f"program is linked by .*: it says '.*{first}") as caught:
-        named(said, target="program")
+        identify_by_version(said, target="program")
     assert "a toolchain with lld" in caught.value.hint
 
 

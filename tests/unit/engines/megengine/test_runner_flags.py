@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.engines import checkout
-from megtrim.engines.megengine.runner_flags import _compared, _defined, narrowed
+from megtrim.engines.megengine.runner_flags import _parse_comparisons, _parse_gflags, narrow_dialect
 from megtrim.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.process import ProcessRunner
 from unit.engines.support import write
@@ -53,7 +53,7 @@ DECLARE_bool(elsewhere); // UNDEFINE_bool(no)
 def of_tree(
     processes: ProcessRunner, root: Path, files: Mapping[str, str], dialect: Dialect, program: str
 ) -> Dialect:
-    return narrowed(dialect, checkout.take(write(root, files), processes), program)
+    return narrow_dialect(dialect, checkout.take(write(root, files), processes), program)
 
 
 def test_the_older_programs_flags(processes: ProcessRunner, tmp_path: Path) -> None:
@@ -93,5 +93,5 @@ def test_a_tree_that_shows_none_keeps_the_list(processes: ProcessRunner, tmp_pat
 @given(st.text(max_size=60) | st.lists(st.sampled_from(OLD_SOURCE.split("\n"))).map("\n".join))
 def test_any_source_is_read(text: str) -> None:
     """Names are what gflags would call identifiers."""
-    for name, _ in (*_compared(text), *_defined(text)):
+    for name, _ in (*_parse_comparisons(text), *_parse_gflags(text)):
         assert name.isidentifier() or name[0].isdigit()

@@ -36,9 +36,9 @@ def test_without_means_the_order_is_the_recipes(tmp_path: Path) -> None:
     """And nothing is said of them, neither on the console nor in the verdict."""
     made = ready(tmp_path, "trim: {optimize: none}\n")
 
-    assert size_options.applied(made, ORDER, MINIMUM_SIZE) is ORDER
+    assert size_options.apply_flags(made, ORDER, MINIMUM_SIZE) is ORDER
     assert list(size_options.lines(made)) == []
-    assert size_options.told(made) == ()
+    assert size_options.list_results(made) == ()
     assert size_options.relink_flags(made) == ()
 
 
@@ -51,7 +51,9 @@ def test_what_is_used_is_told_and_why_the_rest_is_not(tmp_path: Path) -> None:
         "           without virtual_functions: it needs lto: full",
         "           without relocations: only Android says by a level what its loader takes",
     ]
-    assert [(each.name, each.value, bool(each.why_not)) for each in size_options.told(made)] == [
+    assert [
+        (each.name, each.value, bool(each.why_not)) for each in size_options.list_results(made)
+    ] == [
         ("unwind_tables", "false", False),
         ("small_code", "Oz", False),
         ("fold", "all", False),
@@ -87,8 +89,8 @@ def test_a_build_with_exceptions_keeps_its_tables(tmp_path: Path) -> None:
     """One that is made to weigh a switch has other switches than the reduced build."""
     made = ready(tmp_path, "trim: {optimize: size}\n")
 
-    assert size_options.applied(made, ORDER, MINIMUM_SIZE).compile_flags[:2] == UNWIND
-    weighed = size_options.applied(made, ORDER, (Switch.RTTI,))
+    assert size_options.apply_flags(made, ORDER, MINIMUM_SIZE).compile_flags[:2] == UNWIND
+    weighed = size_options.apply_flags(made, ORDER, (Switch.RTTI,))
     assert not set(weighed.compile_flags) & set(UNWIND)
     assert weighed.own_link_flags == ()
     assert weighed.source_options is not None
@@ -101,7 +103,7 @@ def test_links_that_trim_functions_drop_the_tables_themselves(tmp_path: Path) ->
     tool = "applications: [{name: tool, source: tool}]\n"
     made = ready(tmp_path, "trim: {level: function, optimize: size}\n" + tool)
 
-    order = size_options.applied(made, ORDER, MINIMUM_SIZE)
+    order = size_options.apply_flags(made, ORDER, MINIMUM_SIZE)
 
     assert not set(order.compile_flags) & set(UNWIND)
     assert size_options.keeps_unwind_tables("load_and_run", made) is False
@@ -120,9 +122,9 @@ def test_what_others_may_call_stays(tmp_path: Path, more: str) -> None:
     alone = ready(tmp_path, "trim: {optimize: size}\n")
     flag = "-fvirtual-function-elimination"
 
-    assert flag in size_options.applied(alone, ORDER, MINIMUM_SIZE).compile_flags
+    assert flag in size_options.apply_flags(alone, ORDER, MINIMUM_SIZE).compile_flags
     made = ready(tmp_path, "trim: {optimize: size}\n" + more)
-    assert flag not in size_options.applied(made, ORDER, MINIMUM_SIZE).compile_flags
+    assert flag not in size_options.apply_flags(made, ORDER, MINIMUM_SIZE).compile_flags
 
 
 def test_virtual_calls_stay_calls_where_functions_are_recorded(tmp_path: Path) -> None:

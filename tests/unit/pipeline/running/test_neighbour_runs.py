@@ -12,7 +12,13 @@ from megtrim.devices import Lease
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.load_and_run.parity import EXACT
 from megtrim.pipeline.running.execution import RunResult, RunSpec
-from megtrim.pipeline.running.neighbour_runs import Attempt, Build, RunObservation, attempt, judged
+from megtrim.pipeline.running.neighbour_runs import (
+    Attempt,
+    Build,
+    RunObservation,
+    attempt,
+    judge_outcome,
+)
 from megtrim.verdict.neighbours import NeighbourOutcome
 from unit.stages.fake_device import FakeDevice, Fickle
 from unit.stages.support import evidence, floats, run
@@ -70,14 +76,14 @@ def test_how_a_run_that_computes_ended(
     wanted: Attempt, seen: RunResult, expected: tuple[NeighbourOutcome, str]
 ) -> None:
     """Equal outputs to the last bit; after a search, within a thousandth of the largest value."""
-    assert judged(wanted, GOOD, seen) == expected
+    assert judge_outcome(wanted, GOOD, seen) == expected
 
 
 def test_equal_outputs_that_prove_little_are_equal() -> None:
     """A constant is no proof of a scenario, and still the same."""
     constant = evidence(outputs={"o": floats(0, 0)})
 
-    assert judged(COMPUTES, constant, constant)[0] is NeighbourOutcome.SAME
+    assert judge_outcome(COMPUTES, constant, constant)[0] is NeighbourOutcome.SAME
 
 
 @pytest.mark.parametrize(
@@ -103,7 +109,7 @@ def test_how_a_complaint_ended(
     plain: RunResult, seen: RunResult, expected: NeighbourOutcome
 ) -> None:
     """Words and exit status; paths, numbers and addresses are no other words."""
-    assert judged(COMPLAINS, plain, seen)[0] is expected
+    assert judge_outcome(COMPLAINS, plain, seen)[0] is expected
 
 
 def tried(

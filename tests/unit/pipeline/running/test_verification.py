@@ -27,7 +27,7 @@ def compared(
     plain: dict[str, bytes], reduced: dict[str, bytes], tolerance: float = 0.0
 ) -> dict[str, Any]:
     allowed = Tolerance(absolute=tolerance)
-    return verification.compared(evidence(outputs=plain), evidence(outputs=reduced), allowed)
+    return verification.compare_outputs(evidence(outputs=plain), evidence(outputs=reduced), allowed)
 
 
 def row(name: str, *, equal: bool = True, difference: float | None = 0.0) -> dict[str, Any]:

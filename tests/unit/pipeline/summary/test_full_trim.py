@@ -10,7 +10,7 @@ import pytest
 
 from megtrim.build_spec import Variant
 from megtrim.config.load import load_config
-from megtrim.engines.sample import SampleEngine, embedded
+from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.pipeline.building import links
 from megtrim.pipeline.filenames import KEEP_SET_FILE
@@ -33,7 +33,7 @@ OURS = keep_set(1)
 def now(tmp_path: Path, processes: ProcessRunner) -> Context:
     """A quick look, in whose own keep set no region stands."""
     made, _ = context(tmp_path)
-    engine = SampleEngine(embedded(), processes)
+    engine = SampleEngine(find_embedded_source(), processes)
     opened = replace(made, engine=engine, toolchain=TOOLCHAIN, quick=True)
     (ours,) = OURS.scenarios
     own = replace(
@@ -72,12 +72,12 @@ def trimmed(
 
 def by_regions(now: Context) -> StageFolder | None:
     """Return the build by regions that is found."""
-    return full_trim.found(now).get(Variant.REGION)
+    return full_trim.find_builds(now).get(Variant.REGION)
 
 
 def by_functions(now: Context) -> StageFolder | None:
     """Return the program by functions that is found."""
-    return full_trim.found(now).get(full_trim.FUNCTION)
+    return full_trim.find_builds(now).get(full_trim.FUNCTION)
 
 
 def linked(now: Context, *, keep: KeepSet = OURS, **named: str) -> StageFolder:
@@ -154,7 +154,7 @@ def test_another_way_of_trimming_is_another_trim(now: Context, trim: str) -> Non
 def test_the_program_by_functions_stands_beside(now: Context) -> None:
     """Where the build that it was linked from does, and functions are configured."""
     made = linked(now)
-    assert full_trim.found(now) == {}
+    assert full_trim.find_builds(now) == {}
     trimmed(now)
     assert by_functions(now) == made
 

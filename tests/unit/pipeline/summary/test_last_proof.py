@@ -11,7 +11,7 @@ import pytest
 from megtrim.config.scenarios import all_scenarios
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.session import Context
-from megtrim.pipeline.summary.last_proof import LastProof, ahead, expired, last_proofs
+from megtrim.pipeline.summary.last_proof import LastProof, ahead, find_expired, last_proofs
 from megtrim.plan.graph import REDUCED, verify_task
 from megtrim.store import StageFolder
 from unit.stages.built import built
@@ -88,7 +88,7 @@ def test_a_proof_of_a_day_to_come_is_none(now: Context) -> None:
     proof = last_proofs(now)[ID]
 
     assert proof == LastProof(days=-2, same=True)
-    assert expired({ID: proof}, allowed_s=14 * DAY_S) == {ID}
+    assert find_expired({ID: proof}, allowed_s=14 * DAY_S) == {ID}
 
 
 def test_a_result_of_now_needs_no_proof(now: Context) -> None:
@@ -117,8 +117,8 @@ def test_a_proof_is_told_with_its_age(proof: LastProof, told: str, old: bool) ->
     """And expires when it is older than allowed."""
     allowed: Any = 14 * DAY_S
 
-    assert proof.told(allowed) == told
-    assert expired({ID: proof, "never": None}, allowed_s=allowed) == ({ID} if old else set())
+    assert proof.describe_age(allowed) == told
+    assert find_expired({ID: proof, "never": None}, allowed_s=allowed) == ({ID} if old else set())
 
 
 @pytest.mark.parametrize(
