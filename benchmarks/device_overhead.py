@@ -30,7 +30,7 @@ from megtrim.devices.timeouts import Timeouts
 from megtrim.pipeline.running.execution import RunSpec, run_on
 from megtrim.process import Command, ProcessRunner
 from megtrim.virtual_phone.adb_server import connect, private_server
-from megtrim.virtual_phone.manager import PhoneRequest, started
+from megtrim.virtual_phone.manager import PhoneRequest, run_phone
 from megtrim.virtual_phone.system import rootfs
 
 PAYLOAD_BYTES = 10_000_000
@@ -113,7 +113,7 @@ def phone(processes: ProcessRunner, serial: str) -> Iterator[tuple[ProcessRunner
         return
     files = rootfs.provide(processes)
     wish = PhoneRequest(name=f"benchmark-{os.getpid()}")
-    with started(processes, files.path, wish) as made, private_server(processes) as server:
+    with run_phone(processes, files.path, wish) as made, private_server(processes) as server:
         connect(processes, server, made.serial)
         yield ProcessRunner({**processes.env, **server.env}), made.serial
 
