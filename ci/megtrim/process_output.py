@@ -1,4 +1,4 @@
-"""What a program prints: read to its end beside it, told line by line, kept within bounds.
+"""What a program prints: read to its end in the background, reported by line, bounded.
 
 The thread that reads owns the pipe and the log: a program that ended may have left them to
 another that nobody waits for.

@@ -146,7 +146,7 @@ class _Bench:
         except InfrastructureFailure as failure:
             rc, text = -1, f"given up: {failure.message}"
         self.lane.mend(Timeouts(), enter=False)
-        what = f"a link that is {word} for 30 s under a run, one phone, nobody helps"
+        what = f"a link that is {word} for 30 s under a run, one phone, no one helps"
         return Measure(what=what, target="the run is delivered", seen=text, met=rc == 0)
 
     def killed(self) -> Iterator[Measure]:

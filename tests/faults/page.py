@@ -11,7 +11,7 @@ PAGE = "docs/explanation/faults.md"
 RECORD = "tests/faults/published.json"
 
 _ABOUT = {
-    Fault.KILL: "its processes end, until somebody starts it again",
+    Fault.KILL: "its processes end, until someone starts it again",
     Fault.FREEZE: "its processes stand still",
     Fault.UNPLUG: "its connections end, none can be made",
     Fault.MUTE: "nothing arrives any more; `adb devices` still lists it",

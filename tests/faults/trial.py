@@ -41,10 +41,10 @@ _TIMEOUT_S = 30.0
 _VALUES = {Fault.SLOW: 4_000_000.0, Fault.BATTERY: 2.0}
 
 
-def bound_s(patience: Timeouts, attempts: int) -> float:
+def bound_s(timeouts: Timeouts, attempts: int) -> float:
     """Return the time within which any case must have ended."""
-    calls = 12 * patience.call_s + 4 * patience.transfer_s(_MODEL_BYTES)
-    return attempts * (calls + patience.reconnect_s + 2 * patience.boot_s + _TENTHS)
+    calls = 12 * timeouts.call_s + 4 * timeouts.transfer_s(_MODEL_BYTES)
+    return attempts * (calls + timeouts.reconnect_s + 2 * timeouts.boot_s + _TENTHS)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -107,7 +107,7 @@ class _Work:
         self.lane.first.control.fault(case.fault, _VALUES.get(case.fault), **moment)
 
 
-def attempt(case: Case, lane: Lane, compiled: bytes, patience: Timeouts = SHORT) -> Seen:
+def attempt(case: Case, lane: Lane, compiled: bytes, timeouts: Timeouts = SHORT) -> Seen:
     """Do one case and return what came out of it. The lane's phones are healthy afterwards."""
     folder = lane.scratch / f"case-{case.number}"
     shutil.rmtree(folder, ignore_errors=True)
@@ -120,7 +120,7 @@ def attempt(case: Case, lane: Lane, compiled: bytes, patience: Timeouts = SHORT)
         size_bytes=_MODEL_BYTES,
     )
     work = _Work(case=case, lane=lane, files=files)
-    device = lane.device(folder / "state", patience, spare=case.way.spare)
+    device = lane.device(folder / "state", timeouts, spare=case.way.spare)
     said: list[str] = []
     hit = Clock(lambda: happened(lane.first, case.fault))
     start = time.monotonic()
@@ -128,7 +128,7 @@ def attempt(case: Case, lane: Lane, compiled: bytes, patience: Timeouts = SHORT)
     wall_s = time.monotonic() - start
     fired = hit.stopped() is not None or case.fault is Fault.NONE
     # Without a fault a job cleans up by itself; after one the next entry does.
-    lane.mend(patience, enter=case.fault not in SOFT)
+    lane.mend(timeouts, enter=case.fault not in SOFT)
     left = lane.left()
     shutil.rmtree(folder, ignore_errors=True)
     return _seen(
@@ -138,7 +138,7 @@ def attempt(case: Case, lane: Lane, compiled: bytes, patience: Timeouts = SHORT)
             text=text or str(work.result.get("text", "")),
             fired=fired,
             wall_s=wall_s,
-            bound_s=bound_s(patience, device.retries + 1),
+            bound_s=bound_s(timeouts, device.retries + 1),
             attempts=attempts,
             left=left,
         ),

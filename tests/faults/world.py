@@ -38,20 +38,20 @@ class Lane:
     """Its environment leads to the lane's own server."""
     scratch: Path
 
-    def device(self, state: Path, patience: Timeouts, *, spare: bool) -> Device:
+    def device(self, state: Path, timeouts: Timeouts, *, spare: bool) -> Device:
         """Return a pool of the first phone, or of both, as a configuration would make it."""
         phones = (self.first, self.second) if spare else (self.first,)
         serials = {phone.name: phone.serial for phone in phones}
         processes = ProcessRunner({**self.processes.env, "MEGTRIM_STATE": str(state)})
-        return pool_of(serials, processes, self.scratch, patience)
+        return pool_of(serials, processes, self.scratch, timeouts)
 
-    def mend(self, patience: Timeouts, *, enter: bool) -> None:
+    def mend(self, timeouts: Timeouts, *, enter: bool) -> None:
         """Undo every fault, wait until the phones answer; let the next job enter if wished."""
         self.first.control.fault("reset")
         for phone in (self.first, self.second):
             self._await(phone)
         if enter:
-            device = self.device(self.scratch / "mend-state", patience, spare=False)
+            device = self.device(self.scratch / "mend-state", timeouts, spare=False)
             with device.reserve() as lease, lease.open():
                 pass
 
@@ -87,7 +87,7 @@ class Lane:
 
 
 def pool_of(
-    serials: Mapping[str, str], processes: ProcessRunner, scratch: Path, patience: Timeouts
+    serials: Mapping[str, str], processes: ProcessRunner, scratch: Path, timeouts: Timeouts
 ) -> Device:
     """Return a pool of phones, given by name and serial."""
     orders = (
@@ -100,7 +100,7 @@ def pool_of(
             sysroot=None,
             cpu_class="any",
             settings=DeviceSettings(serial=serial),
-            patience=patience,
+            timeouts=timeouts,
         )
         for name, serial in serials.items()
     )

@@ -58,24 +58,24 @@ class AttachedPhone:
 def list_phones(
     processes: ProcessRunner,
     *,
-    patience: Timeouts = Timeouts(),  # noqa: B008 - a frozen value
+    timeouts: Timeouts = Timeouts(),  # noqa: B008 - a frozen value
 ) -> tuple[AttachedPhone, ...]:
     """Return every phone that adb shows, by serial. Raises where there is no adb or no server."""
     adb = find_adb(processes)
     return tuple(
         AttachedPhone(
-            serial=serial, state=state, properties=_properties(adb, serial, state, patience)
+            serial=serial, state=state, properties=_properties(adb, serial, state, timeouts)
         )
         for serial, state in sorted(adb.states().items())
     )
 
 
-def _properties(adb: Adb, serial: str, state: str, patience: Timeouts) -> dict[str, str]:
+def _properties(adb: Adb, serial: str, state: str, timeouts: Timeouts) -> dict[str, str]:
     if state != READY:
         return {}
     link = AdbTransport(adb, serial, f"serial {clean_line(serial)}")
     try:
-        return dict(_PROPERTY.findall(call(link, PROPERTIES_SCRIPT, timeout_s=patience.call_s)))
+        return dict(_PROPERTY.findall(call(link, PROPERTIES_SCRIPT, timeout_s=timeouts.call_s)))
     except InfrastructureFailure:
         return {}
 
@@ -89,7 +89,7 @@ def find(order: DeviceSpec) -> tuple[AdbPhone, ...]:
     wanted = settings.match
     serials = [
         phone.serial
-        for phone in list_phones(order.processes, patience=order.patience)
+        for phone in list_phones(order.processes, timeouts=order.timeouts)
         if all(phone.properties.get(name) == value for name, value in wanted)
         and (wanted or phone.state == READY)
     ]
@@ -132,7 +132,7 @@ class AdbPhone:
         """Tell whether it gives back a word that it cannot know, and has booted."""
         word = new_nonce()
         try:
-            told = call(self.link, BOOTED_SCRIPT, word, timeout_s=self._order.patience.call_s)
+            told = call(self.link, BOOTED_SCRIPT, word, timeout_s=self._order.timeouts.call_s)
         except InfrastructureFailure as failure:
             self.trouble = failure.message
             return False
@@ -141,7 +141,7 @@ class AdbPhone:
 
     def facts(self) -> dict[str, str]:
         """Fetch what it says of itself, in one call."""
-        told = call(self.link, FACTS_SCRIPT, timeout_s=self._order.patience.call_s)
+        told = call(self.link, FACTS_SCRIPT, timeout_s=self._order.timeouts.call_s)
         return {"serial": self._serial, **parse_facts(told)}
 
     @contextmanager
@@ -151,7 +151,7 @@ class AdbPhone:
         with open_directory(
             self.link,
             root=ROOT,
-            patience=order.patience,
+            timeouts=order.timeouts,
             sysroot=order.sysroot,
             settings=order.settings,
             say=order.say,
@@ -160,11 +160,11 @@ class AdbPhone:
 
     def clean(self) -> None:
         """End what still runs there, remove all runs and all files that were brought."""
-        wipe(self.link, root=ROOT, patience=self._order.patience)
+        wipe(self.link, root=ROOT, timeouts=self._order.timeouts)
 
     def reconnect(self) -> None:
         """Have the server make its way to the phone anew."""
-        timeout_s = self._order.patience.call_s
+        timeout_s = self._order.timeouts.call_s
         if ":" in self._serial:
             # A way over the network that went dead is only made anew when it was given up.
             for verb in ("disconnect", "connect"):
@@ -176,7 +176,7 @@ class AdbPhone:
 
     def reboot(self) -> None:
         """Begin a reboot."""
-        timeout_s = self._order.patience.call_s
+        timeout_s = self._order.timeouts.call_s
         outcome = self.link.command("reboot", timeout_s=timeout_s)
         if not outcome.ok:
             raise make_lost_error(

@@ -127,6 +127,6 @@ class DeviceSpec:
     settings: DeviceSettings = field(default_factory=DeviceSettings)
     say: Callable[[str], None] = lambda _text: None
     """Told of long waits and of attempts to bring a machine back."""
-    patience: Timeouts = field(default_factory=Timeouts)
+    timeouts: Timeouts = field(default_factory=Timeouts)
     now: Callable[[], datetime] = utc_now
     """The clock that the age of a quarantine is told by."""

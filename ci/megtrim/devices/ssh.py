@@ -32,7 +32,7 @@ class Board:
     kind = "ssh"
 
     def __init__(self, order: DeviceSpec) -> None:
-        settings, patience = order.settings, order.patience
+        settings, timeouts = order.settings, order.timeouts
         if not settings.host:
             msg = f"device {order.name}: kind ssh needs the host to reach it at"
             raise InputError(msg, hint="add `host: NAME` or `host: ADDRESS` to the device")
@@ -45,7 +45,7 @@ class Board:
         self.trouble = ""
         """Why it did not answer when it was last asked."""
         self._order = order
-        self._link = SshTransport(order.name, order.processes, settings, connect_s=patience.call_s)
+        self._link = SshTransport(order.name, order.processes, settings, connect_s=timeouts.call_s)
 
     def presence(self) -> ConnectionState:
         """A board counts as there until it fails to answer; without trust, a person must come."""
@@ -54,7 +54,7 @@ class Board:
     def alive(self) -> bool:
         word = new_nonce()
         try:
-            said = call(self._link, ALIVE_SCRIPT, word, timeout_s=self._order.patience.call_s)
+            said = call(self._link, ALIVE_SCRIPT, word, timeout_s=self._order.timeouts.call_s)
         except InfrastructureFailure as failure:
             if str(failure) != self.trouble:
                 self.trouble = str(failure)
@@ -64,7 +64,7 @@ class Board:
         return said == f"{word}\n"
 
     def facts(self) -> dict[str, str]:
-        said = call(self._link, _FACTS, timeout_s=self._order.patience.call_s)
+        said = call(self._link, _FACTS, timeout_s=self._order.timeouts.call_s)
         return {"host": self._order.settings.host, **telemetry.parse_facts(said)}
 
     def open(self) -> AbstractContextManager[RunDirectory]:
@@ -72,7 +72,7 @@ class Board:
         return open_directory(
             self._link,
             root=ROOT,
-            patience=order.patience,
+            timeouts=order.timeouts,
             sysroot=order.sysroot,
             settings=order.settings,
             say=order.say,
@@ -87,7 +87,7 @@ class Board:
             msg = f"{self._link.label}: cannot be asked to reboot: it does not answer"
             raise InfrastructureFailure(msg)
         try:
-            outcome = self._link.shell(_REBOOT, timeout_s=self._order.patience.call_s)
+            outcome = self._link.shell(_REBOOT, timeout_s=self._order.timeouts.call_s)
         except ConnectionLost:
             outcome = None
         self._link.disconnect()

@@ -49,7 +49,7 @@ class WaitResult:
 def wait(
     api: Api,
     event: Event,
-    patience: PollingLimits,
+    limits: PollingLimits,
     *,
     pause: Callable[[float], None],
     clock: Callable[[], float],
@@ -59,12 +59,12 @@ def wait(
 
     ``clock`` counts seconds. Never raises for what GitHub answers.
     """
-    watch = _Watch(patience, clock)
+    watch = _Watch(limits, clock)
     between_s = SHORTEST_PAUSE_S
     told = ""
-    while patience.jobs > 0:
+    while limits.jobs > 0:
         try:
-            seen = _fetch_job_statuses(api, event, patience.prefix)
+            seen = _fetch_job_statuses(api, event, limits.prefix)
         except InfrastructureFailure as failure:
             text = "GitHub did not say what became of the device jobs"
             return WaitResult(pending=PendingReason.LATE, text=text, failure=failure)
@@ -82,8 +82,8 @@ def wait(
 class _Watch:
     """Judges what is seen against the time that has passed."""
 
-    def __init__(self, patience: PollingLimits, clock: Callable[[], float]) -> None:
-        self._patience = patience
+    def __init__(self, limits: PollingLimits, clock: Callable[[], float]) -> None:
+        self._limits = limits
         self._clock = clock
         self._began = clock()
         self._busy: dict[str, float] = {}
@@ -99,16 +99,16 @@ class _Watch:
         self._note(ended, running, now)
         waiting = [name for name in seen if name not in ended and name not in running]
         # Jobs of a matrix appear when they are queued: those that are not there wait, too.
-        unseen = max(0, self._patience.jobs - len(seen))
+        unseen = max(0, self._limits.jobs - len(seen))
         self.text = (
-            f"{len(ended)} of {self._patience.jobs} ended, {len(running)} run, "
+            f"{len(ended)} of {self._limits.jobs} ended, {len(running)} run, "
             f"{len(waiting) + unseen} wait for a runner"
         )
         if not running and not waiting and not unseen:
             return WaitResult(pending=None, text=self.text)
-        over = now - self._began >= self._patience.run_s
+        over = now - self._began >= self._limits.run_s
         alone = [name for name in waiting if self._is_alone(name, now)]
-        given_up = len(alone) + unseen * (now - self._began >= self._patience.pickup_s)
+        given_up = len(alone) + unseen * (now - self._began >= self._limits.pickup_s)
         if not over and (running or given_up < len(waiting) + unseen):
             return None
         return WaitResult(
@@ -117,7 +117,7 @@ class _Watch:
 
     def left_s(self) -> float:
         """Return how long until waiting longer is out of the question; at least a second."""
-        return max(1.0, self._patience.run_s - (self._clock() - self._began))
+        return max(1.0, self._limits.run_s - (self._clock() - self._began))
 
     def _note(self, ended: list[str], running: list[str], now: float) -> None:
         for name in running:
@@ -130,7 +130,7 @@ class _Watch:
 
     def _is_alone(self, name: str, now: float) -> bool:
         """Tell whether no runner of the job's class was seen for as long as it may take."""
-        return now - self._busy.get(_class(name), self._began) >= self._patience.pickup_s
+        return now - self._busy.get(_class(name), self._began) >= self._limits.pickup_s
 
 
 def _class(name: str) -> str:

@@ -24,10 +24,10 @@ class _Waiting:
 
 
 class FaultScheduler:
-    """Has the handset and its relay in hand."""
+    """Holds the phone and its relay."""
 
-    def __init__(self, handset: Phone, *, boot_s: float) -> None:
-        self.handset = handset
+    def __init__(self, phone: Phone, *, boot_s: float) -> None:
+        self.phone = phone
         self.relay = Relay(on_seen=self._seen, on_reboot=self._reboot)
         self._boot_s = boot_s
         self._waiting: list[_Waiting] = []
@@ -38,13 +38,13 @@ class FaultScheduler:
     def status(self) -> dict[str, Any]:
         """Return the state, what is still to come, and what came."""
         state = "dead"
-        if self.handset.alive:
-            state = "frozen" if self.handset.frozen else "running"
+        if self.phone.alive:
+            state = "frozen" if self.phone.frozen else "running"
         return {
             "state": state,
             "answers": self.relay.answer.value,
-            "temperature_c": self.handset.body.temperature_c,
-            "battery": self.handset.body.battery,
+            "temperature_c": self.phone.body.temperature_c,
+            "battery": self.phone.body.battery,
             "waiting": [f"{each.order.fault} at {each.order.moment}" for each in self._waiting],
             "happened": list(self._happened),
         }
@@ -59,11 +59,11 @@ class FaultScheduler:
             return
         self._happen(order)
         if order.fault in _BOOTS:
-            await self.handset.answering()
+            await self.phone.answering()
 
     def listen(self) -> None:
         """Obey what programs of the phone ask for."""
-        pipe = os.open(self.handset.requests, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        pipe = os.open(self.phone.requests, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         asyncio.get_running_loop().add_reader(pipe, self._handle_request, pipe)
 
     def _handle_request(self, pipe: int) -> None:
@@ -99,7 +99,7 @@ class FaultScheduler:
         await asyncio.sleep(order.delay_s)
         self._happen(order)
         if order.fault in _BOOTS:
-            await self.handset.answering()
+            await self.phone.answering()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -108,7 +108,7 @@ class FaultScheduler:
 
     def _deeds(self) -> Mapping[Fault, Callable[[float], None]]:
         """Return what each fault does; most take no notice of the value."""
-        phone = self.handset
+        phone = self.phone
         return {
             Fault.KILL: lambda _: self._kill(RelayReply.PHONE),
             Fault.VANISH: lambda _: self._kill(RelayReply.NOBODY),
@@ -133,12 +133,12 @@ class FaultScheduler:
         }
 
     def _kill(self, answer: RelayReply) -> None:
-        self.handset.end()
+        self.phone.end()
         self.relay.answer = answer
         self.relay.cut()
 
     def _warm(self, degrees: float) -> None:
-        self.handset.show(replace(self.handset.body, temperature_c=degrees))
+        self.phone.show(replace(self.phone.body, temperature_c=degrees))
 
     def _answer(self, answer: RelayReply) -> None:
         if self.relay.answer is not answer:
@@ -150,11 +150,11 @@ class FaultScheduler:
             return
         self._rebooting = True
         try:
-            self.handset.end()
+            self.phone.end()
             self.relay.cut()
             await asyncio.sleep(self._boot_s)
-            self.handset.boot()
-            await self.handset.answering()
+            self.phone.boot()
+            await self.phone.answering()
         finally:
             self._rebooting = False
 
@@ -165,7 +165,7 @@ class FaultScheduler:
                 task.cancel()
         self._waiting.clear()
         self._happened.clear()
-        phone = self.handset
+        phone = self.phone
         if phone.frozen:
             phone.freeze(thaw=True)
         phone.mute(False)

@@ -118,8 +118,8 @@ class _Supervisor:
             log=Path(order.folder) / LOG,
             android=Path(order.android) if order.android else None,
         )
-        self._handset = Phone(make, ProcessRunner({"PATH": order.path}))
-        self._fate = FaultScheduler(self._handset, boot_s=order.boot_s)
+        self._phone = Phone(make, ProcessRunner({"PATH": order.path}))
+        self._fate = FaultScheduler(self._phone, boot_s=order.boot_s)
 
     async def run(self, door: socket.socket, control: socket.socket) -> None:
         """Serve until a signal comes."""
@@ -127,10 +127,10 @@ class _Supervisor:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, stop.set)
-        with self._handset.on():
+        with self._phone.on():
             port = door.getsockname()[1]
             self._fate.listen()
-            await self._handset.answering()
+            await self._phone.answering()
             relay = await self._fate.relay.serve(door)
             commands = await asyncio.start_unix_server(self._answer, sock=control)
             self._tell(port)
@@ -172,9 +172,9 @@ class _Supervisor:
                 order = make_order(**asked)
                 await self._fate.take(order)
             case "properties":
-                self._handset.set_properties(request["values"])
+                self._phone.set_properties(request["values"])
             case "log":
-                self._handset.log_lines(request["text"])
+                self._phone.log_lines(request["text"])
             case other:
                 return {"error": f"no such request: {other!r}"}
         return {}

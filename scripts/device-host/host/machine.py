@@ -43,7 +43,7 @@ _POWER = frozenset(
 )
 """Groups of Debian and Ubuntu whose members can become root, or see what a job must not see."""
 _ADB_PORT = 5037
-_PATIENCE = 6
+_TIMEOUTS = 6
 
 
 def around(order: Order) -> Around:
@@ -173,7 +173,7 @@ def _server(item: AdbServer) -> Facts:
     told = look(str(item.adb), "version").stdout
     client = re.search(r"Android Debug Bridge version \d+\.\d+\.(\d+)", told)
     server = server_version()
-    for _ in range(_PATIENCE):
+    for _ in range(_TIMEOUTS):
         if server is None:
             time.sleep(0.5)  # its unit may have been started a moment ago
             server = server_version()

@@ -39,7 +39,7 @@ with adb.find(order)[0].open() as directory:
 """
 
 
-def machine(phone: ConnectedPhone, patience: Timeouts = QUICK) -> adb.AdbPhone:
+def machine(phone: ConnectedPhone, timeouts: Timeouts = QUICK) -> adb.AdbPhone:
     order = DeviceSpec(
         name="pixel",
         processes=phone.processes,
@@ -48,7 +48,7 @@ def machine(phone: ConnectedPhone, patience: Timeouts = QUICK) -> adb.AdbPhone:
         qemu_cpu="",
         sysroot=None,
         settings=DeviceSettings(serial=phone.serial),
-        patience=patience,
+        timeouts=timeouts,
     )
     return adb.find(order)[0]
 

@@ -81,7 +81,7 @@ def run(
     with open_directory(
         link_to(phone),
         root=ROOT,
-        patience=Timeouts(),
+        timeouts=Timeouts(),
         settings=settings or DeviceSettings(),
         say=said.append,
     ) as directory:

@@ -235,7 +235,7 @@ AT_ONCE_S = 9.0
 
 def quick_pool(desk: Desk, *phones: ConnectedPhone) -> Device:
     """Return a pool in this process that gives a phone up sooner than one of the command line."""
-    patience = Timeouts(call_s=5.0, reconnect_s=1.0, boot_s=1.0)
+    timeouts = Timeouts(call_s=5.0, reconnect_s=1.0, boot_s=1.0)
     env = {**desk.processes.env, "MEGTRIM_STATE": str(desk.folder / "state")}
     orders = [
         DeviceSpec(
@@ -246,7 +246,7 @@ def quick_pool(desk: Desk, *phones: ConnectedPhone) -> Device:
             qemu_cpu="max",
             sysroot=None,
             cpu_class="any",
-            patience=patience,
+            timeouts=timeouts,
             settings=DeviceSettings(serial=phone.serial),
         )
         for name, phone in zip("ab", phones, strict=True)

@@ -44,7 +44,7 @@ def order(board: Sshd) -> Iterator[Order]:
         env = {**os.environ, "MEGTRIM_STATE": state}
         env.pop("XDG_RUNTIME_DIR", None)
 
-        def make(patience: Timeouts = Timeouts(), **settings: object) -> DeviceSpec:  # noqa: B008
+        def make(timeouts: Timeouts = Timeouts(), **settings: object) -> DeviceSpec:  # noqa: B008
             return DeviceSpec(
                 name="rock-5",
                 processes=ProcessRunner(env),
@@ -53,7 +53,7 @@ def order(board: Sshd) -> Iterator[Order]:
                 qemu_cpu="",
                 sysroot=None,
                 settings=replace(board.settings, **settings),  # type: ignore[arg-type]
-                patience=patience,
+                timeouts=timeouts,
             )
 
         yield make

@@ -95,7 +95,7 @@ def order(
     *,
     name: str = "phones",
     now: Callable[[], datetime] = lambda: NOON,
-    patience: Timeouts = QUICK,
+    timeouts: Timeouts = QUICK,
     said: list[str] | None = None,
     path: str = "/usr/bin:/bin",
 ) -> DeviceSpec:
@@ -108,7 +108,7 @@ def order(
         qemu_cpu="max",
         sysroot=None,
         cpu_class="armv82",
-        patience=patience,
+        timeouts=timeouts,
         now=now,
         say=(said if said is not None else []).append,
     )

@@ -11,13 +11,13 @@ from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory
 from megtrim.devices.timeouts import Timeouts
 from unit.devices.folder_link import FolderLink
 
-PATIENCE = Timeouts().scale(0.5)
+TIMEOUTS = Timeouts().scale(0.5)
 
 
 def opened(
-    link: FolderLink, root: Path, patience: Timeouts = PATIENCE
+    link: FolderLink, root: Path, timeouts: Timeouts = TIMEOUTS
 ) -> AbstractContextManager[RemoteDirectory]:
-    return open_directory(link, root=str(root), patience=patience)
+    return open_directory(link, root=str(root), timeouts=timeouts)
 
 
 def left(root: Path) -> list[str]:

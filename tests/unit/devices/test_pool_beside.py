@@ -61,8 +61,8 @@ class Lab:
         self.said: list[str] = []
 
     def pool(self, say_every_s: float = 0.03) -> Pool:
-        patience = replace(IMPATIENT, say_every_s=say_every_s)
-        asked = order(self.tmp_path, said=self.said, patience=patience)
+        timeouts = replace(IMPATIENT, say_every_s=say_every_s)
+        asked = order(self.tmp_path, said=self.said, timeouts=timeouts)
         return make_pool(asked, kind="fake", find=self.find)
 
     def find(self) -> Sequence[Machine]:
@@ -265,7 +265,7 @@ def test_a_machine_put_aside_during_the_wait_is_not_used(lab: Lab) -> None:
     got: list[Lease] = []
 
     def wait() -> None:
-        asked = order(lab.tmp_path, said=lab.said, patience=replace(QUICK, say_every_s=60.0))
+        asked = order(lab.tmp_path, said=lab.said, timeouts=replace(QUICK, say_every_s=60.0))
         with make_pool(asked, kind="fake", find=lab.find).reserve() as lease:
             got.append(lease)
 

@@ -11,7 +11,7 @@ import pytest
 from megtrim.devices.remote.run_directory import wipe
 from megtrim.devices.remote.transport import NoSpace
 from unit.devices.folder_link import FolderLink
-from unit.devices.remote_rig import PATIENCE, left, opened
+from unit.devices.remote_rig import TIMEOUTS, left, opened
 
 
 def test_too_little_space_is_told_before_anything_is_brought(
@@ -68,11 +68,11 @@ def test_a_run_that_filled_the_disk_is_no_run(
 
 def test_a_wipe_leaves_nothing_of_ours(link: FolderLink, root: Path, tmp_path: Path) -> None:
     """Also where there never was anything."""
-    wipe(link, root=str(root), patience=PATIENCE)
+    wipe(link, root=str(root), timeouts=TIMEOUTS)
     (tmp_path / "m").write_bytes(b"")
     with opened(link, root) as directory:
         directory.put(tmp_path / "m", "m")
         directory.get("m")
     (root / "runs" / "run-x").mkdir()
-    wipe(link, root=str(root), patience=PATIENCE)
+    wipe(link, root=str(root), timeouts=TIMEOUTS)
     assert list(root.iterdir()) == []

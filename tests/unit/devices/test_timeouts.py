@@ -7,10 +7,10 @@ from megtrim.devices.timeouts import Timeouts
 
 def test_a_frozen_machine_is_noticed_within_half_a_minute() -> None:
     """A pause and a probe that does not answer, twice at worst: the pause is not waited again."""
-    patience = Timeouts()
+    timeouts = Timeouts()
 
-    assert patience.heartbeat_s + 2 * patience.probe_s <= 30
-    assert patience.call_s <= 30
+    assert timeouts.heartbeat_s + 2 * timeouts.probe_s <= 30
+    assert timeouts.call_s <= 30
 
 
 def test_a_link_that_is_lost_for_half_a_minute_is_outlived() -> None:

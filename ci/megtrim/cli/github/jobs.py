@@ -100,10 +100,10 @@ def wait(jobs: int, pickup: float, run_minutes: float, name_prefix: str) -> int:
     """
     console = open_console(quiet=False)
     env = open_processes().env
-    patience = PollingLimits(
+    limits = PollingLimits(
         jobs=jobs, pickup_s=60 * pickup, run_s=60 * run_minutes, prefix=name_prefix
     )
-    ended = _wait(env, patience, console)
+    ended = _wait(env, limits, console)
     if ended.failure is not None:
         console.warn(one_line(str(ended.failure), most=1000))
     write_output(env, "pending", ended.pending or "")
@@ -111,12 +111,12 @@ def wait(jobs: int, pickup: float, run_minutes: float, name_prefix: str) -> int:
     return EXIT_PASS
 
 
-def _wait(env: Mapping[str, str], patience: PollingLimits, console: Console) -> WaitResult:
+def _wait(env: Mapping[str, str], limits: PollingLimits, console: Console) -> WaitResult:
     try:
         event = open_event(env)
         api = open_api(env, event)
         return wait_for_jobs(
-            api, event, patience, pause=time.sleep, clock=time.monotonic, say=console.say
+            api, event, limits, pause=time.sleep, clock=time.monotonic, say=console.say
         )
     except Interrupted:
         raise

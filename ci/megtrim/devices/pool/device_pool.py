@@ -184,7 +184,7 @@ class Pool:
             return machine
         seen = _describe_presence(presence)
         if search.elsewhere(machine.key) and machine.key not in search.cared:
-            asking = answers(machine, self.room.patience.call_s * _QUICK)
+            asking = answers(machine, self.room.timeouts.call_s * _QUICK)
             if asking is None:
                 return machine
             self.room.say(f"  heal  {machine.name}: it is {seen}; another one is used meanwhile")
@@ -217,7 +217,7 @@ class Pool:
     def _recover_or_quarantine(
         self, machine: Machine, reason: str, room: PoolState
     ) -> RecoveryResult:
-        healing = room.ladder.climb(machine)
+        healing = room.recovery.climb(machine)
         if not healing.healthy and healing.presence is not ConnectionState.ABSENT:
             put_aside(room, machine, f"{reason}; {healing.text}" if reason else healing.text)
         return healing
@@ -232,7 +232,7 @@ class Pool:
     ) -> None:
         """Look after the machine in a thread that keeps its lock, after ``first``."""
         say = self.beside.say
-        room = replace(self.room, say=say, ladder=replace(self.room.ladder, say=say))
+        room = replace(self.room, say=say, recovery=replace(self.room.recovery, say=say))
         lock = turn.lock.hand_over()
 
         def care() -> None:
@@ -300,7 +300,7 @@ class _Search:
 
     def wants(self) -> tuple[str, ...]:
         """Return the keys of the machines that fit, looked for anew now and then."""
-        due = time.monotonic() - self._looked_s >= self._pool.room.patience.say_every_s
+        due = time.monotonic() - self._looked_s >= self._pool.room.timeouts.say_every_s
         if due or self._pool.beside.keys != self._beside:
             self.look()
         return tuple(self.found)

@@ -1,4 +1,4 @@
-"""What the pools of one host share: the queue, what is remembered, and the ladder.
+"""What the pools of one host share: the queue, what is remembered, and the recovery steps.
 
 Here a machine's standing is put together from how it is attached, its record and the queue.
 """
@@ -36,8 +36,8 @@ class PoolState:
 
     records: Records
     queue: Queue
-    ladder: RecoveryPolicy
-    patience: Timeouts
+    recovery: RecoveryPolicy
+    timeouts: Timeouts
     now: Callable[[], datetime]
     say: Callable[[str], None]
 
@@ -53,7 +53,7 @@ class WaitReporter:
 
     def __call__(self, wait: QueuePosition) -> None:
         now_s = time.monotonic()
-        due = now_s - self._said_s >= self._room.patience.say_every_s
+        due = now_s - self._said_s >= self._room.timeouts.say_every_s
         if due or wait.before != self._before:
             self._said_s, self._before = now_s, wait.before
             self._room.say(
@@ -71,17 +71,17 @@ class WaitReporter:
 
 
 def open_room(order: DeviceSpec) -> PoolState:
-    """Return the room of an order's environment, clock and patience."""
+    """Return the shared state for an environment and a clock."""
     state = state_folder(order.processes.env)
     records = Records(state, order.now)
-    ladder = RecoveryPolicy(
-        records=records, processes=order.processes, patience=order.patience, say=order.say
+    recovery = RecoveryPolicy(
+        records=records, processes=order.processes, timeouts=order.timeouts, say=order.say
     )
     return PoolState(
         records=records,
         queue=Queue(state, order.now),
-        ladder=ladder,
-        patience=order.patience,
+        recovery=recovery,
+        timeouts=order.timeouts,
         now=order.now,
         say=order.say,
     )

@@ -1,4 +1,4 @@
-"""Bringing a machine back: a ladder of few steps, each bounded, each told.
+"""Recovering a machine: a few escalating steps, each bounded and reported.
 
 Reconnect, wait, switch its power off and on (where that is configured), reboot it once (and a
 few times a day at most). A machine that waits for a person's tap is not tried at all.
@@ -59,7 +59,7 @@ class RecoveryPolicy:
 
     records: Records
     processes: ProcessRunner
-    patience: Timeouts
+    timeouts: Timeouts
     say: Callable[[str], None]
     sleep: Callable[[float], None] = time.sleep
     monotonic: Callable[[], float] = time.monotonic
@@ -94,16 +94,16 @@ class RecoveryPolicy:
     def _steps(self, machine: Machine) -> Iterator[str]:
         """Take one step at a time; after each the machine is looked at."""
         yield self._try_step("reconnected", machine.reconnect)
-        yield self._wait_until_alive(machine, self.patience.reconnect_s)
+        yield self._wait_until_alive(machine, self.timeouts.reconnect_s)
         if machine.power is not None:
             yield self._try_step("power switched off and on", lambda: self._power(machine))
-            yield self._wait_until_alive(machine, self.patience.boot_s)
+            yield self._wait_until_alive(machine, self.timeouts.boot_s)
         # Without a way to it, it cannot be told to reboot, and the day's reboots stay unspent.
         if machine.presence() is ConnectionState.READY:
             told = self._try_step("rebooted", lambda: self._reboot(machine))
             yield told
             if told == "rebooted":
-                yield self._wait_until_alive(machine, self.patience.boot_s)
+                yield self._wait_until_alive(machine, self.timeouts.boot_s)
 
     def _reboot(self, machine: Machine) -> None:
         # Noted first: one that nobody remembers could be one of many.
@@ -129,7 +129,7 @@ class RecoveryPolicy:
                 self._try_step("reconnected", machine.reconnect)
             if machine.presence() is ConnectionState.UNAUTHORIZED:
                 break
-            self.sleep(self.patience.poll_s)
+            self.sleep(self.timeouts.poll_s)
         return f"waited {self.monotonic() - started:.0f} s"
 
     def _power(self, machine: Machine) -> None:
@@ -138,7 +138,7 @@ class RecoveryPolicy:
             return
         argv = ("uhubctl", "-l", power.hub, "-p", str(power.port), "-a", "cycle")
         delay = ("-d", str(_POWER_OFF_S))
-        self.processes.capture(*argv, *delay, timeout_s=self.patience.call_s + 2 * _POWER_OFF_S)
+        self.processes.capture(*argv, *delay, timeout_s=self.timeouts.call_s + 2 * _POWER_OFF_S)
 
 
 class BackgroundRecovery:

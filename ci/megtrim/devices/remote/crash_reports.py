@@ -76,7 +76,7 @@ def evidence(
     run: ProgramRun,
     *,
     pid: int | None = None,
-    patience: Timeouts = Timeouts(),  # noqa: B008 - a frozen value
+    timeouts: Timeouts = Timeouts(),  # noqa: B008 - a frozen value
 ) -> str:
     """Return what is known of a run that a signal ended, as lines; empty for any other run.
 
@@ -89,7 +89,7 @@ def evidence(
     try:
         asked = str(pid) if pid is not None else "none"
         lasted = str(math.ceil(run.wall_s) + _SLACK_S)
-        told = link.shell(CRASH_SCRIPT, lasted, asked, timeout_s=patience.call_s).stdout
+        told = link.shell(CRASH_SCRIPT, lasted, asked, timeout_s=timeouts.call_s).stdout
     except InfrastructureFailure:
         told = ""
     found = extract(told, run.argv, pid=pid)

@@ -30,7 +30,7 @@ class RunSetup:
     """A machine and how it is to be used."""
 
     link: Transport
-    patience: Timeouts
+    timeouts: Timeouts
     settings: DeviceSettings
     sysroot: Path | None
     say: Callable[[str], None]
@@ -50,7 +50,7 @@ class RunFiles:
     def __init__(self, place: RunSetup, entry: SetupReply, run: str) -> None:
         self._place = place
         self._link = place.link
-        self._patience = place.patience
+        self._timeouts = place.timeouts
         self._entry = entry
         self._run = run
         self._free_kb = entry.free_kb
@@ -94,7 +94,7 @@ class RunFiles:
                 EVICT_SCRIPT,
                 self._entry.root,
                 *sorted({*ours, *(f"{digest}.part" for digest in ours)}),
-                timeout_s=self._patience.call_s,
+                timeout_s=self._timeouts.call_s,
             )
             self._kept &= ours
             self._free_kb = free_kb(told) or 0
@@ -110,8 +110,8 @@ class RunFiles:
     def _bring(self, file: _File) -> None:
         step = f"bringing {file.name}"
         target = f"{self._entry.root}/files/{file.digest}.part"
-        with watch_machine(self._link, self._patience, self._entry.root) as watch:
-            timeout_s = self._patience.transfer_s(file.size_bytes)
+        with watch_machine(self._link, self._timeouts, self._entry.root) as watch:
+            timeout_s = self._timeouts.transfer_s(file.size_bytes)
             self._link.push(file.source, target, timeout_s=timeout_s, abort=watch.abort)
         watch.check(step)
         self._kept.add(file.digest)
@@ -153,7 +153,7 @@ class RunFiles:
             self._run,
             self._entry.program,
             *words,
-            timeout_s=self._patience.transfer_s(total),
+            timeout_s=self._timeouts.transfer_s(total),
         )
         self._folders = []
         for path in looks:

@@ -32,9 +32,9 @@ def free_kb(text: str) -> int | None:
 class Heartbeat:
     """Asks the machine for a sign of life now and then."""
 
-    def __init__(self, link: Transport, patience: Timeouts, root: str) -> None:
+    def __init__(self, link: Transport, timeouts: Timeouts, root: str) -> None:
         self._link = link
-        self._patience = patience
+        self._timeouts = timeouts
         self._root = root
         self.abort = threading.Event()
         """Set when the machine is gone: give it to the call that is watched."""
@@ -50,7 +50,7 @@ class Heartbeat:
 
     def beat(self) -> None:
         """Ask now and then until stopped."""
-        while not self.stop.wait(self._patience.heartbeat_s):
+        while not self.stop.wait(self._timeouts.heartbeat_s):
             began = time.monotonic()
             if not self._there() and not self.stop.is_set():
                 self._waited_s = time.monotonic() - began
@@ -61,12 +61,12 @@ class Heartbeat:
         # A slow link may need the time of two probes for one; a refusal comes at once, and
         # deserves a second question.
         began = time.monotonic()
-        if self._probe_once(2 * self._patience.probe_s):
+        if self._probe_once(2 * self._timeouts.probe_s):
             return True
-        if time.monotonic() - began >= self._patience.probe_s or self.stop.is_set():
+        if time.monotonic() - began >= self._timeouts.probe_s or self.stop.is_set():
             return False
-        self.stop.wait(self._patience.poll_s)
-        return self._probe_once(self._patience.probe_s)
+        self.stop.wait(self._timeouts.poll_s)
+        return self._probe_once(self._timeouts.probe_s)
 
     def _probe_once(self, timeout_s: float) -> bool:
         word = new_nonce()
@@ -82,13 +82,13 @@ class Heartbeat:
 
 
 @contextmanager
-def watch_machine(link: Transport, patience: Timeouts, root: str) -> Iterator[Heartbeat]:
+def watch_machine(link: Transport, timeouts: Timeouts, root: str) -> Iterator[Heartbeat]:
     """Watch the machine while the block runs."""
-    watch = Heartbeat(link, patience, root)
+    watch = Heartbeat(link, timeouts, root)
     thread = threading.Thread(target=watch.beat, daemon=True)
     thread.start()
     try:
         yield watch
     finally:
         watch.stop.set()
-        thread.join(patience.probe_s)
+        thread.join(timeouts.probe_s)

@@ -64,7 +64,7 @@ def open_directory(
     link: Transport,
     *,
     root: str,
-    patience: Timeouts,
+    timeouts: Timeouts,
     sysroot: Path | None = None,
     settings: DeviceSettings = DEFAULT_SETTINGS,
     say: Callable[[str], None] = lambda _text: None,
@@ -73,12 +73,12 @@ def open_directory(
 
     ``root`` is a folder of ours there, absolute or seen from where the link's shell begins.
     """
-    place = RunSetup(link=link, patience=patience, settings=settings, sysroot=sysroot, say=say)
+    place = RunSetup(link=link, timeouts=timeouts, settings=settings, sysroot=sysroot, say=say)
     run = f"run-{secrets.token_hex(6)}"
-    patience_s = patience.call_s
+    patience_s = timeouts.call_s
     absolute, directory = root, None
     try:
-        told = call(link, ENTER_SCRIPT, root, run, timeout_s=patience.call_s)
+        told = call(link, ENTER_SCRIPT, root, run, timeout_s=timeouts.call_s)
         entry = parse_entry(told)
         if entry is None:
             msg = f"{link.label}: it did not tell its space, digest program and folder on entry"
@@ -89,7 +89,7 @@ def open_directory(
             yield directory
     except ConnectionLost:
         # It is most likely gone: what is left there is swept at the next entry.
-        patience_s = patience.probe_s / 2
+        patience_s = timeouts.probe_s / 2
         raise
     finally:
         quiet = "quiet" if directory is not None and directory.quiet else "-"
@@ -106,9 +106,9 @@ def _leave(
         say(f"  later {failure.message}; the next job on it will clean up")
 
 
-def wipe(link: Transport, *, root: str, patience: Timeouts) -> None:
+def wipe(link: Transport, *, root: str, timeouts: Timeouts) -> None:
     """Remove all runs, their programs and all files that were brought."""
-    call(link, WIPE_SCRIPT, root, timeout_s=patience.transfer_s(0))
+    call(link, WIPE_SCRIPT, root, timeout_s=timeouts.transfer_s(0))
 
 
 class RemoteDirectory:
@@ -119,7 +119,7 @@ class RemoteDirectory:
     ) -> None:
         self._place = place
         self._link = place.link
-        self._patience = place.patience
+        self._timeouts = place.timeouts
         self._entry = entry
         self._run = run
         self._reading = reading
@@ -154,13 +154,13 @@ class RemoteDirectory:
             self._place.settings,
             root=self._entry.root,
             before=self._reading,
-            patience=self._patience,
+            timeouts=self._timeouts,
             say=self._place.say,
         ) as tuning:
             run, pid = self._watched_run(tuple(argv), command, tuning, timeout_s, on_line)
         if ending_signal(run) is None or run.timed_out:
             return run
-        found = crash_reports.evidence(self._link, run, pid=pid, patience=self._patience)
+        found = crash_reports.evidence(self._link, run, pid=pid, timeouts=self._timeouts)
         return replace(run, crash=found)
 
     def _watched_run(
@@ -174,9 +174,9 @@ class RemoteDirectory:
         step, mark = f"running {argv[0]}", new_nonce()
         limit_s = max(1, math.ceil(timeout_s))
         # The machine itself ends a program that is too slow; this is for one that cannot.
-        patience_s = limit_s + self._patience.transfer_s(0)
+        patience_s = limit_s + self._timeouts.transfer_s(0)
         words = (self._entry.root, self._run, self._entry.program, mark, str(limit_s))
-        with watch_machine(self._link, self._patience, self._entry.root) as watch:
+        with watch_machine(self._link, self._timeouts, self._entry.root) as watch:
             outcome = self._link.shell(
                 RUN_SCRIPT,
                 *words,
@@ -229,15 +229,15 @@ class RemoteDirectory:
             raise too_large(name, made.size_bytes)
         target = self._local / "fetched"
         source = f"{self._entry.root}/runs/{self._run}/place/{name}"
-        with watch_machine(self._link, self._patience, self._entry.root) as watch:
-            timeout_s = self._patience.transfer_s(made.size_bytes)
+        with watch_machine(self._link, self._timeouts, self._entry.root) as watch:
+            timeout_s = self._timeouts.transfer_s(made.size_bytes)
             self._link.pull(source, target, timeout_s=timeout_s, abort=watch.abort)
         watch.check(f"fetching {name}")
         return self._read_fetched(target, name, made)
 
     def _survey_file(self, name: str) -> RemoteFile | None:
         words = (self._entry.root, self._run, self._entry.program, f"./{name}")
-        told = call(self._link, SURVEY_SCRIPT, *words, timeout_s=self._patience.transfer_s(0))
+        told = call(self._link, SURVEY_SCRIPT, *words, timeout_s=self._timeouts.transfer_s(0))
         made = parse_made(told)
         if made is None:
             raise make_lost_error(self._link.label, f"looking for {name}", told)

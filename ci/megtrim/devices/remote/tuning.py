@@ -146,7 +146,7 @@ def tune_machine(
     *,
     root: str,
     before: Reading,
-    patience: Timeouts,
+    timeouts: Timeouts,
     say: Callable[[str], None],
 ) -> Iterator[Tuning]:
     """Tune a machine for a run, and put back what was found when the block is left.
@@ -158,7 +158,7 @@ def tune_machine(
     answers: dict[str, str] = {}
     try:
         if governor or mask:
-            timeout_s = patience.call_s + (_NO_ROOT_S if governor else 0.0)
+            timeout_s = timeouts.call_s + (_NO_ROOT_S if governor else 0.0)
             told = call(link, TUNE_SCRIPT, root, governor, mask, timeout_s=timeout_s)
             answers = dict(_ANSWER.findall(told))
             before = parse_reading(told)
@@ -170,18 +170,18 @@ def tune_machine(
             _say_once(link, f"programs cannot be pinned to the CPUs {settings.cpus}", say)
         unmet = ""
         if settings.cool_down is not None:
-            before, unmet = _wait_until_cool(link, settings.cool_down, before, patience, say)
+            before, unmet = _wait_until_cool(link, settings.cool_down, before, timeouts, say)
         yield Tuning(before=before, unmet=unmet, prefix=("taskset", mask) if pinned else ())
     finally:
         if governor and answers.get("governor") in (None, "set"):
-            _restore(link, root, patience, say)
+            _restore(link, root, timeouts, say)
 
 
-def _restore(link: Transport, root: str, patience: Timeouts, say: Callable[[str], None]) -> None:
+def _restore(link: Transport, root: str, timeouts: Timeouts, say: Callable[[str], None]) -> None:
     # What ended the run is what the caller must hear of, not that this failed, too.
     script = f"# megtrim:clean\nroot=$1\n{RESTORE_SCRIPT}"
     try:
-        call(link, script, root, timeout_s=patience.call_s + _NO_ROOT_S)
+        call(link, script, root, timeout_s=timeouts.call_s + _NO_ROOT_S)
     except InfrastructureFailure:
         say(f"  later {link.label}: its governor will be put back when it is next used")
 
@@ -190,7 +190,7 @@ def _wait_until_cool(
     link: Transport,
     wanted: CoolDown,
     reading: Reading,
-    patience: Timeouts,
+    timeouts: Timeouts,
     say: Callable[[str], None],
 ) -> tuple[Reading, str]:
     """Wait until the machine is cool enough; return the last reading and what was not reached."""
@@ -210,10 +210,10 @@ def _wait_until_cool(
         if now >= next_word:
             left = f"at most {deadline - now:.0f} s more"
             say(f"  cool  {link.label}: {shown}, {asked}, {left}")
-            next_word = now + patience.say_every_s
-        time.sleep(min(patience.poll_s, deadline - now))
+            next_word = now + timeouts.say_every_s
+        time.sleep(min(timeouts.poll_s, deadline - now))
         script = f"# megtrim:enter\n{READING_SCRIPT}"
-        reading = parse_reading(call(link, script, timeout_s=patience.call_s))
+        reading = parse_reading(call(link, script, timeout_s=timeouts.call_s))
 
 
 def _say_once(link: Transport, text: str, say: Callable[[str], None]) -> None:

@@ -21,7 +21,7 @@ from megtrim.pipeline.running.execution import RunResult, RunSpec, run_on
 from megtrim.pipeline.running.verification import compare_outputs
 from megtrim.verdict.neighbours import NeighbourLevel, NeighbourOutcome
 
-_PATIENCE, _LEAST_S = 20, 30.0
+_TIMEOUTS, _LEAST_S = 20, 30.0
 """A trimmed program is as quick as the plain one: beyond this it hangs."""
 _LOOSE = 1e-3
 """Of the largest value: a search may take algorithms that add up in another order."""
@@ -73,7 +73,7 @@ def attempt(wanted: Attempt, lease: Lease, note: Note) -> RunObservation:
     text, applies = _judge_plain_run(wanted, plain)
     if not applies:
         return RunObservation(text=text, levels=())
-    most_s = min(wanted.order.timeout_s, max(_LEAST_S, _PATIENCE * plain.run.wall_s))
+    most_s = min(wanted.order.timeout_s, max(_LEAST_S, _TIMEOUTS * plain.run.wall_s))
     order = replace(wanted.order, timeout_s=most_s)
     levels = tuple(_level(wanted, order, build, plain, lease, note) for build in wanted.builds)
     return RunObservation(text=text, levels=levels)

@@ -93,7 +93,7 @@ def bench(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 def quick(order: DeviceSpec) -> DeviceSpec:
-    return replace(order, patience=QUICK)
+    return replace(order, timeouts=QUICK)
 
 
 def test_the_listing_says_how_each_device_stands(bench: Bench) -> None:

@@ -346,8 +346,8 @@ def test_minutes_are_minutes(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
     failure = InfrastructureFailure("enough")
 
-    def waited(_api: Any, _event: Any, patience: Any, **_rest: Any) -> Any:
-        seen.append(patience)
+    def waited(_api: Any, _event: Any, limits: Any, **_rest: Any) -> Any:
+        seen.append(limits)
         raise failure
 
     monkeypatch.setattr("megtrim.cli.github.jobs.wait_for_jobs", waited)

@@ -320,7 +320,7 @@ def test_what_was_given_up_while_it_was_waited_for_is_not_tried_again(lab: Lab) 
 
     lab.one.reconnect = reconnect  # type: ignore[method-assign]
     rarely = replace(QUICK, say_every_s=60.0)
-    asked = order(lab.tmp_path, patience=rarely, said=lab.said)
+    asked = order(lab.tmp_path, timeouts=rarely, said=lab.said)
     pool = make_pool(asked, kind="fake", find=lab.find)
     pool.beside = Lingering(lab.said.append)
     with pytest.raises(NoUsableMachine), pool.reserve():

@@ -18,7 +18,7 @@ from megtrim.errors import InfrastructureFailure, InputError, Interrupted
 from megtrim.load_and_run.exit_status import RunOutcome, ending
 from megtrim.process import ProcessRunner
 from unit.devices.folder_link import FolderLink, losing
-from unit.devices.remote_rig import PATIENCE, gone, left, opened
+from unit.devices.remote_rig import TIMEOUTS, gone, left, opened
 
 
 def test_a_program_runs_in_its_folder(
@@ -156,7 +156,7 @@ def test_a_link_lost_while_leaving_does_not_cost_the_results(
     """It is said, and the next entry cleans up."""
     told: list[str] = []
     link.before = losing("clean")
-    with open_directory(link, root=str(root), patience=PATIENCE, say=told.append) as directory:
+    with open_directory(link, root=str(root), timeouts=TIMEOUTS, say=told.append) as directory:
         directory.put(program("echo t >t"), "p")
         directory.run(("p",), timeout_s=9)
         assert directory.get("t") == b"t\n"
@@ -216,13 +216,13 @@ def test_a_machine_that_no_longer_answers_ends_the_run(
     link: FolderLink, root: Path, program: Callable[[str], Path]
 ) -> None:
     """Long before the program's own time is up."""
-    patience = Timeouts(heartbeat_s=0.1, probe_s=0.3, poll_s=0.05)
+    timeouts = Timeouts(heartbeat_s=0.1, probe_s=0.3, poll_s=0.05)
     link.program = "bash"
     link.before = losing("probe")
     began = time.monotonic()
     with (
         pytest.raises(ConnectionLost, match="no sign of life for 0 s while running p"),
-        opened(link, root, patience) as directory,
+        opened(link, root, timeouts) as directory,
     ):
         directory.put(program("sleep 96"), "p")
         directory.run(("p",), timeout_s=60)
@@ -237,7 +237,7 @@ def test_a_program_that_was_not_put(link: FolderLink, root: Path) -> None:
 def test_conditions_of_a_run(link: FolderLink, root: Path, program: Callable[[str], Path]) -> None:
     """Before the first run stands the entry's reading, before the next the last run's."""
     with open_directory(
-        link, root=str(root), patience=PATIENCE, settings=DeviceSettings()
+        link, root=str(root), timeouts=TIMEOUTS, settings=DeviceSettings()
     ) as directory:
         directory.put(program("exit 0"), "p")
         first = directory.run(("p",), timeout_s=9).conditions

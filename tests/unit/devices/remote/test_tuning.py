@@ -46,7 +46,7 @@ class Said(list[str]):
             settings,
             root=str(link.tree / "root"),
             before=more.get("before", Reading()),
-            patience=Timeouts(poll_s=0.01),
+            timeouts=Timeouts(poll_s=0.01),
             say=self.append,
         ) as found:
             yield found

@@ -1,0 +1,138 @@
+"""The words of docs/concepts.md, and the ones that it says not to use."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.pages import PAGES, ROOT
+
+PACKAGE = ROOT / "ci" / "megtrim"
+_GLOSSARY = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8")
+_CODE = re.compile(r"<!--.*?-->|^ *```.*?^ *```|``.*?``|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+_GENERATED = ROOT / "docs" / "reference"
+_IRREGULAR = frozenset(
+    [
+        "been",
+        "begun",
+        "bound",
+        "broken",
+        "brought",
+        "built",
+        "chosen",
+        "done",
+        "drawn",
+        "found",
+        "given",
+        "gone",
+        "grown",
+        "held",
+        "hidden",
+        "kept",
+        "known",
+        "laid",
+        "led",
+        "left",
+        "lost",
+        "made",
+        "meant",
+        "met",
+        "paid",
+        "said",
+        "sent",
+        "shown",
+        "spent",
+        "spoken",
+        "stood",
+        "taken",
+        "thought",
+        "thrown",
+        "told",
+        "won",
+        "written",
+    ]
+)
+
+
+def unwanted_words() -> frozenset[str]:
+    """Return the last column of both tables of the glossary."""
+    words: set[str] = set()
+    inside = False
+    for line in _GLOSSARY.splitlines():
+        inside = line.startswith("|") and (inside or line.endswith("| do not use |"))
+        if inside and not line.endswith("| do not use |"):
+            words |= {word.strip(" -") for word in line.split("|")[-2].split(",")}
+    return frozenset(words - {""})
+
+
+WORDS = unwanted_words()
+
+
+def find_unwanted(text: str) -> set[str]:
+    """Return the unwanted words of a page, its code and the glossary's own tables aside."""
+    prose = _CODE.sub("", text)
+    lines = (line for line in prose.splitlines() if not _names_words(line))
+    found = re.compile(rf"\b(?:{'|'.join(sorted(WORDS, key=len, reverse=True))})\b", re.IGNORECASE)
+    return {match.lower() for line in lines for match in found.findall(line)}
+
+
+def _names_words(line: str) -> bool:
+    cells = line.split("|")
+    return (
+        line.startswith("|") and len(cells) > 2 and {*map(str.strip, cells[-2].split(","))} <= WORDS
+    )
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_uses_the_words_of_the_glossary(page: Path) -> None:
+    """The reference pages are made of texts in the code."""
+    if not page.is_relative_to(_GENERATED):
+        assert find_unwanted(page.read_text(encoding="utf-8")) == set()
+
+
+def definitions() -> Iterator[tuple[str, str, bool]]:
+    """Yield the file, name, and whether it is a property, of each function and class."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                is_property = any("property" in ast.unparse(each) for each in node.decorator_list)
+                yield str(path.relative_to(PACKAGE)), node.name, is_property
+
+
+def _is_participle(name: str) -> bool:
+    word = name.strip("_")
+    return word in _IRREGULAR or (
+        word.endswith("ed") and word.isalpha() and not word.endswith("eed")
+    )
+
+
+def test_functions_are_verbs() -> None:
+    """A participle names a value; a property may be one."""
+    found = [(file, name) for file, name, is_property in definitions() if not is_property]
+
+    assert [each for each in found if _is_participle(each[1])] == []
+
+
+def test_names_use_the_words_of_the_glossary() -> None:
+    """Of functions, classes and modules."""
+    names = {(file, name) for file, name, _ in definitions()}
+    names |= {(file, Path(file).stem) for file, _ in names}
+    split = re.compile(r"[A-Z]?[a-z]+")
+
+    assert {each for each in names if WORDS & {w.lower() for w in split.findall(each[1])}} == set()
+
+
+@pytest.mark.parametrize("text", ["It told.", "| a | the Ladder |", "nobody\n", "*without a word*"])
+def test_an_unwanted_word_is_seen(text: str) -> None:
+    """In any case, in tables and with emphasis."""
+    assert len(find_unwanted(text)) == 1
+
+
+@pytest.mark.parametrize("text", ["`told`", "```sh\ntold\n```", "<!-- nobody -->", "untold"])
+def test_code_is_no_prose(text: str) -> None:
+    """Commands, comments and other words stay as they are."""
+    assert find_unwanted(text) == set()
