@@ -24,7 +24,7 @@ from megtrim.process import Command, CompletedCommand, ProcessRunner
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = PurePosixPath("ci/megtrim")
 UNIT = PurePosixPath("tests/unit")
-WALLS = ("architecture", "docs_are_current", "docs_links", "page_commands", "plants")
+WALLS = ("architecture", "words", "docs_are_current", "docs_links", "page_commands", "plants")
 LONGEST_S = 900.0
 
 

@@ -32,13 +32,13 @@ This page is written by `nox -s faults -- --publish` from a full run of the suit
 [tests/faults](../../tests/faults); a test holds it to that run's record.
 
 A real adb talks to real adb daemons on virtual phones. Arm64 programs run on them and go through
-the code that phones go through. A fault hits the phone at a moment that the link's own traffic
-tells. Beneath half of the faults lies a product failure: a reduced program that traps, one that
-computes something else, or a trace that is torn.
+the same code as for phones. A fault hits the phone at a moment recognised in the link's own
+traffic. Half of the faults hide a product failure: a reduced program that traps, one that computes
+something else, or a torn trace.
 
-Wrong is: a product failure for a device fault, a pass for a product failure, a product failure of
-another kind, a trace that is not the one that was written, a run directory left behind, a job
-that did not end within its bound. *Unauthorized* is a stub, for that daemon knows no
+A verdict is wrong if it is a product failure for a device fault, a pass for a product failure, or a
+product failure of another kind. So is a trace other than the one written, a run directory left
+behind, or a job that exceeds its time limit. *Unauthorized* is a stub, because that daemon has no
 authentication.
 """
 _MATRIX = """\

@@ -190,10 +190,10 @@ def _read(path: Path) -> str:
 
 def _model(path: Path, config: Path) -> StarterModel:
     read_model(path)  # a file that is no model is refused now, not in an hour
-    beside = path.with_name(f"{path.name}.json")
+    strip_info = path.with_name(f"{path.name}.json")
     return StarterModel(
         file=_relative(path, config),
-        strip_info=_relative(beside, config) if beside.is_file() else None,
+        strip_info=_relative(strip_info, config) if strip_info.is_file() else None,
     )
 
 

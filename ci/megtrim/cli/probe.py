@@ -139,7 +139,7 @@ def _order(wanted: ProbeRequest, context: Context) -> RunSpec:
         threads=1,
         timeout_s=_TIMEOUT_S,
         application=wanted.application is not None,
-        beside=programs.beside(wanted.application or "", context),
+        beside=programs.companion_files(wanted.application or "", context),
     )
 
 

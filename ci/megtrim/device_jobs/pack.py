@@ -294,7 +294,7 @@ def _applications(
             beside=tuple(
                 (variant, file, put(binary(build, file)))
                 for variant, build in _builds(context, purpose).items()
-                for file in programs.beside(name, context)
+                for file in programs.companion_files(name, context)
             ),
         )
 

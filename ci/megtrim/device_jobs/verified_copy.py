@@ -22,7 +22,7 @@ def take_program(
     digest = bundle.program(variant, application) or ""
     # Two variants of a program may be the same file, with other libraries beside it.
     place = work / f"{variant}-{digest}"
-    for name, own in bundle.beside(variant, application).items():
+    for name, own in bundle.companion_files(variant, application).items():
         take(folder, own, place / name)
     return take(folder, digest, place / (application or bundle.target))
 

@@ -31,7 +31,7 @@ def too_large(name: str, size_bytes: int) -> ProductFailure:
     return ProductFailure(f"{msg}{LARGEST_FETCHED_BYTES:,}", hint="does it write without an end?")
 
 
-def told_names(folder: str, names: Iterable[str]) -> tuple[str, ...]:
+def sort_printable_names(folder: str, names: Iterable[str]) -> tuple[str, ...]:
     """Return names sorted. Raises ProductFailure for one that cannot be printed."""
     found = tuple(sorted(names))
     for name in found:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.devices.device import LARGEST_FETCHED_BYTES, told_names, too_large
+from megtrim.devices.device import LARGEST_FETCHED_BYTES, sort_printable_names, too_large
 from megtrim.devices.remote import crash_reports
 from megtrim.errors import InfrastructureFailure
 from megtrim.load_and_run.exit_status import ProgramRun
@@ -142,7 +142,7 @@ class LocalFolder:
         path = self._own(folder)
         if path is None or not path.is_dir():
             return ()
-        return told_names(folder, (file.name for file in path.iterdir()))
+        return sort_printable_names(folder, (file.name for file in path.iterdir()))
 
     def _own(self, name: str) -> Path | None:
         """Return the path of what a program wrote, None where a link leads elsewhere."""

@@ -95,7 +95,7 @@ class VirtualPhone:
         )
         with (
             manager.run_phone(order.processes, files.path, wish) as phone,
-            private_server(order.processes, program, beside=phone.folder) as server,
+            private_server(order.processes, program, parent=phone.folder) as server,
         ):
             processes = ProcessRunner({**order.processes.env, **server.env})
             connect(processes, server, phone.serial)

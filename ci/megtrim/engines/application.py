@@ -93,7 +93,7 @@ def build(order: ApplicationSpec, engine: WorkTree, shop: BuildEnvironment) -> P
     # A link line may name the library where Ninja takes it for a flag and sees no change of it.
     linked = digest_of(_library(order, engine)) or ""
     settings = (*options, ("toolchain file", told), ("engine library", linked))
-    driver.start_anew(tree, shop.toolchain, settings)
+    driver.drop_stale_tree(tree, shop.toolchain, settings)
     job = Job(
         source=tree.source,
         build=tree.build,

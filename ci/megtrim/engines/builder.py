@@ -184,7 +184,7 @@ class Builder:
             source_copy.write_if_changed(tree.root / source_options.FILE, text)
         log = folder / "build.log"
         shop = self._shop(order, tree, log, progress)
-        driver.start_anew(tree, self._toolchain, self._settings(order, tree))
+        driver.drop_stale_tree(tree, self._toolchain, self._settings(order, tree))
         before, spent_s = rebuild_forecast.read_steps(tree), self._processes.spent_cpu_s()
         job = Job(
             source=tree.source,

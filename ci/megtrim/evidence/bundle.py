@@ -260,7 +260,7 @@ class Bundle:
         """Return the sha256 of the list of what can be observed of a program."""
         return self._programs(application).get(OBSERVABLES)
 
-    def beside(self, variant: Variant | Link, application: str) -> dict[str, str]:
+    def companion_files(self, variant: Variant | Link, application: str) -> dict[str, str]:
         """Return name and sha256 of what must lie beside an application."""
         every = (each.beside for each in self.applications if each.name == application)
         return {name: digest for files in every for of, name, digest in files if of == variant}

@@ -82,8 +82,8 @@ def _builds(task: Task, context: Context) -> list[tuple[str, StageFolder]]:
     *others, reduced = (
         (str(variant), context.done[build]) for variant, build in every if build in task.needs
     )
-    beside = full_trim.find_builds(context) if context.quick else {}
-    return [*others, *beside.items(), reduced]
+    full_builds = full_trim.find_builds(context) if context.quick else {}
+    return [*others, *full_builds.items(), reduced]
 
 
 def expect_usable_baseline(context: Context) -> None:

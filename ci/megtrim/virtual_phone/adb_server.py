@@ -38,13 +38,13 @@ class AdbServer:
 
 @contextmanager
 def private_server(
-    processes: ProcessRunner, adb: str = "adb", *, beside: Path | None = None
+    processes: ProcessRunner, adb: str = "adb", *, parent: Path | None = None
 ) -> Iterator[AdbServer]:
     """Run a server of that program until the block is left.
 
-    Its keys and its log are kept in a folder ``beside`` others, for temporary files if left out.
+    Its keys and its log are in a folder below ``parent``, by default that for temporary files.
     """
-    with _home(beside or Path(tempfile.gettempdir())) as home:
+    with _home(parent or Path(tempfile.gettempdir())) as home:
         port = _free_port()
         env = {
             PORT_VARIABLE: str(port),
@@ -77,16 +77,16 @@ def connect(processes: ProcessRunner, server: AdbServer, serial: str) -> None:
 
 
 @contextmanager
-def _home(beside: Path) -> Iterator[Path]:
+def _home(parent: Path) -> Iterator[Path]:
     """Give a folder that goes with the block, and remove those that dead owners left."""
-    for folder in sorted(beside.glob(f"{_PREFIX}*")):
+    for folder in sorted(parent.glob(f"{_PREFIX}*")):
         if _is_ours(folder) and is_abandoned(folder):
             shutil.rmtree(folder, ignore_errors=True)
     try:
-        home = Path(tempfile.mkdtemp(dir=beside, prefix=_PREFIX))
+        home = Path(tempfile.mkdtemp(dir=parent, prefix=_PREFIX))
         lock = hold(home)
     except OSError as error:
-        msg = f"a folder for adb's server cannot be made in {beside}: {error.strerror}"
+        msg = f"a folder for adb's server cannot be made in {parent}: {error.strerror}"
         raise InfrastructureFailure(msg) from None
     try:
         yield home

@@ -341,8 +341,8 @@ def test_an_application_comes_back_with_what_lies_beside_it() -> None:
     assert found.program(Variant.REDUCED, "classify") == "4" * 64
     assert found.program(Variant.PROFILE, "classify") is None
     assert found.program(Variant.PLAIN) is None
-    assert found.beside(Variant.PLAIN, "classify") == {"libengine.so": "6" * 64}
-    assert found.beside(Variant.PLAIN, "") == {}
+    assert found.companion_files(Variant.PLAIN, "classify") == {"libengine.so": "6" * 64}
+    assert found.companion_files(Variant.PLAIN, "") == {}
 
 
 @pytest.mark.parametrize(

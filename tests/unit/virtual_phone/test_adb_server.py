@@ -29,7 +29,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from megtrim.virtual_phone.adb_server import private_server
 from megtrim.process import ProcessRunner
-with private_server(ProcessRunner({}), sys.argv[2], beside=Path(sys.argv[3])):
+with private_server(ProcessRunner({}), sys.argv[2], parent=Path(sys.argv[3])):
     time.sleep(60)
 """
 
@@ -52,7 +52,7 @@ def beside(tmp_path: Path) -> Path:
 
 def test_its_folder_goes_with_it(adb: str, beside: Path) -> None:
     """While it runs, it has a home that nobody else can read."""
-    with private_server(ProcessRunner({}), adb, beside=beside) as running:
+    with private_server(ProcessRunner({}), adb, parent=beside) as running:
         (home,) = beside.iterdir()
         assert running.env["HOME"] == running.env["TMPDIR"] == str(home)
         assert running.env["ANDROID_ADB_SERVER_PORT"] == str(running.port)
@@ -65,7 +65,7 @@ def test_what_a_killed_owner_left_is_removed(adb: str, beside: Path) -> None:
     processes = ProcessRunner({})
     argv = (sys.executable, "-c", OWNER, SOURCES, adb, str(beside))
     with (
-        private_server(processes, adb, beside=beside) as living,
+        private_server(processes, adb, parent=beside) as living,
         processes.background(Command(argv=argv, timeout_s=30)) as owner,
     ):
         deadline = time.monotonic() + 20
@@ -78,7 +78,7 @@ def test_what_a_killed_owner_left_is_removed(adb: str, beside: Path) -> None:
             time.sleep(0.01)
         assert len(list(beside.iterdir())) == 2
 
-        with private_server(processes, adb, beside=beside) as next_one:
+        with private_server(processes, adb, parent=beside) as next_one:
             homes = {str(path) for path in beside.iterdir()}
             assert homes == {living.env["HOME"], next_one.env["HOME"]}
 
@@ -91,13 +91,13 @@ def test_what_is_not_ours_stays(adb: str, beside: Path, monkeypatch: pytest.Monk
     (beside / "megtrim-adb-link").symlink_to(outside)
     (beside / "megtrim-adb-file").touch()
     (beside / "other").mkdir()
-    with private_server(ProcessRunner({}), adb, beside=beside):
+    with private_server(ProcessRunner({}), adb, parent=beside):
         pass
     (beside / "megtrim-adb-theirs").mkdir()
     os.close(owned_dirs.hold(beside / "megtrim-adb-theirs"))
     other = os.getuid() + 1
     monkeypatch.setattr(os, "getuid", lambda: other)
-    with private_server(ProcessRunner({}), adb, beside=beside):
+    with private_server(ProcessRunner({}), adb, parent=beside):
         pass
 
     names = ["megtrim-adb-file", "megtrim-adb-link", "megtrim-adb-theirs", "other"]
@@ -109,7 +109,7 @@ def test_one_that_ends_at_once(beside: Path) -> None:
     """It is noticed, and nothing is left."""
     with (
         pytest.raises(InfrastructureFailure, match="adb's server did not start on port "),
-        private_server(ProcessRunner({}), "/bin/false", beside=beside),
+        private_server(ProcessRunner({}), "/bin/false", parent=beside),
     ):
         pass
     assert list(beside.iterdir()) == []
@@ -119,6 +119,6 @@ def test_a_place_that_is_none(adb: str, beside: Path) -> None:
     """Is told."""
     with (
         pytest.raises(InfrastructureFailure, match="a folder for adb's server cannot be made in "),
-        private_server(ProcessRunner({}), adb, beside=beside / "gone"),
+        private_server(ProcessRunner({}), adb, parent=beside / "gone"),
     ):
         pass

@@ -62,9 +62,9 @@ def read_page(report: Path, *, config: str, links: Links, repository: str = "") 
 
     verdict = read(VERDICT_FILE, _verdict, LARGEST_DOCUMENT)
     if verdict is not None:
-        beside = tuple(_rebase_annotation(each, config) for each in annotate(verdict))
+        annotations = tuple(_rebase_annotation(each, config) for each in annotate(verdict))
         named = _name_project(verdict, config, repository)
-        return SummaryPage(text=render(named, links=links), annotations=beside, problems=())
+        return SummaryPage(text=render(named, links=links), annotations=annotations, problems=())
     ending = read(ENDING_FILE, _ending, _LARGEST_PAGE)
     left = read(COMMENT_FILE, lambda text, _: text, _LARGEST_PAGE)
     ended = _NOTHING if ending is None else _ending_page(ending)

@@ -189,7 +189,7 @@ class Pool:
                 return machine
             self.room.say(f"  heal  {machine.name}: it is {seen}; another one is used meanwhile")
             search.cared.add(machine.key)
-            self._care_beside(machine, turn, f"found {seen}", search.unfit, asking)
+            self._recover_in_background(machine, turn, f"found {seen}", search.unfit, asking)
             return None
         if presence is ConnectionState.READY and machine.alive():
             return machine
@@ -222,7 +222,7 @@ class Pool:
             put_aside(room, machine, f"{reason}; {healing.text}" if reason else healing.text)
         return healing
 
-    def _care_beside(
+    def _recover_in_background(
         self,
         machine: Machine,
         turn: QueueSlot,
@@ -267,7 +267,7 @@ class Pool:
     ) -> None:
         try:
             if self.others(machine.key, self.look()):
-                self._care_beside(machine, turn, failure.message, set())
+                self._recover_in_background(machine, turn, failure.message, set())
             else:
                 self.care(machine, failure.message)
         except InfrastructureFailure as unable:

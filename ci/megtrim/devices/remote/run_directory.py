@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.devices.device import LARGEST_FETCHED_BYTES, told_names, too_large
+from megtrim.devices.device import LARGEST_FETCHED_BYTES, sort_printable_names, too_large
 from megtrim.devices.remote import crash_reports
 from megtrim.devices.remote.files import RunFiles, RunSetup
 from megtrim.devices.remote.heartbeat import FULL_BELOW_KB, watch_machine
@@ -261,4 +261,4 @@ class RemoteDirectory:
         """Return the sorted names of the files that the program made in a folder."""
         inside = re.compile(re.escape(folder) + r"/([^/]+)")
         matches = map(inside.fullmatch, self._made)
-        return told_names(folder, (match[1] for match in matches if match))
+        return sort_printable_names(folder, (match[1] for match in matches if match))

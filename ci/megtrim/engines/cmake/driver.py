@@ -77,7 +77,9 @@ class Job:
     """What is built, for messages."""
 
 
-def start_anew(tree: WorkTree, toolchain: Toolchain, settings: Sequence[tuple[str, str]]) -> None:
+def drop_stale_tree(
+    tree: WorkTree, toolchain: Toolchain, settings: Sequence[tuple[str, str]]
+) -> None:
     """Drop the build folder when it was configured otherwise.
 
     CMake remembers options that are no longer given and flags of its first run, and Ninja
@@ -103,7 +105,7 @@ def is_configured(
 
 
 def is_started(tree: WorkTree) -> bool:
-    """Whether the record lies there that :func:`start_anew` leaves."""
+    """Whether the record lies there that :func:`reset_tree` leaves."""
     return (tree.root / _CONFIGURED).exists()
 
 

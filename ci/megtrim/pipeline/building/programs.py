@@ -24,7 +24,7 @@ def name_of(scenario: Scenario, context: Context) -> str:
     return scenario.settings.application or context.loaded.config.engine.target
 
 
-def beside(name: str, context: Context) -> tuple[str, ...]:
+def companion_files(name: str, context: Context) -> tuple[str, ...]:
     """Return the names of the files that must lie beside a program: its shared objects."""
     application = context.loaded.config.application(name)
     if application is None or not application.is_shared:
@@ -40,7 +40,9 @@ def program(scenario: Scenario, context: Context, build: StageFolder) -> Path:
 def digests(scenario: Scenario, context: Context, task: str, label: str) -> dict[str, str]:
     """Name the scenario's program and what lies beside it, as the task built them."""
     build, name = context.done[task], name_of(scenario, context)
-    files = {f"{label} {each}": binary_digest(build, each) for each in beside(name, context)}
+    files = {
+        f"{label} {each}": binary_digest(build, each) for each in companion_files(name, context)
+    }
     return {label: binary_digest(build, name), **files}
 
 
@@ -64,7 +66,7 @@ def holders(context: Context) -> tuple[str, ...]:
     """Return the built files that hold the engine's regions: programs, and shared objects."""
     applications = context.loaded.config.applications
     static = (each.name for each in applications if not each.is_shared)
-    shared = (file for each in applications for file in beside(each.name, context))
+    shared = (file for each in applications for file in companion_files(each.name, context))
     return tuple(dict.fromkeys((*_engines_own(context), *static, *shared)))
 
 
@@ -129,7 +131,7 @@ def warn_unweighed(context: Context) -> Iterator[str]:
     """Yield a warning for each program whose shared object no one weighs."""
     config = context.loaded.config
     for name in (each.name for each in config.applications):
-        for library in beside(name, context):
+        for library in companion_files(name, context):
             if library not in config.artifacts:
                 yield f"{name} needs {library}, whose size is not weighed: name it in `artifacts`"
 

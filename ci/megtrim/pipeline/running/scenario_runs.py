@@ -52,7 +52,7 @@ def order_for(
         model=context.path(scenario.model.file),
         arguments=settings.args,
         application=settings.application is not None,
-        beside=programs.beside(programs.name_of(scenario, context), context),
+        beside=programs.companion_files(programs.name_of(scenario, context), context),
         inputs={name: context.path(path) for name, path in settings.inputs.items()},
         threads=settings.threads,
         timeout_s=settings.timeout_s,
