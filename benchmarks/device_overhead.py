@@ -72,7 +72,7 @@ class Bench:
 
     def ours(self, payload: Path) -> float:
         """Do it as every stage does; return the seconds."""
-        order = RunSpec(
+        spec = RunSpec(
             program=self.program,
             model=payload,
             arguments=(),
@@ -82,7 +82,7 @@ class Bench:
         )
         start = time.perf_counter()
         with self.pool.reserve() as lease:
-            found = run_on(lease, order)
+            found = run_on(lease, spec)
         seconds = time.perf_counter() - start
         assert found.trace == trace_bytes()
         assert len(found.outputs) == 1

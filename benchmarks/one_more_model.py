@@ -74,15 +74,15 @@ def build(context: Context, keep: KeepSet, layout: Layout, out: Path) -> tuple[B
         elemwise_modes=context.engine.elemwise_modes(),
         scopes=context.engine.scopes() if layout is Layout.SCOPED else Scopes(),
     )
-    order = variants.order(context, Variant.REDUCED, dict(files.files))
+    spec = variants.make_spec(context, Variant.REDUCED, dict(files.files))
     with tempfile.TemporaryDirectory(dir=out) as folder:
         record = context.builder.build(
-            order,
+            spec,
             work=out / "one-more-model" / layout,
             folder=Path(folder),
             progress=context.console.progress(f"building {layout}"),
         )
-        return record, (Path(folder) / dict(record.artifacts)[order.targets[0]]).read_bytes()
+        return record, (Path(folder) / dict(record.artifacts)[spec.targets[0]]).read_bytes()
 
 
 def whole_keep_set(context: Context, path: Path | None) -> KeepSet:

@@ -147,7 +147,7 @@ def test_another_emulated_cpu(tmp_path: Path, processes: ProcessRunner) -> None:
     """The CPU is a part of what a result is bound to."""
     told = []
     for cpu in ("max", "cortex-a53"):
-        order = DeviceSpec(
+        spec = DeviceSpec(
             name="emulated",
             processes=processes,
             scratch=tmp_path,
@@ -156,7 +156,7 @@ def test_another_emulated_cpu(tmp_path: Path, processes: ProcessRunner) -> None:
             sysroot=None,
             cpu_class="any",
         )
-        told.append(make("qemu", order, native="x86_64").identity())
+        told.append(make("qemu", spec, native="x86_64").identity())
 
     assert told[0] != told[1]
 

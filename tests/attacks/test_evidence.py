@@ -153,8 +153,8 @@ def test_a_newer_pass_beside_an_older_trap(papers: Documents) -> None:
 def test_the_order_of_folders_is_turned_round(papers: Documents) -> None:
     papers.evidence("again")
     papers.change_result(trap, "again")
-    for order in (("evidence", "again"), ("again", "evidence")):
-        papers.conclude(evidence=order).expect_red()
+    for spec in (("evidence", "again"), ("again", "evidence")):
+        papers.conclude(evidence=spec).expect_red()
     both = papers.folder / "both"
     for names in (("1", "2"), ("2", "1")):
         shutil.rmtree(both, ignore_errors=True)

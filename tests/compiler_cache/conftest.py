@@ -92,9 +92,9 @@ class Bench:
         meanwhile()
         source = checkout.take(self.root / "engine", processes)
         builder = Builder(source, toolchain, processes, jobs=2, cache=cache)
-        order = BuildSpec(variant=Variant.PLAIN, targets=("small",), options=())
+        spec = BuildSpec(variant=Variant.PLAIN, targets=("small",), options=())
         started = time.monotonic()
-        builder.build(order, work=home / "work", folder=home / "stage", progress=lambda *_: None)
+        builder.build(spec, work=home / "work", folder=home / "stage", progress=lambda *_: None)
         wall_s = time.monotonic() - started
         words = counted.read_text(encoding="utf-8").split("\n")
         return Built(

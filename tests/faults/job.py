@@ -77,12 +77,12 @@ def crossed(told: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def main() -> None:
-    order = JobOrder(**json.loads(sys.argv[1]))
-    processes = ProcessRunner({**os.environ, "MEGTRIM_STATE": order.state})
-    device = pool_of(order.serials, processes, Path(order.state), Timeouts())
+    request = JobOrder(**json.loads(sys.argv[1]))
+    processes = ProcessRunner({**os.environ, "MEGTRIM_STATE": request.state})
+    device = pool_of(request.serials, processes, Path(request.state), Timeouts())
     work = RunSpec(
-        program=Path(order.program),
-        model=Path(order.model),
+        program=Path(request.program),
+        model=Path(request.model),
         arguments=(),
         inputs={},
         threads=1,
@@ -90,11 +90,11 @@ def main() -> None:
     )
     with device.reserve() as lease:
         got_s = time.time()
-        _tell(order.out + GOT, {"lease": lease.name, "got_s": got_s})
+        _tell(request.out + GOT, {"lease": lease.name, "got_s": got_s})
         found = run_on(lease, work)
         digests = [hashlib.sha256(data).hexdigest() for data in found.outputs.values()]
         told = {"lease": lease.name, "got_s": got_s, "done_s": time.time(), "outputs": digests}
-    _tell(order.out + DONE, told)
+    _tell(request.out + DONE, told)
 
 
 def _tell(path: str, value: object) -> None:

@@ -72,7 +72,7 @@ class _Bench:
     compiled: bytes
     count: int = 0
 
-    def _order(self, tenths: int, size_bytes: int = 300_000) -> RunSpec:
+    def _make_spec(self, tenths: int, size_bytes: int = 300_000) -> RunSpec:
         self.count += 1
         folder = self.lane.scratch / f"measure-{self.count}"
         files = write_files(
@@ -98,14 +98,14 @@ class _Bench:
 
     def noticed_in_run(self, fault: str) -> float:
         """Return how long a program ran on a phone that was gone before that was told."""
-        order = self._order(_LONG_TENTHS)
-        return self._noticed(order, fault, {"moment": "run", "delay_s": 2.0})
+        request = self._make_spec(_LONG_TENTHS)
+        return self._noticed(request, fault, {"moment": "run", "delay_s": 2.0})
 
     def noticed_in_push(self, fault: str) -> float:
-        order = self._order(10, _PAYLOAD_BYTES)
-        return self._noticed(order, fault, {"moment": "push", "nth": 2, "after_bytes": 1_000_000})
+        request = self._make_spec(10, _PAYLOAD_BYTES)
+        return self._noticed(request, fault, {"moment": "push", "nth": 2, "after_bytes": 1_000_000})
 
-    def _noticed(self, order: RunSpec, fault: str, moment: dict[str, Any]) -> float:
+    def _noticed(self, request: RunSpec, fault: str, moment: dict[str, Any]) -> float:
         control = self.lane.first.control
         control.fault("reset")
         control.fault(fault, **moment)
@@ -115,7 +115,7 @@ class _Bench:
         try:
             with device.reserve() as lease:
                 try:
-                    run_on(lease, order)
+                    run_on(lease, request)
                 finally:
                     # The count stops before anything is mended.
                     told_s = time.monotonic()
@@ -128,7 +128,7 @@ class _Bench:
 
     def recovered(self, fault: str, word: str) -> Measure:
         """Lose the link for half a minute under a job, and let nobody do anything about it."""
-        order = self._order(10)
+        request = self._make_spec(10)
         control = self.lane.first.control
         control.fault("reset")
         control.fault(fault, moment="run", delay_s=0.3, for_s=_LOST_S)
@@ -138,7 +138,7 @@ class _Bench:
 
         def work(lease: Lease) -> int:
             tries.append(lease.name)
-            return run_on(lease, order).run.rc
+            return run_on(lease, request).run.rc
 
         try:
             rc = deliver(device, work, say=_ignore)
@@ -174,12 +174,12 @@ class _Bench:
 
     def ended(self) -> Iterator[Measure]:
         """See what runs leave that end by themselves."""
-        order = self._order(1)
+        request = self._make_spec(1)
         for what, model_bytes in (("went well", b""), ("failed by itself", b"no model")):
             if model_bytes:
-                order.model.write_bytes(model_bytes)
+                request.model.write_bytes(model_bytes)
             device = self.lane.device(self._state(), Timeouts(), spare=False)
-            rc = deliver(device, lambda lease: run_on(lease, order).run.rc, say=_ignore)
+            rc = deliver(device, lambda lease: run_on(lease, request).run.rc, say=_ignore)
             yield _none_left(f"a run that {what} (exit status {rc})", self.lane.left())
 
     def four_jobs(self) -> Measure:
@@ -205,14 +205,14 @@ class _Bench:
 
     @contextmanager
     def _job(self, state: Path, tenths: int, *, spare: bool) -> Iterator[Job]:
-        order = self._order(tenths)
+        request = self._make_spec(tenths)
         phones = (self.lane.first, self.lane.second) if spare else (self.lane.first,)
         out = self.lane.scratch / f"job-{self.count}"
         told = JobOrder(
             serials={phone.name: phone.serial for phone in phones},
             state=str(state),
-            program=str(order.program),
-            model=str(order.model),
+            program=str(request.program),
+            model=str(request.model),
             out=str(out),
         )
         env = {"PYTHONPATH": os.pathsep.join((str(TESTS), str(TESTS.parent / "ci")))}

@@ -60,7 +60,7 @@ class _Work:
 
     def __call__(self, lease: Lease) -> Verdict:
         self._maybe_arm(1)
-        order = RunSpec(
+        spec = RunSpec(
             program=self.files.plain,
             model=self.files.model,
             arguments=(),
@@ -69,9 +69,9 @@ class _Work:
             timeout_s=_TIMEOUT_S,
         )
         if self.case.way.purpose is Purpose.TRACE:
-            return self._trace(lease, order.with_program(self.files.profile))
+            return self._trace(lease, spec.with_program(self.files.profile))
         trial = VerificationCase(
-            order=order,
+            spec=spec,
             reduced=self.files.reduced,
             profile=self.files.profile,
             keep=keep_set(self.case.way.plant),
@@ -80,8 +80,8 @@ class _Work:
         self.result = prove(trial, lease, self._after_run)
         return Verdict(str(self.result["status"]))
 
-    def _trace(self, lease: Lease, order: RunSpec) -> Verdict:
-        _, data, _ = tracing.trace("model/default@any", order, lease, lambda _seen: None)
+    def _trace(self, lease: Lease, spec: RunSpec) -> Verdict:
+        _, data, _ = tracing.trace("model/default@any", spec, lease, lambda _seen: None)
         self.result = {"trace": data}
         return Verdict.PASS
 

@@ -90,7 +90,7 @@ def pool_of(
     serials: Mapping[str, str], processes: ProcessRunner, scratch: Path, timeouts: Timeouts
 ) -> Device:
     """Return a pool of phones, given by name and serial."""
-    orders = (
+    requests = (
         DeviceSpec(
             name=name,
             processes=processes,
@@ -104,7 +104,7 @@ def pool_of(
         )
         for name, serial in serials.items()
     )
-    return merge_devices([devices.make(KIND, order, native="x86_64") for order in orders])
+    return merge_devices([devices.make(KIND, request, native="x86_64") for request in requests])
 
 
 def happened(phone: RunningPhone, fault: Fault) -> bool:

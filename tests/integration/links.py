@@ -35,7 +35,7 @@ class Lease:
     processes: ProcessRunner
     root: Path
     sources: Path
-    order: BuildSpec
+    spec: BuildSpec
 
     @property
     def build(self) -> Path:
@@ -58,7 +58,7 @@ class Lease:
             cache=CompilerCache((), writes=True, passed={}, warn=lambda _: None),
         )
         builder.link(
-            self.order,
+            self.spec,
             links,
             work=self.root / "work",
             folder=folder,
@@ -87,12 +87,12 @@ def lease(kind: str, root: Path, sources: Path, *targets: str, **options: str) -
     """Return a lease that has built nothing yet; ``options`` are CMake's."""
     processes = ProcessRunner({**os.environ, "CCACHE_DISABLE": "1"})
     found = toolchains.KINDS[kind](ToolchainSpec(kind=kind), processes)
-    order = BuildSpec(
+    spec = BuildSpec(
         variant=Variant.PLAIN,
         targets=targets,
         options=(("CMAKE_BUILD_TYPE", "Release"), *options.items()),
     )
-    return Lease(found, processes, root, sources, order)
+    return Lease(found, processes, root, sources, spec)
 
 
 def places(table: FunctionTable) -> dict[str, int]:

@@ -122,13 +122,13 @@ class Place:
         objects.remove("main.cpp.o")
         self.run(self.toolchain.archiver or "ar", "rcs", "lib/libparts.a", *objects)
 
-    def linked(self, *flags: str, order: LinkSpec) -> Path:
+    def linked(self, *flags: str, spec: LinkSpec) -> Path:
         """Link with the inputs emptied as ordered, and return the program."""
         self.count += 1
         flags = (*self.toolchain.link_flags, *flags)
         compiler = (*self.toolchain.cxx_compiler, *(flag for flag in flags if flag != "-s"))
         argv = (*compiler, "-Wl,--gc-sections", "main.cpp.o", "-Llib", "-lparts")
-        argv = stubbed_objects.copies(argv, bench=self.bench(f"made-{self.count}"), order=order)
+        argv = stubbed_objects.copies(argv, bench=self.bench(f"made-{self.count}"), spec=spec)
         self.run(*argv, "-o", f"program-{self.count}")
         return self.root / f"program-{self.count}"
 
@@ -158,7 +158,7 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return made
 
 
-def order(*names: str, named: bool = False, unwind_tables: bool = True) -> LinkSpec:
+def make_spec(*names: str, named: bool = False, unwind_tables: bool = True) -> LinkSpec:
     """Return what is asked of a link."""
     return LinkSpec(
         target="program", label="x", emptied=names, named=named, unwind_tables=unwind_tables
@@ -179,7 +179,7 @@ def entries(program: Path) -> int:
 
 def test_what_never_ran_is_a_trap(place: Place) -> None:
     """All else runs as before, exceptions and all; what goes is not unwound any more."""
-    whole, program = place.linked(order=order()), place.linked(order=order(*NAMES))
+    whole, program = place.linked(spec=make_spec()), place.linked(spec=make_spec(*NAMES))
     before, after = sizes(read_table(whole)), sizes(read_table(program))
 
     assert set(NEVER) <= before.keys()
@@ -193,7 +193,7 @@ def test_what_never_ran_is_a_trap(place: Place) -> None:
 @pytest.mark.parametrize("asked", ["1", "3", "9", "2"])
 def test_it_traps_where_it_would_have_run(place: Place, asked: str) -> None:
     """Called directly, through a table of virtual functions, and as one of two copies."""
-    program = place.linked(order=order(*NAMES))
+    program = place.linked(spec=make_spec(*NAMES))
     assert place.started(program, asked).rc == TRAPPED[place.toolchain.machine]
 
 
@@ -208,7 +208,7 @@ def test_it_traps_where_it_would_have_run(place: Place, asked: str) -> None:
 )
 def test_it_tells_its_number_where_it_would_have_run(place: Place, asked: str, name: str) -> None:
     """However short it was."""
-    program = place.linked(order=order(*NAMES, named=True))
+    program = place.linked(spec=make_spec(*NAMES, named=True))
     outcome = place.started(program, asked)
 
     assert outcome.rc == TRAPPED[place.toolchain.machine]
@@ -221,7 +221,7 @@ def test_the_inputs_stay_as_they_are(place: Place) -> None:
     inputs = [place.root / name for name in ("main.cpp.o", "lib/libparts.a")]
     before = [each.read_bytes() for each in inputs]
     argv = ("ld", "main.cpp.o", "-Llib", "-lparts", "-lc", "main.cpp.o")
-    made = stubbed_objects.copies(argv, bench=place.bench("copied"), order=order(*NAMES))
+    made = stubbed_objects.copies(argv, bench=place.bench("copied"), spec=make_spec(*NAMES))
 
     assert made == ("ld", "main.cpp.o", "-Llib", made[3], *argv[4:])
     assert Path(made[3]).name == "libparts.a"
@@ -241,8 +241,8 @@ def test_without_exceptions_there_is_nothing_to_unwind(place: Place, tmp_path: P
         root=write(tmp_path, sources), toolchain=place.toolchain, processes=place.processes,
     )  # fmt: skip
     other.compiled("-fasynchronous-unwind-tables", sources=sources)
-    whole = other.linked(order=order())
-    program = other.linked(order=order(unwind_tables=False))
+    whole = other.linked(spec=make_spec())
+    program = other.linked(spec=make_spec(unwind_tables=False))
 
     assert other.started(program).stdout == "0 33 7\n"
     assert entries(whole) - entries(program) >= 5
@@ -279,9 +279,9 @@ def test_a_cold_half_is_no_function(tmp_path: Path) -> None:
         processes=processes,
     )
     place.compiled(sources=HALVES)
-    whole = place.linked(order=order())
-    half = place.linked(order=order("_Z5spliti.cold"))
-    none = place.linked(order=order("_Z5spliti", "_Z5spliti.cold"))
+    whole = place.linked(spec=make_spec())
+    half = place.linked(spec=make_spec("_Z5spliti.cold"))
+    none = place.linked(spec=make_spec("_Z5spliti", "_Z5spliti.cold"))
     before = sizes(read_table(whole))["_Z5spliti.cold"]
 
     assert before > 4

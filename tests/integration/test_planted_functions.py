@@ -245,8 +245,8 @@ def test_a_lost_entry_of_the_start_up_list_is_counted(
     shutil.rmtree(shop.ship(shop.traced).done[REDUCED].path)
     link = variants.link
 
-    def lossy(context: Context, order: Any, links: Any, folder: Path) -> None:
-        link(context, order, links, folder)
+    def lossy(context: Context, spec: Any, links: Any, folder: Path) -> None:
+        link(context, spec, links, folder)
         _shortened(folder / locate_unstripped(Link.SHIPPED, TARGET))
 
     monkeypatch.setattr(variants, "link", lossy)

@@ -204,13 +204,13 @@ def shipped_by_list(made: Lease, *, unfolded: bool) -> tuple[tuple[str, ...], Co
     done = ran(made, program)
     ours = [each for each in ("_Z4parti", "_Z5otherPFiiE", "_Z5countv") if each not in done]
     dropped = tuple(each for each in ours if each in places(table))
-    order = LinkSpec(
+    spec = LinkSpec(
         target="program",
         label="shipped",
         sources=linker_script.SOURCES,
         script=linker_script.script(dropped),
     )
-    return dropped, made.run(made.link(order, name=name) / "shipped/stripped/program")
+    return dropped, made.run(made.link(spec, name=name) / "shipped/stripped/program")
 
 
 @pytest.mark.clang
@@ -243,10 +243,10 @@ def test_gcc_cannot_be_kept_from_inlining(tmp_path: Path) -> None:
 def test_the_linkers_own_words_tell_what_is_wrong(made: Lease) -> None:
     """A name that is nowhere is the program's fault; nothing is left that looks like a link."""
     calls = ("calls.c", "void nobody(void);\nvoid megtrim_stub(void) { nobody(); }\n")
-    order = LinkSpec(target="program", label="wrong", sources=(calls,), script=OTHER)
+    spec = LinkSpec(target="program", label="wrong", sources=(calls,), script=OTHER)
 
     with pytest.raises(ProductFailure, match=r"undefined \w+:? (?:to )?`?nobody"):
-        made.link(order)
+        made.link(spec)
     assert not (made.root / "folder/links/wrong/program").exists()
 
 
@@ -292,10 +292,10 @@ def test_a_response_file_is_read(tmp_path: Path) -> None:
 def test_a_shared_object_is_linked_again(tmp_path: Path) -> None:
     """As a program is: what it exports stays."""
     made = of_parts("host", tmp_path, "libwhole.so", "program")
-    order = LinkSpec(
+    spec = LinkSpec(
         target="libwhole.so", label="shipped", sources=linker_script.SOURCES, script=OTHER
     )
-    table = read_table(made.link(order) / "shipped/libwhole.so")
+    table = read_table(made.link(spec) / "shipped/libwhole.so")
 
     assert places(table)["_Z5otheri"] == places(table)["megtrim_stub"]
     assert "whole" in table.exported
@@ -323,10 +323,10 @@ target_link_libraries(own ${MEGTRIM_ENGINE_LIBRARIES})
         library=EngineLibrary(linkage=Linkage.STATIC, file="libparts.a", include=()),
         lto=False,
     )
-    order = LinkSpec(
+    spec = LinkSpec(
         target="own", label="shipped", sources=linker_script.SOURCES, script=OTHER, strip=False
     )
-    links = made.link(order, applications=(application,))
+    links = made.link(spec, applications=(application,))
     at = places(read_table(links / "shipped/own"))
 
     assert at["_Z5otheri"] == at["megtrim_stub"]
@@ -349,13 +349,13 @@ def test_a_target_of_a_build_script_is_linked_again(tmp_path: Path) -> None:
     processes = ProcessRunner({**os.environ, "ANDROID_NDK_ROOT": str(ndk), "CCACHE_DISABLE": "1"})
     toolchain = toolchains.KINDS["ndk"](ToolchainSpec(kind="ndk"), processes)
     sources = write(tmp_path / "sources", PARTS | {"build.sh": SCRIPT})
-    order = BuildSpec(
+    spec = BuildSpec(
         variant=Variant.PLAIN,
         targets=("program",),
         options=(("CMAKE_BUILD_TYPE", "Release"),),
         script=BuildScript(path="build.sh", arguments=(), build="inside", why="it is there"),
     )
-    made = Lease(toolchain, processes, tmp_path, sources, order)
+    made = Lease(toolchain, processes, tmp_path, sources, spec)
     links = made.link(SHIPPED, name="first")
     made.link(SHIPPED, name="second")
     logs = [(tmp_path / name / "build.log").read_text() for name in ("first", "second")]

@@ -273,12 +273,12 @@ def test_regions_can_be_found_and_ordered(browser: Browser) -> None:
     find.send_keys(" ")
     assert len(tags()) == 10
 
-    order = Select(driver.find_element(By.ID, "order"))
-    order.select_by_value("name")
+    spec = Select(driver.find_element(By.ID, "order"))
+    spec.select_by_value("name")
     assert tags() == sorted(tags())
-    order.select_by_value("held")
+    spec.select_by_value("held")
     assert tags()[:2] == ["megdnn_fallback_winograd", "megdnn_gi_conv_f32"]
-    order.select_by_value("kept")
+    spec.select_by_value("kept")
     assert tags()[:2] == ["megdnn_common_elemwise", "megdnn_naive_pooling"]
 
 

@@ -61,17 +61,17 @@ def dump(
     FUNCTION returns a traced function that was called once, or is one.
     """
     script, function = _target(what)
-    order = DumpSpec(
+    spec = DumpSpec(
         script=script,
         function=function,
         options=parse_options(options),
         python=python or sys.executable,
     )
     with tempfile.TemporaryDirectory(prefix="megtrim-dump-") as folder:
-        dumped = dumping.run(order, open_processes(), Path(folder))
+        dumped = dumping.run(spec, open_processes(), Path(folder))
         for warning in dumped.warnings:
             click.echo(f"warning: {warning}", err=True)
-        manifest = _leave(order, dumped, output)
+        manifest = _leave(spec, dumped, output)
     told = describe(dumped.facts, sha256=sha256_file(output))
     show(manifest if as_json else f"{told}\nwrote {output}")
     return EXIT_PASS
@@ -116,7 +116,7 @@ def _value(text: str) -> Option:
         return text
 
 
-def _leave(order: DumpSpec, dumped: DumpResult, output: Path) -> str:
+def _leave(spec: DumpSpec, dumped: DumpResult, output: Path) -> str:
     """Put model, JSON and manifest in place, the manifest last; return its text."""
     strip_info = output.with_name(f"{output.name}.json")
     manifest = output.with_name(f"{output.name}.manifest.json")
@@ -132,9 +132,9 @@ def _leave(order: DumpSpec, dumped: DumpResult, output: Path) -> str:
     facts = dataclasses.asdict(dumped.facts)
     document = {
         "version": 1,
-        "script": {"name": order.script.name, "sha256": sha256_file(order.script)},
-        "function": order.function,
-        "options": dict(sorted(order.options.items())),
+        "script": {"name": spec.script.name, "sha256": sha256_file(spec.script)},
+        "function": spec.function,
+        "options": dict(sorted(spec.options.items())),
         "tools": dict(dumped.tools),
         "files": {
             each.name: {"sha256": sha256_file(each), "bytes": each.stat().st_size}

@@ -64,29 +64,29 @@ def request(
 def execute(options: Options, wanted: ProbeRequest, *, as_json: bool) -> int:
     """Make the reduced build if need be, try the request on it, explain a bad end."""
     context = open_context(options)
-    order = _order(wanted, context)
+    spec = _make_spec(wanted, context)
     describe(context)
     every = tasks(context.loaded.config, committed=context.committed)
     _, codes = runner.run(through(Stage.REDUCE, every), context)
     if REDUCED not in context.done:
         return worst(codes)
     program = wanted.application or context.loaded.config.engine.target
-    reduced = _run(order.with_program(binary(context.done[REDUCED], program)), context)
+    reduced = _run(spec.with_program(binary(context.done[REDUCED], program)), context)
     if ending(reduced.run) is RunOutcome.PASSED:
         show(_render_outcome(wanted, None, context.invocation, as_json=as_json))
         return EXIT_PASS
-    found = _diagnose_failure(reduced.run, program, order, context)
+    found = _diagnose_failure(reduced.run, program, spec, context)
     show(_render_outcome(wanted, found, context.invocation, as_json=as_json))
     return ProductFailure.exit_code
 
 
-def _run(order: RunSpec, context: Context) -> RunResult:
+def _run(spec: RunSpec, context: Context) -> RunResult:
     device = next(iter(context.devices.values()))
-    return deliver(device, lambda lease: run_on(lease, order), say=context.console.say)
+    return deliver(device, lambda lease: run_on(lease, spec), say=context.console.say)
 
 
 def _diagnose_failure(
-    reduced: ProgramRun, program: str, order: RunSpec, context: Context
+    reduced: ProgramRun, program: str, spec: RunSpec, context: Context
 ) -> Diagnosis:
     able = runner.able(context)
     keep = read_keep_set(context.done[keep_task(context.loaded.config)].file(KEEP_SET_FILE))
@@ -97,11 +97,11 @@ def _diagnose_failure(
 
     return diagnose(
         reduced,
-        lambda _build, other: _run(order.with_program(other), context),
+        lambda _build, other: _run(spec.with_program(other), context),
         keep,
         named=named_program(program, able),
         profile=profile,
-        lacking_operators=_lacking_operators(order.model, keep),
+        lacking_operators=_lacking_operators(spec.model, keep),
         why=why_not_kept(committed=context.committed, quick=context.quick),
     )
 
@@ -117,7 +117,7 @@ def _lacking_operators(model: Path, keep: KeepSet) -> tuple[str, ...]:
     return tuple(sorted(held - dict(keep.operators.operators).keys()))
 
 
-def _order(wanted: ProbeRequest, context: Context) -> RunSpec:
+def _make_spec(wanted: ProbeRequest, context: Context) -> RunSpec:
     config = context.loaded.config
     for each in all_scenarios(config):
         if wanted.model in (each.id, each.id.rpartition("@")[0]):

@@ -17,7 +17,7 @@ from megtrim.cli.echo import show
 from megtrim.cli.session.environment import open_processes
 from megtrim.errors import EXIT_PASS, MegtrimError
 from megtrim.virtual_phone import manager
-from megtrim.virtual_phone.fault_requests import ABOUT, FaultTrigger, make_order
+from megtrim.virtual_phone.fault_requests import ABOUT, FaultTrigger, make_request
 from megtrim.virtual_phone.manager import PhoneRequest, RunningPhone
 from megtrim.virtual_phone.system import rootfs as roots
 
@@ -119,8 +119,8 @@ def start(name: str, mirror: str | None, folder: Path | None, **wish: Any) -> in
 @click.option("--for", "for_s", type=float, help="Undo it after so many seconds.")
 def fault(name: str, fault: str, **more: Any) -> int:
     """Make something go wrong with a phone, or right again."""
-    order = make_order(fault, **more)
-    manager.find(open_processes(), name).control.give(order)
+    request = make_request(fault, **more)
+    manager.find(open_processes(), name).control.give(request)
     return EXIT_PASS
 
 

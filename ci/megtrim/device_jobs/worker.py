@@ -178,22 +178,22 @@ class _Worker:
     def _run_scenario(self, scenario: BundleScenario, lease: Lease) -> EvidenceResult:
         match self.job.bundle.purpose:
             case JobPurpose.VERIFY:
-                return self._verify(scenario, self._order(scenario, Variant.PLAIN), lease)
+                return self._verify(scenario, self._make_spec(scenario, Variant.PLAIN), lease)
             case JobPurpose.TRACE:
-                return self._trace(scenario, self._order(scenario, Variant.PLAIN), lease)
+                return self._trace(scenario, self._make_spec(scenario, Variant.PLAIN), lease)
             case JobPurpose.RECORD:
                 link = function_coverage.link_for(lease)
                 if self.job.bundle.program(link, scenario.application) is None:
                     msg = f"{lease.name} ({lease.kind}): the bundle holds no {link} program"
                     raise InputError(msg, hint="name the device in megtrim.yaml, and pack again")
-                return self._record(scenario, self._order(scenario, link), lease)
+                return self._record(scenario, self._make_spec(scenario, link), lease)
 
-    def _verify(self, scenario: BundleScenario, order: RunSpec, lease: Lease) -> EvidenceResult:
+    def _verify(self, scenario: BundleScenario, spec: RunSpec, lease: Lease) -> EvidenceResult:
         bundle = self.job.bundle
         explained = bundle.program(Variant.PROFILE, scenario.application) is not None
         keep = read_keep_set(self._take(bundle.keep_set or "", "keepset.json"))
         trial = VerificationCase(
-            order=order,
+            spec=spec,
             reduced=self._program(Variant.REDUCED, scenario),
             profile=self._program(Variant.PROFILE, scenario) if explained else None,
             keep=keep,
@@ -210,18 +210,18 @@ class _Worker:
         program = self._program(Link.NAMED, scenario)
         return read_named(program, self._take(listed, "dropped.txt"))
 
-    def _trace(self, scenario: BundleScenario, order: RunSpec, lease: Lease) -> EvidenceResult:
+    def _trace(self, scenario: BundleScenario, spec: RunSpec, lease: Lease) -> EvidenceResult:
         """Search if that is asked for, trace, and keep the files that came."""
         profile = self._program(Variant.PROFILE, scenario)
         cache_digest, time_s = None, 0.0
         try:
             if scenario.search:
-                cache, ran = tracing.search(scenario.id, order, lease, self._note)
+                cache, ran = tracing.search(scenario.id, spec, lease, self._note)
                 cache_digest = self._keep(cache, LARGEST_CACHE, "algorithm cache")
-                order = order.with_cache(put(cache, self.job.work / f"{cache_digest}.cache"))
+                spec = spec.with_cache(put(cache, self.job.work / f"{cache_digest}.cache"))
                 time_s += ran.wall_s
-            order = order.with_program(profile)
-            trace, data, ran = tracing.trace(scenario.id, order, lease, self._note)
+            spec = spec.with_program(profile)
+            trace, data, ran = tracing.trace(scenario.id, spec, lease, self._note)
             digest = self._keep(data, LARGEST_TRACE, "trace")
         except InputError as failure:
             # What a program wrote as its trace and is none is the program's fault, too.
@@ -230,14 +230,14 @@ class _Worker:
         brought = _make_pass_result(scenario, text, time_s + ran.wall_s)
         return replace(brought, trace=digest, cache=cache_digest)
 
-    def _record(self, scenario: BundleScenario, order: RunSpec, lease: Lease) -> EvidenceResult:
+    def _record(self, scenario: BundleScenario, spec: RunSpec, lease: Lease) -> EvidenceResult:
         """Record which functions run, and keep their list."""
         listed = self.job.bundle.observables(scenario.application) or ""
         observables = read_observables(self._take(listed, "observables.txt"))
         try:
             found, ran = function_coverage.ran(
                 scenario.id,
-                order,
+                spec,
                 lease,
                 self._note,
                 observables=observables,
@@ -277,7 +277,7 @@ class _Worker:
         self.files[digest] = data
         return digest
 
-    def _order(self, scenario: BundleScenario, variant: Variant | Link) -> RunSpec:
+    def _make_spec(self, scenario: BundleScenario, variant: Variant | Link) -> RunSpec:
         return RunSpec(
             program=self._program(variant, scenario),
             model=self._take(scenario.model, "model"),

@@ -11,23 +11,23 @@ from megtrim.devices.pool import device_pool
 __all__ = ["KINDS", "Device", "DeviceSpec", "Lease", "RunDirectory", "make"]
 
 KINDS: Mapping[str, Callable[[DeviceSpec], Device]] = {
-    "local": lambda order: local.Local(order.name, order.processes, order.scratch),
-    "qemu": lambda order: qemu.find(
-        order.name,
-        order.processes,
-        order.scratch,
-        machine=order.machine,
-        cpu=order.qemu_cpu,
-        sysroot=order.sysroot,
+    "local": lambda spec: local.Local(spec.name, spec.processes, spec.scratch),
+    "qemu": lambda spec: qemu.find(
+        spec.name,
+        spec.processes,
+        spec.scratch,
+        machine=spec.machine,
+        cpu=spec.qemu_cpu,
+        sysroot=spec.sysroot,
     ),
-    "adb": lambda order: device_pool.make_pool(order, kind="adb", find=lambda: adb.find(order)),
-    "ssh": lambda order: device_pool.make_pool(order, kind="ssh", find=lambda: ssh.find(order)),
+    "adb": lambda spec: device_pool.make_pool(spec, kind="adb", find=lambda: adb.find(spec)),
+    "ssh": lambda spec: device_pool.make_pool(spec, kind="ssh", find=lambda: ssh.find(spec)),
     "virtual-phone": virtual_phone.find,
 }
 
 
-def make(kind: str, order: DeviceSpec, *, native: str) -> Device:
+def make(kind: str, spec: DeviceSpec, *, native: str) -> Device:
     """Return a device of that kind; ``auto`` runs natively where it can, else emulates."""
     if kind == "auto":
-        kind = "local" if order.machine == native else "qemu"
-    return KINDS[kind](order)
+        kind = "local" if spec.machine == native else "qemu"
+    return KINDS[kind](spec)

@@ -80,24 +80,22 @@ def _properties(adb: Adb, serial: str, state: str, timeouts: Timeouts) -> dict[s
         return {}
 
 
-def find(order: DeviceSpec) -> tuple[AdbPhone, ...]:
+def find(spec: DeviceSpec) -> tuple[AdbPhone, ...]:
     """Return the phones that fit the order's serial or properties, as they are attached now."""
-    settings = order.settings
-    adb = find_adb(order.processes)
+    settings = spec.settings
+    adb = find_adb(spec.processes)
     if settings.serial:
-        return (AdbPhone(adb, settings.serial, order.name, order),)
+        return (AdbPhone(adb, settings.serial, spec.name, spec),)
     wanted = settings.match
     serials = [
         phone.serial
-        for phone in list_phones(order.processes, timeouts=order.timeouts)
+        for phone in list_phones(spec.processes, timeouts=spec.timeouts)
         if all(phone.properties.get(name) == value for name, value in wanted)
         and (wanted or phone.state == READY)
     ]
     if len(serials) == 1:
-        return (AdbPhone(adb, serials[0], order.name, order),)
-    return tuple(
-        AdbPhone(adb, serial, f"{order.name}.{_plain(serial)}", order) for serial in serials
-    )
+        return (AdbPhone(adb, serials[0], spec.name, spec),)
+    return tuple(AdbPhone(adb, serial, f"{spec.name}.{_plain(serial)}", spec) for serial in serials)
 
 
 def _plain(serial: str) -> str:
@@ -109,15 +107,15 @@ class AdbPhone:
 
     kind = KIND
 
-    def __init__(self, adb: Adb, serial: str, name: str, order: DeviceSpec) -> None:
+    def __init__(self, adb: Adb, serial: str, name: str, spec: DeviceSpec) -> None:
         self.name = name
         self.key = f"adb:{serial}"
-        self.power: PowerPort | None = order.settings.power
+        self.power: PowerPort | None = spec.settings.power
         self.trouble = ""
         self.link = AdbTransport(adb, serial, f"{name} (serial {clean_line(serial)})")
         self._adb = adb
         self._serial = serial
-        self._order = order
+        self._spec = spec
 
     def presence(self) -> ConnectionState:
         """Look how the server sees it, without touching it."""
@@ -132,7 +130,7 @@ class AdbPhone:
         """Tell whether it gives back a word that it cannot know, and has booted."""
         word = new_nonce()
         try:
-            told = call(self.link, BOOTED_SCRIPT, word, timeout_s=self._order.timeouts.call_s)
+            told = call(self.link, BOOTED_SCRIPT, word, timeout_s=self._spec.timeouts.call_s)
         except InfrastructureFailure as failure:
             self.trouble = failure.message
             return False
@@ -141,30 +139,30 @@ class AdbPhone:
 
     def facts(self) -> dict[str, str]:
         """Fetch what it says of itself, in one call."""
-        told = call(self.link, FACTS_SCRIPT, timeout_s=self._order.timeouts.call_s)
+        told = call(self.link, FACTS_SCRIPT, timeout_s=self._spec.timeouts.call_s)
         return {"serial": self._serial, **parse_facts(told)}
 
     @contextmanager
     def open(self) -> Iterator[RemoteDirectory]:
         """Give out a run directory."""
-        order = self._order
+        spec = self._spec
         with open_directory(
             self.link,
             root=ROOT,
-            timeouts=order.timeouts,
-            sysroot=order.sysroot,
-            settings=order.settings,
-            say=order.say,
+            timeouts=spec.timeouts,
+            sysroot=spec.sysroot,
+            settings=spec.settings,
+            say=spec.say,
         ) as directory:
             yield directory
 
     def clean(self) -> None:
         """End what still runs there, remove all runs and all files that were brought."""
-        wipe(self.link, root=ROOT, timeouts=self._order.timeouts)
+        wipe(self.link, root=ROOT, timeouts=self._spec.timeouts)
 
     def reconnect(self) -> None:
         """Have the server make its way to the phone anew."""
-        timeout_s = self._order.timeouts.call_s
+        timeout_s = self._spec.timeouts.call_s
         if ":" in self._serial:
             # A way over the network that went dead is only made anew when it was given up.
             for verb in ("disconnect", "connect"):
@@ -176,7 +174,7 @@ class AdbPhone:
 
     def reboot(self) -> None:
         """Begin a reboot."""
-        timeout_s = self._order.timeouts.call_s
+        timeout_s = self._spec.timeouts.call_s
         outcome = self.link.command("reboot", timeout_s=timeout_s)
         if not outcome.ok:
             raise make_lost_error(

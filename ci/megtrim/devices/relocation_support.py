@@ -30,21 +30,21 @@ class UnsupportedRelocations(InputError):
         )
 
 
-def expect_loads(kind: str, order: DeviceSpec) -> None:
+def expect_loads(kind: str, spec: DeviceSpec) -> None:
     """Raise UnsupportedRelocations if every C library of a device of this machine is too old."""
-    root = {"local": Path("/"), "qemu": order.sysroot}.get(kind)
+    root = {"local": Path("/"), "qemu": spec.sysroot}.get(kind)
     if root is None:
         return
     paths = [
         str(root / folder / triplet / "libc.so.6")
         for folder in _FOLDERS
-        for triplet in ("", f"{order.machine}-linux-gnu")
+        for triplet in ("", f"{spec.machine}-linux-gnu")
     ]
     # Without -s, it would complain of those that are not there, which are most.
     argv = ("grep", "-s", "-H", "-c", "-F", "-e", _VERSION, "--", *paths)
-    counts = order.processes.run(Command(argv=argv, timeout_s=60)).stdout.splitlines()
+    counts = spec.processes.run(Command(argv=argv, timeout_s=60)).stdout.splitlines()
     if counts and all(line.endswith(":0") for line in counts):
-        raise UnsupportedRelocations(order.name)
+        raise UnsupportedRelocations(spec.name)
 
 
 def expect_loaded(device: str, run: ProgramRun) -> None:

@@ -31,21 +31,21 @@ class Board:
 
     kind = "ssh"
 
-    def __init__(self, order: DeviceSpec) -> None:
-        settings, timeouts = order.settings, order.timeouts
+    def __init__(self, spec: DeviceSpec) -> None:
+        settings, timeouts = spec.settings, spec.timeouts
         if not settings.host:
-            msg = f"device {order.name}: kind ssh needs the host to reach it at"
+            msg = f"device {spec.name}: kind ssh needs the host to reach it at"
             raise InputError(msg, hint="add `host: NAME` or `host: ADDRESS` to the device")
-        _check_file(order.name, "key", settings.key)
-        _check_file(order.name, "known_hosts", settings.known_hosts)
-        self.name = order.name
+        _check_file(spec.name, "key", settings.key)
+        _check_file(spec.name, "known_hosts", settings.known_hosts)
+        self.name = spec.name
         # One board under two users is one board.
         self.key = f"ssh:{settings.host.lower()}:{settings.port}"
         self.power = settings.power
         self.trouble = ""
         """Why it did not answer when it was last asked."""
-        self._order = order
-        self._link = SshTransport(order.name, order.processes, settings, connect_s=timeouts.call_s)
+        self._spec = spec
+        self._link = SshTransport(spec.name, spec.processes, settings, connect_s=timeouts.call_s)
 
     def presence(self) -> ConnectionState:
         """A board counts as there until it fails to answer; without trust, a person must come."""
@@ -54,28 +54,28 @@ class Board:
     def alive(self) -> bool:
         word = new_nonce()
         try:
-            said = call(self._link, ALIVE_SCRIPT, word, timeout_s=self._order.timeouts.call_s)
+            said = call(self._link, ALIVE_SCRIPT, word, timeout_s=self._spec.timeouts.call_s)
         except InfrastructureFailure as failure:
             if str(failure) != self.trouble:
                 self.trouble = str(failure)
-                self._order.say(f"  lost  {self.trouble}")
+                self._spec.say(f"  lost  {self.trouble}")
             return False
         self.trouble = ""
         return said == f"{word}\n"
 
     def facts(self) -> dict[str, str]:
-        said = call(self._link, _FACTS, timeout_s=self._order.timeouts.call_s)
-        return {"host": self._order.settings.host, **telemetry.parse_facts(said)}
+        said = call(self._link, _FACTS, timeout_s=self._spec.timeouts.call_s)
+        return {"host": self._spec.settings.host, **telemetry.parse_facts(said)}
 
     def open(self) -> AbstractContextManager[RunDirectory]:
-        order = self._order
+        spec = self._spec
         return open_directory(
             self._link,
             root=ROOT,
-            timeouts=order.timeouts,
-            sysroot=order.sysroot,
-            settings=order.settings,
-            say=order.say,
+            timeouts=spec.timeouts,
+            sysroot=spec.sysroot,
+            settings=spec.settings,
+            say=spec.say,
         )
 
     def reconnect(self) -> None:
@@ -87,7 +87,7 @@ class Board:
             msg = f"{self._link.label}: cannot be asked to reboot: it does not answer"
             raise InfrastructureFailure(msg)
         try:
-            outcome = self._link.shell(_REBOOT, timeout_s=self._order.timeouts.call_s)
+            outcome = self._link.shell(_REBOOT, timeout_s=self._spec.timeouts.call_s)
         except ConnectionLost:
             outcome = None
         self._link.disconnect()
@@ -96,9 +96,9 @@ class Board:
             raise InfrastructureFailure(msg, hint="let the user run `sudo -n reboot` there")
 
 
-def find(order: DeviceSpec) -> tuple[Board, ...]:
+def find(spec: DeviceSpec) -> tuple[Board, ...]:
     """Return the one board of an entry. Raises InputError where a file it names is not there."""
-    return (Board(order),)
+    return (Board(spec),)
 
 
 def missing(processes: ProcessRunner) -> str:

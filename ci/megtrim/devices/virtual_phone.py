@@ -36,29 +36,29 @@ _STORAGE_BYTES = 8 * 1024**3
 """A bound, not what it takes: files on the phone are this machine's memory."""
 
 
-def find(order: DeviceSpec, *, native: str | None = None) -> VirtualPhone:
+def find(spec: DeviceSpec, *, native: str | None = None) -> VirtualPhone:
     """Return the device; raises InputError where this machine cannot play a phone.
 
     ``native`` is what the machine is, by default this one: one for arm64 needs no emulator.
     """
-    if order.machine != manager.MACHINE:
-        msg = f"device {order.name}: a virtual phone runs {manager.MACHINE}, not {order.machine}"
+    if spec.machine != manager.MACHINE:
+        msg = f"device {spec.name}: a virtual phone runs {manager.MACHINE}, not {spec.machine}"
         raise InputError(msg, hint="choose a toolchain for arm64, or another device")
     native = native or platform.machine()
-    android = _android(order.sysroot)
-    system = {"system": qemu.system_of(order.processes, android)} if android else {}
-    if not manager.emulator(order.processes, native=native):
-        return VirtualPhone(order, {"machine": native, **system})
+    android = _android(spec.sysroot)
+    system = {"system": qemu.system_of(spec.processes, android)} if android else {}
+    if not manager.emulator(spec.processes, native=native):
+        return VirtualPhone(spec, {"machine": native, **system})
     emulator = qemu.find(
-        order.name,
-        order.processes,
-        order.scratch,
+        spec.name,
+        spec.processes,
+        spec.scratch,
         machine=manager.MACHINE,
-        cpu=order.qemu_cpu,
+        cpu=spec.qemu_cpu,
         sysroot=None,
     )
     played_by = emulator.identity()
-    return VirtualPhone(order, {"cpu": played_by["cpu"], "qemu": played_by["qemu"], **system})
+    return VirtualPhone(spec, {"cpu": played_by["cpu"], "qemu": played_by["qemu"], **system})
 
 
 class VirtualPhone:
@@ -67,9 +67,9 @@ class VirtualPhone:
     kind = KIND
     retries = _RETRIES
 
-    def __init__(self, order: DeviceSpec, played_by: dict[str, str]) -> None:
-        self.name = order.name
-        self._order = order
+    def __init__(self, spec: DeviceSpec, played_by: dict[str, str]) -> None:
+        self.name = spec.name
+        self._spec = spec
         self._played_by = played_by
 
     def identity(self) -> dict[str, str]:
@@ -82,24 +82,24 @@ class VirtualPhone:
     @contextmanager
     def reserve(self) -> Iterator[PhoneLease]:
         """Start a phone and a server, connect them, and end both with the block."""
-        order = self._order
-        program = find_adb(order.processes).program
-        files = rootfs.provide(order.processes)
+        spec = self._spec
+        program = find_adb(spec.processes).program
+        files = rootfs.provide(spec.processes)
         wish = PhoneRequest(
             name=f"{self.name[:_NAME_LENGTH]}-{os.getpid()}-{next(_NUMBERS)}",
-            cpu=order.qemu_cpu,
+            cpu=spec.qemu_cpu,
             # Governors are root's to set.
-            rooted=bool(order.settings.governor),
+            rooted=bool(spec.settings.governor),
             data_bytes=_STORAGE_BYTES,
-            android=_android(order.sysroot),
+            android=_android(spec.sysroot),
         )
         with (
-            manager.run_phone(order.processes, files.path, wish) as phone,
-            private_server(order.processes, program, parent=phone.folder) as server,
+            manager.run_phone(spec.processes, files.path, wish) as phone,
+            private_server(spec.processes, program, parent=phone.folder) as server,
         ):
-            processes = ProcessRunner({**order.processes.env, **server.env})
+            processes = ProcessRunner({**spec.processes.env, **server.env})
             connect(processes, server, phone.serial)
-            behind = replace(order, processes=processes)
+            behind = replace(spec, processes=processes)
             yield PhoneLease(behind, phone.serial, self.facts())
 
 
@@ -113,8 +113,8 @@ class PhoneLease(adb.AdbPhone):
 
     kind = KIND
 
-    def __init__(self, order: DeviceSpec, serial: str, played_by: dict[str, str]) -> None:
-        super().__init__(find_adb(order.processes), serial, order.name, order)
+    def __init__(self, spec: DeviceSpec, serial: str, played_by: dict[str, str]) -> None:
+        super().__init__(find_adb(spec.processes), serial, spec.name, spec)
         self._played_by = played_by
 
     def facts(self) -> dict[str, str]:

@@ -39,7 +39,7 @@ class Engine(Protocol):
     def identity(self) -> EngineIdentity:
         """What it is: kind, generation of its header, digest, commit, dirty files."""
 
-    def order(
+    def make_spec(
         self,
         variant: Variant,
         toolchain: Toolchain,

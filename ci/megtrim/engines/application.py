@@ -68,57 +68,57 @@ def find(build: Path, name: str) -> Path | None:
     return next((path for path in sorted(build.rglob(name)) if path.is_file()), None)
 
 
-def tree_of(order: ApplicationSpec, engine: WorkTree) -> WorkTree:
+def tree_of(spec: ApplicationSpec, engine: WorkTree) -> WorkTree:
     """Return the folders that it is built in, beside the engine's."""
-    return WorkTree(root=engine.root / _FOLDER / order.name)
+    return WorkTree(root=engine.root / _FOLDER / spec.name)
 
 
-def build(order: ApplicationSpec, engine: WorkTree, shop: BuildEnvironment) -> Path:
+def build(spec: ApplicationSpec, engine: WorkTree, shop: BuildEnvironment) -> Path:
     """Build it in a folder beside the engine's, and return the program.
 
     Raises ProductFailure where it does not compile, or makes no program of its name.
     """
-    tree = tree_of(order, engine)
-    source_copy.sync(order.checkout, tree.source, {})
-    link_flags = (*shop.link_flags, *_android_rpath(order.library, shop.toolchain))
+    tree = tree_of(spec, engine)
+    source_copy.sync(spec.checkout, tree.source, {})
+    link_flags = (*shop.link_flags, *_android_rpath(spec.library, shop.toolchain))
     told = toolchain_file.render(shop.toolchain, quoted_include=False, link_flags=link_flags)
     source_copy.write_if_changed(tree.toolchain_file, told)
     options = (
         ("CMAKE_TOOLCHAIN_FILE", str(tree.toolchain_file)),
         ("CMAKE_BUILD_TYPE", "Release"),
         *shop.launcher,
-        *_rpath(order.library),
-        *entries(order, engine),
+        *_rpath(spec.library),
+        *entries(spec, engine),
     )
     # A link line may name the library where Ninja takes it for a flag and sees no change of it.
-    linked = digest_of(_library(order, engine)) or ""
+    linked = digest_of(_library(spec, engine)) or ""
     settings = (*options, ("toolchain file", told), ("engine library", linked))
     driver.drop_stale_tree(tree, shop.toolchain, settings)
     job = Job(
         source=tree.source,
         build=tree.build,
         options=options,
-        targets=(order.name,),
+        targets=(spec.name,),
         log=shop.log,
         jobs=shop.jobs,
         env=shop.env,
-        what=f"the application {order.name}",
+        what=f"the application {spec.name}",
     )
     driver.run(job, shop.processes, shop.progress)
-    made = find(tree.build, order.name)
+    made = find(tree.build, spec.name)
     if made is None:
-        msg = f"the build of application {order.name} left no file of that name"
+        msg = f"the build of application {spec.name} left no file of that name"
         raise ProductFailure(msg, hint="its CMakeLists.txt must have an executable of that name")
     return made
 
 
-def entries(order: ApplicationSpec, engine: WorkTree) -> tuple[tuple[str, str], ...]:
+def entries(spec: ApplicationSpec, engine: WorkTree) -> tuple[tuple[str, str], ...]:
     """Return the cache entries that tell it of the engine. Lists are CMake's: with ``;``."""
-    library = order.library
-    file = _library(order, engine)
+    library = spec.library
+    file = _library(spec, engine)
     whole = ("-Wl,--whole-archive", str(file), "-Wl,--no-whole-archive")
     linked = whole if library.whole else (str(file),)
-    lto = FULL_LTO if order.lto else ()
+    lto = FULL_LTO if spec.lto else ()
     return (
         ("MEGTRIM_ENGINE_SOURCE", str(engine.source)),
         ("MEGTRIM_ENGINE_BUILD", str(engine.build)),
@@ -129,10 +129,10 @@ def entries(order: ApplicationSpec, engine: WorkTree) -> tuple[tuple[str, str], 
     )
 
 
-def _library(order: ApplicationSpec, engine: WorkTree) -> Path:
-    file = find(engine.build, order.library.file)
+def _library(spec: ApplicationSpec, engine: WorkTree) -> Path:
+    file = find(engine.build, spec.library.file)
     if file is None:
-        msg = f"the engine's build left no {order.library.file}, which {order.name} links"
+        msg = f"the engine's build left no {spec.library.file}, which {spec.name} links"
         raise ProductFailure(msg, hint="does this engine have a target of that name?")
     return file
 

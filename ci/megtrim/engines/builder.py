@@ -58,7 +58,7 @@ class Builder:
 
     def build(
         self,
-        order: BuildSpec,
+        spec: BuildSpec,
         *,
         work: Path,
         folder: Path,
@@ -66,11 +66,11 @@ class Builder:
         applications: tuple[ApplicationSpec, ...] = (),
     ) -> BuildRecord:
         """Build in ``work``, leave the log, the records and ``bin/`` in ``folder``."""
-        tree = _tree(order, work)
-        found, rebuilds, programs = self._make(order, tree, folder, applications, progress)
+        tree = _tree(spec, work)
+        found, rebuilds, programs = self._make(spec, tree, folder, applications, progress)
         with _guard_tree(tree):
             artifacts = (
-                *self._collect(order, tree, folder, applications),
+                *self._collect(spec, tree, folder, applications),
                 *(self._copy_stripped(program, name, folder) for name, program in programs.items()),
             )
         return BuildRecord(
@@ -81,20 +81,20 @@ class Builder:
             rebuilt=rebuilds,
         )
 
-    def predict(self, order: BuildSpec, *, work: Path) -> tuple[str, ...] | None:
+    def predict(self, spec: BuildSpec, *, work: Path) -> tuple[str, ...] | None:
         """Return the sources that :meth:`build` would compile in ``work``; nothing is built.
 
         None where nothing tells, so maybe all: it was never built there, or with other options.
         """
-        tree = _tree(order, work)
-        if not driver.is_configured(tree, self._toolchain, self._settings(order, tree)):
+        tree = _tree(spec, work)
+        if not driver.is_configured(tree, self._toolchain, self._settings(spec, tree)):
             return None
-        changed = generated_files.pending(order, tree, self._checkout)
+        changed = generated_files.pending(spec, tree, self._checkout)
         return rebuild_forecast.predict_sources(tree, changed, self._processes)
 
     def link(
         self,
-        order: BuildSpec,
+        spec: BuildSpec,
         links: tuple[LinkSpec, ...],
         *,
         work: Path,
@@ -104,13 +104,13 @@ class Builder:
     ) -> None:
         """Link targets of a build once more, by their own commands and as ``links`` say.
 
-        The tree in ``work`` is built before, where it is not yet what ``order`` says; its own
+        The tree in ``work`` is built before, where it is not yet what ``spec`` says; its own
         files stay. A link leaves ``links/LABEL/TARGET`` in ``folder``, with symbols, and where
         asked ``links/LABEL/stripped/TARGET`` and ``links/LABEL/TARGET.map``.
         """
-        tree = _tree(order, work)
-        if not self._is_made(order, tree, applications):
-            self._make(order, tree, folder, applications, progress)
+        tree = _tree(spec, work)
+        if not self._is_made(spec, tree, applications):
+            self._make(spec, tree, folder, applications, progress)
         with _guard_tree(tree):
             for done, each in enumerate(links):
                 progress(done, len(links), f"linking {each.target} ({each.label})")
@@ -119,7 +119,7 @@ class Builder:
 
     def expect_linkable(
         self,
-        order: BuildSpec,
+        spec: BuildSpec,
         targets: tuple[str, ...],
         *,
         work: Path,
@@ -127,7 +127,7 @@ class Builder:
         applications: tuple[ApplicationSpec, ...] = (),
     ) -> None:
         """Raise InputError unless functions can be left out of what was just built in ``work``."""
-        tree = _tree(order, work)
+        tree = _tree(spec, work)
         with _guard_tree(tree):
             for target in targets:
                 bench = self._bench(target, "asked", tree, folder, applications)
@@ -153,22 +153,22 @@ class Builder:
         )
 
     def _is_made(
-        self, order: BuildSpec, tree: WorkTree, applications: tuple[ApplicationSpec, ...]
+        self, spec: BuildSpec, tree: WorkTree, applications: tuple[ApplicationSpec, ...]
     ) -> bool:
         """Whether nothing is to be built: a changed list of functions is a matter of seconds."""
         trees = {application.tree_of(each, tree).build: (each.name,) for each in applications}
-        built = {tree.build: order.targets, **trees}
-        return up_to_date.holds(tree, self._token(order, applications), built, self._processes)
+        built = {tree.build: spec.targets, **trees}
+        return up_to_date.holds(tree, self._token(spec, applications), built, self._processes)
 
-    def _token(self, order: BuildSpec, applications: tuple[ApplicationSpec, ...]) -> str:
+    def _token(self, spec: BuildSpec, applications: tuple[ApplicationSpec, ...]) -> str:
         told = (f"{each.name} {each.lto} {each.library}" for each in applications)
         sources = (each.checkout.digest for each in applications)
         digests = (self._checkout.digest, str(self._launcher()), *told, *sources)
-        return up_to_date.token(order, self._toolchain, digests)
+        return up_to_date.token(spec, self._toolchain, digests)
 
     def _make(
         self,
-        order: BuildSpec,
+        spec: BuildSpec,
         tree: WorkTree,
         folder: Path,
         applications: tuple[ApplicationSpec, ...],
@@ -176,39 +176,39 @@ class Builder:
     ) -> tuple[header_check.HeaderProof, RebuiltSources, Mapping[str, Path]]:
         """Build everything; return what the records tell, and the applications' programs."""
         up_to_date.forget(tree)
-        predicted = self.predict(order, work=tree.root)
-        generated_files.write(order, tree, self._checkout)
-        source_copy.write_if_changed(tree.toolchain_file, self._render_toolchain(order))
-        if order.source_options is not None:
-            text = source_options.render(order.source_options)
+        predicted = self.predict(spec, work=tree.root)
+        generated_files.write(spec, tree, self._checkout)
+        source_copy.write_if_changed(tree.toolchain_file, self._render_toolchain(spec))
+        if spec.source_options is not None:
+            text = source_options.render(spec.source_options)
             source_copy.write_if_changed(tree.root / source_options.FILE, text)
         log = folder / "build.log"
-        shop = self._shop(order, tree, log, progress)
-        driver.drop_stale_tree(tree, self._toolchain, self._settings(order, tree))
+        shop = self._shop(spec, tree, log, progress)
+        driver.drop_stale_tree(tree, self._toolchain, self._settings(spec, tree))
         before, spent_s = rebuild_forecast.read_steps(tree), self._processes.spent_cpu_s()
         job = Job(
             source=tree.source,
             build=tree.build,
-            options=self._entries(order, tree),
-            targets=order.targets,
+            options=self._entries(spec, tree),
+            targets=spec.targets,
             log=log,
             jobs=self._jobs,
             env=shop.env,
         )
         with _guard_tree(tree):
-            if order.script is None:
+            if spec.script is None:
                 host_tools.build(tree, shop)
                 driver.run(job, self._processes, progress)
             else:
-                self._run_script(order.script, job, progress)
+                self._run_script(spec.script, job, progress)
             rebuilds = RebuiltSources(
                 predicted=predicted,
                 compiled=rebuild_forecast.list_compiled(tree, before),
                 cpu_s=_since(spent_s, self._processes.spent_cpu_s()),
             )
-            found = self._prove(order, tree)
+            found = self._prove(spec, tree)
             programs = {each.name: application.build(each, tree, shop) for each in applications}
-        up_to_date.note(tree, self._token(order, applications))
+        up_to_date.note(tree, self._token(spec, applications))
         return found, rebuilds, programs
 
     def _run_script(self, script: BuildScript, job: Job, progress: Progress) -> None:
@@ -218,29 +218,29 @@ class Builder:
         env = {**job.env, **host, **told, "CMAKE_POLICY_VERSION_MINIMUM": "3.5"}
         driver.run_script(script, replace(job, env=env), self._processes, progress)
 
-    def _render_toolchain(self, order: BuildSpec) -> str:
+    def _render_toolchain(self, spec: BuildSpec) -> str:
         return toolchain_file.render(
             self._toolchain,
-            quoted_include=bool(order.include),
-            compile_flags=order.compile_flags,
-            link_flags=(*order.link_flags, *order.own_link_flags),
+            quoted_include=bool(spec.include),
+            compile_flags=spec.compile_flags,
+            link_flags=(*spec.link_flags, *spec.own_link_flags),
         )
 
-    def _entries(self, order: BuildSpec, tree: WorkTree) -> tuple[tuple[str, str], ...]:
+    def _entries(self, spec: BuildSpec, tree: WorkTree) -> tuple[tuple[str, str], ...]:
         told = [("CMAKE_TOOLCHAIN_FILE", str(tree.toolchain_file)), *self._launcher()]
-        if order.source_options is not None:
+        if spec.source_options is not None:
             lists = self._checkout.text(source_options.LISTS)
             name = source_options.option_name(lists, root=str(self._checkout.root))
             told.append((name, str(tree.root / source_options.FILE)))
-        return (*order.options, *order.header_entry(tree.source), *told)
+        return (*spec.options, *spec.header_entry(tree.source), *told)
 
-    def _settings(self, order: BuildSpec, tree: WorkTree) -> tuple[tuple[str, str], ...]:
+    def _settings(self, spec: BuildSpec, tree: WorkTree) -> tuple[tuple[str, str], ...]:
         """Return all that a tree is configured by: with anything else it is built anew."""
-        hook = order.source_options
+        hook = spec.source_options
         by_folder = (("source options", source_options.render(hook)),) if hook else ()
         return (
-            *self._entries(order, tree),
-            ("toolchain file", self._render_toolchain(order)),
+            *self._entries(spec, tree),
+            ("toolchain file", self._render_toolchain(spec)),
             *by_folder,
         )
 
@@ -259,23 +259,23 @@ class Builder:
             "CCACHE_COMPILERCHECK": self._toolchain.compiler_check,
         }
 
-    def _prove(self, order: BuildSpec, tree: WorkTree) -> header_check.HeaderProof:
+    def _prove(self, spec: BuildSpec, tree: WorkTree) -> header_check.HeaderProof:
         """Check that the generated header was compiled in; nothing to prove without one."""
-        if order.forced_header is None:
+        if spec.forced_header is None:
             return header_check.HeaderProof(units=0, with_header=0, with_regions=0)
         found = header_check.prove(
             rebuild_forecast.commands(tree),
             rebuild_forecast.dependencies(tree, self._processes),
-            header=tree.source / order.forced_header,
-            midout=tree.include / CONTRACT if CONTRACT in dict(order.include) else None,
+            header=tree.source / spec.forced_header,
+            midout=tree.include / CONTRACT if CONTRACT in dict(spec.include) else None,
             build=tree.build,
         )
-        generated_files.expect(order, tree)
+        generated_files.expect(spec, tree)
         return found
 
     def _collect(
         self,
-        order: BuildSpec,
+        spec: BuildSpec,
         tree: WorkTree,
         folder: Path,
         applications: tuple[ApplicationSpec, ...],
@@ -283,7 +283,7 @@ class Builder:
         """Keep what is run and weighed; an archive is neither."""
         archives = {each.library.file for each in applications if not each.library.is_shared}
         artifacts = []
-        for target in order.targets:
+        for target in spec.targets:
             if target in archives:
                 continue
             artifacts.append(
@@ -292,7 +292,7 @@ class Builder:
         return tuple(artifacts)
 
     def _shop(
-        self, order: BuildSpec, tree: WorkTree, log: Path, progress: Progress
+        self, spec: BuildSpec, tree: WorkTree, log: Path, progress: Progress
     ) -> BuildEnvironment:
         return BuildEnvironment(
             toolchain=self._toolchain,
@@ -300,7 +300,7 @@ class Builder:
             jobs=self._jobs,
             env=self._env(tree),
             launcher=self._launcher(),
-            link_flags=order.link_flags,
+            link_flags=spec.link_flags,
             log=log,
             progress=progress,
         )
@@ -315,8 +315,8 @@ class Builder:
         return name, str(copy.relative_to(folder))
 
 
-def _tree(order: BuildSpec, work: Path) -> WorkTree:
-    return WorkTree(root=work, inside=order.script.build if order.script else "")
+def _tree(spec: BuildSpec, work: Path) -> WorkTree:
+    return WorkTree(root=work, inside=spec.script.build if spec.script else "")
 
 
 @contextmanager

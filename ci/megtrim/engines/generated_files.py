@@ -13,37 +13,37 @@ from megtrim.errors import ProductFailure
 from megtrim.store import cannot_write
 
 
-def write(order: BuildSpec, tree: WorkTree, checkout: Checkout) -> None:
+def write(spec: BuildSpec, tree: WorkTree, checkout: Checkout) -> None:
     """Make the tree what the order says; a file that is so already is not touched."""
-    source_copy.sync(checkout, tree.source, dict(order.overrides))
+    source_copy.sync(checkout, tree.source, dict(spec.overrides))
     try:
         tree.include.mkdir(parents=True, exist_ok=True)
-        for stale in _stale(order, tree):
+        for stale in _stale(spec, tree):
             stale.unlink()
     except OSError as error:
         raise cannot_write(tree.include, error) from None
-    for name, text in order.include:
+    for name, text in spec.include:
         source_copy.write_if_changed(tree.include / name, text)
 
 
-def pending(order: BuildSpec, tree: WorkTree, checkout: Checkout) -> frozenset[Path]:
+def pending(spec: BuildSpec, tree: WorkTree, checkout: Checkout) -> frozenset[Path]:
     """Return the files that :func:`write` would change."""
-    sources = source_copy.pending(checkout, tree.source, dict(order.overrides))
-    own = (tree.include / name for name, text in order.include if not _has(tree, name, text))
-    return frozenset((*(tree.source / name for name in sources), *own, *_stale(order, tree)))
+    sources = source_copy.pending(checkout, tree.source, dict(spec.overrides))
+    own = (tree.include / name for name, text in spec.include if not _has(tree, name, text))
+    return frozenset((*(tree.source / name for name in sources), *own, *_stale(spec, tree)))
 
 
-def expect(order: BuildSpec, tree: WorkTree) -> None:
+def expect(spec: BuildSpec, tree: WorkTree) -> None:
     """Raise where a file is no longer what was written: then something else was compiled."""
-    for base, files in ((tree.source, order.overrides), (tree.include, order.include)):
+    for base, files in ((tree.source, spec.overrides), (tree.include, spec.include)):
         for name, text in files:
             if (base / name).read_bytes() != text.encode():
                 msg = f"{base / name} changed while it was compiled"
                 raise ProductFailure(msg, hint="does the engine's build write that file itself?")
 
 
-def _stale(order: BuildSpec, tree: WorkTree) -> Iterator[Path]:
-    wanted = {tree.include / name for name, _ in order.include}
+def _stale(spec: BuildSpec, tree: WorkTree) -> Iterator[Path]:
+    wanted = {tree.include / name for name, _ in spec.include}
     found = sorted(tree.include.rglob("*")) if tree.include.is_dir() else ()
     return (path for path in found if path not in wanted and not path.is_dir())
 

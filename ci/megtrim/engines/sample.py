@@ -66,7 +66,7 @@ class SampleEngine:
     def identity(self) -> EngineIdentity:
         return self.checkout.identity(KIND, GENERATION)
 
-    def order(
+    def make_spec(
         self,
         variant: Variant,
         toolchain: Toolchain,

@@ -118,7 +118,7 @@ def choices(
 
 
 def apply_choices(
-    order: BuildSpec,
+    spec: BuildSpec,
     made: Sequence[SizeFlagChoice],
     toolchain: Toolchain,
     *,
@@ -132,13 +132,13 @@ def apply_choices(
     # Up to r21 an NDK links with gold where nothing else is said, the engine's checks among it:
     # of bitcode, each would fail silently.
     lld = toolchain.kind == "ndk" and (SizeFlag.LTO, "full") in used
-    link_flags = (*order.link_flags, "-fuse-ld=lld") if lld else order.link_flags
+    link_flags = (*spec.link_flags, "-fuse-ld=lld") if lld else spec.link_flags
     small = dict(used).get(SizeFlag.SMALL_CODE)
     return replace(
-        order,
-        compile_flags=_append_flags(order.compile_flags, _COMPILE, used),
+        spec,
+        compile_flags=_append_flags(spec.compile_flags, _COMPILE, used),
         link_flags=_append_flags(link_flags, _LINK, used),
-        own_link_flags=_append_flags(order.own_link_flags, _OWN_LINK, used),
+        own_link_flags=_append_flags(spec.own_link_flags, _OWN_LINK, used),
         source_options=SourceOptions(options=(f"-{small}",), fast=RELAXED, outside=kernels)
         if small
         else None,

@@ -47,9 +47,9 @@ def refuse_unknown(wanted: Mapping[Switch, str], checkout: Checkout) -> None:
             raise InputError(msg, hint=f"what it can switch: {known}")
 
 
-def forced_off(switch: Switch, checkout: Checkout, toolchain: Toolchain, order: BuildSpec) -> str:
+def forced_off(switch: Switch, checkout: Checkout, toolchain: Toolchain, spec: BuildSpec) -> str:
     """Return why the engine has this switch off whatever is said; empty where it has not."""
-    said = {name: value.upper() for name, value in order.options}
+    said = {name: value.upper() for name, value in spec.options}
     release = said.get("CMAKE_BUILD_TYPE") == "RELEASE" and said.get("MGE_WITH_TEST") not in _TRUE
     asked = switch is Switch.RTTI and toolchain.machine != _KEEPS_RTTI and release
     if not asked or not _drops_rtti(checkout):

@@ -65,24 +65,24 @@ def recipes() -> Path:
     return installed if installed.is_dir() else package.parent.parent / "docker"
 
 
-def build(order: ImageSpec, docker: DockerClient, progress: Progress) -> Image:
+def build(spec: ImageSpec, docker: DockerClient, progress: Progress) -> Image:
     """Build the image and return it; the same order again returns the same image."""
-    expect_reference(order.tag)
-    base = _base_identity(order.base, docker)
-    arguments = {"BASE": order.base}
-    folder = order.ndk.folder if order.ndk else None
+    expect_reference(spec.tag)
+    base = _base_identity(spec.base, docker)
+    arguments = {"BASE": spec.base}
+    folder = spec.ndk.folder if spec.ndk else None
     if folder is not None:
         build_context.expect_ndk(folder)
-    if order.ndk and order.ndk.url:
-        arguments |= {"NDK_URL": order.ndk.url, "NDK_SHA256": order.ndk.sha256}
+    if spec.ndk and spec.ndk.url:
+        arguments |= {"NDK_URL": spec.ndk.url, "NDK_SHA256": spec.ndk.sha256}
     pairs = [f"{name}={value}" for name, value in sorted(arguments.items())]
     with (
-        build_context.stream_archive(recipes() / order.name, folder) as archive,
+        build_context.stream_archive(recipes() / spec.name, folder) as archive,
         tempfile.TemporaryDirectory(prefix="megtrim-image-") as scratch,
     ):
         command = Command(
             argv=(
-                *(docker.program(), "build", "--force-rm", "--tag", order.tag),
+                *(docker.program(), "build", "--force-rm", "--tag", spec.tag),
                 *("--label", f"{BASE_LABEL}={base}"),
                 *(word for pair in pairs for word in ("--build-arg", pair)),
                 "-",
@@ -96,8 +96,8 @@ def build(order: ImageSpec, docker: DockerClient, progress: Progress) -> Image:
             timeout_s=_TIMEOUT_S,
         )
         outcome = docker.processes.run(command)
-    _expect_built(order, outcome)
-    return docker.image(order.tag)
+    _expect_built(spec, outcome)
+    return docker.image(spec.tag)
 
 
 def _base_identity(base: str, docker: DockerClient) -> str:
@@ -122,19 +122,19 @@ def _steps(progress: Progress) -> Callable[[str], None]:
     return on_line
 
 
-def _expect_built(order: ImageSpec, outcome: CompletedCommand) -> None:
+def _expect_built(spec: ImageSpec, outcome: CompletedCommand) -> None:
     if outcome.ok:
         return
     if outcome.timed_out:
-        msg = f"the image {order.name} was not built within {_TIMEOUT_S:.0f} s"
+        msg = f"the image {spec.name} was not built within {_TIMEOUT_S:.0f} s"
         raise InfrastructureFailure(msg)
     expect_daemon(outcome.stdout)
     lines = [line for line in outcome.stdout.splitlines() if line.strip()]
     failed = _FAILED.search(outcome.stdout)
     said = _OUR_WORDS.findall(outcome.stdout)
-    msg = f"the image {order.name} cannot be built: {said[-1]}" if said else ""
+    msg = f"the image {spec.name} cannot be built: {said[-1]}" if said else ""
     if said and failed is not None and int(failed[1]) == _GIVEN_WRONGLY:
         raise InputError(msg)
     telling = "\n".join(line for line in lines if not line.startswith(_NO_NEWS))
-    msg = msg or f"the image {order.name} was not built:\n{telling[-_TAIL_CHARACTERS:]}"
+    msg = msg or f"the image {spec.name} was not built:\n{telling[-_TAIL_CHARACTERS:]}"
     raise InfrastructureFailure(msg, hint="are the network and the package mirror there, and room?")

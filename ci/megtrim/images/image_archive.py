@@ -15,7 +15,7 @@ ARCHIVE = "image.tar"
 _TIMEOUT_S = 1800.0
 
 
-def pinned_order(name: str) -> ImageSpec:
+def make_pinned_spec(name: str) -> ImageSpec:
     """Return what a recipe is built from, as the pins of the kit say."""
     if name not in NAMES:
         msg = f"the recipe: found {name[:80]!r}, expected one of {', '.join(NAMES)}"

@@ -17,12 +17,12 @@ from megtrim.plan.graph import Task, by_function
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name what enters the build."""
-    return variants.inputs(context, variants.order(context, Variant(task.name), {}))
+    return variants.inputs(context, variants.make_spec(context, Variant(task.name), {}))
 
 
 def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     """Build the variant; of the profile variant, list the regions that it holds."""
-    wanted = variants.order(context, Variant(task.name), {})
+    wanted = variants.make_spec(context, Variant(task.name), {})
     result = variants.work(context, wanted, folder)
     if wanted.variant is Variant.PLAIN and by_function(context.loaded.config):
         # All builds are linked alike: said now, it spares the others.

@@ -50,7 +50,13 @@ from megtrim.pipeline.building import programs, size_options, variants
 from megtrim.pipeline.committed_keepset import read_committed
 from megtrim.pipeline.filenames import CACHE_FILE, FUNCTIONS_FILE, KEEP_SET_FILE
 from megtrim.pipeline.running import function_coverage, imported_evidence
-from megtrim.pipeline.running.scenario_runs import binding_of, cache_of, order_for, record_of, unfit
+from megtrim.pipeline.running.scenario_runs import (
+    binding_of,
+    cache_of,
+    make_run_spec,
+    record_of,
+    unfit,
+)
 from megtrim.pipeline.session import Context, scenario_inputs
 from megtrim.plan.graph import (
     HEADER,
@@ -102,12 +108,12 @@ def _needs_probes(context: Context) -> bool:
 def _link(probed: bool, context: Context, folder: Path) -> dict[str, Any]:
     targets = programs.linked_again(context)
     flags = size_options.unfolded_flags(context)
-    orders = [
+    specs = [
         LinkSpec(target=target, label=Link.UNFOLDED, unfolded=True, flags=flags, map=True)
         for target in targets
     ]
     if probed:
-        orders += [
+        specs += [
             LinkSpec(
                 target=target,
                 label=Link.PROBED,
@@ -118,7 +124,7 @@ def _link(probed: bool, context: Context, folder: Path) -> dict[str, Any]:
             )
             for target in targets
         ]
-    variants.link(context, linking.base_order(context), tuple(orders), folder)
+    variants.link(context, linking.make_base_spec(context), tuple(specs), folder)
     found = {target: _observe(target, context, folder) for target in targets}
     for target in targets if probed else ():
         _probe(folder / linking.locate_unstripped(Link.PROBED, target), found[target])
@@ -212,10 +218,10 @@ def _record(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
 
     def attempt(lease: Lease) -> tuple[FunctionList, float]:
         program = links.file(linking.locate_unstripped(function_coverage.link_for(lease), name))
-        order = order_for(scenario, context, program, cache=cache_of(scenario, context))
+        spec = make_run_spec(scenario, context, program, cache=cache_of(scenario, context))
         found, run = function_coverage.ran(
             scenario.id,
-            order,
+            spec,
             lease,
             lambda _seen: None,
             observables=observed,

@@ -123,7 +123,7 @@ def _run(
 ) -> RunObservation:
     plain = programs.program(scenario, context, context.done[PLAIN])
     wanted = Attempt(
-        order=neighbour_plan.order_of(neighbour, scenario, context, plain, folder / "inputs"),
+        spec=neighbour_plan.order_of(neighbour, scenario, context, plain, folder / "inputs"),
         builds=tuple(_builds(scenario, context)),
         complains=neighbour_plan.complains(neighbour),
         searches=neighbour.searches,

@@ -24,7 +24,7 @@ from megtrim.pipeline.building import programs
 from megtrim.pipeline.filenames import CACHE_FILE, TRACE_FILE
 from megtrim.pipeline.running import imported_evidence, tracing
 from megtrim.pipeline.running.execution import RunResult
-from megtrim.pipeline.running.scenario_runs import cache_of, order_for, scenario_of
+from megtrim.pipeline.running.scenario_runs import cache_of, make_run_spec, scenario_of
 from megtrim.pipeline.session import Context, scenario_inputs
 from megtrim.plan.graph import PLAIN, PROFILE, SEARCH_SUFFIX, Task, search_task
 
@@ -87,10 +87,10 @@ def _take_trace(given: ImportedEvidence, folder: Path) -> dict[str, Any]:
 
 def _search(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]:
     program = programs.program(scenario, context, context.done[PLAIN])
-    order = order_for(scenario, context, program, cache=None, search=True)
+    spec = make_run_spec(scenario, context, program, cache=None, search=True)
 
     def attempt(lease: Lease) -> tuple[bytes, ProgramRun]:
-        return tracing.search(scenario.id, order, lease, lambda seen: _write_log(folder, seen))
+        return tracing.search(scenario.id, spec, lease, lambda seen: _write_log(folder, seen))
 
     cache, run = deliver(context.device(scenario), attempt, say=context.console.say)
     (folder / CACHE_FILE).write_bytes(cache)
@@ -99,12 +99,12 @@ def _search(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
 
 def _trace(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]:
     program = programs.program(scenario, context, context.done[PROFILE])
-    order = order_for(scenario, context, program, cache=cache_of(scenario, context))
+    spec = make_run_spec(scenario, context, program, cache=cache_of(scenario, context))
 
     def attempt(lease: Lease) -> dict[str, Any]:
         told = {"name": lease.name, "facts": lease.facts()}
         trace, data, run = tracing.trace(
-            scenario.id, order, lease, lambda seen: _write_log(folder, seen)
+            scenario.id, spec, lease, lambda seen: _write_log(folder, seen)
         )
         (folder / TRACE_FILE).write_bytes(data)
         return _summarize_trace(len(trace.regions), trace.sha256, told, run.wall_s)

@@ -63,7 +63,7 @@ def forecast(task: Task, context: Context) -> str:
         header = generated_headers.files(keep, context)
     else:
         return ""
-    return variants.forecast(context, variants.order(context, Variant.REDUCED, header))
+    return variants.forecast(context, variants.make_spec(context, Variant.REDUCED, header))
 
 
 def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
         return _name(context, folder)
     if _is_link(task, context):
         return _link(context, folder)
-    wanted = variants.order(context, Variant.REDUCED, variants.header_files(context))
+    wanted = variants.make_spec(context, Variant.REDUCED, variants.header_files(context))
     return variants.work(context, wanted, folder)
 
 
@@ -96,8 +96,8 @@ class _Program:
 def _link(context: Context, folder: Path) -> dict[str, Any]:
     """Link without what never ran, prove it, and take what is linked as it is from the base."""
     programs = _programs(context)
-    orders = tuple(_specify_shipped_link(each, context) for each in programs)
-    variants.link(context, linking.base_order(context), orders, folder)
+    specs = tuple(_specify_shipped_link(each, context) for each in programs)
+    variants.link(context, linking.make_base_spec(context), specs, folder)
     for program in programs:
         _prove(program, context, folder)
         _list(program, folder)
@@ -113,8 +113,8 @@ def _link(context: Context, folder: Path) -> dict[str, Any]:
 def _name(context: Context, folder: Path) -> dict[str, Any]:
     """Link the same so that a function that is not kept says its number."""
     programs = _programs(context)
-    orders = tuple(_specify_named_link(each, context) for each in programs)
-    variants.link(context, linking.base_order(context), orders, folder)
+    specs = tuple(_specify_named_link(each, context) for each in programs)
+    variants.link(context, linking.make_base_spec(context), specs, folder)
     for program in programs:
         _list(program, folder)
     return {}

@@ -29,7 +29,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
         builds = {need: content_of(context.done[need]) for need in task.needs}
         return builds | {"artifacts": " ".join(context.loaded.config.artifacts)}
     build = _find_build(task, context)
-    wanted = _order(build, context)
+    wanted = _make_spec(build, context)
     why = _impossible(build, wanted, context)
     if why:
         return {"cannot be built": why}
@@ -41,7 +41,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     if task.id == SWITCHES:
         return {"rows": list(_rows(context))}
     build = _find_build(task, context)
-    wanted = _order(build, context)
+    wanted = _make_spec(build, context)
     why = _impossible(build, wanted, context)
     if why:
         return {"artifacts": {}, "note": why}
@@ -58,16 +58,16 @@ def _find_build(task: Task, context: Context) -> SwitchBuild:
     )
 
 
-def _order(build: SwitchBuild, context: Context) -> BuildSpec:
+def _make_spec(build: SwitchBuild, context: Context) -> BuildSpec:
     header = variants.header_files(context)
-    return variants.order(context, Variant.REDUCED, header, off=build.off)
+    return variants.make_spec(context, Variant.REDUCED, header, off=build.off)
 
 
-def _impossible(build: SwitchBuild, order: BuildSpec, context: Context) -> str:
+def _impossible(build: SwitchBuild, spec: BuildSpec, context: Context) -> str:
     """Return why a switch that is off alone differs in nothing from all on; empty where it does."""
     if len(build.off) != 1:
         return ""
-    return switches.forced_off(build.off[0], context.engine.checkout, context.toolchain, order)
+    return switches.forced_off(build.off[0], context.engine.checkout, context.toolchain, spec)
 
 
 def _rows(context: Context) -> Iterator[dict[str, Any]]:

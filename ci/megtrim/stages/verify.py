@@ -25,7 +25,7 @@ from megtrim.pipeline.running.execution import RunResult
 from megtrim.pipeline.running.scenario_runs import (
     cache_of,
     expect_as_traced,
-    order_for,
+    make_run_spec,
     scenario_of,
 )
 from megtrim.pipeline.running.symbolizing_link import ensure_named_program
@@ -80,7 +80,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
 
     trimmed = by_function(context.loaded.config)
     trial = VerificationCase(
-        order=order_for(
+        spec=make_run_spec(
             scenario,
             context,
             programs.program(scenario, context, context.done[PLAIN]),

@@ -23,19 +23,19 @@ KINDS: Mapping[str, Find] = {
 }
 
 
-def find(order: ToolchainSpec, processes: ProcessRunner, *, emulated: bool) -> Toolchain:
+def find(spec: ToolchainSpec, processes: ProcessRunner, *, emulated: bool) -> Toolchain:
     """Return the toolchain of that kind; ``auto`` takes the best that is there.
 
     ``emulated`` says whether arm64 programs can run here: without that, ``auto`` builds for
     this machine's own architecture.
     """
-    if order.kind != "auto":
-        return KINDS[order.kind](order, processes)
+    if spec.kind != "auto":
+        return KINDS[spec.kind](spec, processes)
     choices: tuple[Find, ...] = (zig.find,) if emulated else ()
     problems = []
     for choice in (*choices, zig.find_native, host.find):
         try:
-            return choice(order, processes)
+            return choice(spec, processes)
         except InputError as problem:
             problems.append(problem.message)
     msg = "no C++ compiler was found: " + "; ".join(problems)

@@ -27,9 +27,9 @@ _LLD = re.compile(r"\bLLD (\d{1,3})\.")
 _GLIBC = re.compile(r"^#define\s+__GLIBC(?:_MINOR)?__\s+(\d{1,3})$", re.MULTILINE)
 
 
-def find(order: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
+def find(spec: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
     """Return clang and lld of one version, and the sysroot an emulator needs."""
-    suffix = _version_suffix(order.clang, processes)
+    suffix = _version_suffix(spec.clang, processes)
     if processes.read(_SYSROOT / "lib" / "ld-linux-aarch64.so.1") is None:
         msg = f"the arm64 C library is not below {_SYSROOT} of {processes.where}"
         raise InputError(msg, hint=_HINT)
@@ -47,7 +47,7 @@ def find(order: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
             f"--target={_TARGET}",
             f"-fuse-ld={lld}",
             "-Wl,--build-id=none",
-            *_packing(order.relocations, lld, processes),
+            *_packing(spec.relocations, lld, processes),
         ),
         strip=(tools.need(processes, f"llvm-strip{suffix}", hint=_HINT), "--strip-all"),
         archiver=tools.need(processes, f"llvm-ar{suffix}", hint=_HINT),

@@ -12,9 +12,9 @@ from megtrim.toolchains import tools
 _PAIRS = (("g++", "gcc"), ("clang++", "clang"), ("c++", "cc"))
 
 
-def find(order: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
+def find(spec: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
     """Return the first C++ compiler on the path."""
-    del order  # it builds for this machine, whatever is asked
+    del spec  # it builds for this machine, whatever is asked
     for cxx_name, c_name in _PAIRS:
         cxx, c = processes.which(cxx_name), processes.which(c_name)
         if cxx and c:

@@ -47,7 +47,7 @@ _ABIS = {
 ABIS = tuple(_ABIS)
 
 
-def find(order: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
+def find(spec: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
     """Return the NDK for the ABI and the API level that are asked for.
 
     Raises InputError for an NDK that is missing, not whole, of another release than asked for,
@@ -56,14 +56,14 @@ def find(order: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
     root = _root(processes)
     properties = _text(root, _RELEASE, processes)
     release = release_of(properties, source=str(root / _RELEASE))
-    if order.ndk and order.ndk != release:
-        msg = f"{root} is NDK {release}, expected {order.ndk}"
+    if spec.ndk and spec.ndk != release:
+        msg = f"{root} is NDK {release}, expected {spec.ndk}"
         raise InputError(msg, hint=f"let {VARIABLE} name that one, or change toolchain.ndk")
-    name = order.abi or ABIS[0]
+    name = spec.abi or ABIS[0]
     abi = _ABIS[name]
-    api = order.api or LOWEST_API[name]
+    api = spec.api or LOWEST_API[name]
     _check_level(api, name, _text(root, _LEVELS, processes), release)
-    _check_loader(order.relocations, api)
+    _check_loader(spec.relocations, api)
     cmake_file = root / _TOOLCHAIN_FILE
     rules = _text(root, _TOOLCHAIN_FILE, processes)
     programs = root / _PROGRAMS
@@ -76,12 +76,12 @@ def find(order: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
         files=hashlib.sha256(f"{properties}\0{rules}".encode()).hexdigest()[:16],
         c_compiler=(str(programs / "clang"),),
         cxx_compiler=(cxx,),
-        link_flags=("-Wl,--build-id=none", *PACKED.get(order.relocations, ())),
+        link_flags=("-Wl,--build-id=none", *PACKED.get(spec.relocations, ())),
         strip=(tools.need(processes, str(programs / "llvm-strip"), hint=_HINT), "--strip-all"),
         host_cxx=_host_compiler(processes),
         abi=name,
         api=api,
-        fp16=order.fp16,
+        fp16=spec.fp16,
         ndk=str(root),
         includes=str(cmake_file),
         settings=(("ANDROID_ABI", name), ("ANDROID_PLATFORM", f"android-{api}")),

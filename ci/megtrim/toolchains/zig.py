@@ -16,15 +16,15 @@ from megtrim.process import ProcessRunner
 _MACHINES = {"x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
 
-def find(order: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
+def find(spec: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
     """Return zig for static arm64 Linux programs."""
-    del order  # it has no settings
+    del spec  # it has no settings
     return _toolchain(processes, "aarch64")
 
 
-def find_native(order: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
+def find_native(spec: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
     """Return zig for static programs of this machine's own architecture."""
-    del order  # it has no settings
+    del spec  # it has no settings
     machine = _MACHINES.get(platform.machine())
     if machine is None:
         msg = f"zig is not known to make Linux programs for {platform.machine()}"

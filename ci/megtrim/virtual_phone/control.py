@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.virtual_phone.fault_requests import FaultRequest, make_order
+from megtrim.virtual_phone.fault_requests import FaultRequest, make_request
 
 SOCKET = "control"
 _ANSWER_BYTES = 1024 * 1024
@@ -33,11 +33,11 @@ class ControlClient:
 
     def fault(self, fault: str, value: float | None = None, **more: Any) -> None:
         """Make something go wrong, or right again, as ``fault_requests.make_order`` reads it."""
-        self.give(make_order(fault, value=value, **more))
+        self.give(make_request(fault, value=value, **more))
 
-    def give(self, order: FaultRequest) -> None:
+    def give(self, request: FaultRequest) -> None:
         """Pass an order on. For those of now it has happened when this returns."""
-        self._ask({"do": "fault", "order": asdict(order)})
+        self._ask({"do": "fault", "order": asdict(request)})
 
     def set_properties(self, values: Mapping[str, str]) -> None:
         """Change or add what ``getprop`` says."""

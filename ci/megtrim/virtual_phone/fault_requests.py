@@ -119,7 +119,7 @@ class FaultRequest:
     """Undone after so long."""
 
 
-def make_order(
+def make_request(
     fault: str,
     *,
     value: float | None = None,

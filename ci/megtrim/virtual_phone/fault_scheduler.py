@@ -19,7 +19,7 @@ _BOOTS = (Fault.REVIVE, Fault.RESET)
 
 @dataclass(slots=True)
 class _Waiting:
-    order: FaultRequest
+    request: FaultRequest
     begun: int = 0
 
 
@@ -45,20 +45,20 @@ class FaultScheduler:
             "answers": self.relay.answer.value,
             "temperature_c": self.phone.body.temperature_c,
             "battery": self.phone.body.battery,
-            "waiting": [f"{each.order.fault} at {each.order.moment}" for each in self._waiting],
+            "waiting": [f"{each.request.fault} at {each.request.moment}" for each in self._waiting],
             "happened": list(self._happened),
         }
 
-    async def take(self, order: FaultRequest) -> None:
+    async def take(self, request: FaultRequest) -> None:
         """Let it happen now, or at its moment."""
-        if order.moment is not FaultTrigger.NOW:
-            self._waiting.append(_Waiting(order))
+        if request.moment is not FaultTrigger.NOW:
+            self._waiting.append(_Waiting(request))
             return
-        if order.delay_s:
-            self._start(self._happen_later(order))
+        if request.delay_s:
+            self._start(self._happen_later(request))
             return
-        self._happen(order)
-        if order.fault in _BOOTS:
+        self._happen(request)
+        if request.fault in _BOOTS:
             await self.phone.answering()
 
     def listen(self) -> None:
@@ -72,33 +72,33 @@ class FaultScheduler:
 
     async def _seen(self, seen: StreamEvent) -> None:
         for waiting in list(self._waiting):
-            order = waiting.order
-            if order.moment is not seen.moment:
+            request = waiting.request
+            if request.moment is not seen.moment:
                 continue
             waiting.begun += seen.begins
-            if waiting.begun < order.nth or seen.bytes_moved < order.after_bytes:
+            if waiting.begun < request.nth or seen.bytes_moved < request.after_bytes:
                 continue
             self._waiting.remove(waiting)
-            if order.delay_s:
-                self._start(self._happen_later(order))
+            if request.delay_s:
+                self._start(self._happen_later(request))
             else:
-                self._happen(order)
+                self._happen(request)
 
     async def _reboot(self) -> None:
         self._happen(FaultRequest(fault=Fault.REBOOT))
 
-    def _happen(self, order: FaultRequest) -> None:
-        self._deeds()[order.fault](order.value or 0.0)
-        if order.fault is not Fault.RESET:
-            self._happened.append(f"{order.fault} at {order.moment}")
-        if order.for_s is not None:
-            undo = FaultRequest(fault=UNDONE_BY[order.fault], delay_s=order.for_s)
+    def _happen(self, request: FaultRequest) -> None:
+        self._deeds()[request.fault](request.value or 0.0)
+        if request.fault is not Fault.RESET:
+            self._happened.append(f"{request.fault} at {request.moment}")
+        if request.for_s is not None:
+            undo = FaultRequest(fault=UNDONE_BY[request.fault], delay_s=request.for_s)
             self._start(self._happen_later(undo))
 
-    async def _happen_later(self, order: FaultRequest) -> None:
-        await asyncio.sleep(order.delay_s)
-        self._happen(order)
-        if order.fault in _BOOTS:
+    async def _happen_later(self, request: FaultRequest) -> None:
+        await asyncio.sleep(request.delay_s)
+        self._happen(request)
+        if request.fault in _BOOTS:
             await self.phone.answering()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:

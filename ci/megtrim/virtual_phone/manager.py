@@ -75,7 +75,7 @@ def run_phone(processes: ProcessRunner, root: Path, wish: PhoneRequest) -> Itera
     """
     folder = _own_folder(processes, wish.name)
     try:
-        order = PhoneSpec(
+        spec = PhoneSpec(
             name=wish.name,
             folder=str(folder),
             root=str(root),
@@ -91,7 +91,7 @@ def run_phone(processes: ProcessRunner, root: Path, wish: PhoneRequest) -> Itera
             android=str(wish.android.resolve()) if wish.android else "",
         )
         log = folder / LOG
-        command = Command(argv=order.argv(), timeout_s=_START_S, log=log)
+        command = Command(argv=spec.argv(), timeout_s=_START_S, log=log)
         with processes.background(command) as supervisor:
             yield _when_ready(folder, supervisor)
     finally:

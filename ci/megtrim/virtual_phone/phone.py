@@ -100,8 +100,8 @@ class Phone:
             return
         self._tree.write(self._tree.own / "boot_id", f"{uuid.uuid4()}\n")
         self.tell_booted(False)
-        order = InitProcess(top=str(self._tree.top), cpu=self._make.cpu, rooted=self._make.rooted)
-        command = Command(argv=order.argv(), timeout_s=_CALL_S, log=self._make.log)
+        spec = InitProcess(top=str(self._tree.top), cpu=self._make.cpu, rooted=self._make.rooted)
+        command = Command(argv=spec.argv(), timeout_s=_CALL_S, log=self._make.log)
         self._boot = self._power.enter_context(self._processes.background(command))
         self.frozen = False
 

@@ -21,7 +21,7 @@ from typing import Any
 from megtrim.errors import MegtrimError
 from megtrim.process import ProcessRunner
 from megtrim.virtual_phone.control import SOCKET
-from megtrim.virtual_phone.fault_requests import make_order
+from megtrim.virtual_phone.fault_requests import make_request
 from megtrim.virtual_phone.fault_scheduler import FaultScheduler
 from megtrim.virtual_phone.owned_dirs import hold
 from megtrim.virtual_phone.phone import Phone, PhoneModel
@@ -62,17 +62,17 @@ class PhoneSpec:
 
 def main() -> None:
     """Be a phone until told to end."""
-    order = PhoneSpec(**json.loads(sys.argv[1]))
-    folder = Path(order.folder)
+    spec = PhoneSpec(**json.loads(sys.argv[1]))
+    folder = Path(spec.folder)
     hold(folder)
     # Sockets stay in the network in which they were made: these are the doors to the outside.
-    door = socket.create_server((order.host, order.port), backlog=16)
+    door = socket.create_server((spec.host, spec.port), backlog=16)
     control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         control.bind(str(folder / SOCKET))
         control.listen()
         enter_namespaces()
-        asyncio.run(_Supervisor(order).run(door, control))
+        asyncio.run(_Supervisor(spec).run(door, control))
     except (OSError, MegtrimError) as error:
         # Whoever started us sees us end, reads it, and removes the folder.
         print(f"{error}", file=sys.stderr)  # noqa: T201 - this is the program's log
@@ -105,21 +105,21 @@ def enter_namespaces() -> None:
 
 
 class _Supervisor:
-    def __init__(self, order: PhoneSpec) -> None:
-        self._order = order
+    def __init__(self, spec: PhoneSpec) -> None:
+        self._spec = spec
         make = PhoneModel(
-            name=order.name,
-            root=Path(order.root),
-            emulator=order.emulator,
-            cpu=order.cpu,
-            rooted=order.rooted,
-            data_bytes=order.data_bytes,
-            properties=order.properties,
-            log=Path(order.folder) / LOG,
-            android=Path(order.android) if order.android else None,
+            name=spec.name,
+            root=Path(spec.root),
+            emulator=spec.emulator,
+            cpu=spec.cpu,
+            rooted=spec.rooted,
+            data_bytes=spec.data_bytes,
+            properties=spec.properties,
+            log=Path(spec.folder) / LOG,
+            android=Path(spec.android) if spec.android else None,
         )
-        self._phone = Phone(make, ProcessRunner({"PATH": order.path}))
-        self._fate = FaultScheduler(self._phone, boot_s=order.boot_s)
+        self._phone = Phone(make, ProcessRunner({"PATH": spec.path}))
+        self._fate = FaultScheduler(self._phone, boot_s=spec.boot_s)
 
     async def run(self, door: socket.socket, control: socket.socket) -> None:
         """Serve until a signal comes."""
@@ -141,8 +141,8 @@ class _Supervisor:
 
     def _tell(self, port: int) -> None:
         """Let those who wait know that it can be connected to."""
-        ready = Path(self._order.folder) / READY
-        told = {"name": self._order.name, "pid": os.getpid(), "port": port, "cpu": self._order.cpu}
+        ready = Path(self._spec.folder) / READY
+        told = {"name": self._spec.name, "pid": os.getpid(), "port": port, "cpu": self._spec.cpu}
         new = ready.with_suffix(".new")
         new.write_text(json.dumps(told), encoding="utf-8")
         new.rename(ready)
@@ -169,8 +169,8 @@ class _Supervisor:
                 return self._fate.status()
             case "fault":
                 asked = request["order"]
-                order = make_order(**asked)
-                await self._fate.take(order)
+                spec = make_request(**asked)
+                await self._fate.take(spec)
             case "properties":
                 self._phone.set_properties(request["values"])
             case "log":

@@ -108,7 +108,7 @@ class Maker:
             case _:
                 return self._played(env)
 
-    def _order(self, kind: str, env: dict[str, str], said: list[str]) -> DeviceSpec:
+    def _make_spec(self, kind: str, env: dict[str, str], said: list[str]) -> DeviceSpec:
         arm = kind not in {"local", "ssh"}
         return DeviceSpec(
             name=f"the-{kind}",
@@ -121,12 +121,12 @@ class Maker:
         )
 
     def _rig(
-        self, order: DeviceSpec, kind: str, said: list[str], left: Callable[[], list[str]]
+        self, spec: DeviceSpec, kind: str, said: list[str], left: Callable[[], list[str]]
     ) -> Rig:
-        programs = self._programs("aarch64-linux-gnu-" if order.machine == "aarch64" else "")
+        programs = self._programs("aarch64-linux-gnu-" if spec.machine == "aarch64" else "")
         return Rig(
             kind=kind,
-            device=devices.KINDS[kind](order),
+            device=devices.KINDS[kind](spec),
             program=programs.deed,
             dynamic=programs.dynamic,
             left=left,
@@ -135,21 +135,21 @@ class Maker:
 
     def _here(self, kind: str, env: dict[str, str]) -> Rig:
         said = list[str]()
-        order = self._order(kind, env, said)
-        scratch = order.scratch
+        spec = self._make_spec(kind, env, said)
+        scratch = spec.scratch
 
         def left() -> list[str]:
             return sorted(path.name for path in scratch.iterdir()) if scratch.is_dir() else []
 
-        return self._rig(order, kind, said, left)
+        return self._rig(spec, kind, said, left)
 
     def _board(self, env: dict[str, str]) -> Rig:
         said = list[str]()
         folder = self._folder / "board"
         folder.mkdir()
         board = self._stack.enter_context(sshd.running(ProcessRunner(env), folder))
-        order = replace(self._order("ssh", env, said), settings=board.settings)
-        return self._rig(order, "ssh", said, board.run_directories)
+        spec = replace(self._make_spec("ssh", env, said), settings=board.settings)
+        return self._rig(spec, "ssh", said, board.run_directories)
 
     def _attached(self, env: dict[str, str]) -> Rig:
         said = list[str]()
@@ -167,17 +167,17 @@ class Maker:
         def left() -> list[str]:
             return _quietly(processes, (*adb, "shell", f"ls {adb_kind.ROOT}/runs")).split()
 
-        order = self._order("adb", {**processes.env, **_state(env)}, said)
-        order = replace(order, settings=DeviceSettings(serial=phone.serial))
-        return self._rig(order, "adb", said, left)
+        spec = self._make_spec("adb", {**processes.env, **_state(env)}, said)
+        spec = replace(spec, settings=DeviceSettings(serial=phone.serial))
+        return self._rig(spec, "adb", said, left)
 
     def _played(self, env: dict[str, str]) -> Rig:
         said = list[str]()
         places: dict[str, str] = self._request.getfixturevalue("phone_environment")
         self._request.getfixturevalue("phone_root")
-        order = self._order("virtual-phone", {**places, **_state(env)}, said)
+        spec = self._make_spec("virtual-phone", {**places, **_state(env)}, said)
         # The phone goes with its lease, and all that is on it with the phone.
-        return self._rig(order, "virtual-phone", said, list)
+        return self._rig(spec, "virtual-phone", said, list)
 
 
 def _state(env: dict[str, str]) -> dict[str, str]:

@@ -40,7 +40,7 @@ with adb.find(order)[0].open() as directory:
 
 
 def machine(phone: ConnectedPhone, timeouts: Timeouts = QUICK) -> adb.AdbPhone:
-    order = DeviceSpec(
+    spec = DeviceSpec(
         name="pixel",
         processes=phone.processes,
         scratch=Path(),
@@ -50,7 +50,7 @@ def machine(phone: ConnectedPhone, timeouts: Timeouts = QUICK) -> adb.AdbPhone:
         settings=DeviceSettings(serial=phone.serial),
         timeouts=timeouts,
     )
-    return adb.find(order)[0]
+    return adb.find(spec)[0]
 
 
 def left(phone: ConnectedPhone) -> list[str]:
@@ -192,9 +192,9 @@ def test_another_version_never_meets_the_server(phone: ConnectedPhone, tmp_path:
     older = tmp_path / "adb"
     older.write_text(f"#!/bin/sh\n{program} \"$@\" | sed 's/1[.]0[.]41/1.0.40/'\n")
     older.chmod(0o755)
-    order = ProcessRunner({**phone.processes.env, "MEGTRIM_ADB": str(older)})
+    spec = ProcessRunner({**phone.processes.env, "MEGTRIM_ADB": str(older)})
     with pytest.raises(InfrastructureFailure, match="using it would kill the server"):
-        adb.list_phones(order)
+        adb.list_phones(spec)
     assert phone.shell("echo there").stdout == "there\n"
     nobody = ProcessRunner({**phone.processes.env, "ANDROID_ADB_SERVER_PORT": "1"})
     with pytest.raises(InfrastructureFailure, match="no adb server listens"):

@@ -237,7 +237,7 @@ def quick_pool(desk: Desk, *phones: ConnectedPhone) -> Device:
     """Return a pool in this process that gives a phone up sooner than one of the command line."""
     timeouts = Timeouts(call_s=5.0, reconnect_s=1.0, boot_s=1.0)
     env = {**desk.processes.env, "MEGTRIM_STATE": str(desk.folder / "state")}
-    orders = [
+    specs = [
         DeviceSpec(
             name=name,
             processes=ProcessRunner(env),
@@ -251,7 +251,7 @@ def quick_pool(desk: Desk, *phones: ConnectedPhone) -> Device:
         )
         for name, phone in zip("ab", phones, strict=True)
     ]
-    pools = [devices.make("adb", order, native="") for order in orders]
+    pools = [devices.make("adb", spec, native="") for spec in specs]
     return merge_devices(pools)
 
 

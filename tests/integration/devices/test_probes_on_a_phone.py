@@ -59,7 +59,7 @@ def test_a_twin_records_on_a_phone(
 ) -> None:
     """Its code can be written there, and the record is a file beside the program."""
     program, table = twin
-    order = DeviceSpec(
+    spec = DeviceSpec(
         name="phone",
         processes=ProcessRunner({**phone_environment, "MEGTRIM_STATE": str(tmp_path / "state")}),
         scratch=tmp_path / "scratch",
@@ -68,7 +68,7 @@ def test_a_twin_records_on_a_phone(
         sysroot=SYSROOT,
         say=lambda _: None,
     )
-    device = devices.KINDS["virtual-phone"](order)
+    device = devices.KINDS["virtual-phone"](spec)
     with device.reserve() as lease, lease.open() as directory:
         directory.put(program, "twin")
         run = directory.run(("twin",), timeout_s=60, env=probes.ENVIRONMENT)

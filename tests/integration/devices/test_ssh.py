@@ -27,7 +27,7 @@ from support.sshd import Sshd
 
 HASTE = Timeouts().scale(0.15)
 LONG_S = 30.0
-Order = Callable[..., DeviceSpec]
+MakeSpec = Callable[..., DeviceSpec]
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def board(processes: ProcessRunner, tmp_path: Path) -> Iterator[Sshd]:
 
 
 @pytest.fixture
-def order(board: Sshd) -> Iterator[Order]:
-    """Return a maker of orders for the board; its arguments replace settings."""
+def make_spec(board: Sshd) -> Iterator[MakeSpec]:
+    """Return a maker of specs for the board; its arguments replace settings."""
     with tempfile.TemporaryDirectory(prefix="mt") as state:
         env = {**os.environ, "MEGTRIM_STATE": state}
         env.pop("XDG_RUNTIME_DIR", None)
@@ -66,8 +66,8 @@ def script(folder: Path, text: str) -> Path:
     return path
 
 
-def only(order: DeviceSpec) -> Board:
-    (board,) = ssh.find(order)
+def only(spec: DeviceSpec) -> Board:
+    (board,) = ssh.find(spec)
     return board
 
 
@@ -80,9 +80,9 @@ def failure_of(board: Board) -> InfrastructureFailure:
     return failed.value
 
 
-def test_a_board_says_what_it_is(order: Order) -> None:
+def test_a_board_says_what_it_is(make_spec: MakeSpec) -> None:
     """In one call; two users of one board are one machine."""
-    one, other = only(order()), only(order(user="somebody"))
+    one, other = only(make_spec()), only(make_spec(user="somebody"))
 
     assert one.alive()
     assert one.facts()["host"] == "127.0.0.1"
@@ -91,9 +91,9 @@ def test_a_board_says_what_it_is(order: Order) -> None:
     assert one.presence() is ConnectionState.READY
 
 
-def test_calls_share_one_connection(order: Order, board: Sshd) -> None:
+def test_calls_share_one_connection(make_spec: MakeSpec, board: Sshd) -> None:
     """And leave it when they are told to."""
-    one = only(order())
+    one = only(make_spec())
     assert one.alive()
     first = set(board.sessions())
     for _ in range(5):
@@ -106,11 +106,11 @@ def test_calls_share_one_connection(order: Order, board: Sshd) -> None:
     assert not set(board.sessions()) & first
 
 
-def test_a_board_whose_key_is_not_known(order: Order, tmp_path: Path) -> None:
+def test_a_board_whose_key_is_not_known(make_spec: MakeSpec, tmp_path: Path) -> None:
     """Nobody is asked, nothing is learnt; the words say how to compare and where to put it."""
     known = tmp_path / "nothing known"
     known.touch()
-    one = only(order(known_hosts=known))
+    one = only(make_spec(known_hosts=known))
 
     failure = failure_of(one)
     assert "Host key verification failed" in failure.message
@@ -122,52 +122,56 @@ def test_a_board_whose_key_is_not_known(order: Order, tmp_path: Path) -> None:
     assert failure.hint in one.trouble
 
 
-def test_a_board_with_another_key(order: Order, board: Sshd) -> None:
+def test_a_board_with_another_key(make_spec: MakeSpec, board: Sshd) -> None:
     """It may be another machine: it is not used."""
     known = board.knows(board.new_key("other key"))
-    failure = failure_of(only(order(known_hosts=known)))
+    failure = failure_of(only(make_spec(known_hosts=known)))
 
     assert failure.message.startswith(f"rock-5 (127.0.0.1:{board.port}): ")
     assert failure.hint.startswith("another machine answers, or the board was set up anew")
     assert str(known) in failure.hint
 
 
-def test_a_board_that_refuses_our_key(order: Order, board: Sshd) -> None:
+def test_a_board_that_refuses_our_key(make_spec: MakeSpec, board: Sshd) -> None:
     """No password is asked for."""
     key = board.new_key("refused key")
-    failure = failure_of(only(order(key=key)))
+    failure = failure_of(only(make_spec(key=key)))
 
     assert "Permission denied (publickey)" in failure.message
     assert failure.hint.startswith(f"the board refuses {key}: add its public half to")
 
 
-def test_another_key_does_not_use_the_connection_of_the_first(order: Order, board: Sshd) -> None:
+def test_another_key_does_not_use_the_connection_of_the_first(
+    make_spec: MakeSpec, board: Sshd
+) -> None:
     """A connection proves one set of settings only."""
-    assert only(order()).alive()
-    assert not only(order(key=board.new_key("refused key"))).alive()
+    assert only(make_spec()).alive()
+    assert not only(make_spec(key=board.new_key("refused key"))).alive()
 
 
-def test_a_board_that_is_not_there(order: Order) -> None:
+def test_a_board_that_is_not_there(make_spec: MakeSpec) -> None:
     """Refused, or a name that nobody knows."""
     for settings in ({"port": 1}, {"host": "no-such-board.invalid"}):
-        one = only(order(**settings))
+        one = only(make_spec(**settings))
         assert failure_of(one).hint.startswith("is the board on, is `host` right")
         assert one.presence() is ConnectionState.READY
 
 
-def test_a_shell_that_greets(processes: ProcessRunner, order: Order, tmp_path: Path) -> None:
+def test_a_shell_that_greets(processes: ProcessRunner, make_spec: MakeSpec, tmp_path: Path) -> None:
     """Its words would stand in every file that is fetched."""
     (tmp_path / "loud").mkdir()
     with sshd.running(processes, tmp_path / "loud", greeting="Welcome aboard") as loud:
-        failure = failure_of(only(replace(order(), settings=loud.settings)))
+        failure = failure_of(only(replace(make_spec(), settings=loud.settings)))
 
     assert "its login shell prints 'Welcome aboard' before every command" in failure.message
     assert "~/.bashrc" in failure.hint
 
 
-def test_a_connection_that_breaks_under_a_run(order: Order, board: Sshd, tmp_path: Path) -> None:
+def test_a_connection_that_breaks_under_a_run(
+    make_spec: MakeSpec, board: Sshd, tmp_path: Path
+) -> None:
     """It is no end of the program. The next job finds a clean board and works."""
-    device = devices.KINDS["ssh"](order())
+    device = devices.KINDS["ssh"](make_spec())
     program = script(tmp_path, "echo begun > mark; sleep 60")
     with ExitStack() as stack:
         lease = stack.enter_context(device.reserve())
@@ -186,9 +190,9 @@ def test_a_connection_that_breaks_under_a_run(order: Order, board: Sshd, tmp_pat
     assert board.run_directories() == []
 
 
-def test_a_board_that_freezes_under_a_run(order: Order, board: Sshd, tmp_path: Path) -> None:
+def test_a_board_that_freezes_under_a_run(make_spec: MakeSpec, board: Sshd, tmp_path: Path) -> None:
     """It is noticed in a few heart-beats, long before the program's own time is up."""
-    one = only(order(HASTE))
+    one = only(make_spec(HASTE))
     with ExitStack() as stack:
         directory = stack.enter_context(one.open())
         directory.put(script(tmp_path, "sleep 60"), "program")
@@ -200,9 +204,9 @@ def test_a_board_that_freezes_under_a_run(order: Order, board: Sshd, tmp_path: P
         board.signal(signal.SIGCONT)
 
 
-def test_a_board_that_freezes_is_reached_anew(order: Order, board: Sshd) -> None:
+def test_a_board_that_freezes_is_reached_anew(make_spec: MakeSpec, board: Sshd) -> None:
     """Its old connection is given up, not waited for."""
-    one = only(order(HASTE))
+    one = only(make_spec(HASTE))
     assert one.alive()
     board.signal(signal.SIGSTOP)
     assert not one.alive()
@@ -211,9 +215,9 @@ def test_a_board_that_freezes_is_reached_anew(order: Order, board: Sshd) -> None
     board.signal(signal.SIGCONT)
 
 
-def test_a_pool_of_a_board_that_refuses_us(order: Order, board: Sshd) -> None:
+def test_a_pool_of_a_board_that_refuses_us(make_spec: MakeSpec, board: Sshd) -> None:
     """It is put aside at once, with what to do about it."""
-    device = devices.KINDS["ssh"](order(HASTE, key=board.new_key("refused key")))
+    device = devices.KINDS["ssh"](make_spec(HASTE, key=board.new_key("refused key")))
     began = time.monotonic()
     with pytest.raises(NoUsableMachine, match="authorized_keys"), device.reserve():
         pass

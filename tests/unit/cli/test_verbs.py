@@ -381,8 +381,8 @@ def test_a_probe_runs_a_configured_model_or_any_file(known: Context, tmp_path: P
     other = tmp_path / "other.mge"
     other.write_bytes(b"x")
 
-    by_name = probe._order(probe.request("m", (), ("--cpu",)), known)
-    by_file = probe._order(probe.request(str(other), (f"data={other}",), ()), known)
+    by_name = probe._make_spec(probe.request("m", (), ("--cpu",)), known)
+    by_file = probe._make_spec(probe.request(str(other), (f"data={other}",), ()), known)
 
     assert (by_name.model, by_name.arguments) == (tmp_path / "m.mge", ("--cpu",))
     assert (by_file.model, dict(by_file.inputs)) == (other, {"data": other})
@@ -412,7 +412,7 @@ def test_a_probe_says_how_to_keep_what_was_missing(found: Diagnosis, keeps: bool
 def test_a_traced_scenario_is_not_probed(known: Context, model: str) -> None:
     """Under its name only what it was traced with may run."""
     with pytest.raises(InputError) as caught:
-        probe._order(probe.request(model, (), ("--cpu",)), known)
+        probe._make_spec(probe.request(model, (), ("--cpu",)), known)
 
     assert caught.value.message == (
         f"{model} is a traced scenario: it runs with what it was traced with"
@@ -438,6 +438,6 @@ def test_a_probe_that_cannot_work_is_refused_before_building(
 ) -> None:
     """A missing file, a stray argument, a flag that megtrim sets itself."""
     with pytest.raises(InputError) as caught:
-        probe._order(probe.request(model, inputs, arguments), known)
+        probe._make_spec(probe.request(model, inputs, arguments), known)
 
     assert caught.value.message.startswith(said)

@@ -90,7 +90,7 @@ class FakeMachine:
             self.answers, self.attached = True, ConnectionState.READY
 
 
-def order(
+def make_spec(
     tmp_path: Path,
     *,
     name: str = "phones",

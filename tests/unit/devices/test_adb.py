@@ -42,7 +42,7 @@ def client(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def order(client: Path, server: Server, tmp_path: Path) -> DeviceSpec:
+def spec(client: Path, server: Server, tmp_path: Path) -> DeviceSpec:
     path = f"{client.parent}:{os.environ['PATH']}"
     env = {"PATH": path, "ANDROID_ADB_SERVER_PORT": str(server.port)}
     return DeviceSpec(
@@ -55,18 +55,18 @@ def order(client: Path, server: Server, tmp_path: Path) -> DeviceSpec:
     )
 
 
-def named(order: DeviceSpec, **settings: object) -> DeviceSpec:
-    return replace(order, settings=DeviceSettings(**settings))  # type: ignore[arg-type]
+def named(spec: DeviceSpec, **settings: object) -> DeviceSpec:
+    return replace(spec, settings=DeviceSettings(**settings))  # type: ignore[arg-type]
 
 
 def calls(client: Path) -> list[str]:
     return Path(f"{client}.calls").read_text().splitlines()
 
 
-def test_what_is_attached(order: DeviceSpec, server: Server) -> None:
+def test_what_is_attached(spec: DeviceSpec, server: Server) -> None:
     """With properties, of those that answer."""
     server.answers["host:devices"] = "B\tunauthorized\nA1\tdevice\n"
-    assert adb.list_phones(order.processes) == (
+    assert adb.list_phones(spec.processes) == (
         adb.AttachedPhone(
             serial="A1", state="device", properties={"ro.product.model": "Pixel 6", "ro.x": ""}
         ),
@@ -74,10 +74,10 @@ def test_what_is_attached(order: DeviceSpec, server: Server) -> None:
     )
 
 
-def test_by_serial_without_asking_it(order: DeviceSpec, client: Path) -> None:
+def test_by_serial_without_asking_it(spec: DeviceSpec, client: Path) -> None:
     """Also one that is not attached now: it may come back."""
     power = PowerPort(hub="1-1", port=2)
-    (phone,) = adb.find(named(order, serial="Z", power=power))
+    (phone,) = adb.find(named(spec, serial="Z", power=power))
     assert (phone.name, phone.key, phone.kind) == ("pixel-6", "adb:Z", "adb")
     assert (phone.link.label, phone.power) == ("pixel-6 (serial Z)", power)
     assert calls(client) == ["version"]
@@ -94,14 +94,14 @@ def test_by_serial_without_asking_it(order: DeviceSpec, client: Path) -> None:
     ],
 )
 def test_by_all_properties(
-    order: DeviceSpec, match: tuple[tuple[str, str], ...], count: int
+    spec: DeviceSpec, match: tuple[tuple[str, str], ...], count: int
 ) -> None:
-    assert [phone.name for phone in adb.find(named(order, match=match))] == ["pixel-6"] * count
+    assert [phone.name for phone in adb.find(named(spec, match=match))] == ["pixel-6"] * count
 
 
-def test_several_that_fit_have_names_of_their_own(order: DeviceSpec, server: Server) -> None:
+def test_several_that_fit_have_names_of_their_own(spec: DeviceSpec, server: Server) -> None:
     server.answers["host:devices"] = "A1\tdevice\n10.0.0.2:5555\tdevice\nB\toffline\n"
-    phones = adb.find(order)
+    phones = adb.find(spec)
     assert [phone.name for phone in phones] == ["pixel-6.10.0.0.2-5555", "pixel-6.A1"]
     assert [phone.key for phone in phones] == ["adb:10.0.0.2:5555", "adb:A1"]
 
@@ -115,16 +115,16 @@ def test_several_that_fit_have_names_of_their_own(order: DeviceSpec, server: Ser
         ("recovery", ConnectionState.OFFLINE),
     ],
 )
-def test_presence(order: DeviceSpec, server: Server, state: str, presence: ConnectionState) -> None:
-    (phone,) = adb.find(named(order, serial="A1"))
+def test_presence(spec: DeviceSpec, server: Server, state: str, presence: ConnectionState) -> None:
+    (phone,) = adb.find(named(spec, serial="A1"))
     server.answers["host:devices"] = f"A1\t{state}\n"
     assert phone.presence() is presence
     server.answers["host:devices"] = f"A2\t{state}\n"
     assert phone.presence() is ConnectionState.ABSENT
 
 
-def test_a_phone_is_alive_once_it_has_booted(order: DeviceSpec, client: Path) -> None:
-    (phone,) = adb.find(named(order, serial="A1"))
+def test_a_phone_is_alive_once_it_has_booted(spec: DeviceSpec, client: Path) -> None:
+    (phone,) = adb.find(named(spec, serial="A1"))
     assert (phone.alive(), phone.trouble) == (True, "")
     (client.parent / "getprop").write_text("#!/bin/sh\necho 0\n")
     assert not phone.alive()
@@ -137,31 +137,31 @@ def test_a_phone_is_alive_once_it_has_booted(order: DeviceSpec, client: Path) ->
     )
 
 
-def test_facts(order: DeviceSpec) -> None:
-    (phone,) = adb.find(named(order, serial="A1"))
+def test_facts(spec: DeviceSpec) -> None:
+    (phone,) = adb.find(named(spec, serial="A1"))
     facts = phone.facts()
     assert facts["serial"] == "A1"
     assert facts["machine"]
 
 
-def test_every_call_names_its_phone(order: DeviceSpec, client: Path, tmp_path: Path) -> None:
+def test_every_call_names_its_phone(spec: DeviceSpec, client: Path, tmp_path: Path) -> None:
     """And the server's address."""
-    (phone,) = adb.find(named(order, serial="A1"))
+    (phone,) = adb.find(named(spec, serial="A1"))
     (tmp_path / "source").write_text("x")
     phone.link.push(tmp_path / "source", str(tmp_path / "there"), timeout_s=5)
     phone.link.pull(str(tmp_path / "there"), tmp_path / "back", timeout_s=5)
     assert phone.link.shell("exit 3", timeout_s=5).rc == 3
     assert (tmp_path / "back").read_text() == "x"
-    where = f"-H 127.0.0.1 -P {find_adb(order.processes).port} -s A1"
+    where = f"-H 127.0.0.1 -P {find_adb(spec.processes).port} -s A1"
     own = [call for call in calls(client) if call != "version"]
     assert len(own) == 3
     assert all(call.startswith(where) for call in own)
 
 
 def test_a_call_without_a_server_of_our_version_is_none(
-    order: DeviceSpec, client: Path, server: Server
+    spec: DeviceSpec, client: Path, server: Server
 ) -> None:
-    (phone,) = adb.find(named(order, serial="A1"))
+    (phone,) = adb.find(named(spec, serial="A1"))
     server.answers["host:version"] = "0028"
     with pytest.raises(InfrastructureFailure, match="of version 40"):
         phone.link.shell("exit 0", timeout_s=5)
@@ -173,9 +173,9 @@ def test_a_call_without_a_server_of_our_version_is_none(
 
 @pytest.mark.parametrize(("verb", "step"), [("push", "bringing"), ("pull", "fetching")])
 def test_a_transfer_that_fails(
-    order: DeviceSpec, client: Path, tmp_path: Path, verb: str, step: str
+    spec: DeviceSpec, client: Path, tmp_path: Path, verb: str, step: str
 ) -> None:
-    link = AdbTransport(find_adb(order.processes), "A1", "p")
+    link = AdbTransport(find_adb(spec.processes), "A1", "p")
     (tmp_path / "x").write_text("")
     client.write_text("#!/bin/sh\necho 'adb: error: No space left on device' >&2; exit 1\n")
     expected = NoSpace if verb == "push" else ConnectionLost
@@ -186,24 +186,24 @@ def test_a_transfer_that_fails(
             link.pull("/there/x", tmp_path / "y", timeout_s=5)
 
 
-def test_a_way_made_anew(order: DeviceSpec, client: Path) -> None:
+def test_a_way_made_anew(spec: DeviceSpec, client: Path) -> None:
     """Over the network it must be given up first."""
     for serial in ("A1", "10.0.0.2:5555"):
-        adb.find(named(order, serial=serial))[0].reconnect()
+        adb.find(named(spec, serial=serial))[0].reconnect()
     words = [call.split(" ", 4)[4] for call in calls(client) if call != "version"]
     assert words == ["-s A1 reconnect", "disconnect 10.0.0.2:5555", "connect 10.0.0.2:5555"]
 
 
-def test_a_reboot_that_cannot_be_asked_for(order: DeviceSpec) -> None:
-    (phone,) = adb.find(named(order, serial="A1"))
+def test_a_reboot_that_cannot_be_asked_for(spec: DeviceSpec) -> None:
+    (phone,) = adb.find(named(spec, serial="A1"))
     with pytest.raises(ConnectionLost, match="while asking for a reboot: error: closed"):
         phone.reboot()
 
 
-def test_what_doctor_says(order: DeviceSpec, client: Path, server: Server) -> None:
-    assert adb.missing(order.processes) == ""
+def test_what_doctor_says(spec: DeviceSpec, client: Path, server: Server) -> None:
+    assert adb.missing(spec.processes) == ""
     said = f"{client} (protocol 41, server on port {server.port}, 1 phone)"
-    assert adb.describe_tools(order.processes) == said
+    assert adb.describe_tools(spec.processes) == said
     server.answers["host:version"] = "0028"
-    assert "using it would kill the server" in adb.missing(order.processes)
+    assert "using it would kill the server" in adb.missing(spec.processes)
     assert "no program 'adb'" in adb.missing(ProcessRunner({"PATH": "/nowhere"}))

@@ -23,7 +23,7 @@ from megtrim.devices.retry import deliver
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import Command, ProcessRunner
 from support.waiting import until
-from unit.devices.machines import QUICK, Clock, FakeMachine, order
+from unit.devices.machines import QUICK, Clock, FakeMachine, make_spec
 
 IMPATIENT = replace(QUICK, call_s=1.0)
 
@@ -62,7 +62,7 @@ class Lab:
 
     def pool(self, say_every_s: float = 0.03) -> Pool:
         timeouts = replace(IMPATIENT, say_every_s=say_every_s)
-        asked = order(self.tmp_path, said=self.said, timeouts=timeouts)
+        asked = make_spec(self.tmp_path, said=self.said, timeouts=timeouts)
         return make_pool(asked, kind="fake", find=self.find)
 
     def find(self) -> Sequence[Machine]:
@@ -265,7 +265,7 @@ def test_a_machine_put_aside_during_the_wait_is_not_used(lab: Lab) -> None:
     got: list[Lease] = []
 
     def wait() -> None:
-        asked = order(lab.tmp_path, said=lab.said, timeouts=replace(QUICK, say_every_s=60.0))
+        asked = make_spec(lab.tmp_path, said=lab.said, timeouts=replace(QUICK, say_every_s=60.0))
         with make_pool(asked, kind="fake", find=lab.find).reserve() as lease:
             got.append(lease)
 
@@ -283,7 +283,7 @@ ENDING = """
 import os, sys, threading
 from pathlib import Path
 from megtrim.devices.pool.device_pool import make_pool
-from unit.devices.machines import FakeMachine, order
+from unit.devices.machines import FakeMachine, make_spec
 
 class Frozen(FakeMachine):
     def alive(self):
@@ -291,7 +291,7 @@ class Frozen(FakeMachine):
 
 folder = Path(sys.argv[1])
 machines = [Frozen("one", folder), FakeMachine("two", folder)]
-with make_pool(order(folder), kind="fake", find=lambda: machines).reserve() as lease:
+with make_pool(make_spec(folder), kind="fake", find=lambda: machines).reserve() as lease:
     print(lease.name, flush=True)
     {end}
 """

@@ -105,7 +105,7 @@ def test_auto_runs_natively_where_it_can(
     emulated: ProcessRunner, tmp_path: Path, kind: str, native: str, made: str
 ) -> None:
     """Else it emulates; a kind that was asked for is taken."""
-    order = DeviceSpec(
+    spec = DeviceSpec(
         name="d",
         processes=emulated,
         scratch=tmp_path,
@@ -114,7 +114,7 @@ def test_auto_runs_natively_where_it_can(
         sysroot=None,
     )
 
-    assert devices.make(kind, order, native=native).kind == made
+    assert devices.make(kind, spec, native=native).kind == made
 
 
 @pytest.mark.chain

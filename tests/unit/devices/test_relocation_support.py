@@ -22,7 +22,7 @@ TOLD = (
 )
 
 
-def order(processes: ProcessRunner, folder: Path, sysroot: Path | None) -> DeviceSpec:
+def make_spec(processes: ProcessRunner, folder: Path, sysroot: Path | None) -> DeviceSpec:
     return DeviceSpec(
         name="board",
         processes=processes,
@@ -49,7 +49,7 @@ def test_an_old_library_is_refused_before_anything_is_built(
     """Wherever a system has it; the hint names the key."""
     root = sysroot(tmp_path, **{where: OLD})
     with pytest.raises(relocation_support.UnsupportedRelocations) as caught:
-        relocation_support.expect_loads("qemu", order(processes, tmp_path, root))
+        relocation_support.expect_loads("qemu", make_spec(processes, tmp_path, root))
 
     assert caught.value.exit_code == 2
     assert caught.value.message == TOLD
@@ -64,8 +64,8 @@ def test_what_may_load_them_is_not_refused(processes: ProcessRunner, tmp_path: P
     old = sysroot(tmp_path / "old", lib=OLD)
 
     for root in (new, both, none, None):
-        relocation_support.expect_loads("qemu", order(processes, tmp_path, root))
-    relocation_support.expect_loads("ssh", order(processes, tmp_path, old))
+        relocation_support.expect_loads("qemu", make_spec(processes, tmp_path, root))
+    relocation_support.expect_loads("ssh", make_spec(processes, tmp_path, old))
 
 
 def test_this_machine_has_its_own(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_this_machine_has_its_own(tmp_path: Path) -> None:
 
     with pytest.raises(relocation_support.UnsupportedRelocations):
         relocation_support.expect_loads(
-            "local", order(here, tmp_path, sysroot(tmp_path / "s", lib=NEW))
+            "local", make_spec(here, tmp_path, sysroot(tmp_path / "s", lib=NEW))
         )
 
 

@@ -33,7 +33,7 @@ class Recorder(ProcessRunner):
         )
 
 
-def order(processes: ProcessRunner, tmp_path: Path, settings: DeviceSettings) -> DeviceSpec:
+def make_spec(processes: ProcessRunner, tmp_path: Path, settings: DeviceSettings) -> DeviceSpec:
     return DeviceSpec(
         name="rock",
         processes=processes,
@@ -166,11 +166,11 @@ def test_what_an_entry_must_name(tmp_path: Path) -> None:
     """A host, and files that are there."""
     processes = Recorder({"MEGTRIM_STATE": str(tmp_path)})
     with pytest.raises(InputError, match="device rock: kind ssh needs the host"):
-        ssh.find(order(processes, tmp_path, DeviceSettings()))
+        ssh.find(make_spec(processes, tmp_path, DeviceSettings()))
     for label in ("key", "known_hosts"):
         settings = DeviceSettings(host="h", **{label: tmp_path / "none"})  # type: ignore[arg-type]
         with pytest.raises(InputError, match=f"device rock: {label}: there is no file .*/none"):
-            ssh.find(order(processes, tmp_path, settings))
+            ssh.find(make_spec(processes, tmp_path, settings))
     assert processes.commands == []
 
 
@@ -179,7 +179,7 @@ def test_a_board_is_one_machine_whatever_its_user(tmp_path: Path) -> None:
     processes = Recorder({"MEGTRIM_STATE": str(tmp_path)})
     power = PowerPort(hub="1-1", port=2)
     settings = DeviceSettings(host="Rock.LAN", port=2222, user="me", power=power)
-    (board,) = ssh.find(order(processes, tmp_path, settings))
+    (board,) = ssh.find(make_spec(processes, tmp_path, settings))
 
     assert (board.name, board.kind, board.key) == ("rock", "ssh", "ssh:rock.lan:2222")
     assert board.power == power
@@ -190,7 +190,7 @@ def test_a_board_that_does_not_answer_is_not_asked_to_reboot(tmp_path: Path) -> 
     env = {"MEGTRIM_STATE": str(tmp_path)}
     broken = Recorder(env, stderr="Connection refused", rc=255)
     with pytest.raises(InfrastructureFailure, match="cannot be asked to reboot"):
-        ssh.find(order(broken, tmp_path, SETTINGS))[0].reboot()
+        ssh.find(make_spec(broken, tmp_path, SETTINGS))[0].reboot()
     assert not any("reboot" in command.argv[-1] for command in broken.commands)
 
 
@@ -199,7 +199,7 @@ def test_a_connection_that_breaks_is_a_reboot(
 ) -> None:
     """The board is gone before it can answer."""
     broken = Recorder({"MEGTRIM_STATE": str(tmp_path)}, stderr="Connection reset by peer", rc=255)
-    (board,) = ssh.find(order(broken, tmp_path, SETTINGS))
+    (board,) = ssh.find(make_spec(broken, tmp_path, SETTINGS))
     monkeypatch.setattr(board, "alive", lambda: True)
     board.reboot()
     assert "reboot" in broken.commands[0].argv[-1]

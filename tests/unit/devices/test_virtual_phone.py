@@ -20,7 +20,7 @@ esac
 """
 
 
-def order(tmp_path: Path, *, cpu: str = "cortex-a76", machine: str = "aarch64") -> DeviceSpec:
+def make_spec(tmp_path: Path, *, cpu: str = "cortex-a76", machine: str = "aarch64") -> DeviceSpec:
     """An order on a machine whose path leads to one folder."""
     return DeviceSpec(
         name="rehearsal",
@@ -41,7 +41,7 @@ def test_by_qemu(tmp_path: Path) -> None:
     """The CPU is the class's, and evidence says that it was emulated."""
     has_qemu(tmp_path)
 
-    device = virtual_phone.find(order(tmp_path), native="x86_64")
+    device = virtual_phone.find(make_spec(tmp_path), native="x86_64")
 
     version = "qemu-aarch64 version 7.2"
     assert (device.name, device.kind, device.retries) == ("rehearsal", "virtual-phone", 2)
@@ -51,7 +51,7 @@ def test_by_qemu(tmp_path: Path) -> None:
 
 def test_on_arm64_itself(tmp_path: Path) -> None:
     """There nothing is emulated: no qemu is asked for, and no CPU is claimed."""
-    device = virtual_phone.find(order(tmp_path), native="aarch64")
+    device = virtual_phone.find(make_spec(tmp_path), native="aarch64")
 
     assert device.identity() == {"kind": "virtual-phone", "machine": "aarch64"}
     assert device.facts() == {"machine": "aarch64"}
@@ -60,7 +60,7 @@ def test_on_arm64_itself(tmp_path: Path) -> None:
 def test_without_qemu(tmp_path: Path) -> None:
     """A machine of another kind is told how to get it."""
     with pytest.raises(InputError) as failure:
-        virtual_phone.find(order(tmp_path), native="x86_64")
+        virtual_phone.find(make_spec(tmp_path), native="x86_64")
     assert failure.value.message == (
         "virtual phone: there is no qemu-aarch64 here, and the machine is no aarch64"
     )
@@ -71,14 +71,14 @@ def test_a_cpu_that_qemu_does_not_know(tmp_path: Path) -> None:
     """Is refused before any phone is started."""
     has_qemu(tmp_path)
     with pytest.raises(InputError, match="device rehearsal: this qemu knows no CPU 'z80'"):
-        virtual_phone.find(order(tmp_path, cpu="z80"), native="x86_64")
+        virtual_phone.find(make_spec(tmp_path, cpu="z80"), native="x86_64")
 
 
 @pytest.mark.parametrize("native", ["x86_64", "aarch64"])
 def test_programs_for_another_machine(tmp_path: Path, native: str) -> None:
     """A phone runs arm64 and nothing else, wherever it is played."""
     with pytest.raises(InputError) as failure:
-        virtual_phone.find(order(tmp_path, machine="x86_64"), native=native)
+        virtual_phone.find(make_spec(tmp_path, machine="x86_64"), native=native)
     assert failure.value.message == ("device rehearsal: a virtual phone runs aarch64, not x86_64")
 
 

@@ -28,7 +28,7 @@ LIBRARY = EngineLibrary(
 )
 
 
-def order(*, lto: bool = False, **changes: object) -> ApplicationSpec:
+def make_spec(*, lto: bool = False, **changes: object) -> ApplicationSpec:
     changed = replace(LIBRARY, **changes)  # type: ignore[arg-type]
     return ApplicationSpec(name="classify", checkout=NOTHING, library=changed, lto=lto)
 
@@ -44,7 +44,7 @@ def tree(tmp_path: Path) -> WorkTree:
 
 def test_an_application_is_told_of_the_engine(tree: WorkTree) -> None:
     """Lists with semicolons, as CMake has them; the archive before what it needs."""
-    assert entries(order(), tree) == (
+    assert entries(make_spec(), tree) == (
         ("MEGTRIM_ENGINE_SOURCE", f"{tree.root}/src"),
         ("MEGTRIM_ENGINE_BUILD", f"{tree.root}/build"),
         ("MEGTRIM_ENGINE_INCLUDE", f"{tree.root}/src/include;{tree.root}/src/more/include"),
@@ -56,7 +56,7 @@ def test_an_application_is_told_of_the_engine(tree: WorkTree) -> None:
 
 def test_an_archive_whose_parts_register_themselves_is_linked_whole(tree: WorkTree) -> None:
     """And nothing behind it is."""
-    told = dict(entries(order(whole=True), tree))
+    told = dict(entries(make_spec(whole=True), tree))
 
     assert told["MEGTRIM_ENGINE_LIBRARIES"].split(";") == [
         "-Wl,--whole-archive",
@@ -69,7 +69,7 @@ def test_an_archive_whose_parts_register_themselves_is_linked_whole(tree: WorkTr
 
 def test_optimisation_at_link_time_is_asked_of_compiler_and_linker(tree: WorkTree) -> None:
     """Once each, also where the engine links so anyway."""
-    told = dict(entries(order(lto=True, link_options=("-flto=full",)), tree))
+    told = dict(entries(make_spec(lto=True, link_options=("-flto=full",)), tree))
 
     assert told["MEGTRIM_ENGINE_COMPILE_OPTIONS"].endswith(";-flto=full")
     assert told["MEGTRIM_ENGINE_LINK_OPTIONS"] == "-flto=full"
@@ -78,7 +78,7 @@ def test_optimisation_at_link_time_is_asked_of_compiler_and_linker(tree: WorkTre
 def test_a_library_that_was_not_built_is_told(tree: WorkTree) -> None:
     """With its name."""
     with pytest.raises(ProductFailure) as caught:
-        entries(order(file="libother.a"), tree)
+        entries(make_spec(file="libother.a"), tree)
 
     assert caught.value.message == "the engine's build left no libother.a, which classify links"
 
@@ -186,7 +186,7 @@ def test_another_library_starts_the_build_anew(
     shop = workshop(tmp_path, TOOLCHAIN)
     for content in (b"one", b"one", b"two"):
         (tree.build / "lite/libengine.a").write_bytes(content)
-        application.build(order(), tree, shop)
+        application.build(make_spec(), tree, shop)
 
     assert found == [False, True, False]
 
@@ -215,7 +215,7 @@ def test_on_android_the_way_to_the_shared_object_is_a_flag(
 
     monkeypatch.setattr(driver, "run", run)
     toolchain = replace(TOOLCHAIN, includes=includes)
-    application.build(order(linkage=linkage), tree, workshop(tmp_path, toolchain))
+    application.build(make_spec(linkage=linkage), tree, workshop(tmp_path, toolchain))
 
     told = (tmp_path / "applications/classify/toolchain.cmake").read_text(encoding="utf-8")
     assert ('add_link_options("-Wl,-rpath,$ORIGIN")' in told) is said

@@ -39,7 +39,7 @@ SCOPED = {"bin_reduce.h": "forced\n", "midout.h": "regions\n"}
 BUILT = (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED)
 
 
-def order(
+def make_spec(
     engine: MegEngine | SampleEngine,
     variant: Variant,
     *,
@@ -47,7 +47,7 @@ def order(
     minimum_size: bool = True,
     toolchain: str = "host",
 ) -> BuildSpec:
-    return engine.order(
+    return engine.make_spec(
         variant,
         replace(TOOLCHAIN, kind=toolchain),
         targets=("load_and_run",),
@@ -73,8 +73,8 @@ def test_a_complete_checkout_is_taken(processes: ProcessRunner, tmp_path: Path) 
 def test_the_variants_of_megengine(processes: ProcessRunner, tmp_path: Path) -> None:
     """They differ in profiling, in the minimum size, and in the header; in nothing else."""
     engine = MegEngine(write(tmp_path, MEGENGINE), processes)
-    plain, profile = (order(engine, each) for each in (Variant.PLAIN, Variant.PROFILE))
-    reduced = order(engine, Variant.REDUCED, header=SCOPED)
+    plain, profile = (make_spec(engine, each) for each in (Variant.PLAIN, Variant.PROFILE))
+    reduced = make_spec(engine, Variant.REDUCED, header=SCOPED)
 
     assert ("MGE_INFERENCE_ONLY", "ON") in plain.options
     assert ("MGE_WITH_JIT", "OFF") in plain.options
@@ -85,7 +85,7 @@ def test_the_variants_of_megengine(processes: ProcessRunner, tmp_path: Path) -> 
     assert reduced.include == (("midout.h", "regions\n"),)
     assert reduced.forced_header == "src/bin_reduce_cmake.h"
     assert reduced.targets == ("load_and_run",)
-    whole = order(engine, Variant.REDUCED, header=SCOPED, minimum_size=False)
+    whole = make_spec(engine, Variant.REDUCED, header=SCOPED, minimum_size=False)
     assert dict(whole.options)["MGE_WITH_MINIMUM_SIZE"] == "OFF"
 
 
@@ -94,9 +94,9 @@ def test_the_linker_folds_only_where_it_can(processes: ProcessRunner, tmp_path: 
     engine = MegEngine(write(tmp_path, MEGENGINE), processes)
 
     for variant in BUILT:
-        flags = order(engine, variant, toolchain="clang-linux-arm64").link_flags
+        flags = make_spec(engine, variant, toolchain="clang-linux-arm64").link_flags
         assert flags == ("-Wl,-z,nocopyreloc", "-Wl,--icf=all")
-        assert order(engine, variant, toolchain="zig").link_flags == ()
+        assert make_spec(engine, variant, toolchain="zig").link_flags == ()
 
 
 def test_the_upstream_layout_has_one_file(processes: ProcessRunner, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_the_upstream_layout_has_one_file(processes: ProcessRunner, tmp_path: Pa
         MegEngine(write(tmp_path / "m", MEGENGINE), processes),
         SampleEngine(write(tmp_path / "s", SAMPLE), processes),
     ):
-        reduced = order(engine, Variant.REDUCED, header={"bin_reduce.h": "all\n"})
+        reduced = make_spec(engine, Variant.REDUCED, header={"bin_reduce.h": "all\n"})
 
         assert reduced.overrides == (("src/bin_reduce_cmake.h", "all\n"),)
         assert reduced.include == ()
@@ -168,7 +168,9 @@ def test_the_variants_of_the_sample_engine(processes: ProcessRunner, tmp_path: P
     """The same switches, each said in every variant."""
     engine = SampleEngine(write(tmp_path, SAMPLE), processes)
     switches = {
-        variant: dict(order(engine, variant, header=SCOPED if variant == "reduced" else {}).options)
+        variant: dict(
+            make_spec(engine, variant, header=SCOPED if variant == "reduced" else {}).options
+        )
         for variant in BUILT
     }
     off = {"CMAKE_BUILD_TYPE": "Release"} | dict.fromkeys(
@@ -178,11 +180,11 @@ def test_the_variants_of_the_sample_engine(processes: ProcessRunner, tmp_path: P
     assert switches[Variant.PLAIN] == off
     assert switches[Variant.PROFILE] == off | {"MGE_WITH_MIDOUT_PROFILE": "ON"}
     assert switches[Variant.REDUCED] == off | {"MGE_WITH_MINIMUM_SIZE": "ON"}
-    whole = order(engine, Variant.REDUCED, header=SCOPED, minimum_size=False)
+    whole = make_spec(engine, Variant.REDUCED, header=SCOPED, minimum_size=False)
     assert dict(whole.options) == off
-    reduced = order(engine, Variant.REDUCED, header=SCOPED)
+    reduced = make_spec(engine, Variant.REDUCED, header=SCOPED)
     assert reduced.include == (("midout.h", "regions\n"),)
-    assert order(engine, Variant.PLAIN).forced_header is None
+    assert make_spec(engine, Variant.PLAIN).forced_header is None
 
 
 def test_the_sample_engine_lists_its_modes(processes: ProcessRunner, tmp_path: Path) -> None:

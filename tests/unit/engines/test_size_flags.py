@@ -37,7 +37,7 @@ def chosen(
     return {each.means: f"no: {each.why_not}" if each.why_not else each.value for each in made}
 
 
-def order() -> BuildSpec:
+def make_spec() -> BuildSpec:
     return BuildSpec(
         variant=Variant.REDUCED,
         targets=("load_and_run",),
@@ -164,7 +164,7 @@ def test_the_flags_of_all() -> None:
     trim = TrimConfig.model_validate({"optimize": "size"})
 
     wanted = size_flags.choices(trim, ndk(30), off=MINIMUM_SIZE, alone=True)
-    made = size_flags.apply_choices(order(), wanted, ndk(30), kernels=("src/kernels",))
+    made = size_flags.apply_choices(make_spec(), wanted, ndk(30), kernels=("src/kernels",))
 
     assert made.compile_flags == (
         *("-DX", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables", "-flto=full"),
@@ -173,7 +173,7 @@ def test_the_flags_of_all() -> None:
     assert made.link_flags == (
         *("-Wl,--icf=all", "-fuse-ld=lld", "-flto=full", "-Wl,--pack-dyn-relocs=relr"),
     )
-    linux = size_flags.apply_choices(order(), wanted, CLANG, kernels=())
+    linux = size_flags.apply_choices(make_spec(), wanted, CLANG, kernels=())
     assert "-fuse-ld=lld" not in linux.link_flags
     assert made.own_link_flags == ("-Wl,--no-eh-frame-hdr",)
     assert made.source_options == SourceOptions(
@@ -185,9 +185,10 @@ def test_no_means_leave_the_order_as_it_is() -> None:
     """Nor does one that cannot be used."""
     refused = SizeFlagChoice(means=SizeFlag.LTO, value="full", asked=False, why_not="no lld")
 
-    assert size_flags.apply_choices(order(), (), CLANG, kernels=("src/kernels",)) == order()
+    assert size_flags.apply_choices(make_spec(), (), CLANG, kernels=("src/kernels",)) == make_spec()
     assert (
-        size_flags.apply_choices(order(), (refused,), ndk(30), kernels=("src/kernels",)) == order()
+        size_flags.apply_choices(make_spec(), (refused,), ndk(30), kernels=("src/kernels",))
+        == make_spec()
     )
 
 

@@ -23,9 +23,9 @@ def stub(tmp_path: Path) -> Stub:
     return Stub.make(tmp_path / "bin")
 
 
-def build(stub: Stub, order: ImageSpec) -> tuple[Image, list[tuple[int, int, str]]]:
+def build(stub: Stub, spec: ImageSpec) -> tuple[Image, list[tuple[int, int, str]]]:
     steps: list[tuple[int, int, str]] = []
-    made = builds.build(order, DockerClient(stub.processes), lambda *step: steps.append(step))
+    made = builds.build(spec, DockerClient(stub.processes), lambda *step: steps.append(step))
     return made, steps
 
 

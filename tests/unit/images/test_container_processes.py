@@ -187,9 +187,9 @@ def test_what_is_ended_is_removed(stub: Stub, inside: ContainerRunner) -> None:
 
     assert outcome.timed_out
     assert outcome.argv == ("ninja",)
-    order = (stub.folder / "order").read_text(encoding="utf-8").splitlines()
-    assert [line.split()[0] for line in order] == ["run", "rm"]
-    assert order[1].split()[1].startswith(f"megtrim-{os.getpid()}-")
+    spec = (stub.folder / "order").read_text(encoding="utf-8").splitlines()
+    assert [line.split()[0] for line in spec] == ["run", "rm"]
+    assert spec[1].split()[1].startswith(f"megtrim-{os.getpid()}-")
 
 
 def test_programs_are_found_in_the_order_of_the_path(stub: Stub, inside: ContainerRunner) -> None:

@@ -98,14 +98,14 @@ def _point(out: bytearray, at: int, value: Any) -> None:
 
 def _table(out: bytearray, fields: dict[int, Any]) -> int:
     count = max(fields, default=-1) + 1
-    order = sorted(fields)
-    places = [8 * (1 + order.index(index)) if index in fields else 0 for index in range(count)]
+    spec = sorted(fields)
+    places = [8 * (1 + spec.index(index)) if index in fields else 0 for index in range(count)]
     fields_at = len(out)
-    out.extend(struct.pack(f"<HH{count}H", 4 + 2 * count, 8 * (1 + len(order)), *places))
+    out.extend(struct.pack(f"<HH{count}H", 4 + 2 * count, 8 * (1 + len(spec)), *places))
     out.extend(bytes(-len(out) % 8))
     start = len(out)
-    out.extend(struct.pack("<i", start - fields_at) + bytes(4 + 8 * len(order)))
-    for index in order:
+    out.extend(struct.pack("<i", start - fields_at) + bytes(4 + 8 * len(spec)))
+    for index in spec:
         value = fields[index]
         if isinstance(value, Scalar):
             struct.pack_into(value.kind, out, start + places[index], value.value)

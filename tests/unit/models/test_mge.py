@@ -367,7 +367,7 @@ def test_work_is_bounded(operators: Any) -> None:
     began = time.monotonic()
 
     assert "the structure asks for more work than any model needs" in refused(data)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 120
 
 
 def test_largest_rank() -> None:
@@ -399,7 +399,7 @@ def test_damaged_models_are_read_or_refused(data: bytes, draw: st.DataObject) ->
         read(bytes(damaged))
     except InputError as error:
         assert error.message.startswith("net.mge: ")
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 120
 
 
 @settings(max_examples=60, deadline=None)

@@ -264,8 +264,8 @@ def test_a_bomb_of_checks_is_one_case_for_those_without_room(
 ) -> None:
     """It ends as the worst of them, and says how many there are."""
     monkeypatch.setattr(junit, "LIMIT", 100_000)
-    order = (CheckStatus.PASS, CheckStatus.INFRASTRUCTURE, CheckStatus.FAIL)
-    text = junit.render(bomb(order, 100, "", '"' * 500))
+    spec = (CheckStatus.PASS, CheckStatus.INFRASTRUCTURE, CheckStatus.FAIL)
+    text = junit.render(bomb(spec, 100, "", '"' * 500))
     root = ET.fromstring(text)
 
     assert 45_000 < len(text.encode()) <= 100_000

@@ -358,15 +358,15 @@ AROUND: tuple[Fact, ...] = (
     _engine("neighbours/*", ("brought",), dialect=dialects.SDK),
     _engine(f"{BUILDS} {VIEWS}", library={"file": "other"}),
     *(
-        _engine(BUILDS, order=order)
-        for order in (
+        _engine(BUILDS, spec=spec)
+        for spec in (
             {"options": (("A", "B"),)},
             {"compile_flags": ("-g",)},
             {"link_flags": ("-g",)},
             {"own_link_flags": ("-g",)},
         )
     ),
-    _engine(BUILDS, (*REGION, *PLAIN), order={"source_options": _SMALL}),
+    _engine(BUILDS, (*REGION, *PLAIN), spec={"source_options": _SMALL}),
     having("devices.identity", runs("*@big"), _device(identity="other"), (*HERE, *COMMITTED)),
     having(
         "devices.identity", "verify/*@big neighbours/*@big", _device(identity="other"), ("brought",)

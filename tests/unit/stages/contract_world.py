@@ -127,8 +127,8 @@ class StandIn:
     def library(self, *asked: Any) -> Any:
         return replace(self.real.engine.library(*asked), **self.facts.get("library", {}))
 
-    def order(self, *asked: Any, **more: Any) -> Any:
-        return replace(self.real.order(*asked, **more), **self.facts.get("order", {}))
+    def make_spec(self, *asked: Any, **more: Any) -> Any:
+        return replace(self.real.make_spec(*asked, **more), **self.facts.get("spec", {}))
 
 
 class Real:
@@ -140,13 +140,13 @@ class Real:
         self.modes = self.engine.elemwise_modes()
         self.scopes = self.engine.scopes()
         self.dialect = self.engine.dialect()
-        self._orders: dict[str, BuildSpec] = {}
+        self._specs: dict[str, BuildSpec] = {}
 
-    def order(self, *asked: Any, **more: Any) -> BuildSpec:
+    def make_spec(self, *asked: Any, **more: Any) -> BuildSpec:
         wanted = repr((asked, more))
-        if wanted not in self._orders:
-            self._orders[wanted] = self.engine.order(*asked, **more)
-        return self._orders[wanted]
+        if wanted not in self._specs:
+            self._specs[wanted] = self.engine.make_spec(*asked, **more)
+        return self._specs[wanted]
 
 
 _IDENTITY = ("kind", "generation", "digest", "commit", "dirty")

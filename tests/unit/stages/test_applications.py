@@ -30,7 +30,7 @@ from megtrim.midout.trace import Trace
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.running import verification
 from megtrim.pipeline.running.execution import RunSpec, run_on
-from megtrim.pipeline.running.scenario_runs import order_for, record_of
+from megtrim.pipeline.running.scenario_runs import make_run_spec, record_of
 from megtrim.pipeline.running.verification import VerificationCase, prove
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import HEADER, LINKED, PLAIN, PROFILE, REDUCED
@@ -118,7 +118,7 @@ def test_a_run_of_an_application(tmp_path: Path) -> None:
     lease = FakeDevice()
     program = programs.program(scenario, made, made.done[PLAIN])
 
-    seen = run_on(lease, order_for(scenario, made, program, cache=None))
+    seen = run_on(lease, make_run_spec(scenario, made, program, cache=None))
 
     assert lease.runs == [("classify", "model.mge", "input0.npy")]
     assert sorted(lease.put[0]) == ["classify", "input0.npy", "model.mge"]
@@ -132,7 +132,7 @@ def test_a_shared_object_goes_along(tmp_path: Path) -> None:
     lease = FakeDevice()
     program = programs.program(scenario, made, made.done[REDUCED])
 
-    seen = run_on(lease, order_for(scenario, made, program, cache=None))
+    seen = run_on(lease, make_run_spec(scenario, made, program, cache=None))
 
     assert lease.runs == [("served", "model.mge", "--to=dump")]
     assert lease.put[0][LIBRARY] == b"library of reduce/reduced"
@@ -169,8 +169,8 @@ def test_what_is_built(tmp_path: Path) -> None:
 
     assert programs.targets(made) == ("intree", "libengine.a", LIBRARY)
     assert programs.holders(made) == ("classify", "intree", LIBRARY)
-    orders = programs.orders(made, Variant.REDUCED)
-    assert [(each.name, each.library.file, each.lto) for each in orders] == [
+    specs = programs.list_specs(made, Variant.REDUCED)
+    assert [(each.name, each.library.file, each.lto) for each in specs] == [
         ("classify", "libengine.a", True),
         ("served", LIBRARY, False),
     ]
@@ -183,7 +183,7 @@ def test_plain_and_reduced_are_optimised_alike(tmp_path: Path) -> None:
     assert programs.lto_flags(made, Variant.PLAIN) == ("-flto=full",)
     assert programs.lto_flags(made, Variant.REDUCED) == ("-flto=full",)
     assert programs.lto_flags(made, Variant.PROFILE) == ()
-    assert [each.lto for each in programs.orders(made, Variant.PROFILE)] == [False, False]
+    assert [each.lto for each in programs.list_specs(made, Variant.PROFILE)] == [False, False]
 
 
 def test_a_shared_object_that_nobody_weighs_is_warned_of(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_a_trap_is_explained_by_the_applications_own_profile_build(tmp_path: Pat
     scenario, _ = scenarios(made)
     built_in = {task: programs.program(scenario, made, made.done[task]) for task in says}
     trial = VerificationCase(
-        order=order_for(scenario, made, built_in[PLAIN], cache=None),
+        spec=make_run_spec(scenario, made, built_in[PLAIN], cache=None),
         reduced=built_in[REDUCED],
         profile=built_in[PROFILE],
         keep=keep_set(1),
@@ -353,7 +353,7 @@ def test_an_order_without_application_is_the_engines(tmp_path: Path) -> None:
     program = tmp_path / "load_and_run"
     program.write_text("output o 1 2 3\n", encoding="utf-8")
     (tmp_path / "m").write_bytes(b"model")
-    order = RunSpec(
+    spec = RunSpec(
         program=program,
         model=tmp_path / "m",
         arguments=("--cpu",),
@@ -362,7 +362,7 @@ def test_an_order_without_application_is_the_engines(tmp_path: Path) -> None:
         timeout_s=1.0,
     )
     lease = FakeDevice()
-    run_on(lease, order)
+    run_on(lease, spec)
 
     assert lease.runs[0][:3] == ("load_and_run", "model.mge", "--cpu")
     assert sorted(lease.put[0]) == ["load_and_run", "model.mge"]

@@ -28,8 +28,8 @@ class Foreteller:
     def __init__(self) -> None:
         self.asked: list[tuple[str, BuildSpec]] = []
 
-    def predict(self, order: BuildSpec, *, work: Path) -> tuple[str, ...]:
-        self.asked.append((work.name, order))
+    def predict(self, spec: BuildSpec, *, work: Path) -> tuple[str, ...]:
+        self.asked.append((work.name, spec))
         return ("kern.cpp",)
 
 
@@ -59,10 +59,10 @@ def test_the_header_that_was_made_tells(now: Context, builder: Foreteller) -> No
     )
 
     assert reduce.forecast(TASK, now) == "1 file is compiled: kern.cpp"
-    ((tree, order),) = builder.asked
+    ((tree, spec),) = builder.asked
     assert tree == f"sample-{TOOLCHAIN.kind}-{TOOLCHAIN.machine}-reduced"
-    assert order.include == (("megtrim/tags/sample_matmul.h", "one"),)
-    assert [name for name, _ in order.overrides] == [
+    assert spec.include == (("megtrim/tags/sample_matmul.h", "one"),)
+    assert [name for name, _ in spec.overrides] == [
         "src/bin_reduce_cmake.h",
         "src/kernels/matmul/matmul.cpp",
     ]
@@ -71,8 +71,8 @@ def test_the_header_that_was_made_tells(now: Context, builder: Foreteller) -> No
 def test_a_committed_keep_set_tells_without_a_header(now: Context, builder: Foreteller) -> None:
     """What the header would be follows from the file alone."""
     assert reduce.forecast(TASK, replace(now, committed=True)) == "1 file is compiled: kern.cpp"
-    ((_, order),) = builder.asked
-    assert dict(order.include)["midout.h"].count("kern") > 0
+    ((_, spec),) = builder.asked
+    assert dict(spec.include)["midout.h"].count("kern") > 0
 
 
 def test_nothing_is_told_before_the_traces(now: Context, builder: Foreteller) -> None:

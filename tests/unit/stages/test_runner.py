@@ -250,8 +250,8 @@ def test_what_a_stage_asks_for_is_made_then(
     assert runner.run(TASKS, made) == (5, [0] * 5)
 
     assert got == [made.done[PROFILE]]
-    order = [TRACE.id, OTHER.id, PROFILE, VERIFY.id, VERDICT.id]
-    assert fake.worked == [BUILD.id, *order]
+    spec = [TRACE.id, OTHER.id, PROFILE, VERIFY.id, VERDICT.id]
+    assert fake.worked == [BUILD.id, *spec]
     lines = said.getvalue()
     assert lines.index("run   verify/") < lines.index("run   build/profile\n")
     assert lines.index("done  build/profile in") < lines.index("done  verify/")

@@ -61,7 +61,7 @@ class Engine:
     def identity(self) -> EngineIdentity:
         return self.checkout.identity(self.kind, 20220507)
 
-    def order(
+    def make_spec(
         self,
         variant: Variant,
         toolchain: Toolchain,
@@ -84,9 +84,9 @@ class Builder:
         self.fails_with = fails_with
 
     def build(
-        self, order: BuildSpec, *, work: Path, folder: Path, progress: object, applications: object
+        self, spec: BuildSpec, *, work: Path, folder: Path, progress: object, applications: object
     ) -> BuildRecord:
-        said = [f"{name}={value}" for name, value in order.options]
+        said = [f"{name}={value}" for name, value in spec.options]
         self.built.append((work.name, " ".join(each for each in said if each in SIZES)))
         if self.fails_with in said:
             msg = "log.cpp:3: error: unused\nin all its length"
@@ -246,7 +246,7 @@ def test_the_switches_are_in_the_reduced_build_alone(tmp_path: Path) -> None:
 
     def options(variant: Variant) -> dict[str, str]:
         header = {} if variant is Variant.PLAIN else {"midout.h": "regions"}
-        return dict(variants.order(ready, variant, header).options)
+        return dict(variants.make_spec(ready, variant, header).options)
 
     assert options(Variant.REDUCED) == options(Variant.PLAIN) | {
         "MGE_ENABLE_RTTI": "OFF",

@@ -33,10 +33,10 @@ def lay_out(root: Path, *, revision: str = "21.4.7075529", levels: str = "") -> 
     return ProcessRunner({"PATH": "/usr/bin:/bin", "ANDROID_NDK_ROOT": str(root)})
 
 
-def refused(processes: ProcessRunner, order: ToolchainSpec = ORDER) -> InputError:
+def refused(processes: ProcessRunner, spec: ToolchainSpec = ORDER) -> InputError:
     """Return the error that it ends with."""
     with pytest.raises(InputError) as caught:
-        ndk.find(order, processes)
+        ndk.find(spec, processes)
     return caught.value
 
 

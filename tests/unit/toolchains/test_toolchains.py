@@ -204,7 +204,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch, *there: str, emulated: bool) -> str:
     calls = {"zig": (zig, "find"), "zig native": (zig, "find_native"), "host": (host, "find")}
     for name, (module, function) in calls.items():
 
-        def find(_order: ToolchainSpec, _processes: ProcessRunner, name: str = name) -> str:
+        def find(_spec: ToolchainSpec, _processes: ProcessRunner, name: str = name) -> str:
             if name not in there:
                 msg = f"no {name}"
                 raise InputError(msg)

@@ -13,32 +13,32 @@ from megtrim.virtual_phone.fault_requests import (
     Fault,
     FaultRequest,
     FaultTrigger,
-    make_order,
+    make_request,
 )
 
 
 def test_most_faults_happen_now() -> None:
     """Nothing but the name is needed."""
-    assert make_order("kill") == FaultRequest(fault=Fault.KILL, moment=FaultTrigger.NOW)
+    assert make_request("kill") == FaultRequest(fault=Fault.KILL, moment=FaultTrigger.NOW)
 
 
 def test_a_moment_may_be_told_exactly() -> None:
     """Of which push, how far into it, how long after, and for how long."""
-    order = make_order("kill", moment="push", nth=3, after_bytes=500, delay_s=0.5, for_s=2)
-    assert order == FaultRequest(
+    request = make_request("kill", moment="push", nth=3, after_bytes=500, delay_s=0.5, for_s=2)
+    assert request == FaultRequest(
         fault=Fault.KILL, moment=FaultTrigger.PUSH, nth=3, after_bytes=500, delay_s=0.5, for_s=2
     )
 
 
 def test_vanish_is_in_the_midst_of_a_push() -> None:
     """Unless another moment is named."""
-    assert make_order("vanish") == FaultRequest(
+    assert make_request("vanish") == FaultRequest(
         fault=Fault.VANISH, moment=FaultTrigger.PUSH, after_bytes=65536
     )
-    assert make_order("vanish", moment="pull").after_bytes == 65536
-    assert make_order("vanish", moment="run").after_bytes == 0
-    assert make_order("vanish", moment="now").after_bytes == 0
-    assert make_order("vanish", after_bytes=9).after_bytes == 9
+    assert make_request("vanish", moment="pull").after_bytes == 65536
+    assert make_request("vanish", moment="run").after_bytes == 0
+    assert make_request("vanish", moment="now").after_bytes == 0
+    assert make_request("vanish", after_bytes=9).after_bytes == 9
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_vanish_is_in_the_midst_of_a_push() -> None:
 )
 def test_values(fault: str, value: float | None, expected: float | None) -> None:
     """Some have one by default, some must be told, most have none."""
-    assert make_order(fault, value=value).value == expected
+    assert make_request(fault, value=value).value == expected
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_values(fault: str, value: float | None, expected: float | None) -> None
 def test_what_cannot_be_is_refused(fault: str, more: dict[str, Any], message: str | None) -> None:
     """With what was found and what the fault is."""
     with pytest.raises(InputError) as caught:
-        make_order(fault, **more)
+        make_request(fault, **more)
     assert message is None or caught.value.message == message
     assert caught.value.hint
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from megtrim import devices, toolchains
 from megtrim.build_spec import ToolchainSpec
-from megtrim.cli.session.device_specs import DeviceDefaults, device_orders
-from megtrim.cli.session.setup import toolchain_order
+from megtrim.cli.session.device_specs import DeviceDefaults, make_device_specs
+from megtrim.cli.session.setup import make_toolchain_spec
 from megtrim.config.load import load_config
 from megtrim.console import Console
 from megtrim.devices import Device, DeviceSpec, adb, qemu
@@ -40,12 +40,12 @@ class InventoryEntry:
     kind: str
     cpu_class: str
     """Empty for a phone that is in no configuration."""
-    order: DeviceSpec
+    spec: DeviceSpec
     configured: bool
 
     def device(self) -> Device:
         """Make it. Raises InputError where this machine lacks what its kind needs."""
-        return devices.make(self.kind, self.order, native=platform.machine())
+        return devices.make(self.kind, self.spec, native=platform.machine())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,13 +87,13 @@ def take_stock(
         processes=processes, scratch=scratch, machine=_ARM64, sysroot=None, say=console.say
     )
     entries = [] if config is None else _load_entries(config, around, console)
-    entries = [replace(each, order=replace(each.order, now=now)) for each in entries]
+    entries = [replace(each, spec=replace(each.spec, now=now)) for each in entries]
     listed = [each for entry in entries for each in _machines(entry)]
     serials, note = _list_serials(processes)
     known = {each.standing.key for each in listed}
     loose = [_loose(serial, around, now) for serial in serials if f"adb:{serial}" not in known]
     listed += [each for entry in loose for each in _machines(entry)]
-    room = open_room(replace(_bare_order(around), now=now))
+    room = open_room(replace(_make_bare_spec(around), now=now))
     return Inventory(listed=tuple(listed), note=note, room=room, processes=processes)
 
 
@@ -103,12 +103,12 @@ def _load_entries(config: Path, around: DeviceDefaults, console: Console) -> lis
         console.warn(warning)
     entries = loaded.config.devices
     if any(each.kind in _EMULATED_OR_HERE for each in entries):
-        around = _with_toolchain(around, toolchain_order(loaded))
+        around = _with_toolchain(around, make_toolchain_spec(loaded))
     return [
         InventoryEntry(
-            name=each.name, kind=each.kind, cpu_class=each.class_, order=order, configured=True
+            name=each.name, kind=each.kind, cpu_class=each.class_, spec=spec, configured=True
         )
-        for each, order in device_orders(loaded, around, entries)
+        for each, spec in make_device_specs(loaded, around, entries)
     ]
 
 
@@ -134,11 +134,11 @@ def _list_serials(processes: ProcessRunner) -> tuple[list[str], str]:
 def _loose(serial: str, around: DeviceDefaults, now: Callable[[], datetime]) -> InventoryEntry:
     name = _NOT_IN_NAME.sub("-", serial)
     settings = DeviceSettings(serial=serial)
-    order = replace(_bare_order(around), name=name, settings=settings, now=now)
-    return InventoryEntry(name=name, kind=adb.KIND, cpu_class="", order=order, configured=False)
+    spec = replace(_make_bare_spec(around), name=name, settings=settings, now=now)
+    return InventoryEntry(name=name, kind=adb.KIND, cpu_class="", spec=spec, configured=False)
 
 
-def _bare_order(around: DeviceDefaults) -> DeviceSpec:
+def _make_bare_spec(around: DeviceDefaults) -> DeviceSpec:
     return DeviceSpec(
         name="",
         processes=around.processes,
@@ -240,7 +240,7 @@ class _Android:
 
 def sought(listed: InventoryRow) -> str:
     """Say by what a phone that is not found was looked for; empty for all others."""
-    standing, settings = listed.standing, listed.entry.order.settings
+    standing, settings = listed.standing, listed.entry.spec.settings
     if standing.presence is not ConnectionState.ABSENT or standing.detail:
         return ""
     wanted = [f"serial {settings.serial}"] if settings.serial else []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from megtrim import devices
 from megtrim.cli.echo import show
-from megtrim.cli.session.device_specs import NEAR, POOLED, DeviceDefaults, bundle_orders, make
+from megtrim.cli.session.device_specs import NEAR, POOLED, DeviceDefaults, make, make_bundle_specs
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.setup import open_console
 from megtrim.console import Console
@@ -53,66 +53,68 @@ class JobRequest:
     today: date
 
 
-def execute(order: JobRequest, *, quiet: bool) -> int:
+def execute(request: JobRequest, *, quiet: bool) -> int:
     """Run the job and write its evidence."""
     console = open_console(quiet=quiet)
     processes = open_processes()
-    bundle = read_bundle(order.bundle, sha256=order.sha256)
-    standing = _standing(bundle, order)
+    bundle = read_bundle(request.bundle, sha256=request.sha256)
+    standing = _standing(bundle, request)
     asked = standing[0]
-    allowed = order.emulated or processes.env.get(HOST_VARIABLE) == "yes"
+    allowed = request.emulated or processes.env.get(HOST_VARIABLE) == "yes"
     if asked.kind in _RUNS_HERE and not allowed:
         msg = f"device {asked.name} is of kind {asked.kind}: the bundle's programs would run here"
         hint = f"if this machine may run them, set {HOST_VARIABLE}=yes in the runner's environment"
         raise InputError(msg, hint=hint)
     _expect_known_boards(standing, processes)
-    scenarios = order.shard.of(sorted(bundle.of_class(order.cpu_class), key=lambda each: each.id))
+    scenarios = request.shard.of(
+        sorted(bundle.of_class(request.cpu_class), key=lambda each: each.id)
+    )
     if len(scenarios) > validation.MOST_RESULTS:
-        msg = f"--shard {order.shard}: found {len(scenarios)} scenarios in this part"
+        msg = f"--shard {request.shard}: found {len(scenarios)} scenarios in this part"
         raise InputError(msg, hint=f"make more parts: a job runs at most {validation.MOST_RESULTS}")
-    _prepare(order.to)
+    _prepare(request.to)
     _describe(console, bundle, standing, len(scenarios))
     # Beside the evidence: a folder for temporary files may refuse to run programs.
-    with tempfile.TemporaryDirectory(dir=order.to, prefix=".work-") as work:
+    with tempfile.TemporaryDirectory(dir=request.to, prefix=".work-") as work:
         job = DeviceJob(
             bundle=bundle,
-            folder=order.bundle.absolute(),
+            folder=request.bundle.absolute(),
             work=Path(work).absolute(),
             scenarios=scenarios,
             asked=asked,
-            today=order.today,
+            today=request.today,
         )
 
         def open_device() -> Device:
             return _open(job, standing, processes, console)
 
         result = run(job, open_device, console)
-    _write(result, order.to)
+    _write(result, request.to)
     if result.lost:
         count = f"{result.lost} of {len(scenarios)} scenarios"
         console.warn(f"the device failed: nothing is known of {count}")
-    show(f"evidence: {order.to / EVIDENCE_FILE}")
+    show(f"evidence: {request.to / EVIDENCE_FILE}")
     return EXIT_PASS
 
 
-def _standing(bundle: Bundle, order: JobRequest) -> tuple[BundleDevice, ...]:
+def _standing(bundle: Bundle, request: JobRequest) -> tuple[BundleDevice, ...]:
     """Return the devices that stand for the class here, of one kind: the first one's."""
-    of_class = [each for each in bundle.devices if each.cpu_class == order.cpu_class]
-    if order.emulated:
+    of_class = [each for each in bundle.devices if each.cpu_class == request.cpu_class]
+    if request.emulated:
         if not of_class:
-            msg = f"--class: the bundle knows no class {order.cpu_class[:60]!r}"
+            msg = f"--class: the bundle knows no class {request.cpu_class[:60]!r}"
             raise InputError(msg, hint=_list_classes(bundle))
         emulated = BundleDevice(
-            name=f"emulated-{order.cpu_class}",
+            name=f"emulated-{request.cpu_class}",
             kind="auto",
-            cpu_class=order.cpu_class,
+            cpu_class=request.cpu_class,
             qemu_cpu=of_class[0].qemu_cpu,
             runner=False,
         )
         return (emulated,)
     on_runners = [each for each in of_class if each.runner]
     if not on_runners:
-        msg = f"--class: no device of class {order.cpu_class[:60]!r} has a runner"
+        msg = f"--class: no device of class {request.cpu_class[:60]!r} has a runner"
         raise InputError(msg, hint=f"{_list_classes(bundle)}; --emulated runs on this machine")
     first = on_runners[0]
     if first.kind not in POOLED:
@@ -152,7 +154,7 @@ def _open(
         sysroot=Path(bundle.sysroot) if bundle.sysroot else None,
         say=console.say,
     )
-    return make(kind, bundle_orders(around, standing), native=platform.machine())
+    return make(kind, make_bundle_specs(around, standing), native=platform.machine())
 
 
 def _prepare(to: Path) -> None:

@@ -147,7 +147,7 @@ def run(
     bundle's programs on this machine itself; its owner allows that with
     MEGTRIM_HOST_RUNS_PROGRAMS=yes in the environment.
     """
-    order = device_job.JobRequest(
+    request = device_job.JobRequest(
         bundle=bundle,
         sha256=sha256,
         cpu_class=cpu_class,
@@ -156,7 +156,7 @@ def run(
         emulated=emulated,
         today=today or date.today(),
     )
-    return device_job.execute(order, quiet=quiet)
+    return device_job.execute(request, quiet=quiet)
 
 
 @evidence.command(
@@ -202,7 +202,7 @@ def join(
     if to.exists() and not to.is_dir():
         msg = f"--to {to}: found no folder, expected one"
         raise InputError(msg)
-    order = final.JoinRequest(
+    request = final.JoinRequest(
         verdict=verdict,
         bundle=bundle,
         folders=folders,
@@ -211,4 +211,4 @@ def join(
         to=to,
         today=today or date.today(),
     )
-    return final.execute(order, final.links(open_processes().env, run_url, artifact))
+    return final.execute(request, final.links(open_processes().env, run_url, artifact))

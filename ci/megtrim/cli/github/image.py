@@ -93,12 +93,12 @@ def _read_reference(config: Path) -> str:
 
 def _of_recipe(recipe: str, folder: Path, docker: DockerClient) -> tuple[bool, str]:
     """Return whether the folder holds an image that was built now, and the image's ID."""
-    order = image_archive.pinned_order(recipe)
-    found = image_archive.load(docker, folder, order.tag)
+    spec = image_archive.make_pinned_spec(recipe)
+    found = image_archive.load(docker, folder, spec.tag)
     if found is not None:
-        show(f"image {order.tag}, ID {found.id}: as an earlier job built it")
+        show(f"image {spec.tag}, ID {found.id}: as an earlier job built it")
         return False, found.id
     console = open_console(quiet=False)
-    made = builds.build(order, docker, console.progress(f"building {recipe}"))
-    show(f"image {order.tag}, ID {made.id}: built now")
-    return image_archive.save(docker, folder, order.tag, console.warn), made.id
+    made = builds.build(spec, docker, console.progress(f"building {recipe}"))
+    show(f"image {spec.tag}, ID {made.id}: built now")
+    return image_archive.save(docker, folder, spec.tag, console.warn), made.id

@@ -78,7 +78,7 @@ def standing_for(loaded: LoadedConfig, asked: str | None) -> dict[str, tuple[Dev
     return _before(found, chosen)
 
 
-def device_orders(
+def make_device_specs(
     loaded: LoadedConfig, around: DeviceDefaults, entries: Iterable[DeviceConfig]
 ) -> list[tuple[DeviceConfig, DeviceSpec]]:
     """Return what is asked of its kind for each entry of the configuration."""
@@ -102,7 +102,7 @@ def device_orders(
     ]
 
 
-def bundle_orders(around: DeviceDefaults, entries: Iterable[BundleDevice]) -> list[DeviceSpec]:
+def make_bundle_specs(around: DeviceDefaults, entries: Iterable[BundleDevice]) -> list[DeviceSpec]:
     """Return what is asked of its kind for each device that a bundle tells of."""
     return [
         DeviceSpec(
@@ -120,9 +120,9 @@ def bundle_orders(around: DeviceDefaults, entries: Iterable[BundleDevice]) -> li
     ]
 
 
-def make(kind: str, orders: Sequence[DeviceSpec], *, native: str) -> Device:
+def make(kind: str, specs: Sequence[DeviceSpec], *, native: str) -> Device:
     """Return one device for all orders, which are of one kind: a pool where there are several."""
-    return device_pool.merge_devices([devices.make(kind, order, native=native) for order in orders])
+    return device_pool.merge_devices([devices.make(kind, spec, native=native) for spec in specs])
 
 
 def _by_class(entries: Iterable[DeviceConfig]) -> dict[str, tuple[DeviceConfig, ...]]:

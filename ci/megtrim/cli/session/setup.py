@@ -23,8 +23,8 @@ from megtrim.cli.session.device_specs import (
     POOLED,
     ContainerHost,
     DeviceDefaults,
-    device_orders,
     make,
+    make_device_specs,
     standing_for,
     sysroot_of,
 )
@@ -215,7 +215,7 @@ def open_context(options: Options, *, accept: bool = False, writes: bool = True)
     place = _place(loaded, processes, options)
     emulated = qemu.program(place) is not None
     toolchain = attach_image(
-        toolchains.find(toolchain_order(loaded), place, emulated=emulated), place
+        toolchains.find(make_toolchain_spec(loaded), place, emulated=emulated), place
     )
     out = options.results
     if toolchain.ndk:
@@ -278,7 +278,7 @@ def _refuse_contradictions(options: Options, *, accept: bool) -> None:
         raise InputError(msg)
 
 
-def toolchain_order(loaded: LoadedConfig) -> ToolchainSpec:
+def make_toolchain_spec(loaded: LoadedConfig) -> ToolchainSpec:
     """Return what the configuration asks of a toolchain."""
     wanted = loaded.config.toolchain
     return ToolchainSpec(
@@ -373,9 +373,9 @@ def _devices(
     )
     made: dict[str, Device] = {}
     for name, entries in standing.items():
-        orders = [order for _, order in device_orders(loaded, around, entries)]
-        made[name] = make(entries[0].kind, orders, native=platform.machine())
+        specs = [spec for _, spec in make_device_specs(loaded, around, entries)]
+        made[name] = make(entries[0].kind, specs, native=platform.machine())
         if loaded.config.trim.relocations is Relocations.RELR and not toolchain.api:
-            for order in orders:
-                relocation_support.expect_loads(made[name].kind, order)
+            for spec in specs:
+                relocation_support.expect_loads(made[name].kind, spec)
     return made

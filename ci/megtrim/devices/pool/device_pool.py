@@ -39,10 +39,10 @@ _QUICK = 0.2
 _USABLE = (MachineState.FREE, MachineState.HELD)
 
 
-def make_pool(order: DeviceSpec, *, kind: str, find: Find, retries: int = RETRIES) -> Pool:
+def make_pool(spec: DeviceSpec, *, kind: str, find: Find, retries: int = RETRIES) -> Pool:
     """Return the pool of one entry of the configuration."""
-    entry = PoolEntry(name=order.name, kind=kind, find=find)
-    return Pool((entry,), open_room(order), cpu_class=order.cpu_class, retries=retries)
+    entry = PoolEntry(name=spec.name, kind=kind, find=find)
+    return Pool((entry,), open_room(spec), cpu_class=spec.cpu_class, retries=retries)
 
 
 def merge_devices(devices: Sequence[Device]) -> Device:

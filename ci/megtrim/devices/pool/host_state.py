@@ -70,20 +70,20 @@ class WaitReporter:
         return f" (held by {'; '.join(held)})" if held else ""
 
 
-def open_room(order: DeviceSpec) -> PoolState:
+def open_room(spec: DeviceSpec) -> PoolState:
     """Return the shared state for an environment and a clock."""
-    state = state_folder(order.processes.env)
-    records = Records(state, order.now)
+    state = state_folder(spec.processes.env)
+    records = Records(state, spec.now)
     recovery = RecoveryPolicy(
-        records=records, processes=order.processes, timeouts=order.timeouts, say=order.say
+        records=records, processes=spec.processes, timeouts=spec.timeouts, say=spec.say
     )
     return PoolState(
         records=records,
-        queue=Queue(state, order.now),
+        queue=Queue(state, spec.now),
         recovery=recovery,
-        timeouts=order.timeouts,
-        now=order.now,
-        say=order.say,
+        timeouts=spec.timeouts,
+        now=spec.now,
+        say=spec.say,
     )
 
 

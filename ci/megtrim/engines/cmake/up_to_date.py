@@ -21,10 +21,10 @@ _NOTHING_TO_DO = "ninja: no work to do."
 _LOOK_TIMEOUT_S = 300.0
 
 
-def token(order: BuildSpec, toolchain: Toolchain, digests: Sequence[str]) -> str:
+def token(spec: BuildSpec, toolchain: Toolchain, digests: Sequence[str]) -> str:
     """Return what a finished build is known by; ``digests`` are those of the sources."""
     identity = sorted(toolchain.identity().items())
-    text = json.dumps([repr(order), identity, list(digests)])
+    text = json.dumps([repr(spec), identity, list(digests)])
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -30,32 +30,32 @@ _REFUSED = re.compile(
 )
 
 
-def make(order: LinkSpec, built: Path, bench: LinkEnvironment, folder: Path) -> None:
+def make(spec: LinkSpec, built: Path, bench: LinkEnvironment, folder: Path) -> None:
     """Link ``built`` as ordered into ``folder/links/<label>/<target>``, with its symbols.
 
     ``stripped/<target>`` lies beside it where that is asked, and ``<target>.map``. Raises
     InputError for a linker that cannot do it, ProductFailure for a link that fails.
     """
-    made = folder / LINKS / order.label / order.target
-    stripped = made.parent / STRIPPED / order.target
-    _clear(bench.scratch, stripped.parent if order.strip else made.parent)
+    made = folder / LINKS / spec.label / spec.target
+    stripped = made.parent / STRIPPED / spec.target
+    _clear(bench.scratch, stripped.parent if spec.strip else made.parent)
     command = _command(built, bench)
-    objects = tuple(_compile_source(each, command, bench) for each in order.sources)
+    objects = tuple(_compile_source(each, command, bench) for each in spec.sources)
     # Before every other object, so that what starts programs has ours start first.
     command = replace(command, words=(*objects, *command.words))
-    call = invocation.find(command, order.target, bench)
-    if order.unfolded:
-        _expect_code(command, call, order.target, bench)
-    argv = (*call.argv, *_last(order, call, bench))
-    if order.emptied or not order.unwind_tables:
-        argv = stubbed_objects.copies(argv, bench=bench, order=order)
-    mapped = call.adapt_flags((f"-Wl,-Map={made}.map",)) if order.map else ()
-    _link((*argv, *mapped), made, order, bench)
-    if order.strip and bench.toolchain.strip:
+    call = invocation.find(command, spec.target, bench)
+    if spec.unfolded:
+        _expect_code(command, call, spec.target, bench)
+    argv = (*call.argv, *_last(spec, call, bench))
+    if spec.emptied or not spec.unwind_tables:
+        argv = stubbed_objects.copies(argv, bench=bench, spec=spec)
+    mapped = call.adapt_flags((f"-Wl,-Map={made}.map",)) if spec.map else ()
+    _link((*argv, *mapped), made, spec, bench)
+    if spec.strip and bench.toolchain.strip:
         _copy(made, stripped)
         bench.processes.capture(*bench.toolchain.strip, str(stripped))
-    elif order.strip:
-        _link((*argv, "-s"), stripped, order, bench)
+    elif spec.strip:
+        _link((*argv, "-s"), stripped, spec, bench)
 
 
 def expect_linkable(target: str, built: Path, bench: LinkEnvironment) -> None:
@@ -116,24 +116,24 @@ def _compile_source(named: tuple[str, str], command: LinkCommand, bench: LinkEnv
     return str(made)
 
 
-def _last(order: LinkSpec, call: LinkCall, bench: LinkEnvironment) -> tuple[str, ...]:
+def _last(spec: LinkSpec, call: LinkCall, bench: LinkEnvironment) -> tuple[str, ...]:
     """Return what goes behind the target's own words: the last of two contrary options wins."""
-    unfolded = linkers.UNFOLDED[call.linker] if order.unfolded else ()
-    flags = call.adapt_flags((*unfolded, *order.flags))
-    if not order.script:
+    unfolded = linkers.UNFOLDED[call.linker] if spec.unfolded else ()
+    flags = call.adapt_flags((*unfolded, *spec.flags))
+    if not spec.script:
         return flags
     # The linker knows it by its content: text is a script.
     script = bench.scratch / "functions.ld"
-    write_atomically(script, order.script)
+    write_atomically(script, spec.script)
     return (*flags, str(script))
 
 
-def _link(argv: tuple[str, ...], output: Path, order: LinkSpec, bench: LinkEnvironment) -> None:
+def _link(argv: tuple[str, ...], output: Path, spec: LinkSpec, bench: LinkEnvironment) -> None:
     outcome = bench.run((*argv, "-o", str(output)), LINK_TIMEOUT_S)
     if outcome.ok:
         return
     output.unlink(missing_ok=True)
-    what = f"{order.target} does not link again ({order.label})"
+    what = f"{spec.target} does not link again ({spec.label})"
     if _REFUSED.search(outcome.stdout):
         msg = f"{what}:\n{driver.first_error(outcome.stdout)}"
         raise InputError(msg, hint="choose a toolchain with lld, or trim.level: region")

@@ -20,14 +20,14 @@ _UNWINDERS = frozenset({"libgcc_eh.a", "libgcc_real.a"})
 """They abort where they do not find tables of their own, and a message with them."""
 
 
-def copies(argv: Sequence[str], *, bench: LinkEnvironment, order: LinkSpec) -> tuple[str, ...]:
+def copies(argv: Sequence[str], *, bench: LinkEnvironment, spec: LinkSpec) -> tuple[str, ...]:
     """Return the link command with copies in the place of inputs that differ when emptied.
 
     Libraries that a compiler's driver adds of its own stay as they are, and so do the C library
     and the compiler's own. Each copy lies in a folder of its own in the bench's scratch, for
     linkers know archives by name. Raises InputError for a damaged object or archive.
     """
-    names = local_functions.number_names(order.emptied)
+    names = local_functions.number_names(spec.emptied)
     made: dict[Path, str] = {}
     words = [argv[0]]
     for word, path in inputs.resolve_argv(argv[1:], bench):
@@ -36,19 +36,19 @@ def copies(argv: Sequence[str], *, bench: LinkEnvironment, order: LinkSpec) -> t
             continue
         if path not in made:
             copy = bench.scratch / "inputs" / str(len(made)) / path.name
-            made[path] = str(copy) if _copy_edited(path, copy, names, order) else word
+            made[path] = str(copy) if _copy_edited(path, copy, names, spec) else word
         words.append(made[path])
     return tuple(words)
 
 
-def _copy_edited(path: Path, copy: Path, names: dict[bytes, int], order: LinkSpec) -> bool:
+def _copy_edited(path: Path, copy: Path, names: dict[bytes, int], spec: LinkSpec) -> bool:
     """Make an edited copy; say whether there was anything to edit."""
     edits = local_functions.edits(
         path.read_bytes(),
         names,
         source=str(path),
-        named=order.named,
-        unwind_tables=order.unwind_tables or path.name in _UNWINDERS,
+        named=spec.named,
+        unwind_tables=spec.unwind_tables or path.name in _UNWINDERS,
     )
     if not edits:
         return False

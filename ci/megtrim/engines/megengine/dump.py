@@ -51,7 +51,7 @@ class DumpResult:
     warnings: tuple[str, ...]
 
 
-def run(order: DumpSpec, processes: ProcessRunner, folder: Path) -> DumpResult:
+def run(spec: DumpSpec, processes: ProcessRunner, folder: Path) -> DumpResult:
     """Dump into the empty ``folder``.
 
     Raises InputError where the package or the function is missing or the script fails, and
@@ -63,36 +63,36 @@ def run(order: DumpSpec, processes: ProcessRunner, folder: Path) -> DumpResult:
     outcome = processes.run(
         Command(
             argv=(
-                *(order.python, str(driver), str(order.script)),
-                *(order.function, str(model), str(strip_info), str(report)),
-                json.dumps(dict(order.options), sort_keys=True),
+                *(spec.python, str(driver), str(spec.script)),
+                *(spec.function, str(model), str(strip_info), str(report)),
+                json.dumps(dict(spec.options), sort_keys=True),
             ),
             timeout_s=_LONGEST_S,
         )
     )
     if outcome.timed_out:
-        msg = f"the dump of {order.script} did not end within {_LONGEST_S:.0f} s"
+        msg = f"the dump of {spec.script} did not end within {_LONGEST_S:.0f} s"
         raise InfrastructureFailure(msg, hint="does the script train the model, too?")
     if not outcome.ok:
-        raise _failure(order, outcome.rc, outcome.stderr)
+        raise _failure(spec, outcome.rc, outcome.stderr)
     return _read_back(model, strip_info, report)
 
 
-def _failure(order: DumpSpec, rc: int, stderr: str) -> InputError:
+def _failure(spec: DumpSpec, rc: int, stderr: str) -> InputError:
     lines = [line for line in stderr.splitlines() if line.strip()] or [f"it ended with {rc}"]
     if rc == dump_driver.NO_PACKAGE:
-        msg = f"{order.python} has no Python package of the engine: {lines[-1]}"
+        msg = f"{spec.python} has no Python package of the engine: {lines[-1]}"
         return InputError(
             msg,
             hint="it is no longer on PyPI: build it from the engine's tree (scripts/whl), "
             "and name its Python with --python",
         )
     if rc == dump_driver.NO_FUNCTION:
-        msg = f"{order.script}: {order.function} is no traced function and returns none"
+        msg = f"{spec.script}: {spec.function} is no traced function and returns none"
         hint = "return a function under megengine.jit.trace(capture_as_const=True), called once"
         return InputError(msg, hint=hint)
     shown = "\n".join(f"  {line}" for line in lines[-_SHOWN_LINES:])
-    msg = f"{order.script}: the dump ended with {rc}:\n{shown}"
+    msg = f"{spec.script}: the dump ended with {rc}:\n{shown}"
     return InputError(msg, hint="mend the script or the --option that it names")
 
 

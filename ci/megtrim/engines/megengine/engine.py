@@ -85,7 +85,7 @@ class MegEngine:
     def identity(self) -> EngineIdentity:
         return self.checkout.identity(KIND, self.generation.number)
 
-    def order(
+    def make_spec(
         self,
         variant: Variant,
         toolchain: Toolchain,

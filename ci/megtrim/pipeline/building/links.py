@@ -21,16 +21,16 @@ KEEP_SET = "keep set"
 """What the inputs of the link that ships call the file that lists its functions."""
 
 
-def base_order(context: Context) -> BuildSpec:
+def make_base_spec(context: Context) -> BuildSpec:
     """Return the build whose objects are linked again."""
     if from_plain(context.loaded.config):
-        return variants.order(context, Variant.PLAIN, {})
-    return variants.order(context, Variant.REDUCED, variants.header_files(context))
+        return variants.make_spec(context, Variant.PLAIN, {})
+    return variants.make_spec(context, Variant.REDUCED, variants.header_files(context))
 
 
 def base_inputs(context: Context) -> dict[str, str]:
     """Name what that build rests on."""
-    named = variants.inputs(context, base_order(context))
+    named = variants.inputs(context, make_base_spec(context))
     return named if from_plain(context.loaded.config) else named | variants.header_inputs(context)
 
 

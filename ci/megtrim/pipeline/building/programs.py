@@ -81,7 +81,7 @@ def linked_again(context: Context) -> tuple[str, ...]:
     return (*_engines_own(context), *own)
 
 
-def orders(context: Context, variant: Variant) -> tuple[ApplicationSpec, ...]:
+def list_specs(context: Context, variant: Variant) -> tuple[ApplicationSpec, ...]:
     """Return the applications to be built in a variant, behind the engine."""
     return tuple(
         ApplicationSpec(

@@ -29,16 +29,16 @@ def choices(context: Context, *, off: Sequence[Switch] | None = None) -> tuple[S
     return tuple(_of_plain(each) for each in made) if plain else made
 
 
-def apply_flags(context: Context, order: BuildSpec, off: Sequence[Switch]) -> BuildSpec:
+def apply_flags(context: Context, spec: BuildSpec, off: Sequence[Switch]) -> BuildSpec:
     """Return the order of a reduced build with the flags of the means."""
     made = choices(context, off=off)
     if not made:
-        return order
+        return spec
     if by_function(context.loaded.config):
         # The links that trim functions drop the tables of all that they take in: compiled anew
         # without them, it would come to the same.
         made = tuple(each for each in made if each.means is not SizeFlag.UNWIND_TABLES)
-    return size_flags.apply_choices(order, made, context.toolchain, kernels=context.engine.kernels)
+    return size_flags.apply_choices(spec, made, context.toolchain, kernels=context.engine.kernels)
 
 
 def relink_flags(context: Context) -> tuple[str, ...]:

@@ -37,8 +37,8 @@ def _locate_switches(context: Context, values: tuple[bool, ...]) -> Iterator[tup
 
 
 def _refuse_forced(switch: Switch, where: str, context: Context) -> None:
-    order = variants.order(context, Variant.PLAIN, {})
-    why = switches.forced_off(switch, context.engine.checkout, context.toolchain, order)
+    spec = variants.make_spec(context, Variant.PLAIN, {})
+    why = switches.forced_off(switch, context.engine.checkout, context.toolchain, spec)
     if why:
         msg = f"{where}: found true, but it is {why}"
         raise InputError(msg, hint="leave it out")

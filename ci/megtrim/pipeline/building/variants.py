@@ -23,7 +23,7 @@ _LISTED = 100
 """Compiled files that a result names."""
 
 
-def order(
+def make_spec(
     context: Context,
     variant: Variant,
     header: Mapping[str, str],
@@ -33,7 +33,7 @@ def order(
     """Return what is to be built, by the configuration; ``off``: switches, in place of its own."""
     config = context.loaded.config
     without = switched_off(config.trim) if off is None else off
-    made = context.engine.order(
+    made = context.engine.make_spec(
         variant,
         context.toolchain,
         targets=programs.targets(context),
@@ -90,7 +90,7 @@ def _applications(context: Context, variant: Variant) -> dict[str, str]:
         f"application {each.name}": " ".join(
             (each.checkout.digest, each.library.file, "lto" if each.lto else "")
         )
-        for each in programs.orders(context, variant)
+        for each in programs.list_specs(context, variant)
     }
 
 
@@ -115,7 +115,7 @@ def header_inputs(context: Context) -> dict[str, str]:
 
 def region_inputs(context: Context) -> dict[str, str]:
     """Name what enters the build by regions: what the header stage generated, among it."""
-    wanted = order(context, Variant.REDUCED, header_files(context))
+    wanted = make_spec(context, Variant.REDUCED, header_files(context))
     return inputs(context, wanted) | header_inputs(context)
 
 
@@ -131,7 +131,7 @@ def work(context: Context, wanted: BuildSpec, folder: Path, *, purpose: str = ""
             work=tree,
             folder=folder,
             progress=progress,
-            applications=programs.orders(context, wanted.variant),
+            applications=programs.list_specs(context, wanted.variant),
         )
     identity, rebuilt = context.engine.identity(), record.rebuilt
     return {
@@ -172,7 +172,7 @@ def link(context: Context, wanted: BuildSpec, links: tuple[LinkSpec, ...], folde
             work=tree,
             folder=folder,
             progress=context.console.progress(f"linking {wanted.variant}"),
-            applications=programs.orders(context, wanted.variant),
+            applications=programs.list_specs(context, wanted.variant),
         )
 
 
@@ -184,7 +184,7 @@ def expect_linkable(context: Context, wanted: BuildSpec, folder: Path) -> None:
             programs.linked_again(context),
             work=tree,
             folder=folder,
-            applications=programs.orders(context, wanted.variant),
+            applications=programs.list_specs(context, wanted.variant),
         )
 
 

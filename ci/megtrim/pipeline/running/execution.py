@@ -71,69 +71,69 @@ class RunResult:
     """What the order's ``recorded`` names."""
 
 
-def run_on(lease: Lease, order: RunSpec) -> RunResult:
+def run_on(lease: Lease, spec: RunSpec) -> RunResult:
     """Run it in a fresh directory of the machine.
 
     Raises UnsupportedRelocations where its C library cannot load what was linked: no scenario
     can run there; ProgramKilled where something outside ended it, whichever build it is.
     """
     with lease.open() as directory:
-        program = order.program.name
-        directory.put(order.program, program)
-        for name in order.beside:
-            directory.put(order.program.with_name(name), name)
-        if not order.lacks_model:
-            directory.put(order.model, order.prefix + MODEL)
+        program = spec.program.name
+        directory.put(spec.program, program)
+        for name in spec.beside:
+            directory.put(spec.program.with_name(name), name)
+        if not spec.lacks_model:
+            directory.put(spec.model, spec.prefix + MODEL)
         inputs = {
-            name: f"{order.prefix}input{i}{path.suffix}"
-            for i, (name, path) in _enumerate_inputs(order.inputs)
+            name: f"{spec.prefix}input{i}{path.suffix}"
+            for i, (name, path) in _enumerate_inputs(spec.inputs)
         }
-        for name, path in order.inputs.items():
+        for name, path in spec.inputs.items():
             directory.put(path, inputs[name])
-        if order.cache is not None:
-            directory.put(order.cache, order.prefix + CACHE)
-        directory.make(order.prefix + DUMP)
-        argv = _command(order, program, inputs)
-        env = {TRACE_VARIABLE: TRACE, **order.env}
-        run = directory.run(argv, timeout_s=order.timeout_s, env=env)
+        if spec.cache is not None:
+            directory.put(spec.cache, spec.prefix + CACHE)
+        directory.make(spec.prefix + DUMP)
+        argv = _command(spec, program, inputs)
+        env = {TRACE_VARIABLE: TRACE, **spec.env}
+        run = directory.run(argv, timeout_s=spec.timeout_s, env=env)
         relocation_support.expect_loaded(lease.name, run)
         expect_not_killed(lease.name, run)
-        outputs = _outputs(order, directory, run)
+        outputs = _outputs(spec, directory, run)
         return RunResult(
             run=run,
             trace=directory.get(TRACE),
-            cache=directory.get(order.prefix + CACHE) if order.search else None,
+            cache=directory.get(spec.prefix + CACHE) if spec.search else None,
             outputs=outputs,
-            recorded=directory.get(order.recorded) if order.recorded else None,
+            recorded=directory.get(spec.recorded) if spec.recorded else None,
         )
 
 
-def _command(order: RunSpec, program: str, inputs: Mapping[str, str]) -> tuple[str, ...]:
-    cache = order.prefix + CACHE if order.cache is not None or order.search else None
-    model, dump = order.prefix + MODEL, order.prefix + DUMP
-    if order.application:
+def _command(spec: RunSpec, program: str, inputs: Mapping[str, str]) -> tuple[str, ...]:
+    cache = spec.prefix + CACHE if spec.cache is not None or spec.search else None
+    model, dump = spec.prefix + MODEL, spec.prefix + DUMP
+    if spec.application:
         places = application.Places(
-            model=model, outputs=dump, threads=order.threads, inputs=inputs, algo_cache=cache
+            model=model, outputs=dump, threads=spec.threads, inputs=inputs, algo_cache=cache
         )
-        return application.compose(program, order.arguments, places)
+        return application.compose(program, spec.arguments, places)
     invocation = ProgramArguments(
         program=program,
         model=model,
-        arguments=order.arguments,
+        arguments=spec.arguments,
         inputs=tuple(sorted(inputs.items())),
-        threads=order.threads,
+        threads=spec.threads,
         algo_cache=cache,
-        search=order.search,
+        search=spec.search,
         dump_dir=dump,
     )
     return compose(invocation)
 
 
-def _outputs(order: RunSpec, directory: RunDirectory, run: ProgramRun) -> dict[str, bytes]:
+def _outputs(spec: RunSpec, directory: RunDirectory, run: ProgramRun) -> dict[str, bytes]:
     """Return the files of the dump; of an application that is given no folder, what it printed."""
-    if order.application and application.OUTPUTS not in application.names_in(order.arguments):
+    if spec.application and application.OUTPUTS not in application.names_in(spec.arguments):
         return {PRINTED: run.stdout.encode()}
-    dump = order.prefix + DUMP
+    dump = spec.prefix + DUMP
     found = {name: directory.get(f"{dump}/{name}") for name in directory.names(dump)}
     return {name: data for name, data in found.items() if data is not None}
 

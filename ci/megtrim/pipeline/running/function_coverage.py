@@ -40,7 +40,7 @@ def link_for(lease: Lease) -> Link:
 
 def ran(
     scenario: str,
-    order: RunSpec,
+    spec: RunSpec,
     lease: Lease,
     note: Note,
     *,
@@ -49,15 +49,15 @@ def ran(
 ) -> tuple[FunctionList, ProgramRun]:
     """Return the list of functions that ran, and the run that was asked for.
 
-    ``order`` is of the link that :func:`link_for` names, with its symbols; ``observables`` are
+    ``spec`` is of the link that :func:`link_for` names, with its symbols; ``observables`` are
     those of the unfolded link, and make the list the same, whoever records. ``speaks``: the
     program has words for what goes wrong, so they are kept. Raises ProductFailure where the run
     fails, InfrastructureFailure where nothing was recorded.
     """
     emulated = lease.kind == EMULATED
-    told = replace(order, **(_LOGGED if emulated else _PROBED))
+    told = replace(spec, **(_LOGGED if emulated else _PROBED))
     read = qemu_log.ran_in_log if emulated else probes.parse_record
-    table = read_table(order.program)
+    table = read_table(spec.program)
     asked = _run_checked(scenario, told, lease, note)
     found = [asked, _run_checked(scenario, _long_names(told), lease, note)]
     complaints = _complaints(told) if speaks else ()
@@ -73,25 +73,25 @@ def ran(
     return function_list(observables, names), asked.run
 
 
-def _long_names(order: RunSpec) -> RunSpec:
+def _long_names(spec: RunSpec) -> RunSpec:
     """Return the same run with longer names, as users have them.
 
     A string copies those by other functions than names that fit into the string itself.
     """
-    return replace(order, prefix=_LONG)
+    return replace(spec, prefix=_LONG)
 
 
-def _complaints(order: RunSpec) -> Iterator[RunSpec]:
+def _complaints(spec: RunSpec) -> Iterator[RunSpec]:
     """Yield what goes wrong most often, so that a trimmed program still says it in words."""
-    if order.application:
+    if spec.application:
         return  # its words are its own: a scenario of its own keeps them
-    yield replace(order, lacks_model=True)
-    yield replace(order, arguments=(*order.arguments, _UNKNOWN_FLAG))
+    yield replace(spec, lacks_model=True)
+    yield replace(spec, arguments=(*spec.arguments, _UNKNOWN_FLAG))
 
 
-def _run_checked(scenario: str, order: RunSpec, lease: Lease, note: Note) -> RunResult:
+def _run_checked(scenario: str, spec: RunSpec, lease: Lease, note: Note) -> RunResult:
     """Return what came of a run that is to end well."""
-    found = _run(scenario, order, lease, note)
+    found = _run(scenario, spec, lease, note)
     how = ending(found.run)
     if how is not RunOutcome.PASSED:
         said = error_message(found.run.stderr) or "it said nothing"
@@ -101,8 +101,8 @@ def _run_checked(scenario: str, order: RunSpec, lease: Lease, note: Note) -> Run
     return found
 
 
-def _run(scenario: str, order: RunSpec, lease: Lease, note: Note) -> RunResult:
-    found = execution.run_on(lease, order)
+def _run(scenario: str, spec: RunSpec, lease: Lease, note: Note) -> RunResult:
+    found = execution.run_on(lease, spec)
     note(found)
     if refused := probes.refusal(found.run.stderr):
         msg = f"{scenario}: {lease.name}: {refused}"

@@ -18,7 +18,7 @@ from megtrim.load_and_run.npy_mutation import LARGEST_BYTES, NpyMutation
 from megtrim.models.reader import read_model
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.running.execution import RunSpec
-from megtrim.pipeline.running.scenario_runs import cache_of, order_for
+from megtrim.pipeline.running.scenario_runs import cache_of, make_run_spec
 from megtrim.pipeline.session import Context
 from megtrim.plan.neighbours import Neighbour, NeighbourKind, neighbours, select_scenarios
 from megtrim.verdict.neighbours import Asked
@@ -69,7 +69,7 @@ def order_of(
     neighbour: Neighbour, scenario: Scenario, context: Context, program: Path, folder: Path
 ) -> RunSpec:
     """Return the run of a neighbour; inputs that it changes are written to ``folder``."""
-    own = order_for(scenario, context, program, cache=cache_of(scenario, context))
+    own = make_run_spec(scenario, context, program, cache=cache_of(scenario, context))
     return replace(
         own,
         model=own.model if neighbour.model is None else context.path(neighbour.model),

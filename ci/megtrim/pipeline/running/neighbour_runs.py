@@ -48,7 +48,7 @@ class Build:
 class Attempt:
     """A neighbour to be tried."""
 
-    order: RunSpec
+    spec: RunSpec
     """Of the plain program."""
     builds: tuple[Build, ...]
     complains: bool
@@ -68,14 +68,14 @@ class RunObservation:
 
 def attempt(wanted: Attempt, lease: Lease, note: Note) -> RunObservation:
     """Run it on plain, then on every trimmed build. Raises what the machine raises."""
-    plain = run_on(lease, wanted.order)
+    plain = run_on(lease, wanted.spec)
     note("plain", plain)
     text, applies = _judge_plain_run(wanted, plain)
     if not applies:
         return RunObservation(text=text, levels=())
-    most_s = min(wanted.order.timeout_s, max(_LEAST_S, _TIMEOUTS * plain.run.wall_s))
-    order = replace(wanted.order, timeout_s=most_s)
-    levels = tuple(_level(wanted, order, build, plain, lease, note) for build in wanted.builds)
+    most_s = min(wanted.spec.timeout_s, max(_LEAST_S, _TIMEOUTS * plain.run.wall_s))
+    spec = replace(wanted.spec, timeout_s=most_s)
+    levels = tuple(_level(wanted, spec, build, plain, lease, note) for build in wanted.builds)
     return RunObservation(text=text, levels=levels)
 
 
@@ -98,9 +98,9 @@ def _judge_plain_run(wanted: Attempt, plain: RunResult) -> tuple[str, bool]:
 
 
 def _level(
-    wanted: Attempt, order: RunSpec, build: Build, plain: RunResult, lease: Lease, note: Note
+    wanted: Attempt, spec: RunSpec, build: Build, plain: RunResult, lease: Lease, note: Note
 ) -> NeighbourLevel:
-    seen = run_on(lease, order.with_program(build.program))
+    seen = run_on(lease, spec.with_program(build.program))
     note(build.level, seen)
     outcome, text = judge_outcome(wanted, plain, seen)
     return NeighbourLevel(
@@ -109,7 +109,7 @@ def _level(
         works=outcome is NeighbourOutcome.SAME
         or (wanted.complains and outcome is NeighbourOutcome.REFUSED),
         text=text,
-        needs=build.needs(lease, wanted.order, seen.run)
+        needs=build.needs(lease, wanted.spec, seen.run)
         if outcome is NeighbourOutcome.TRAPPED
         else (),
         time_s=seen.run.wall_s,
@@ -148,7 +148,7 @@ def judge_outcome(
 def _judge_outputs(
     wanted: Attempt, plain: RunResult, seen: RunResult
 ) -> tuple[NeighbourOutcome, str]:
-    application = wanted.order.application
+    application = wanted.spec.application
     tolerance = wanted.tolerance
     if wanted.searches and not application:
         loose = max(tolerance.absolute, _LOOSE * _largest(plain))

@@ -23,9 +23,9 @@ def needs_of(scenario: Scenario, context: Context, link: SymbolizingLink | None)
     profile = programs.program(scenario, context, made) if made else None
     keep = read_keep_set(context.done[keep_task(context.loaded.config)].file(KEEP_SET_FILE))
 
-    def needs(lease: Lease, order: RunSpec, trapped: ProgramRun) -> tuple[str, ...]:
+    def needs(lease: Lease, spec: RunSpec, trapped: ProgramRun) -> tuple[str, ...]:
         def again(_build: str, program: Path) -> RunResult:
-            return run_on(lease, order.with_program(program))
+            return run_on(lease, spec.with_program(program))
 
         found = diagnose(trapped, again, keep, named=link, profile=lambda: profile)
         return (found.function,) if found.function else found.missing

@@ -37,7 +37,7 @@ def cache_of(scenario: Scenario, context: Context) -> Path | None:
     return None
 
 
-def order_for(
+def make_run_spec(
     scenario: Scenario,
     context: Context,
     program: Path,

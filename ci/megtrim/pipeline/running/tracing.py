@@ -21,12 +21,12 @@ Note = Callable[[RunResult], None]
 """Called with each run that was made, before it is judged."""
 
 
-def search(scenario: str, order: RunSpec, lease: Lease, note: Note) -> tuple[bytes, ProgramRun]:
+def search(scenario: str, spec: RunSpec, lease: Lease, note: Note) -> tuple[bytes, ProgramRun]:
     """Return the algorithm cache that the plain build's search left.
 
     Raises ProductFailure where the run fails or leaves none.
     """
-    found = execution.run_on(lease, order)
+    found = execution.run_on(lease, spec)
     note(found)
     _expect_success(scenario, found.run, Variant.PLAIN)
     if not found.cache:
@@ -36,13 +36,13 @@ def search(scenario: str, order: RunSpec, lease: Lease, note: Note) -> tuple[byt
 
 
 def trace(
-    scenario: str, order: RunSpec, lease: Lease, note: Note
+    scenario: str, spec: RunSpec, lease: Lease, note: Note
 ) -> tuple[Trace, bytes, ProgramRun]:
     """Return the trace of a run of the profile build, parsed and as it was written.
 
     Raises ProductFailure where the run fails, TraceFailure where the trace cannot be used.
     """
-    found = execution.run_on(lease, order)
+    found = execution.run_on(lease, spec)
     note(found)
     _expect_success(scenario, found.run, Variant.PROFILE)
     promised = promised_items(found.run.stderr)

@@ -41,7 +41,7 @@ Note = Callable[[str, RunResult], None]
 class VerificationCase:
     """What is to be proven."""
 
-    order: RunSpec
+    spec: RunSpec
     """Of the plain program."""
     reduced: Path
     profile: Path | None
@@ -69,13 +69,13 @@ def prove(trial: VerificationCase, lease: Lease, note: Note) -> dict[str, Any]:
     A product failure is a result. Raises what the device raises; TrapSeen where that happened
     while a trap was to be explained.
     """
-    plain = run_on(lease, trial.order)
+    plain = run_on(lease, trial.spec)
     note(Variant.PLAIN, plain)
     if ending(plain.run) is not RunOutcome.PASSED:
         text = f"the plain build ended with {plain.run.rc} ({ending(plain.run)})"
         found = Diagnosis(status="engine-error", text=text, log=plain.run.stderr)
         return _record_failure(found, plain)
-    reduced = run_on(lease, trial.order.with_program(trial.reduced))
+    reduced = run_on(lease, trial.spec.with_program(trial.reduced))
     note(Variant.REDUCED, reduced)
     if ending(reduced.run) is not RunOutcome.PASSED:
         return _record_failure(_diagnose(trial, lease, reduced, note), reduced)
@@ -84,13 +84,13 @@ def prove(trial: VerificationCase, lease: Lease, note: Note) -> dict[str, Any]:
         "missing regions": [],
         "unexplained": False,
         "log tail": "",
-        **compare_outputs(plain, reduced, trial.tolerance, application=trial.order.application),
+        **compare_outputs(plain, reduced, trial.tolerance, application=trial.spec.application),
     }
 
 
 def _diagnose(trial: VerificationCase, lease: Lease, reduced: RunResult, note: Note) -> Diagnosis:
     def again(build: str, program: Path) -> RunResult:
-        seen = run_on(lease, trial.order.with_program(program))
+        seen = run_on(lease, trial.spec.with_program(program))
         note(build, seen)
         return seen
 

@@ -71,11 +71,11 @@ def bench(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Bench:
     (shell.folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
     monkeypatch.setenv("MEGTRIM_STATE", str(shell.folder / "state"))
 
-    def phones(order: DeviceSpec) -> Device:
+    def phones(spec: DeviceSpec) -> Device:
         def find() -> Sequence[Machine]:
             return [bench.phone]
 
-        return device_pool.make_pool(quick(order), kind="adb", find=find)
+        return device_pool.make_pool(quick(spec), kind="adb", find=find)
 
     def server(_processes: ProcessRunner) -> Server:
         return Server(bench.phone)
@@ -92,8 +92,8 @@ def bench(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Bench:
     return bench
 
 
-def quick(order: DeviceSpec) -> DeviceSpec:
-    return replace(order, timeouts=QUICK)
+def quick(spec: DeviceSpec) -> DeviceSpec:
+    return replace(spec, timeouts=QUICK)
 
 
 def test_the_listing_says_how_each_device_stands(bench: Bench) -> None:

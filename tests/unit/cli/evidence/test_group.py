@@ -216,18 +216,18 @@ class Pool:
     kind = "adb"
     retries = 2
 
-    def __init__(self, orders: Sequence[DeviceSpec]) -> None:
-        self.name = orders[0].name
-        self.orders = orders
-        self._turn = itertools.cycle(orders)
+    def __init__(self, requests: Sequence[DeviceSpec]) -> None:
+        self.name = requests[0].name
+        self.requests = requests
+        self._turn = itertools.cycle(requests)
 
     @contextmanager
     def reserve(self) -> Iterator[Local]:
-        order = next(self._turn)
-        if order.name.startswith("dead"):
+        request = next(self._turn)
+        if request.name.startswith("dead"):
             msg = "link lost while pushing model.mge"
             raise InfrastructureFailure(msg)
-        yield Local(order.name, ProcessRunner({"PATH": os.environ["PATH"]}), order.scratch)
+        yield Local(request.name, ProcessRunner({"PATH": os.environ["PATH"]}), request.scratch)
 
 
 @pytest.fixture
@@ -235,8 +235,8 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Pool]]:
     """Take every pool that a job makes, by its kind."""
     made: list[tuple[str, Pool]] = []
 
-    def make(kind: str, orders: Sequence[DeviceSpec], *, native: str) -> Pool:
-        made.append((kind, Pool(orders)))
+    def make(kind: str, requests: Sequence[DeviceSpec], *, native: str) -> Pool:
+        made.append((kind, Pool(requests)))
         return made[-1][1]
 
     monkeypatch.setattr("megtrim.cli.evidence.device_job.make", make)
@@ -257,7 +257,7 @@ def test_phones_of_a_class_are_a_pool(job: Job, pools: list[tuple[str, Pool]]) -
     assert answer.status == 0
     [(kind, pool)] = pools
     assert kind == "adb"
-    assert [(order.name, order.settings.serial) for order in pool.orders] == [
+    assert [(request.name, request.settings.serial) for request in pool.requests] == [
         ("dead-1", "dead-1"),
         ("pixel-7", "pixel-7"),
     ]
@@ -277,7 +277,7 @@ def test_a_pool_is_of_one_kind(
     job()
 
     [(kind, pool)] = pools
-    assert (kind, [order.name for order in pool.orders]) == ("ssh", ["board"])
+    assert (kind, [request.name for request in pool.requests]) == ("ssh", ["board"])
 
 
 @pytest.mark.parametrize("known", ["", "bb c", "B"])
@@ -319,7 +319,7 @@ def test_the_way_to_a_phone_has_its_own_environment(
     job()
 
     [(_, pool)] = pools
-    env = pool.orders[0].processes.env
+    env = pool.requests[0].processes.env
     assert (env["HOME"], env["MEGTRIM_ADB"]) == ("/home/me", "/opt/adb")
     assert SECRET not in env
 

@@ -10,7 +10,7 @@ import pytest
 
 from megtrim import devices
 from megtrim.cli.session import device_specs
-from megtrim.cli.session.device_specs import DeviceDefaults, bundle_orders, standing_for
+from megtrim.cli.session.device_specs import DeviceDefaults, make_bundle_specs, standing_for
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.devices import DeviceSpec
 from megtrim.devices.pool import device_pool
@@ -96,12 +96,12 @@ def test_what_hangs_on_a_runner_is_never_used_here(tmp_path: Path) -> None:
     found = standing_for(config, None)
 
     assert names(found) == {"a76": ["desk"], "a53": ["auto-a53"]}
-    orders = device_specs.device_orders(config, around(tmp_path), (*found["a76"], *found["a53"]))
-    assert [(entry.kind, order.name, order.qemu_cpu, order.sysroot) for entry, order in orders] == [
+    specs = device_specs.make_device_specs(config, around(tmp_path), (*found["a76"], *found["a53"]))
+    assert [(entry.kind, spec.name, spec.qemu_cpu, spec.sysroot) for entry, spec in specs] == [
         ("qemu", "desk", "cortex-a76", tmp_path / "roots"),
         ("auto", "auto-a53", "cortex-a53", Path("/its/own")),
     ]
-    assert [order.cpu_class for _, order in orders] == ["a76", "a53"]
+    assert [spec.cpu_class for _, spec in specs] == ["a76", "a53"]
 
 
 @pytest.mark.parametrize(
@@ -179,9 +179,9 @@ def test_an_order_holds_all_that_is_configured(
     monkeypatch.setattr(Path, "home", lambda: Path("/home/me"))
     config = loaded(tmp_path, FULL)
 
-    orders = device_specs.device_orders(config, around(tmp_path), config.config.devices)
+    specs = device_specs.make_device_specs(config, around(tmp_path), config.config.devices)
 
-    phone, board = (order for _, order in orders)
+    phone, board = (spec for _, spec in specs)
     assert phone.settings == DeviceSettings(
         match=(("ro.a", "b"), ("ro.z", "1")),
         power=PowerPort(hub="1-1.4", port=2),
@@ -224,12 +224,12 @@ def test_an_order_holds_all_that_a_bundle_tells(
         ),
     )
 
-    [order] = bundle_orders(around(tmp_path), [told])
+    [spec] = make_bundle_specs(around(tmp_path), [told])
 
-    assert (order.name, order.qemu_cpu, order.cpu_class) == ("board", "cortex-a53", "a53")
-    assert (order.machine, order.scratch) == ("aarch64", tmp_path / "runs")
-    assert order.sysroot == Path("/roots")
-    assert order.settings == DeviceSettings(
+    assert (spec.name, spec.qemu_cpu, spec.cpu_class) == ("board", "cortex-a53", "a53")
+    assert (spec.machine, spec.scratch) == ("aarch64", tmp_path / "runs")
+    assert spec.sysroot == Path("/roots")
+    assert spec.settings == DeviceSettings(
         host="b",
         port=2222,
         user="pi",
@@ -253,7 +253,7 @@ def test_no_home_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     config = loaded(tmp_path, FULL)
 
     with pytest.raises(InputError) as caught:
-        device_specs.device_orders(config, around(tmp_path), config.config.devices)
+        device_specs.make_device_specs(config, around(tmp_path), config.config.devices)
 
     assert caught.value.message == "~/h: this user has no home folder"
 
@@ -262,17 +262,17 @@ def test_several_orders_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """In the order in which they are configured."""
     made: list[tuple[str, str, str]] = []
 
-    def make(kind: str, order: DeviceSpec, *, native: str) -> str:
-        made.append((kind, order.name, native))
-        return order.name
+    def make(kind: str, spec: DeviceSpec, *, native: str) -> str:
+        made.append((kind, spec.name, native))
+        return spec.name
 
     monkeypatch.setattr(devices, "make", make)
     monkeypatch.setattr(device_pool, "merge_devices", "+".join)
     config = loaded(tmp_path, ROOM)
     entries = standing_for(config, "adb")["a53"]
-    orders = [order for _, order in device_specs.device_orders(config, around(tmp_path), entries)]
+    specs = [spec for _, spec in device_specs.make_device_specs(config, around(tmp_path), entries)]
 
-    device: Any = device_specs.make("adb", orders, native="x86_64")
+    device: Any = device_specs.make("adb", specs, native="x86_64")
 
     assert device == "one+far+two"
     assert made == [("adb", name, "x86_64") for name in ("one", "far", "two")]

@@ -22,7 +22,7 @@ from megtrim.devices.retry import deliver
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import ProcessRunner
 from support.waiting import until
-from unit.devices.machines import NOON, QUICK, Clock, FakeMachine, order
+from unit.devices.machines import NOON, QUICK, Clock, FakeMachine, make_spec
 
 
 class Lab:
@@ -37,7 +37,7 @@ class Lab:
         self.said: list[str] = []
 
     def pool(self, name: str = "phones", said: list[str] | None = None) -> Pool:
-        asked = order(
+        asked = make_spec(
             self.tmp_path, name=name, now=self.clock, said=self.said if said is None else said
         )
         return make_pool(asked, kind="fake", find=self.find)
@@ -270,7 +270,7 @@ def test_where_nobody_can_look_that_is_the_reason(lab: Lab) -> None:
         msg = "no adb server"
         raise InfrastructureFailure(msg)
 
-    pool = make_pool(order(lab.tmp_path), kind="fake", find=find)
+    pool = make_pool(make_spec(lab.tmp_path), kind="fake", find=find)
     with pytest.raises(NoUsableMachine, match="phones: not found: no adb server"), pool.reserve():
         pass
 
@@ -320,7 +320,7 @@ def test_what_was_given_up_while_it_was_waited_for_is_not_tried_again(lab: Lab) 
 
     lab.one.reconnect = reconnect  # type: ignore[method-assign]
     rarely = replace(QUICK, say_every_s=60.0)
-    asked = order(lab.tmp_path, timeouts=rarely, said=lab.said)
+    asked = make_spec(lab.tmp_path, timeouts=rarely, said=lab.said)
     pool = make_pool(asked, kind="fake", find=lab.find)
     pool.beside = Lingering(lab.said.append)
     with pytest.raises(NoUsableMachine), pool.reserve():
@@ -380,8 +380,8 @@ def test_a_machine_can_be_held_for_care_in_quarantine(lab: Lab) -> None:
 
 def test_pools_of_a_class_become_one(lab: Lab) -> None:
     """Named after the class; it is of the kind of its first entry."""
-    left = make_pool(order(lab.tmp_path, name="a"), kind="fake", find=lambda: [lab.one])
-    right = make_pool(order(lab.tmp_path, name="b"), kind="fake", find=lambda: [lab.two])
+    left = make_pool(make_spec(lab.tmp_path, name="a"), kind="fake", find=lambda: [lab.one])
+    right = make_pool(make_spec(lab.tmp_path, name="b"), kind="fake", find=lambda: [lab.two])
     both = merge_devices([left, right])
 
     assert isinstance(both, Pool)
@@ -407,6 +407,6 @@ def test_a_missing_tool_is_not_hidden(lab: Lab) -> None:
         msg = "there is no program 'adb'"
         raise InputError(msg)
 
-    pool = make_pool(order(lab.tmp_path), kind="fake", find=find)
+    pool = make_pool(make_spec(lab.tmp_path), kind="fake", find=find)
     with pytest.raises(InputError, match="no program"), pool.reserve():
         pass

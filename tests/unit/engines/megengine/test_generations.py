@@ -23,8 +23,8 @@ SCOPED = {"bin_reduce.h": "forced\n", "midout.h": "regions\n"}
 BUILT = (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED)
 
 
-def order(engine: MegEngine, variant: Variant, toolchain: str = "host") -> BuildSpec:
-    return engine.order(
+def make_spec(engine: MegEngine, variant: Variant, toolchain: str = "host") -> BuildSpec:
+    return engine.make_spec(
         variant,
         replace(TOOLCHAIN, kind=toolchain),
         targets=("load_and_run",),
@@ -148,20 +148,20 @@ def test_how_the_header_enters(
 ) -> None:
     """Over a file that the newer tree knows, or in a place of its own, which the older is told."""
     engine = MegEngine(write(tmp_path, files), processes)
-    reduced = order(engine, Variant.REDUCED)
+    reduced = make_spec(engine, Variant.REDUCED)
 
     assert reduced.overrides == ((header, "forced\n"),)
     assert reduced.forced_header == header
     assert reduced.include == (("midout.h", "regions\n"),)
     told = ((option, f"/tree/src/{header}"),) if option else ()
     assert reduced.header_entry(Path("/tree/src")) == told
-    assert order(engine, Variant.PLAIN).header_entry(Path("/tree/src")) == ()
+    assert make_spec(engine, Variant.PLAIN).header_entry(Path("/tree/src")) == ()
     assert header not in files or not option
 
 
 def test_a_path_with_blanks_cannot_be_told(processes: ProcessRunner, tmp_path: Path) -> None:
     """The older engine pastes it into the compiler's flags."""
-    reduced = order(MegEngine(write(tmp_path, OLDEST), processes), Variant.REDUCED)
+    reduced = make_spec(MegEngine(write(tmp_path, OLDEST), processes), Variant.REDUCED)
 
     with pytest.raises(InputError) as caught:
         reduced.header_entry(Path("/my results/src"))
@@ -179,7 +179,7 @@ def test_build_types(
 ) -> None:
     """A profile build needs type information, which the older one has in no Release for Arm."""
     engine = MegEngine(write(tmp_path, files), processes)
-    types = [dict(order(engine, variant).options)["CMAKE_BUILD_TYPE"] for variant in BUILT]
+    types = [dict(make_spec(engine, variant).options)["CMAKE_BUILD_TYPE"] for variant in BUILT]
 
     assert types == ["Release", profile, "Release"]
 
@@ -191,7 +191,7 @@ def test_options_that_a_tree_lacks_are_left_out(processes: ProcessRunner, tmp_pa
     whole = MegEngine(write(tmp_path / "whole", OLDEST), processes)
     lacking = MegEngine(write(tmp_path / "less", {**OLDEST, "CMakeLists.txt": less}), processes)
 
-    options = [set(order(each, Variant.PLAIN, "clang-linux-arm64").options) for each in
+    options = [set(make_spec(each, Variant.PLAIN, "clang-linux-arm64").options) for each in
                (whole, lacking)]  # fmt: skip
     assert options[0] - options[1] == {("MGE_WITH_JIT", "OFF")}
     assert ("CXX_SUPPORT_GOLD", "OFF") in options[0]
@@ -217,7 +217,7 @@ def test_an_option_that_is_asked_for_must_be_there(
     engine = MegEngine(write(tmp_path, {**NEWEST, "CMakeLists.txt": text}), processes)
 
     with pytest.raises(InputError, match="has no CMake option MGE_WITH_MINIMUM_SIZE"):
-        order(engine, Variant.REDUCED)
+        make_spec(engine, Variant.REDUCED)
 
 
 def test_sources_of_the_older_generation(processes: ProcessRunner, tmp_path: Path) -> None:

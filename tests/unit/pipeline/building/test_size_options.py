@@ -103,9 +103,9 @@ def test_links_that_trim_functions_drop_the_tables_themselves(tmp_path: Path) ->
     tool = "applications: [{name: tool, source: tool}]\n"
     made = ready(tmp_path, "trim: {level: function, optimize: size}\n" + tool)
 
-    order = size_options.apply_flags(made, ORDER, MINIMUM_SIZE)
+    spec = size_options.apply_flags(made, ORDER, MINIMUM_SIZE)
 
-    assert not set(order.compile_flags) & set(UNWIND)
+    assert not set(spec.compile_flags) & set(UNWIND)
     assert size_options.keeps_unwind_tables("load_and_run", made) is False
     assert size_options.keeps_unwind_tables("tool", made) is True
     recipe = ready(tmp_path, "trim: {level: function}\n")

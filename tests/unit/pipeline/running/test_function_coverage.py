@@ -53,7 +53,7 @@ def recorded(
     program, model = folder / "load_and_run", folder / "model"
     program.write_text("record main\n", encoding="utf-8")
     model.write_bytes(b"model")
-    order = RunSpec(
+    spec = RunSpec(
         program=program,
         model=model,
         arguments=("{model}",) if application else ("--cpu",),
@@ -63,7 +63,7 @@ def recorded(
         application=application,
     )
     found, run = function_coverage.ran(
-        ID, order, device, noted.append, observables=OBSERVABLES, speaks=speaks
+        ID, spec, device, noted.append, observables=OBSERVABLES, speaks=speaks
     )
     assert found.link_sha256 == OBSERVABLES.link_sha256
     return found.names, run, noted

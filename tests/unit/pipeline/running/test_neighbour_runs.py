@@ -26,7 +26,7 @@ from unit.stages.support import evidence, floats, run
 ORDER = RunSpec(
     program=Path("plain"), model=Path("m"), arguments=(), inputs={}, threads=1, timeout_s=90.0
 )
-COMPUTES = Attempt(order=ORDER, builds=(), complains=False, searches=False, tolerance=EXACT)
+COMPUTES = Attempt(spec=ORDER, builds=(), complains=False, searches=False, tolerance=EXACT)
 COMPLAINS = replace(COMPUTES, complains=True)
 SEARCHES = replace(COMPUTES, searches=True)
 GOOD = evidence(outputs={"o": floats(1, 200)})
@@ -121,13 +121,13 @@ def tried(
     device = Fickle(plays=list(plays))
     logs: list[str] = []
 
-    def needs(lease: Lease, order: RunSpec, trapped: ProgramRun) -> tuple[str, ...]:
-        assert (order.program, trapped.rc) == (folder / "plain", 133)
+    def needs(lease: Lease, spec: RunSpec, trapped: ProgramRun) -> tuple[str, ...]:
+        assert (spec.program, trapped.rc) == (folder / "plain", 133)
         return ("kern<7>",)
 
     wanted = replace(
         COMPUTES,
-        order=replace(ORDER, program=folder / "plain", model=folder / "m"),
+        spec=replace(ORDER, program=folder / "plain", model=folder / "m"),
         builds=tuple(
             Build(level=level, program=folder / level, needs=needs)
             for level in ("region", "function")
@@ -199,14 +199,14 @@ def test_a_trimmed_program_is_waited_for_by_the_time_of_plain(
     """Twenty times as long, at least 30 s, and never longer than its scenario may take."""
     waited: list[float] = []
 
-    def ran(_lease: Lease, order: RunSpec) -> RunResult:
-        waited.append(order.timeout_s)
+    def ran(_lease: Lease, spec: RunSpec) -> RunResult:
+        waited.append(spec.timeout_s)
         return replace(GOOD, run=replace(GOOD.run, wall_s=wall_s))
 
     monkeypatch.setattr("megtrim.pipeline.running.neighbour_runs.run_on", ran)
     wanted = replace(
         COMPUTES,
-        order=replace(ORDER, timeout_s=allowed_s),
+        spec=replace(ORDER, timeout_s=allowed_s),
         builds=(Build(level="region", program=Path("r"), needs=lambda *_: ()),),
     )
     attempt(wanted, cast("Lease", FakeDevice()), lambda *_: None)

@@ -45,7 +45,7 @@ def test_a_trap_is_named_as_far_as_that_is_at_hand(
         program = tmp_path / "named/load_and_run"
         program.write_text(named, encoding="utf-8")
         link = SymbolizingLink(program=program, dropped=DROPPED)
-    order = RunSpec(
+    spec = RunSpec(
         program=tmp_path / "m.mge",
         model=tmp_path / "m.mge",
         arguments=("--cpu",),
@@ -55,4 +55,4 @@ def test_a_trap_is_named_as_far_as_that_is_at_hand(
     )
     needs = needs_of(next(all_scenarios(context.loaded.config)), context, link)
 
-    assert needs(cast("Lease", FakeDevice()), order, run(133)) == needed
+    assert needs(cast("Lease", FakeDevice()), spec, run(133)) == needed

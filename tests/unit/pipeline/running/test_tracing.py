@@ -17,7 +17,7 @@ from unit.stages.support import trace as trace_bytes
 ID = "m/s@any"
 
 
-def order(folder: Path, text: str, *, search: bool = False) -> RunSpec:
+def make_spec(folder: Path, text: str, *, search: bool = False) -> RunSpec:
     """Return the run of a program that does what ``text`` says."""
     (folder / "load_and_run").write_text(text, encoding="utf-8")
     (folder / "m.mge").write_bytes(b"model")
@@ -35,7 +35,7 @@ def order(folder: Path, text: str, *, search: bool = False) -> RunSpec:
 def test_a_trace_comes_parsed_and_as_it_was_written(tmp_path: Path) -> None:
     """And the run is noted once."""
     noted: list[RunResult] = []
-    asked = order(tmp_path, "trace 7 1\npromise 2\n")
+    asked = make_spec(tmp_path, "trace 7 1\npromise 2\n")
     parsed, data, run = tracing.trace(ID, asked, FakeDevice(), noted.append)
 
     assert parsed.regions == (Region("kern", (1,)), Region("kern", (7,)))
@@ -46,7 +46,7 @@ def test_a_trace_comes_parsed_and_as_it_was_written(tmp_path: Path) -> None:
 def test_a_search_leaves_its_cache(tmp_path: Path) -> None:
     """The program is told to search."""
     device, noted = FakeDevice(), list[RunResult]()
-    asked = order(tmp_path, "cache found\n", search=True)
+    asked = make_spec(tmp_path, "cache found\n", search=True)
     cache, run = tracing.search(ID, asked, device, noted.append)
 
     assert (cache, run.wall_s, len(noted)) == (b"found", 0.5, 1)
@@ -65,7 +65,7 @@ def test_a_search_that_fails_is_the_products_failure(tmp_path: Path, text: str, 
     """The run is noted all the same: its log is wanted then."""
     noted: list[RunResult] = []
     with pytest.raises(ProductFailure) as caught:
-        tracing.search(ID, order(tmp_path, text, search=True), FakeDevice(), noted.append)
+        tracing.search(ID, make_spec(tmp_path, text, search=True), FakeDevice(), noted.append)
 
     assert caught.value.message.startswith(said)
     assert len(noted) == 1
@@ -73,7 +73,7 @@ def test_a_search_that_fails_is_the_products_failure(tmp_path: Path, text: str, 
 
 def test_a_profile_build_that_fails_is_named(tmp_path: Path) -> None:
     """A trace that it left counts for nothing."""
-    asked = order(tmp_path, "trace 1\npromise 1\nexit 139\n")
+    asked = make_spec(tmp_path, "trace 1\npromise 1\nexit 139\n")
     with pytest.raises(ProductFailure) as caught:
         tracing.trace(ID, asked, FakeDevice(), lambda _: None)
 
@@ -95,7 +95,7 @@ def test_a_trace_that_cannot_be_used_is_named(
 ) -> None:
     """By what is wrong with it."""
     with pytest.raises(TraceFailure) as caught:
-        tracing.trace(ID, order(tmp_path, text), FakeDevice(), lambda _: None)
+        tracing.trace(ID, make_spec(tmp_path, text), FakeDevice(), lambda _: None)
 
     assert caught.value.problem is problem
     assert caught.value.message.startswith(f"trace of {ID}: ")

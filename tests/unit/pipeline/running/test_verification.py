@@ -173,7 +173,7 @@ def proved(
     model = folder / "m.mge"
     model.write_bytes(b"model")
     trial = VerificationCase(
-        order=RunSpec(
+        spec=RunSpec(
             program=program("plain", plain),
             model=model,
             arguments=("--cpu",),
