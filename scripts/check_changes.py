@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Check what a change can have broken, in about half a minute: `nox -s check`.
 
-Lint, types, the walls, and the unit tests of the rooms that differ from a commit. All of them
-run at once. What needs compilers, phones or containers is left to `nox -s tests`.
+The walls, lint and types among them, and the unit tests of the rooms that differ from a commit.
+What needs compilers, phones or containers is left to `nox -s tests`.
 
 Exit status: 0 (all passed, or nothing changed), 1 (a check failed), 2 (no such commit).
 """
@@ -13,7 +13,6 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path, PurePosixPath
 
 import click
@@ -24,12 +23,16 @@ from megtrim.process import Command, CompletedCommand, ProcessRunner
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = PurePosixPath("ci/megtrim")
 UNIT = PurePosixPath("tests/unit")
-WALLS = ("architecture", "words", "docs_are_current", "docs_links", "page_commands", "plants")
+WALLS = (
+    *("architecture", "checkers", "words"),
+    *("docs_are_current", "docs_links", "page_commands", "plants"),
+)
+"""Modules of tests/walls; lint and types are in ``checkers``."""
 LONGEST_S = 900.0
 
 
 def main(arguments: list[str]) -> int:
-    """Run the checks; print what each says as soon as it ends."""
+    """Run the tests that what changed calls for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--since", default="HEAD", metavar="COMMIT", help="default: %(default)s")
     since = parser.parse_args(arguments).since
@@ -44,7 +47,7 @@ def main(arguments: list[str]) -> int:
         return 0
     tests = select_tests(changed, ROOT)
     click.echo(f"check: {len(changed)} changed files; tests: {' '.join(tests)}")
-    return run_checks(tests, processes)
+    return run_tests(tests, processes)
 
 
 def find_changes(since: str, root: Path, processes: ProcessRunner) -> tuple[str, ...]:
@@ -77,31 +80,13 @@ def select_tests(changed: Iterable[str], root: Path) -> tuple[str, ...]:
     return tuple(sorted(present - covered))
 
 
-def run_checks(tests: tuple[str, ...], processes: ProcessRunner) -> int:
-    """Run all checks at once; return 1 if one failed."""
-    python = (sys.executable, "-m")
-    checks = {
-        "lint": (*python, "ruff", "check"),
-        "format": (*python, "ruff", "format", "--check"),
-        "imports": (str(Path(sys.executable).with_name("lint-imports")),),
-        "types": (*python, "mypy", "ci", "noxfile.py", "scripts", "tests"),
-        "tests": (*python, "pytest", "-q", "-n", "2", *tests),
-    }
-    with ThreadPoolExecutor(len(checks)) as pool:
-        running = {pool.submit(_run, argv, processes): name for name, argv in checks.items()}
-        return max(_report(running[each], each.result()) for each in as_completed(running))
-
-
-def _run(argv: tuple[str, ...], processes: ProcessRunner) -> CompletedCommand:
-    command = Command(argv=argv, cwd=ROOT, timeout_s=LONGEST_S, merge_stderr=True)
-    return processes.run(command)
-
-
-def _report(name: str, ended: CompletedCommand) -> int:
-    click.echo(f"{'ok' if ended.ok else 'FAIL':<6}{name:<10}{ended.wall_s:5.1f} s")
-    if not ended.ok:
-        click.echo(ended.stdout)
-    return 0 if ended.ok else 1
+def run_tests(tests: tuple[str, ...], processes: ProcessRunner) -> int:
+    """Run the tests and print what they print; return 1 if one failed."""
+    argv = (sys.executable, "-m", "pytest", "-q", "-n", "2", *tests)
+    command = Command(
+        argv=argv, cwd=ROOT, timeout_s=LONGEST_S, merge_stderr=True, on_line=click.echo
+    )
+    return 0 if processes.run(command).ok else 1
 
 
 if __name__ == "__main__":

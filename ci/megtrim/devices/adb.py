@@ -81,7 +81,7 @@ def _properties(adb: Adb, serial: str, state: str, timeouts: Timeouts) -> dict[s
 
 
 def find(spec: DeviceSpec) -> tuple[AdbPhone, ...]:
-    """Return the phones that fit the order's serial or properties, as they are attached now."""
+    """Return the phones that fit the spec's serial or properties, as they are attached now."""
     settings = spec.settings
     adb = find_adb(spec.processes)
     if settings.serial:

@@ -1,4 +1,4 @@
-"""The files that a build has from its order in place of, or beside, those of the checkout."""
+"""The files that a build has from its spec in place of, or beside, those of the checkout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from megtrim.store import cannot_write
 
 
 def write(spec: BuildSpec, tree: WorkTree, checkout: Checkout) -> None:
-    """Make the tree what the order says; a file that is so already is not touched."""
+    """Make the tree what the spec says; a file that is so already is not touched."""
     source_copy.sync(checkout, tree.source, dict(spec.overrides))
     try:
         tree.include.mkdir(parents=True, exist_ok=True)

@@ -124,7 +124,7 @@ def apply_choices(
     *,
     kernels: tuple[str, ...],
 ) -> BuildSpec:
-    """Return the order with the flags of the means; those with a ``why_not`` are passed over.
+    """Return the spec with the flags of the means; those with a ``why_not`` are passed over.
 
     ``kernels`` are the folders of the engine that stay compiled for speed.
     """

@@ -36,7 +36,7 @@ class ControlClient:
         self.give(make_request(fault, value=value, **more))
 
     def give(self, request: FaultRequest) -> None:
-        """Pass an order on. For those of now it has happened when this returns."""
+        """Pass a request on. For those of now it has happened when this returns."""
         self._ask({"do": "fault", "order": asdict(request)})
 
     def set_properties(self, values: Mapping[str, str]) -> None:

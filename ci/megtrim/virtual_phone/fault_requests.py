@@ -129,7 +129,7 @@ def make_request(
     delay_s: float = 0.0,
     for_s: float | None = None,
 ) -> FaultRequest:
-    """Return the order, with what goes without saying filled in. Raises InputError."""
+    """Return the request, with what goes without saying filled in. Raises InputError."""
     kind = _one_of(Fault, fault, "fault")
     when = FaultTrigger.PUSH if kind is Fault.VANISH else FaultTrigger.NOW
     if moment is not None:

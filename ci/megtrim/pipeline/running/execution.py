@@ -68,7 +68,7 @@ class RunResult:
     outputs: Mapping[str, bytes]
     """By name: dumped files, or what an application wrote or printed."""
     recorded: bytes | None = None
-    """What the order's ``recorded`` names."""
+    """What the spec's ``recorded`` names."""
 
 
 def run_on(lease: Lease, spec: RunSpec) -> RunResult:
