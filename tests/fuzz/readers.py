@@ -48,9 +48,9 @@ def _arrays() -> tuple[bytes, ...]:
     streams = []
     for element in ("<f4", "|i1", "|u1", ">i4", "<f8", "?", "<U4", "<c8", [("a", "<i4")]):
         for shape in ((1, 3, 4, 4), (2, 3), (5,), (), (0, 2)):
-            for spec, version in (("C", (1, 0)), ("F", (2, 0)), ("C", (3, 0))):
+            for order, version in (("C", (1, 0)), ("F", (2, 0)), ("C", (3, 0))):
                 stream = io.BytesIO()
-                array = np.zeros(shape, element, spec=spec)  # type: ignore[call-overload]
+                array = np.zeros(shape, element, order=order)  # type: ignore[call-overload]
                 np.lib.format.write_array(stream, array, version)
                 streams.append(stream.getvalue())
     return tuple(streams)

@@ -15,6 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from megtrim.build_spec import Link, Variant
 from megtrim.config.units import LARGEST_DURATION_S
@@ -26,7 +29,7 @@ from megtrim.load_and_run import application as command
 from megtrim.load_and_run.arguments import check_reserved
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.midout.keepset import GENERATIONS
-from megtrim.verdict.document import LARGEST_DOCUMENT, dump, load
+from megtrim.strict_json import LARGEST_DOCUMENT, dump, load
 from megtrim.verdict.model import DeviceIdentity
 
 VERSION = 3
@@ -81,7 +84,7 @@ class BundleScenario:
     """One scenario and all that a run of it needs; files are told by sha256."""
 
     id: str
-    cpu_class: str
+    cpu_class: Annotated[str, Field(alias="class")]
     model: str
     arguments: tuple[str, ...]
     inputs: tuple[BundleInput, ...]
@@ -167,7 +170,7 @@ class ProvenScenario:
     """A scenario that no device need run, because a proof of exactly this is young enough."""
 
     id: str
-    cpu_class: str
+    cpu_class: Annotated[str, Field(alias="class")]
     binding: str
 
     def __post_init__(self) -> None:

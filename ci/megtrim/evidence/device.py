@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import Field
 
 from megtrim.config import value_types
 from megtrim.config.device import KINDS_OF_KEY
@@ -108,7 +111,7 @@ class BundleDevice:
 
     name: str
     kind: str
-    cpu_class: str
+    cpu_class: Annotated[str, Field(alias="class")]
     qemu_cpu: str
     """CPU that an emulator plays for the class."""
     runner: bool

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from megtrim.errors import SEVERITY
 from megtrim.evidence import validation
-from megtrim.verdict.document import dump, load
+from megtrim.strict_json import dump, load
 
 VERSION = 1
 ENDING_FILE = "ending.json"

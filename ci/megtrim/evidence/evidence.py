@@ -11,14 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from megtrim.errors import InputError
 from megtrim.evidence import validation
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.load_and_run.telemetry import Conditions
 from megtrim.midout.region import Region
+from megtrim.strict_json import dump, load
 from megtrim.verdict.content import Contradiction, expect_consistent
-from megtrim.verdict.document import dump, load
 from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
 
 VERSION = 2
@@ -87,7 +90,7 @@ class Evidence:
 
     version: int = VERSION
     purpose: JobPurpose
-    cpu_class: str
+    cpu_class: Annotated[str, Field(alias="class")]
     device: DeviceIdentity
     day: str
     """A date such as 2027-01-31."""

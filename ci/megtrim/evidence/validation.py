@@ -15,7 +15,7 @@ from pathlib import Path
 from megtrim import input_files
 from megtrim.config.value_types import NAME_PATTERN
 from megtrim.errors import InputError
-from megtrim.verdict.document import LARGEST_DOCUMENT
+from megtrim.strict_json import LARGEST_DOCUMENT
 
 FILES = "files"
 """Folder of a bundle or of evidence that holds files, each named by its sha256."""

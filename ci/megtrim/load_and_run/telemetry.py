@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from megtrim.strict_json import SignedFloat
+
 LOW_BATTERY_PERCENT = 15
 """From here on a phone protects its battery by lower clock rates, also while it is charged."""
 
@@ -59,9 +61,9 @@ class Policy:
 class Reading:
     """What was measured at one moment. None and empty: this machine does not say."""
 
-    cpu_c: float | None = None
+    cpu_c: SignedFloat | None = None
     """Of the hottest CPU zone."""
-    battery_c: float | None = None
+    battery_c: SignedFloat | None = None
     battery_percent: int | None = None
     charging: bool | None = None
     thermal_status: int | None = None

@@ -43,7 +43,7 @@ from megtrim.plan.graph import (
 )
 from megtrim.size.budgets import ending
 from megtrim.store import sha256_file
-from megtrim.verdict.document import dump
+from megtrim.strict_json import dump
 from megtrim.verdict.join import VerdictInputs, exit_code, join
 from megtrim.verdict.model import (
     Check,

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from megtrim.errors import InputError
+from megtrim.strict_json import AnyMagnitude
 from megtrim.verdict.statuses import ScenarioStatus
 
 _UNKNOWN = (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED)
@@ -24,7 +25,7 @@ class OutputResult:
     name: str
     size_bytes: int
     equal: bool
-    largest_difference: float | None
+    largest_difference: AnyMagnitude | None
     """None: not comparable (other size, or a value that is not a number)."""
 
 

@@ -1,6 +1,6 @@
 """What verdict.json holds, as frozen values: the single source of every report and exit status.
 
-Pure, values alone: :mod:`megtrim.verdict.join` decides, :mod:`megtrim.verdict.document` knows JSON.
+Pure, values alone: :mod:`megtrim.verdict.join` decides, :mod:`megtrim.strict_json` knows JSON.
 Sizes are bytes, times are seconds, shares are fractions of plain. A value's fields are the
 keys of its JSON object, in this order.
 """
@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
 
 from megtrim.build_spec import EngineIdentity
 from megtrim.load_and_run.telemetry import Conditions
+from megtrim.strict_json import SignedInt, dump, load
 from megtrim.verdict.agreement import expect_budget_checks, expect_scenario_checks
 from megtrim.verdict.content import Contradiction, OutputResult, expect_consistent
-from megtrim.verdict.document import dump, load
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.neighbours import NeighbourLevel, NeighbourOutcome, NeighbourResult
 from megtrim.verdict.statuses import (
@@ -117,7 +120,7 @@ class VariantSize:
     """Of plain: 0.067 is 6.7%."""
     sections: tuple[tuple[str, int], ...] = ()
     """(what the bytes are for, bytes), in drawing order."""
-    growth_bytes: int | None = None
+    growth_bytes: SignedInt | None = None
     """Against the baseline; None where that does not hold this file."""
 
 
@@ -185,7 +188,7 @@ class ScenarioResult:
     """MODEL/SCENARIO@CLASS."""
     model: str
     scenario: str
-    cpu_class: str
+    cpu_class: Annotated[str, Field(alias="class")]
     arguments: tuple[str, ...]
     device: str
     status: ScenarioStatus
@@ -215,7 +218,7 @@ class BudgetRow:
     variant: str
     size_bytes: int
     max_bytes: int | None
-    growth_bytes: int | None
+    growth_bytes: SignedInt | None
     growth_max_bytes: int | None
     baseline: str = ""
     """Where the baseline is from, or empty."""

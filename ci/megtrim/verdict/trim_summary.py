@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from megtrim.strict_json import SignedFloat, SignedInt
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeFlagResult:
@@ -74,9 +76,9 @@ class SwitchSize:
     """Switches that are off in it."""
     size_bytes: int | None
     """Stripped; None where there is no such build."""
-    saved_bytes: int | None
+    saved_bytes: SignedInt | None
     """Against all on; below 0: it grew."""
-    saved_share: float | None
+    saved_share: SignedFloat | None
     """Of all on: 0.067 is 6.7%."""
     note: str = ""
     """Why there is no such build, or empty."""

@@ -30,7 +30,7 @@ from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.budgets import Sizes
 from megtrim.stages import runner
 from megtrim.store import cannot_write, write_atomically
-from megtrim.verdict.document import LARGEST_DOCUMENT, dump, load
+from megtrim.strict_json import LARGEST_DOCUMENT, dump, load
 
 FOLDER = "baseline"
 WANTED_FILE = "wanted.json"

@@ -32,7 +32,7 @@ from megtrim.midout.keepset import KeepSet, dump_keep_set, parse_keep_set, read_
 from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.report.keepset_diff import Proposal, body
 from megtrim.report.markup import code
-from megtrim.verdict.document import LARGEST_DOCUMENT
+from megtrim.strict_json import LARGEST_DOCUMENT
 from megtrim.verdict.model import Verdict, parse_verdict
 
 _BY_ITSELF = "They start by themselves: this pull request was opened with a token of its own."

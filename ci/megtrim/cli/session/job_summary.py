@@ -19,7 +19,7 @@ from megtrim.report.annotations import Annotation, Level, annotate
 from megtrim.report.comment import Links, render, where
 from megtrim.report.markup import block
 from megtrim.report.text import one_line
-from megtrim.verdict.document import LARGEST_DOCUMENT
+from megtrim.strict_json import LARGEST_DOCUMENT
 from megtrim.verdict.model import Verdict, parse_verdict
 
 COMMENT_FILE = "comment.md"

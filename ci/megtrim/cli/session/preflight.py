@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from megtrim.config.load import LoadedConfig
 from megtrim.config.scenarios import all_scenarios
-from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem, closest, key_text
+from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem, closest
 from megtrim.engines import Engine
 from megtrim.engines.checkout import Checkout
 from megtrim.engines.cmake.options import SET_BY_MEGTRIM
@@ -17,6 +17,7 @@ from megtrim.input_files import open_plain_file
 from megtrim.load_and_run.arguments import check_arguments
 from megtrim.models.needs import load_operator_json
 from megtrim.models.reader import read_whole
+from megtrim.strict_json import show_path
 
 _Read = Callable[[Path, str], None]
 
@@ -111,7 +112,7 @@ def refuse_folders(loaded: LoadedConfig, trees: Collection[Checkout]) -> None:
         Problem(
             file=str(loaded.path),
             line=loaded.line("trim", "keep", at),
-            key=key_text(("trim", "keep", at)),
+            key=show_path(("trim", "keep", at)),
             found=f"{text!r}, {found}",
             expected="a folder of the source, with / at its end",
             suggestion=closest(text, folders),

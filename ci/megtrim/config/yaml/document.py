@@ -13,8 +13,9 @@ import yaml
 
 from megtrim.config.yaml.messages import syntax_problem
 from megtrim.config.yaml.nodes import EMPTY, MAPPING_EXPECTED, Node, NodeReader, refusal
-from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem, key_text
+from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem
 from megtrim.input_files import expect_merged
+from megtrim.strict_json import show_path
 
 LARGEST_FILE_BYTES = 1024 * 1024
 
@@ -33,7 +34,7 @@ class Document:
         return Problem(
             file=self.file,
             line=nearest_line(self.lines, path),
-            key=key_text(path),
+            key=show_path(path),
             found=found,
             expected=expected,
             suggestion=suggestion,

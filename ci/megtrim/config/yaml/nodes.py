@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem, key_text
+from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem
+from megtrim.strict_json import show_path
 
 DEEPEST = 24
 MOST_VALUES = 20_000
@@ -153,7 +154,7 @@ class NodeReader:
 
     def _repeat(self, path: KeyPath, line: int, first: int) -> None:
         found = f"this key a second time (the first is on line {first})"
-        key = key_text(path)
+        key = show_path(path)
         self.repeated.append(
             Problem(file=self.file, line=line, key=key, found=found, expected="each key once")
         )

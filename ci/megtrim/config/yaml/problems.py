@@ -51,17 +51,6 @@ class ConfigError(InputError):
         super().__init__("\n".join(lines), hint=hint)
 
 
-def key_text(path: KeyPath) -> str:
-    """Write a key path as people do: ``models[0].scenarios[1].args``."""
-    text = ""
-    for part in path:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        else:
-            text += f".{_short(part)}" if text else _short(part)
-    return text
-
-
 def show(value: object) -> str:
     """Say in a few words what was found."""
     match value:

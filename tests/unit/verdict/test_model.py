@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from megtrim import strict_json
 from megtrim.errors import InputError
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
-from megtrim.verdict import document
 from megtrim.verdict.checks import scenario_checks
 from megtrim.verdict.model import (
     OutputResult,
@@ -127,9 +127,9 @@ def test_conditions_are_written_with_all_their_keys() -> None:
 
 
 @pytest.mark.parametrize("key", ["conditions", "crash"])
-def test_a_document_of_before_is_refused(key: str) -> None:
+def test_a_document_of_an_older_version_is_refused(key: str) -> None:
     """Every key is always there: who reads one reads what this version writes."""
-    with pytest.raises(InputError, match=f"scenarios\\[0\\]: found no key '{key}'"):
+    with pytest.raises(InputError, match=f"scenarios\\[0\\].{key}: found nothing"):
         parse_verdict(changed(f"scenarios.0.{key}", ...), source="verdict.json")
 
 
@@ -192,27 +192,35 @@ def changed(path: str, value: object) -> str:
         ("checks.0.line", 0, "checks: found a line below 1, expected 1 or more"),
         ("checks.0.line", 1.5, "checks[0].line: found 1.5, expected a whole number"),
         ("checks.0.time_s", "1", "checks[0].time_s: found '1', expected a number"),
-        ("checks.0.time_s", -1, "checks[0].time_s: found -1, expected a number from 0 to"),
-        ("checks.0.time_s", 1e30, "checks[0].time_s: found 1e+30, expected a number from 0 to"),
+        ("checks.0.time_s", -1, "checks[0].time_s: found -1, expected 0 or more"),
+        ("checks.0.time_s", 1e30, "checks[0].time_s: found 1e+30, expected 4.61169e+18 or less"),
         ("checks.1.id", "build:plain", "checks: found id 'build:plain' twice"),
         ("scenarios.2.status", "ok", "scenarios[2].status: found 'ok', expected one of pass, trap"),
         (
             "scenarios.2.class",
             ...,
-            "scenarios[2]: found no key 'class', expected exactly id, model",
+            "scenarios[2].class: found nothing, expected this key",
         ),
-        ("scenarios.0.extra", 1, "scenarios[0]: found key 'extra', expected exactly id, model"),
+        ("scenarios.0.extra", 1, "scenarios[0].extra: found 1, expected no such key"),
         ("trim.minimum_size", 1, "trim.minimum_size: found 1, expected true or false"),
-        ("devices.0.facts", [], "devices[0].facts: found [], expected an object of texts"),
+        ("devices.0.facts", [], "devices[0].facts: found [], expected an object"),
         ("devices.0.facts.cpu", 1, "devices[0].facts.cpu: found 1, expected text"),
-        ("regions.held", -1, "regions.held: found -1, expected a number from 0 to"),
-        ("artifacts.0.sizes.0.sections.0", ["text"], "expected a list of 2"),
+        ("regions.held", -1, "regions.held: found -1, expected 0 or more"),
+        (
+            "artifacts.0.sizes.0.sections.0",
+            ["text"],
+            "sections[0][1]: found nothing",
+        ),
         ("artifacts.0.sizes.0.sections.0.1", "x", "sections[0][1]: found 'x', expected a whole"),
         ("budgets.0.max_bytes", "2 MiB", "budgets[0].max_bytes: found '2 MiB', expected a whole"),
         ("engine", None, "engine: found None, expected an object"),
         ("trim", "x" * 58, "trim: found '" + "x" * 58 + "', expected an object"),
         ("trim", "x" * 59, "trim: found '" + "x" * 59 + "…, expected an object"),
-        ("regions.held", 2**62 + 1, "held: found 4611686018427387905, expected a number from 0"),
+        (
+            "regions.held",
+            2**62 + 1,
+            "found 4611686018427387905, expected 4.61169e+18 or less",
+        ),
     ],
 )
 def test_a_wrong_value_is_named_with_its_path(path: str, value: object, said: str) -> None:
@@ -259,7 +267,7 @@ def test_what_is_no_verdict_is_refused(text: str, said: str) -> None:
 
 def test_a_huge_file_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is in characters."""
-    monkeypatch.setattr(document, "LARGEST_DOCUMENT", 100)
+    monkeypatch.setattr(strict_json, "LARGEST_DOCUMENT", 100)
     with pytest.raises(InputError, match="found no JSON here"):
         parse_verdict(" " * 100, source="v.json")
     with pytest.raises(InputError, match="length: found 101, expected a document of at most 100"):
