@@ -206,7 +206,7 @@ def _number(value: dict[str, Any]) -> str:
 
 def _default(value: dict[str, Any]) -> str:
     default = value.get("default")
-    if default in (None, [], {}):
+    if default in (None, "", [], {}):
         return ""
     if isinstance(default, float):
         # A number that may also be written as text is a duration.

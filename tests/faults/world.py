@@ -11,10 +11,10 @@ from pathlib import Path
 
 from faults.matrix import Fault
 from megtrim import devices
+from megtrim.config.device import DeviceSettings
 from megtrim.devices import Device, DeviceSpec
 from megtrim.devices.adb import KIND, ROOT
 from megtrim.devices.pool.device_pool import merge_devices
-from megtrim.devices.settings import DeviceSettings
 from megtrim.devices.timeouts import Timeouts
 from megtrim.process import Command, ProcessRunner
 from megtrim.virtual_phone.adb_server import AdbServer, connect, private_server

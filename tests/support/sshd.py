@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from megtrim.devices.settings import DeviceSettings
+from megtrim.config.device import DeviceSettings
 from megtrim.process import Background, Command, ProcessRunner
 
 _ROOTS_FOLDER = Path("/run/sshd")

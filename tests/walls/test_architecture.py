@@ -104,6 +104,16 @@ def test_modules_and_functions_are_small(path: Path) -> None:
     assert {name: length for name, length in functions.items() if length > 80} == {}
 
 
+@pytest.mark.parametrize("key", ["known_hosts", "cool_down"])
+def test_a_key_of_devices_is_named_in_few_places(key: str) -> None:
+    """The model of settings, and who obeys it: a new key touches three modules of two rooms."""
+    word = re.compile(rf"\b{key}\b")
+    found = {_id(path) for path in MODULES if word.search(path.read_text(encoding="utf-8"))}
+
+    assert 1 < len(found) <= 3
+    assert {name.partition("/")[0] for name in found} == {"config", "devices"}
+
+
 def test_folders_are_small() -> None:
     """What is in a folder can be seen at one glance."""
     folders = Counter(_id(path.parent) for path in MODULES)

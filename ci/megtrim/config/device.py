@@ -1,4 +1,4 @@
-"""What megtrim.yaml says of a device, as frozen values; which key fits which kind.
+"""What megtrim.yaml says of a device, as frozen values, and which key fits which kind.
 
 Pure. A key that another kind has is refused by :mod:`megtrim.config.checks.devices`, which knows
 the lines. The docstrings of the keys are what an editor shows.
@@ -6,7 +6,8 @@ the lines. The docstrings of the keys are what an editor shows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 from pydantic import Field, StrictBool, StrictInt
@@ -22,8 +23,8 @@ from megtrim.config.value_types import (
     PropertyName,
     PropertyValue,
     Serial,
-    TimeoutS,
     UserName,
+    WaitS,
 )
 
 Kind = Literal["auto", "local", "qemu", "adb", "ssh", "virtual-phone"]
@@ -49,26 +50,81 @@ KINDS_OF_KEY: Mapping[str, tuple[str, ...]] = {
 """The keys that not every kind has, and the kinds that have each."""
 
 
-class PowerConfig(ConfigSection):
+class PowerPort(ConfigSection):
     """A port of a USB hub whose power uhubctl can switch."""
 
     hub: Hub
     """The hub as uhubctl names it, such as 1-1.4."""
     port: Annotated[StrictInt, Field(ge=1, le=64)]
-    """The hub's port that the device hangs on."""
+    """The hub's port that the device is attached to."""
 
 
-class CoolDownConfig(ConfigSection):
+class CoolDown(ConfigSection):
     """What a device waits for before a run."""
 
     below_c: Annotated[float, Field(strict=True, ge=10, le=120)] = Field(alias="below")
     """Temperature in °C of the hottest zone below which a run may begin."""
-    within_s: TimeoutS = Field(default=600.0, alias="within")
-    """Longest wait, such as 10 minutes; then the run begins and is marked."""
+    within_s: WaitS = Field(default=600.0, alias="within")
+    """Longest wait, such as 10 minutes, at most a day; then the run begins and is marked."""
 
 
-class DeviceConfig(ConfigSection):
-    """Something that runs the engine. Several phones, or boards, of one class are a pool."""
+class DeviceSettings(ConfigSection):
+    """How a device is reached and prepared: in megtrim.yaml, in a bundle, and where it is used.
+
+    Empty text, an empty mapping and None mean: not set.
+    """
+
+    sysroot: FilePath | None = None
+    """Where the loader and the libraries of the build are, on the machine that runs megtrim."""
+    serial: Serial = ""
+    """adb: which phone, as `adb devices` shows it."""
+    match: Annotated[dict[PropertyName, PropertyValue], Field(max_length=32)] = Field(default={})
+    """adb: which phone, by Android properties that it must have: PROPERTY: value."""
+    host: HostName = ""
+    """ssh: the board's name or address."""
+    port: Annotated[StrictInt, Field(ge=1, le=65535)] = 22
+    """ssh: the port that its sshd listens on."""
+    user: UserName = ""
+    """ssh: who programs run as; left out: ssh's own choice."""
+    key: FilePath | None = None
+    """ssh: file with the private key, ~ is the home folder; left out: ssh's own choice."""
+    known_hosts: FilePath | None = None
+    """ssh: file with the board's own key; left out: the user's known_hosts."""
+    power: PowerPort | None = None
+    """adb, ssh: where its power can be switched off and on, to bring it back."""
+    cool_down: CoolDown | None = None
+    """adb, ssh, virtual-phone: wait for a measured temperature before a run."""
+    governor: Governor = ""
+    """adb, ssh, virtual-phone: CPU governor while it runs, where the device lets us set it."""
+    cpus: CpuList = ""
+    """adb, ssh, virtual-phone: CPUs that programs are pinned to, such as 4-7."""
+
+    def list_given_keys(self) -> tuple[str, ...]:
+        """Return the keys that are set."""
+        return tuple(self.model_dump(exclude_defaults=True))
+
+    def paths(self) -> dict[str, Path]:
+        """Return the paths that are set, by key."""
+        return {key: value for key, value in self if isinstance(value, Path)}
+
+    def resolve_paths(self, resolve: Callable[[Path], Path]) -> DeviceSettings:
+        """Return the same settings with each path as ``resolve`` returns it."""
+        found = {key: resolve(path) for key, path in self.paths().items()}
+        return self.model_copy(update=found)
+
+
+PATH_KEYS = tuple(
+    key for key, field in DeviceSettings.model_fields.items() if field.annotation == FilePath | None
+)
+
+
+def is_on_runner(path: str) -> bool:
+    """Tell whether a runner, which has no checkout, can find a path: ``/...`` or ``~/...``."""
+    return path.startswith(("/", "~/")) and ".." not in path.split("/")
+
+
+class _DeviceEntry(ConfigSection):
+    """What a device is, and where."""
 
     name: Name
     kind: Kind = "auto"
@@ -77,29 +133,15 @@ class DeviceConfig(ConfigSection):
     daemon."""
     class_: Name = Field(alias="class")
     """CPU class that this device stands for."""
-    sysroot: FilePath | None = None
-    """Where the loader and the libraries of the build are, on the machine that runs megtrim."""
     runner: StrictBool = False
-    """It hangs on a self-hosted runner with the labels self-hosted, megtrim and its class."""
-    serial: Serial | None = None
-    """adb: which phone, as `adb devices` shows it."""
-    match: Annotated[dict[PropertyName, PropertyValue], Field(max_length=32)] = Field(default={})
-    """adb: which phone, by Android properties that it must have: PROPERTY: value."""
-    host: HostName | None = None
-    """ssh: the board's name or address."""
-    port: Annotated[StrictInt, Field(ge=1, le=65535)] = 22
-    """ssh: the port that its sshd listens on."""
-    user: UserName | None = None
-    """ssh: who programs run as; left out: ssh's own choice."""
-    key: FilePath | None = None
-    """ssh: file with the private key, ~ is the home folder; left out: ssh's own choice."""
-    known_hosts: FilePath | None = None
-    """ssh: file with the board's own key; left out: the user's known_hosts."""
-    power: PowerConfig | None = None
-    """adb, ssh: where its power can be switched off and on, to bring it back."""
-    cool_down: CoolDownConfig | None = None
-    """adb, ssh, virtual-phone: wait for a measured temperature before a run."""
-    governor: Governor | None = None
-    """adb, ssh, virtual-phone: CPU governor while it runs, where the device lets us set it."""
-    cpus: CpuList | None = None
-    """adb, ssh, virtual-phone: CPUs that programs are pinned to, such as 4-7."""
+    """It is attached to a self-hosted runner with the labels self-hosted, megtrim and its class."""
+
+
+class DeviceConfig(DeviceSettings, _DeviceEntry):
+    """Something that runs the engine. Several phones, or boards, of one class are a pool."""
+
+    @property
+    def settings(self) -> DeviceSettings:
+        """What it says besides its name, kind, class and runner."""
+        values = {key: getattr(self, key) for key in DeviceSettings.model_fields}
+        return DeviceSettings.model_construct(**values)

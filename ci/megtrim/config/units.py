@@ -111,3 +111,8 @@ def parse_duration(value: object) -> float:
     if factor is None or number * factor > LARGEST_DURATION_S:
         raise _unreadable(value, DURATION_EXPECTED)
     return float(number * factor)
+
+
+def format_duration(duration_s: float) -> str:
+    """Write seconds so that :func:`parse_duration` reads the same: ``600 s``, ``0.5 s``."""
+    return f"{duration_s:.9f}".rstrip("0").rstrip(".") + " s"

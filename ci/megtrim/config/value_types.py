@@ -16,6 +16,7 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
+    PlainSerializer,
     PlainValidator,
     StrictStr,
     WithJsonSchema,
@@ -25,6 +26,7 @@ from pydantic_core import PydanticCustomError
 from megtrim.config.units import (
     BYTES_EXPECTED,
     DURATION_EXPECTED,
+    format_duration,
     parse_bytes,
     parse_duration,
 )
@@ -41,10 +43,12 @@ _INPUT_PATTERN = r"^[^\s:;]+$"
 _ARGUMENT_EXPECTED = "one argument as text (in quotes where it looks like something else)"
 _OPTION_EXPECTED = "text, true, false or a whole number (quotes make text of 1.0)"
 _TIMEOUT_EXPECTED = f"more than no time: {DURATION_EXPECTED}"
+_WAIT_EXPECTED = "a duration of at most a day, such as 90 s, 10 minutes or 2 hours"
 _NUMBER = re.compile(r"[0-9]{1,18}(\.[0-9]{0,18})?([eE][-+]?[0-9]{1,2})?")
 _DATE_EXPECTED = "a date such as 2027-01-31"
 _LONGEST_TEXT = 4096
 _LONGEST_SHORT = 200
+LONGEST_WAIT_S = 86_400.0
 
 NDK_PATTERN = r"^r[1-9][0-9][a-z]?$"
 IMAGE_PATTERN = (
@@ -94,7 +98,7 @@ def _matching(pattern: str, what: str) -> Callable[[str], str]:
 
 
 def _path(value: object) -> Path:
-    return Path(_text(value, "a path"))
+    return value if isinstance(value, Path) else Path(_text(value, "a path"))
 
 
 def _paths(value: object) -> object:
@@ -146,6 +150,12 @@ def _duration(value: object) -> float:
 def _timeout(value: float) -> float:
     if value <= 0:
         raise make_value_error(_TIMEOUT_EXPECTED)
+    return value
+
+
+def _wait(value: float) -> float:
+    if value > LONGEST_WAIT_S:
+        raise make_value_error(_WAIT_EXPECTED)
     return value
 
 
@@ -238,6 +248,11 @@ AbsoluteTolerance = Annotated[
 ]
 RelativeTolerance = Annotated[float, Field(strict=True, ge=0, lt=1), BeforeValidator(_number)]
 TimeoutS = Annotated[DurationS, AfterValidator(_timeout)]
+WaitS = Annotated[
+    TimeoutS,
+    AfterValidator(_wait),
+    PlainSerializer(format_duration, return_type=str, when_used="json"),
+]
 # A plain validator would leave pydantic no idea of how a day is written.
 Day = Annotated[date, BeforeValidator(_date), WithJsonSchema({"type": "string", "format": "date"})]
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from megtrim.build_spec import Link, Variant
-from megtrim.config.device import DeviceConfig
 from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.errors import InputError
@@ -31,12 +30,7 @@ from megtrim.evidence.bundle import (
     binding,
     dump_bundle,
 )
-from megtrim.evidence.device import (
-    BundleCoolDown,
-    BundleDevice,
-    BundlePower,
-    BundleSettings,
-)
+from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.evidence.proofs import newest
 from megtrim.pipeline.building import links as linking
@@ -311,7 +305,7 @@ def _devices(context: Context, purpose: JobPurpose) -> Iterator[BundleDevice]:
                 cpu_class=each.class_,
                 qemu_cpu=cpus[each.class_],
                 runner=True,
-                settings=_settings(each),
+                settings=each.settings,
             )
     if purpose is JobPurpose.VERIFY:
         return
@@ -319,27 +313,6 @@ def _devices(context: Context, purpose: JobPurpose) -> Iterator[BundleDevice]:
         yield BundleDevice(
             name=f"auto-{name}", kind="auto", cpu_class=name, qemu_cpu=cpus[name], runner=False
         )
-
-
-def _settings(device: DeviceConfig) -> BundleSettings:
-    """Return what a runner must know of its device; paths are those of the runner."""
-    power, cool_down = device.power, device.cool_down
-    return BundleSettings(
-        sysroot=str(device.sysroot or ""),
-        serial=device.serial or "",
-        match=tuple(sorted(device.match.items())),
-        host=device.host or "",
-        port=device.port,
-        user=device.user or "",
-        key=str(device.key or ""),
-        known_hosts=str(device.known_hosts or ""),
-        power=None if power is None else BundlePower(hub=power.hub, port=power.port),
-        cool_down=None
-        if cool_down is None
-        else BundleCoolDown(below_c=cool_down.below_c, within_s=cool_down.within_s),
-        governor=device.governor or "",
-        cpus=device.cpus or "",
-    )
 
 
 def _scenario(

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from megtrim.config.device import PowerPort
 from megtrim.devices.pool.machine import ConnectionState
 from megtrim.devices.remote.adb_server import Adb, find_adb
 from megtrim.devices.remote.adb_transport import AdbTransport
 from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory, wipe
 from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
 from megtrim.devices.remote.transport import call, make_lost_error, new_nonce
-from megtrim.devices.settings import PowerPort
 from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure, MegtrimError
 from megtrim.evidence.validation import clean_line
@@ -90,7 +90,7 @@ def find(spec: DeviceSpec) -> tuple[AdbPhone, ...]:
     serials = [
         phone.serial
         for phone in list_phones(spec.processes, timeouts=spec.timeouts)
-        if all(phone.properties.get(name) == value for name, value in wanted)
+        if all(phone.properties.get(name) == value for name, value in wanted.items())
         and (wanted or phone.state == READY)
     ]
     if len(serials) == 1:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from megtrim.devices.settings import DeviceSettings
+from megtrim.config.device import DeviceSettings
 from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import ProductFailure
 from megtrim.load_and_run.exit_status import ProgramRun

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from megtrim import devices
+from megtrim.config.device import DeviceSettings
 from megtrim.devices import Device, DeviceSpec, RunDirectory
 from megtrim.devices import adb as adb_kind
-from megtrim.devices.settings import DeviceSettings
 from megtrim.process import Command, ProcessRunner
 from megtrim.virtual_phone import adb_server, manager
 from megtrim.virtual_phone.adb_server import AdbServer

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 import megtrim
+from megtrim.config.device import DeviceSettings
 from megtrim.devices import adb
 from megtrim.devices.device import DeviceSpec
 from megtrim.devices.remote.adb_server import find_adb
 from megtrim.devices.remote.transport import ConnectionLost, NoSpace
-from megtrim.devices.settings import DeviceSettings
 from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import Command, ProcessRunner
@@ -29,7 +29,7 @@ HOLDER = """\
 import os, pathlib, sys
 from megtrim.devices import adb
 from megtrim.devices.device import DeviceSpec
-from megtrim.devices.settings import DeviceSettings
+from megtrim.config.device import DeviceSettings
 from megtrim.process import ProcessRunner
 order = DeviceSpec(name="p", processes=ProcessRunner(os.environ), scratch=pathlib.Path("."),
     machine="", qemu_cpu="", sysroot=None, settings=DeviceSettings(serial=sys.argv[1]))

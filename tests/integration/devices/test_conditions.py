@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.config.device import CoolDown, DeviceSettings
 from megtrim.devices.adb import ROOT
 from megtrim.devices.remote import tuning
 from megtrim.devices.remote.adb_server import find_adb
@@ -14,7 +15,6 @@ from megtrim.devices.remote.adb_transport import AdbTransport
 from megtrim.devices.remote.run_directory import open_directory
 from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
 from megtrim.devices.remote.transport import call
-from megtrim.devices.settings import CoolDown, DeviceSettings
 from megtrim.devices.timeouts import Timeouts
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.process import ProcessRunner
@@ -161,7 +161,7 @@ def test_a_hot_phone_is_waited_for(phone: ConnectedPhone, program: Path) -> None
     """Bounded; the wait is shown."""
     phone.control.fault("hot", 82.0)
     phone.control.fault("cool", delay_s=2.5)
-    settings = DeviceSettings(cool_down=CoolDown(below_c=45.0, within_s=30.0))
+    settings = DeviceSettings(cool_down=CoolDown.model_construct(below_c=45.0, within_s=30.0))
     ran, said = run(phone, program, settings=settings)
 
     assert ran.conditions is not None
@@ -173,7 +173,7 @@ def test_a_hot_phone_is_waited_for(phone: ConnectedPhone, program: Path) -> None
 def test_a_phone_that_stays_hot_is_used_and_marked(phone: ConnectedPhone, program: Path) -> None:
     """A verification goes on."""
     phone.control.fault("hot", 58.0)
-    settings = DeviceSettings(cool_down=CoolDown(below_c=45.0, within_s=1.5))
+    settings = DeviceSettings(cool_down=CoolDown.model_construct(below_c=45.0, within_s=1.5))
     ran, _ = run(phone, program, settings=settings)
 
     assert ran.rc == 0

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from megtrim import devices
+from megtrim.config.device import DeviceSettings
 from megtrim.devices import Device, DeviceSpec
 from megtrim.devices.pool.device_pool import merge_devices
-from megtrim.devices.settings import DeviceSettings
 from megtrim.devices.timeouts import Timeouts
 from megtrim.process import Background, Command, CompletedCommand, ProcessRunner
 from support.phones import ConnectedPhone, StartPhone

@@ -52,7 +52,7 @@ def make_spec(board: Sshd) -> Iterator[MakeSpec]:
                 machine=os.uname().machine,
                 qemu_cpu="",
                 sysroot=None,
-                settings=replace(board.settings, **settings),  # type: ignore[arg-type]
+                settings=board.settings.model_copy(update=settings),
                 timeouts=timeouts,
             )
 

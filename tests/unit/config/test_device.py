@@ -12,11 +12,15 @@ from pydantic import ValidationError
 from megtrim.config.device import (
     KINDS,
     KINDS_OF_KEY,
-    CoolDownConfig,
+    PATH_KEYS,
+    CoolDown,
     DeviceConfig,
-    PowerConfig,
+    DeviceSettings,
+    PowerPort,
+    is_on_runner,
 )
 from megtrim.config.yaml.problems import ConfigError
+from megtrim.strict_json import encode
 from unit.config.support import ENGINE, MODEL, load
 
 CLASSES = "classes: [{name: any, qemu_cpu: max}]\n"
@@ -59,8 +63,8 @@ def test_a_phone_says_all_that_it_can(tmp_path: Path) -> None:
             "class": "any",
             "runner": True,
             "match": {"ro.product.model": "Pixel 6", "ro.build.version.sdk": "33"},
-            "power": PowerConfig(hub="1-1.4", port=2),
-            "cool_down": CoolDownConfig.model_validate({"below": 38.0, "within": "5 minutes"}),
+            "power": PowerPort(hub="1-1.4", port=2),
+            "cool_down": CoolDown.model_validate({"below": 38.0, "within": "5 minutes"}),
             "governor": "performance",
             "cpus": "4",
             "sysroot": "/roots",
@@ -81,9 +85,47 @@ def test_a_board_says_all_that_it_can(tmp_path: Path) -> None:
     assert (device.key, device.known_hosts) == (Path("keys/board"), Path("hosts"))
 
 
+def test_settings_are_what_a_device_says_besides_its_name(tmp_path: Path) -> None:
+    """A bundle holds them, and so does what a device is made from."""
+    device = _load(tmp_path, "kind: ssh, host: b, port: 22, runner: true, key: ~/k, cpus: 4")
+
+    assert device.settings == DeviceSettings(host="b", key=Path("~/k"), cpus="4")
+    assert device.settings.list_given_keys() == ("host", "key", "cpus")
+    assert device.settings.paths() == {"key": Path("~/k")}
+    assert device.settings.resolve_paths(lambda path: Path("/h") / path.name) == DeviceSettings(
+        host="b", key=Path("/h/k"), cpus="4"
+    )
+
+
+def test_paths_of_a_device_are_known() -> None:
+    """On a runner they may not be relative to a checkout, and everywhere ``~`` is resolved."""
+    assert PATH_KEYS == ("sysroot", "key", "known_hosts")
+
+
+@pytest.mark.parametrize("path", ["keys/board", "~root/key", "~/../key", "/a/../b", ""])
+def test_a_path_that_a_runner_cannot_find(path: str) -> None:
+    """It has no checkout, and a path that climbs out of its folder means another one."""
+    assert not is_on_runner(path)
+    assert is_on_runner("/etc/key")
+    assert is_on_runner("~/.ssh/key")
+
+
+def test_settings_are_written_as_megtrim_yaml_writes_them() -> None:
+    """Without what is left out, so that they can be validated again as they were read."""
+    written = {"host": "b", "key": "~/k", "cool_down": {"below": 38.5, "within": "90 s"}}
+    settings = DeviceSettings.model_validate(written)
+
+    assert encode(settings) == {
+        "cool_down": {"below": 38.5, "within": "90 s"},
+        "host": "b",
+        "key": "~/k",
+    }
+    assert DeviceSettings.model_validate(encode(settings)) == settings
+
+
 def test_a_cool_down_is_ten_minutes_at_most_where_nothing_is_said() -> None:
     """As the documentation says."""
-    assert CoolDownConfig.model_validate({"below": 38}).within_s == 600.0
+    assert CoolDown.model_validate({"below": 38}).within_s == 600.0
 
 
 @pytest.mark.parametrize("kind", KINDS)

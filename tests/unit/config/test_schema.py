@@ -16,7 +16,7 @@ def test_the_schema_knows_the_keys_as_they_are_written() -> None:
     assert schema["required"] == ["version", "engine", "models"]
     assert schema["additionalProperties"] is False
     assert list(definitions["DeviceConfig"]["properties"]) == [
-        *("name", "kind", "class", "sysroot", "runner", "serial", "match"),
+        *("name", "kind", "class", "runner", "sysroot", "serial", "match"),
         *("host", "port", "user", "key", "known_hosts", "power", "cool_down", "governor", "cpus"),
     ]
     assert "timeout" in definitions["ScenarioConfig"]["properties"]

@@ -14,6 +14,7 @@ from megtrim.config.units import (
     LARGEST_BYTES,
     LARGEST_DURATION_S,
     format_bytes,
+    format_duration,
     format_growth,
     parse_bytes,
     parse_duration,
@@ -163,3 +164,26 @@ def test_anything_is_read_or_refused(written: object) -> None:
             assert parse(written) >= 0
         except InputError as error:
             assert error.exit_code == 2
+
+
+@given(
+    st.decimals(min_value=0, max_value=9_999, places=9),
+    st.sampled_from(["s", "minutes", "hours", "days"]),
+)
+def test_a_duration_is_written_as_it_is_read(number: object, unit: str) -> None:
+    """To the last bit: what a bundle holds is validated again."""
+    try:
+        duration_s = parse_duration(f"{number:f} {unit}")
+    except InputError:
+        return
+
+    assert parse_duration(format_duration(duration_s)) == duration_s
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "text"),
+    [(0.0, "0 s"), (600.0, "600 s"), (0.5, "0.5 s"), (1e-9, "0.000000001 s")],
+)
+def test_a_duration_reads_well(duration_s: float, text: str) -> None:
+    """Without decimals that say nothing."""
+    assert format_duration(duration_s) == text

@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from megtrim.build_spec import Link
+from megtrim.config.device import CoolDown, DeviceSettings, PowerPort
 from megtrim.config.scenarios import all_scenarios
 from megtrim.device_jobs.pack import expect_packable, pack, purpose_of, runner_classes, select
 from megtrim.errors import InputError
@@ -24,10 +25,7 @@ from megtrim.evidence.bundle import (
     read_bundle,
 )
 from megtrim.evidence.device import (
-    BundleCoolDown,
     BundleDevice,
-    BundlePower,
-    BundleSettings,
 )
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.load_and_run.parity import EXACT, Tolerance
@@ -506,20 +504,20 @@ def test_a_runner_is_told_how_to_reach_its_device(tmp_path: Path) -> None:
 
     settings = {each.name: each.settings for each in packed.devices}
     assert settings == {
-        "board": BundleSettings(
+        "board": DeviceSettings(
             host="board.lab",
             port=2222,
             user="pi",
-            key="~/.ssh/board",
-            known_hosts="/etc/hosts.pub",
-            power=BundlePower(hub="1-1", port=3),
-            cool_down=BundleCoolDown(below_c=38.0, within_s=60.0),
+            key=Path("~/.ssh/board"),
+            known_hosts=Path("/etc/hosts.pub"),
+            power=PowerPort(hub="1-1", port=3),
+            cool_down=CoolDown.model_construct(below_c=38.0, within_s=60.0),
             governor="performance",
             cpus="4-7",
-            sysroot="/roots",
+            sysroot=Path("/roots"),
         ),
-        "phone": BundleSettings(match=(("ro.a", "b"), ("ro.z", "1"))),
-        "other": BundleSettings(serial="1A"),
+        "phone": DeviceSettings(match={"ro.a": "b", "ro.z": "1"}),
+        "other": DeviceSettings(serial="1A"),
     }
     assert read_bundle(tmp_path / "bundle") == packed
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from megtrim.config.device import PowerPort
 from megtrim.devices.device import DeviceSpec
 from megtrim.devices.local import Local, LocalFolder
 from megtrim.devices.pool.machine import ConnectionState
-from megtrim.devices.settings import PowerPort
 from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import ProcessRunner

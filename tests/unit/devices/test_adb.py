@@ -6,16 +6,17 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from megtrim.config.device import DeviceSettings, PowerPort
 from megtrim.devices import adb
 from megtrim.devices.device import DeviceSpec
 from megtrim.devices.pool.machine import ConnectionState
 from megtrim.devices.remote.adb_server import find_adb
 from megtrim.devices.remote.adb_transport import AdbTransport
 from megtrim.devices.remote.transport import ConnectionLost, NoSpace
-from megtrim.devices.settings import DeviceSettings, PowerPort
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import ProcessRunner
 from unit.devices.fake_adb import Server, serving, write_client
@@ -55,8 +56,8 @@ def spec(client: Path, server: Server, tmp_path: Path) -> DeviceSpec:
     )
 
 
-def named(spec: DeviceSpec, **settings: object) -> DeviceSpec:
-    return replace(spec, settings=DeviceSettings(**settings))  # type: ignore[arg-type]
+def named(spec: DeviceSpec, **settings: Any) -> DeviceSpec:
+    return replace(spec, settings=DeviceSettings.model_construct(**settings))
 
 
 def calls(client: Path) -> list[str]:
@@ -86,16 +87,14 @@ def test_by_serial_without_asking_it(spec: DeviceSpec, client: Path) -> None:
 @pytest.mark.parametrize(
     ("match", "count"),
     [
-        ((("ro.product.model", "Pixel 6"),), 1),
-        ((("ro.product.model", "Pixel 6"), ("ro.x", "")), 1),
-        ((("ro.product.model", "Pixel 6"), ("ro.x", "y")), 0),
-        ((("ro.product.model", "Pixel"),), 0),
-        ((), 1),
+        ({"ro.product.model": "Pixel 6"}, 1),
+        ({"ro.product.model": "Pixel 6", "ro.x": ""}, 1),
+        ({"ro.product.model": "Pixel 6", "ro.x": "y"}, 0),
+        ({"ro.product.model": "Pixel"}, 0),
+        ({}, 1),
     ],
 )
-def test_by_all_properties(
-    spec: DeviceSpec, match: tuple[tuple[str, str], ...], count: int
-) -> None:
+def test_by_all_properties(spec: DeviceSpec, match: dict[str, str], count: int) -> None:
     assert [phone.name for phone in adb.find(named(spec, match=match))] == ["pixel-6"] * count
 
 

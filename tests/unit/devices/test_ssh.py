@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.config.device import DeviceSettings, PowerPort
 from megtrim.devices import DeviceSpec, ssh
 from megtrim.devices.remote.ssh_transport import SshTransport, address, advice, options
-from megtrim.devices.settings import DeviceSettings, PowerPort
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import Command, CompletedCommand, ProcessRunner
 
@@ -82,7 +82,8 @@ def test_files_with_any_name(tmp_path: Path) -> None:
 def test_a_host_that_looks_like_an_option(tmp_path: Path) -> None:
     """It stays a host."""
     processes = Recorder({"MEGTRIM_STATE": str(tmp_path)}, stderr="x", rc=255)
-    link = SshTransport("b", processes, DeviceSettings(host="-oProxyCommand=x"), connect_s=1)
+    settings = DeviceSettings.model_construct(host="-oProxyCommand=x")
+    link = SshTransport("b", processes, settings, connect_s=1)
     link.disconnect()
 
     assert processes.commands[0].argv[-2:] == ("--", "-oProxyCommand=x")
@@ -168,7 +169,7 @@ def test_what_an_entry_must_name(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="device rock: kind ssh needs the host"):
         ssh.find(make_spec(processes, tmp_path, DeviceSettings()))
     for label in ("key", "known_hosts"):
-        settings = DeviceSettings(host="h", **{label: tmp_path / "none"})  # type: ignore[arg-type]
+        settings = DeviceSettings(host="h", **{label: tmp_path / "none"})
         with pytest.raises(InputError, match=f"device rock: {label}: there is no file .*/none"):
             ssh.find(make_spec(processes, tmp_path, settings))
     assert processes.commands == []

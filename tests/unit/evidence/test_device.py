@@ -1,26 +1,31 @@
-"""A device as a bundle tells of it: all that a runner needs, and nothing of another shape."""
+"""A device as a bundle describes it: all that a runner needs, and nothing of another shape."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from megtrim.config.device import CoolDown, DeviceSettings, PowerPort
 from megtrim.errors import InputError
 from megtrim.evidence.bundle import dump_bundle, parse_bundle
-from megtrim.evidence.device import BundleCoolDown, BundlePower, BundleSettings
 from unit.evidence.support import bundle, changed, device, put
 
-PHONE = BundleSettings(
-    sysroot="~/roots",
-    match=(("ro.product.model", "Pixel 6"), ("ro.build.version.sdk", "33")),
-    power=BundlePower(hub="1-1.4", port=2),
-    cool_down=BundleCoolDown(below_c=38.0, within_s=600.0),
+PHONE = DeviceSettings(
+    sysroot=Path("~/roots"),
+    match={"ro.product.model": "Pixel 6", "ro.build.version.sdk": "33"},
+    power=PowerPort(hub="1-1.4", port=2),
+    cool_down=CoolDown.model_construct(below_c=38.0, within_s=600.0),
     governor="performance",
     cpus="4-7",
 )
-BOARD = BundleSettings(
-    host="board.lab", port=2222, user="pi", key="~/.ssh/board", known_hosts="/etc/hosts.pub"
+BOARD = DeviceSettings(
+    host="board.lab",
+    port=2222,
+    user="pi",
+    key=Path("~/.ssh/board"),
+    known_hosts=Path("/etc/hosts.pub"),
 )
 PHONES = dump_bundle(bundle(devices=(device(kind="adb", settings=PHONE),)))
 BOARDS = dump_bundle(bundle(devices=(device(kind="ssh", settings=BOARD),)))
@@ -44,20 +49,23 @@ def test_it_comes_back_as_it_went(text: str) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "expected"),
     [
-        (("match",), [["-r", "x"]], "the name of an Android property"),
-        (("match",), [["ro.a", ""]], "the property's whole value"),
-        (("match",), [["ro.a", "x" * 201]], "the property's whole value"),
-        (("match",), [["ro.a", "x\ny"]], "one line"),
-        (("match",), [["ro.a", "1"], ["ro.a", "2"]], "each name once"),
-        (("match",), [[f"ro.{n}", "1"] for n in range(33)], "at most 32"),
+        (("match",), {"-r": "x"}, "the name of an Android property"),
+        (("match",), {"ro.a": ""}, "the property's whole value"),
+        (("match",), {"ro.a": "x" * 201}, "the property's whole value"),
+        (("match",), {"ro.a": "x\ny"}, "the property's whole value"),
+        (("match",), {"ro.a": "x\x1b"}, "one line"),
+        (("match",), {f"ro.{n}": "1" for n in range(33)}, "at most 32 entries"),
         (("power", "hub"), "/dev/bus/usb", "a hub as uhubctl names it"),
         (("power", "hub"), "1-1\n", "a hub as uhubctl names it"),
-        (("power", "port"), 0, "1 to 64"),
-        (("power", "port"), 65, "1 to 64"),
-        (("cool_down", "below_c"), 9.0, "10 to 120"),
-        (("cool_down", "below_c"), 121.0, "10 to 120"),
-        (("cool_down", "within_s"), 0.0, "up to a day of seconds"),
-        (("cool_down", "within_s"), 86_401.0, "up to a day of seconds"),
+        (("power", "port"), 0, "1 or more"),
+        (("power", "port"), 65, "64 or less"),
+        (("power", "port"), True, "a whole number"),
+        (("power", "volts"), 5, "no such key"),
+        (("cool_down", "below"), 9.0, "10 or more"),
+        (("cool_down", "below"), 121.0, "120 or less"),
+        (("cool_down", "below"), "40", "a number"),
+        (("cool_down", "within"), "0 s", "more than no time"),
+        (("cool_down", "within"), "86401 s", "a duration of at most a day"),
         (("governor",), "x;reboot", "a governor"),
         (("cpus",), "4-7;8", "numbers of CPUs"),
         (("sysroot",), "roots", "a path of the runner"),
@@ -77,8 +85,8 @@ def test_a_phone_of_another_shape_is_refused(
         ("host", "-oProxyCommand=id", "a host's name or address"),
         ("host", "a b", "a host's name or address"),
         ("host", "h" * 201, "a host's name or address"),
-        ("port", 0, "1 to 65535"),
-        ("port", 65_536, "1 to 65535"),
+        ("port", 0, "1 or more"),
+        ("port", 65_536, "65535 or less"),
         ("user", "root@h", "the name of a user"),
         ("user", "-l", "the name of a user"),
         ("key", "keys/board", "a path of the runner: /... or ~/..."),
@@ -98,9 +106,9 @@ def test_a_board_of_another_shape_is_refused(key: str, value: Any, expected: str
     [
         (PHONES, "host", "board", "device pixel-6: host: found 'adb', expected a kind that has it"),
         (BOARDS, "serial", "1A", "device pixel-6: serial: found 'ssh', expected a kind that has"),
-        (PHONES, "match", [], "device pixel-6: found [], expected serial or match"),
+        (PHONES, "match", {}, "device pixel-6: found [], expected serial or match"),
         (PHONES, "serial", "1A", "found ['serial', 'match'], expected serial or match"),
-        (BOARDS, "host", "", "device pixel-6: found 'no host', expected one"),
+        (BOARDS, "host", None, "device pixel-6: found 'no host', expected one"),
     ],
 )
 def test_keys_fit_the_kind(text: str, key: str, value: Any, said: str) -> None:
@@ -108,8 +116,8 @@ def test_keys_fit_the_kind(text: str, key: str, value: Any, said: str) -> None:
     assert said in refused(text, key, value=value)
 
 
-def test_only_what_is_said_is_said() -> None:
-    """By the keys of the configuration."""
-    assert BundleSettings().list_given_keys() == ()
+def test_only_keys_that_are_set_are_written() -> None:
+    """As in megtrim.yaml, whose keys they are."""
+    assert DeviceSettings().list_given_keys() == ()
     assert PHONE.list_given_keys() == ("sysroot", "match", "power", "cool_down", "governor", "cpus")
     assert BOARD.list_given_keys() == ("host", "port", "user", "key", "known_hosts")

@@ -14,6 +14,7 @@ from megtrim import devices, toolchains
 from megtrim.build_spec import ToolchainSpec
 from megtrim.cli.session.device_specs import DeviceDefaults, make_device_specs
 from megtrim.cli.session.setup import make_toolchain_spec
+from megtrim.config.device import DeviceSettings
 from megtrim.config.load import load_config
 from megtrim.console import Console
 from megtrim.devices import Device, DeviceSpec, adb, qemu
@@ -23,7 +24,6 @@ from megtrim.devices.pool.host_state import PoolState, open_room
 from megtrim.devices.pool.machine import ConnectionState
 from megtrim.devices.pool.status import MachineState, MachineStatus
 from megtrim.devices.remote.adb_server import find_adb
-from megtrim.devices.settings import DeviceSettings
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import ProcessRunner
 
@@ -133,7 +133,8 @@ def _list_serials(processes: ProcessRunner) -> tuple[list[str], str]:
 
 def _loose(serial: str, around: DeviceDefaults, now: Callable[[], datetime]) -> InventoryEntry:
     name = _NOT_IN_NAME.sub("-", serial)
-    settings = DeviceSettings(serial=serial)
+    # As adb spells it, which can be what no configuration may say.
+    settings = DeviceSettings.model_construct(serial=serial)
     spec = replace(_make_bare_spec(around), name=name, settings=settings, now=now)
     return InventoryEntry(name=name, kind=adb.KIND, cpu_class="", spec=spec, configured=False)
 
@@ -244,7 +245,7 @@ def sought(listed: InventoryRow) -> str:
     if standing.presence is not ConnectionState.ABSENT or standing.detail:
         return ""
     wanted = [f"serial {settings.serial}"] if settings.serial else []
-    wanted += [f"{name}: {value}" for name, value in settings.match]
+    wanted += [f"{name}: {value}" for name, value in sorted(settings.match.items())]
     if not wanted:
         return ""
     return f"adb shows no phone with {', '.join(wanted)}; `adb devices -l` shows what it sees"

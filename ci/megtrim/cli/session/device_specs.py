@@ -16,9 +16,8 @@ from megtrim.config.load import LoadedConfig
 from megtrim.config.yaml.problems import closest, listing
 from megtrim.devices import Device, DeviceSpec
 from megtrim.devices.pool import device_pool
-from megtrim.devices.settings import CoolDown, DeviceSettings, PowerPort
 from megtrim.errors import InputError
-from megtrim.evidence.device import BundleDevice, BundleSettings
+from megtrim.evidence.device import BundleDevice
 from megtrim.process import ProcessRunner
 
 POOLED = ("adb", "ssh")
@@ -83,41 +82,43 @@ def make_device_specs(
 ) -> list[tuple[DeviceConfig, DeviceSpec]]:
     """Return what is asked of its kind for each entry of the configuration."""
     cpus = {each.name: each.qemu_cpu or "max" for each in loaded.config.classes}
-    return [
-        (
-            each,
-            DeviceSpec(
-                name=each.name,
-                processes=_place(each.kind, around).processes,
-                scratch=around.scratch,
-                machine=around.machine,
-                qemu_cpu=cpus[each.class_],
-                sysroot=sysroot_of(each, loaded) or _place(each.kind, around).sysroot,
-                cpu_class=each.class_,
-                settings=_convert_device_config(each, loaded),
-                say=around.say,
-            ),
+    found = []
+    for each in entries:
+        settings = each.settings.resolve_paths(lambda path: loaded.resolve(_from_home(path)))
+        place = _place(each.kind, around)
+        spec = DeviceSpec(
+            name=each.name,
+            processes=place.processes,
+            scratch=around.scratch,
+            machine=around.machine,
+            qemu_cpu=cpus[each.class_],
+            sysroot=settings.sysroot or place.sysroot,
+            cpu_class=each.class_,
+            settings=settings,
+            say=around.say,
         )
-        for each in entries
-    ]
+        found.append((each, spec))
+    return found
 
 
 def make_bundle_specs(around: DeviceDefaults, entries: Iterable[BundleDevice]) -> list[DeviceSpec]:
-    """Return what is asked of its kind for each device that a bundle tells of."""
-    return [
-        DeviceSpec(
+    """Return what is asked of its kind for each device that a bundle describes."""
+    found = []
+    for each in entries:
+        settings = each.settings.resolve_paths(_from_home)
+        spec = DeviceSpec(
             name=each.name,
             processes=around.processes,
             scratch=around.scratch,
             machine=around.machine,
             qemu_cpu=each.qemu_cpu,
-            sysroot=_on_runner(each.settings.sysroot) or around.sysroot,
+            sysroot=settings.sysroot or around.sysroot,
             cpu_class=each.cpu_class,
-            settings=_convert_bundle_settings(each.settings),
+            settings=settings,
             say=around.say,
         )
-        for each in entries
-    ]
+        found.append(spec)
+    return found
 
 
 def make(kind: str, specs: Sequence[DeviceSpec], *, native: str) -> Device:
@@ -174,19 +175,11 @@ def _unknown(loaded: LoadedConfig, asked: str) -> InputError:
 
 def sysroot_of(device: DeviceConfig, loaded: LoadedConfig) -> Path | None:
     """Return the system files that the configuration names for a device, None where it does not."""
-    return _here(device.sysroot, loaded)
+    return device.sysroot and loaded.resolve(_from_home(device.sysroot))
 
 
 def _place(kind: str, around: DeviceDefaults) -> DeviceDefaults | ContainerHost:
     return around.near if around.near is not None and kind in NEAR else around
-
-
-def _here(path: Path | None, loaded: LoadedConfig) -> Path | None:
-    return None if path is None else loaded.resolve(_from_home(path))
-
-
-def _on_runner(text: str) -> Path | None:
-    return _from_home(Path(text)) if text else None
 
 
 def _from_home(path: Path) -> Path:
@@ -197,41 +190,3 @@ def _from_home(path: Path) -> Path:
     except RuntimeError:
         msg = f"{path}: this user has no home folder"
         raise InputError(msg, hint="set HOME, or write the path out") from None
-
-
-def _convert_device_config(device: DeviceConfig, loaded: LoadedConfig) -> DeviceSettings:
-    power, cool_down = device.power, device.cool_down
-    return DeviceSettings(
-        serial=device.serial or "",
-        match=tuple(sorted(device.match.items())),
-        host=device.host or "",
-        port=device.port,
-        user=device.user or "",
-        key=_here(device.key, loaded),
-        known_hosts=_here(device.known_hosts, loaded),
-        power=None if power is None else PowerPort(hub=power.hub, port=power.port),
-        cool_down=None
-        if cool_down is None
-        else CoolDown(below_c=cool_down.below_c, within_s=cool_down.within_s),
-        governor=device.governor or "",
-        cpus=device.cpus or "",
-    )
-
-
-def _convert_bundle_settings(settings: BundleSettings) -> DeviceSettings:
-    power, cool_down = settings.power, settings.cool_down
-    return DeviceSettings(
-        serial=settings.serial,
-        match=settings.match,
-        host=settings.host,
-        port=settings.port,
-        user=settings.user,
-        key=_on_runner(settings.key),
-        known_hosts=_on_runner(settings.known_hosts),
-        power=None if power is None else PowerPort(hub=power.hub, port=power.port),
-        cool_down=None
-        if cool_down is None
-        else CoolDown(below_c=cool_down.below_c, within_s=cool_down.within_s),
-        governor=settings.governor,
-        cpus=settings.cpus,
-    )

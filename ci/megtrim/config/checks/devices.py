@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from megtrim.config.device import EMULATED, KINDS, KINDS_OF_KEY
+from megtrim.config.device import EMULATED, KINDS, KINDS_OF_KEY, PATH_KEYS, is_on_runner
 from megtrim.config.yaml.document import Document
 from megtrim.config.yaml.problems import KeyPath, Problem, listing, show
 from megtrim.config.yaml.sections import Section, sections
@@ -54,9 +54,9 @@ def _which_phone(document: Document, path: KeyPath, device: Section) -> Iterator
 
 def _here_alone(document: Document, path: KeyPath, device: Section) -> Iterator[Problem]:
     """A runner has no checkout that a path could be relative to."""
-    for key in ("key", "known_hosts", "sysroot"):
+    for key in PATH_KEYS:
         value = device.get(key)
-        if isinstance(value, str) and not value.startswith(("/", "~/")):
+        if isinstance(value, str) and not is_on_runner(value):
             yield document.problem((*path, key), f"{show(value)} of a runner's device", _ON_RUNNER)
 
 

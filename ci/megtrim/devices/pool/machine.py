@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
+from megtrim.config.device import PowerPort
 from megtrim.devices.device import RunDirectory
-from megtrim.devices.settings import PowerPort
 from megtrim.errors import InfrastructureFailure
 
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from megtrim.config.device import DeviceSettings
 from megtrim.devices.remote.heartbeat import free_kb, watch_machine
 from megtrim.devices.remote.replies import SetupReply, parse_digests
 from megtrim.devices.remote.scripts import EVICT_SCRIPT, PREPARE_SCRIPT
 from megtrim.devices.remote.transport import NoSpace, Transport, call
-from megtrim.devices.settings import DeviceSettings
 from megtrim.devices.timeouts import Timeouts
 from megtrim.elf.needed_libraries import Needs, read_loader, read_needs
 from megtrim.errors import InfrastructureFailure, InputError

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from megtrim.config.device import DeviceSettings
 from megtrim.devices.device import LARGEST_FETCHED_BYTES, sort_printable_names, too_large
 from megtrim.devices.remote import crash_reports
 from megtrim.devices.remote.files import RunFiles, RunSetup
@@ -49,7 +50,6 @@ from megtrim.devices.remote.transport import (
     silent,
 )
 from megtrim.devices.remote.tuning import Tuning, tune_machine
-from megtrim.devices.settings import DeviceSettings
 from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure
 from megtrim.load_and_run.exit_status import ProgramRun, ending_signal

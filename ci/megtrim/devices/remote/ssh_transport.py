@@ -31,7 +31,7 @@ from megtrim.errors import InfrastructureFailure
 from megtrim.process import Command, CompletedCommand
 
 if TYPE_CHECKING:
-    from megtrim.devices.settings import DeviceSettings
+    from megtrim.config.device import DeviceSettings
     from megtrim.process import ProcessRunner
 
 PROGRAM = "ssh"

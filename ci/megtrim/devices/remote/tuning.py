@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from megtrim.config.device import CoolDown, DeviceSettings
 from megtrim.devices.remote.telemetry import HELPERS, READING_SCRIPT, parse_reading
 from megtrim.devices.remote.transport import Transport, call
-from megtrim.devices.settings import CoolDown, DeviceSettings
 from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.load_and_run.telemetry import Reading

@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 
 from megtrim.cli.evidence import join
+from megtrim.config.device import DeviceSettings
 from megtrim.devices import DeviceSpec
 from megtrim.devices.local import Local
 from megtrim.errors import InfrastructureFailure
 from megtrim.evidence.bundle import Bundle, JobPurpose, dump_bundle
-from megtrim.evidence.device import BundleDevice, BundleSettings
+from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.early_exit import EarlyExit, dump_ending
 from megtrim.evidence.evidence import (
     Evidence,
@@ -244,7 +245,7 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Pool]]:
 
 
 def phone(name: str, **changes: Any) -> BundleDevice:
-    settings = BundleSettings(serial=name)
+    settings = DeviceSettings(serial=name)
     return device(**{"name": name, "kind": "adb", "settings": settings, **changes})
 
 
@@ -272,7 +273,7 @@ def test_a_pool_is_of_one_kind(
 ) -> None:
     """That of the first device of the class."""
     monkeypatch.setenv("MEGTRIM_BOARDS", "a b")
-    board = device(name="board", kind="ssh", settings=BundleSettings(host="b"))
+    board = device(name="board", kind="ssh", settings=DeviceSettings(host="b"))
     job.write(devices=(phone("a", cpu_class="other"), board, phone("pixel-7")))
     job()
 
@@ -286,7 +287,7 @@ def test_a_runner_logs_in_to_no_board_that_its_owner_did_not_name(
 ) -> None:
     """The host comes from a pull request, and the keys are the runner's."""
     monkeypatch.setenv("MEGTRIM_BOARDS", known)
-    job.write(devices=(device(name="board", kind="ssh", settings=BundleSettings(host="b")),))
+    job.write(devices=(device(name="board", kind="ssh", settings=DeviceSettings(host="b")),))
     answer = job()
 
     assert answer.status == 2

@@ -11,12 +11,12 @@ import pytest
 from megtrim import devices
 from megtrim.cli.session import device_specs
 from megtrim.cli.session.device_specs import DeviceDefaults, make_bundle_specs, standing_for
+from megtrim.config.device import CoolDown, DeviceSettings, PowerPort
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.devices import DeviceSpec
 from megtrim.devices.pool import device_pool
-from megtrim.devices.settings import CoolDown, DeviceSettings, PowerPort
 from megtrim.errors import InputError
-from megtrim.evidence.device import BundleCoolDown, BundleDevice, BundlePower, BundleSettings
+from megtrim.evidence.device import BundleDevice
 from megtrim.process import ProcessRunner
 
 RUNNERS = """\
@@ -183,9 +183,10 @@ def test_an_order_holds_all_that_is_configured(
 
     phone, board = (spec for _, spec in specs)
     assert phone.settings == DeviceSettings(
-        match=(("ro.a", "b"), ("ro.z", "1")),
+        sysroot=tmp_path / "roots",
+        match={"ro.z": "1", "ro.a": "b"},
         power=PowerPort(hub="1-1.4", port=2),
-        cool_down=CoolDown(below_c=38.5, within_s=600.0),
+        cool_down=CoolDown.model_construct(below_c=38.5, within_s=600.0),
         governor="performance",
         cpus="4-7",
     )
@@ -210,15 +211,15 @@ def test_an_order_holds_all_that_a_bundle_tells(
         cpu_class="a53",
         qemu_cpu="cortex-a53",
         runner=True,
-        settings=BundleSettings(
-            sysroot="/roots",
+        settings=DeviceSettings(
+            sysroot=Path("/roots"),
             host="b",
             port=2222,
             user="pi",
-            key="~/.ssh/k",
-            known_hosts="/etc/h",
-            power=BundlePower(hub="1-1", port=3),
-            cool_down=BundleCoolDown(below_c=40.0, within_s=60.0),
+            key=Path("~/.ssh/k"),
+            known_hosts=Path("/etc/h"),
+            power=PowerPort(hub="1-1", port=3),
+            cool_down=CoolDown.model_construct(below_c=40.0, within_s=60.0),
             governor="powersave",
             cpus="0",
         ),
@@ -230,13 +231,14 @@ def test_an_order_holds_all_that_a_bundle_tells(
     assert (spec.machine, spec.scratch) == ("aarch64", tmp_path / "runs")
     assert spec.sysroot == Path("/roots")
     assert spec.settings == DeviceSettings(
+        sysroot=Path("/roots"),
         host="b",
         port=2222,
         user="pi",
         key=Path("/home/me/.ssh/k"),
         known_hosts=Path("/etc/h"),
         power=PowerPort(hub="1-1", port=3),
-        cool_down=CoolDown(below_c=40.0, within_s=60.0),
+        cool_down=CoolDown.model_construct(below_c=40.0, within_s=60.0),
         governor="powersave",
         cpus="0",
     )

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.config.device import PowerPort
 from megtrim.devices.pool.machine import ConnectionState
 from megtrim.devices.pool.quarantine import Records
 from megtrim.devices.pool.recovery import UNAUTHORIZED, RecoveryPolicy
-from megtrim.devices.settings import PowerPort
 from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import ProcessRunner

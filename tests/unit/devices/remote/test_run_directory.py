@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.config.device import DeviceSettings
 from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory
 from megtrim.devices.remote.transport import ConnectionLost
-from megtrim.devices.settings import DeviceSettings
 from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure, InputError, Interrupted
 from megtrim.load_and_run.exit_status import RunOutcome, ending

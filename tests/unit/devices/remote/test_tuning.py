@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.config.device import CoolDown, DeviceSettings
 from megtrim.devices.remote import tuning
 from megtrim.devices.remote.tuning import RESTORE_SCRIPT, Tuning, cpu_mask, tune_machine
-from megtrim.devices.settings import CoolDown, DeviceSettings
 from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InputError
 from megtrim.load_and_run.telemetry import Reading
@@ -301,7 +301,7 @@ def test_a_governor_is_a_word(link: ShellLink, said: Said) -> None:
     """It stands in a command that root runs."""
     with (
         pytest.raises(InputError, match="found the governor 'x; id', expected letters"),
-        said.tuned(link, DeviceSettings(governor="x; id")),
+        said.tuned(link, DeviceSettings.model_construct(governor="x; id")),
     ):
         pass
     assert link.scripts == []
@@ -318,7 +318,7 @@ def cooling(link: ShellLink, *degrees: float) -> None:
 
 
 def asks(below_c: float, within_s: float) -> DeviceSettings:
-    return DeviceSettings(cool_down=CoolDown(below_c=below_c, within_s=within_s))
+    return DeviceSettings(cool_down=CoolDown.model_construct(below_c=below_c, within_s=within_s))
 
 
 def test_a_cool_machine_is_not_waited_for(link: ShellLink, said: Said) -> None:
@@ -384,7 +384,7 @@ def test_a_cancelled_wait_puts_governors_back(link: ShellLink, said: Said) -> No
 
     link.before = cancel
     settings = DeviceSettings(
-        governor="performance", cool_down=CoolDown(below_c=45.0, within_s=60.0)
+        governor="performance", cool_down=CoolDown.model_construct(below_c=45.0, within_s=60.0)
     )
     with pytest.raises(KeyboardInterrupt), said.tuned(link, settings):
         pass
