@@ -28,8 +28,6 @@ FLAGS = tuple(
     f"-Wl,--wrap={name}" for name in ("sigaction", "sigprocmask", "pthread_sigmask", "signal")
 )
 """For the linker: calls that could keep a trap from the runtime go through it."""
-UNSUPPORTED = 96
-"""Exit status of a twin that cannot record where it runs; :func:`refusal` has its words."""
 
 _TABLE_MAGIC = b"megtrim: the table of probes, 1\0"
 _RECORD_MAGIC = b"megtrim functions ran 1\n"

@@ -31,7 +31,6 @@ _SUMMARY = re.compile(
 _TOTAL = re.compile(rf"{_PREFIX}=== total time: {_NUMBER}ms", re.MULTILINE)
 _WARNING = re.compile(r"^\[\d+ \d+:\d+:\d+ [^\]]*\]\[WARN\] ?(.+)$", re.MULTILINE)
 _VERSION = re.compile(r"using MegBrain (?:MegBrain )?([0-9][^\s(]*)")
-_GRAPH_HASH = re.compile(r"Graph \(with hash (\d+)\) is not among the graphs fed to midout")
 
 _THROWN = re.compile(
     r"^terminate called after throwing an instance of '([^']{1,200})'\n"
@@ -90,12 +89,6 @@ class RunLog:
     """One for each test case."""
     total_ms: float | None
     warnings: tuple[str, ...]
-
-    @property
-    def foreign_graph_hashes(self) -> tuple[int, ...]:
-        """Hashes of graphs that were not in the operator JSON: a warning, never a failure."""
-        found = (_GRAPH_HASH.search(warning) for warning in self.warnings)
-        return tuple(int(match[1]) for match in found if match)
 
 
 def parse_log(text: str) -> RunLog:

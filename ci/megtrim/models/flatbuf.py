@@ -158,12 +158,6 @@ class Table:
         for number in range(count):
             yield self._buffer.read(_U32, first + 4 * stride * number)
 
-    def u8s(self, index: int) -> Iterator[int]:
-        """Yield a vector of 8-bit numbers."""
-        first, count = self._vector(index, 1)
-        for number in range(count):
-            yield self._buffer.read(_U8, first + number)
-
     def tables(self, index: int) -> Iterator[Table]:
         """Yield the tables of a vector."""
         first, count = self._vector(index, 4)

@@ -19,7 +19,7 @@ from megtrim.plan.switches import SwitchBuild, list_measured_builds
 
 
 class Stage(StrEnum):
-    """The stages; their order is :data:`ORDER`."""
+    """The stages, in the order in which they run."""
 
     BUILD = "build"
     PROFILE = "profile"
@@ -33,20 +33,6 @@ class Stage(StrEnum):
     VERDICT = "verdict"
     REPORT = "report"
 
-
-ORDER: tuple[Stage, ...] = (
-    Stage.BUILD,
-    Stage.PROFILE,
-    Stage.HEADER,
-    Stage.REDUCE,
-    Stage.FUNCTIONS,
-    Stage.VERIFY,
-    Stage.NEIGHBOURS,
-    Stage.SIZE,
-    Stage.SWITCHES,
-    Stage.VERDICT,
-    Stage.REPORT,
-)
 
 SEARCH_SUFFIX = "#search"
 """Ends the name of the profile task that records a scenario's algorithm cache."""

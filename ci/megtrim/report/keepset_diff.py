@@ -16,10 +16,9 @@ from megtrim.report.formatting import VERDICT_SIGNS
 from megtrim.report.markup import code, code_in_title, fold, prose, table
 from megtrim.verdict.model import Verdict
 
-LONGEST_BODY = 60_000
 _ROOM = {"rows": 16_000, "operators": 4_000, "names": 26_000}
-"""Characters that the parts may take of it; with the rest they stay below it. Where regions and
-functions are told, each has half."""
+"""Characters that the parts may take; with the rest they stay below 60,000, of GitHub's 65,536.
+Where both regions and functions are shown, each has half."""
 _MOST_ROWS = 100
 _MOST_NAMES = 40
 
@@ -140,7 +139,7 @@ def _beyond(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def body(proposal: Proposal) -> str:
-    """Return the description of the pull request, at most ``LONGEST_BODY`` characters."""
+    """Return the description of the pull request, at most 60,000 characters."""
     verdict, previous, current = proposal.verdict, proposal.previous, proposal.current
     keeps = [keep for keep in (previous, current) if keep]
     told = [kind for kind in (REGIONS, FUNCTIONS) if any(map(kind.count, keeps))]
