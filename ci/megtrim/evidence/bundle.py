@@ -1,9 +1,9 @@
 """The bundle: what a hosted build gives to device jobs, so that they need nothing else.
 
-``bundle.json`` beside ``files/<sha256>``: programs, models, inputs, algorithm caches and the keep
-set; where functions are trimmed, the *named* link of each program, too. The runs it asks for are
-values of a fixed shape; nothing in it is executed on the machine that reads it. Pure: text in,
-values out.
+``bundle.json`` next to ``files/<sha256>``: programs, models, inputs, algorithm caches and the keep
+set; if functions are trimmed, also the *named* link of each program. The runs that it requests
+are values of a fixed shape; nothing in it is executed on the machine that reads it. Pure: text
+in, values out.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ VERSION = 4
 BUNDLE_FILE = "bundle.json"
 
 DEVICE_LABEL = "device "
-"""Begins the names of those inputs of a task that say which device runs it."""
+"""Prefix of the names of a task's inputs that say which device runs it."""
 
 DROPPED = "dropped"
-"""Among the programs: the list of names that the *named* link tells by their numbers."""
+"""Among the programs: the list of names that the *named* link refers to by number."""
 
 OBSERVABLES = "observables"
 """Among the programs: the list of functions that every recorder observes."""
@@ -52,7 +52,7 @@ _LARGEST_TOLERANCE = 2.0**62
 
 
 class JobPurpose(StrEnum):
-    """What device jobs are asked for."""
+    """What device jobs are requested to do."""
 
     VERIFY = "verify"
     TRACE = "trace"
@@ -81,7 +81,7 @@ class BundleInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundleScenario:
-    """One scenario and all that a run of it needs; files are told by sha256."""
+    """One scenario and all that a run of it needs; files are given by sha256."""
 
     id: str
     cpu_class: Annotated[str, Field(alias="class")]
@@ -132,7 +132,7 @@ class BundleScenario:
     def _check_command(self) -> None:
         source = f"scenario {self.id}"
         if not self.application:
-            # A flag that reads further flags from a file, say, must not get by here either.
+            # For example, a flag that reads further flags from a file must be refused here, too.
             check_reserved(self.arguments, source=source)
             return
         validation.check_name(f"{self.id}: application", self.application)
@@ -150,7 +150,7 @@ class BundleApplication:
     programs: tuple[tuple[str, str], ...]
     """Variant and sha256, as for :class:`Bundle`."""
     beside: tuple[tuple[str, str, str], ...]
-    """Variant, name and sha256 of the files that must lie beside it."""
+    """Variant, name and sha256 of the files that must be in its folder."""
 
     def __post_init__(self) -> None:
         validation.check_name("application", self.name)
@@ -167,7 +167,7 @@ class BundleApplication:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProvenScenario:
-    """A scenario that no device need run, because a proof of exactly this is young enough."""
+    """A scenario that no device needs to run, because its proof is recent enough."""
 
     id: str
     cpu_class: Annotated[str, Field(alias="class")]
@@ -181,32 +181,32 @@ class ProvenScenario:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
-    """Everything that device jobs are asked, in one value."""
+    """Everything that device jobs are requested to do."""
 
     version: int = VERSION
     purpose: JobPurpose
     target: str
     """Name of the program."""
     machine: str
-    """Architecture of the programs, as ``uname -m`` says it."""
+    """Architecture of the programs, as ``uname -m`` prints it."""
     sysroot: str
-    """Where an emulator finds the programs' loader; empty for static programs."""
+    """Where an emulator finds the loader of the programs; empty if they are static."""
     generation: int
     max_age_s: float
     """How old a proof may be."""
     programs: tuple[tuple[str, str], ...]
-    """Variant and sha256; ``named`` and ``dropped`` where functions are trimmed, ``observables``
-    where they are recorded. Without any, the build failed and there is nothing to run."""
+    """Variant and sha256; also ``named`` and ``dropped`` if functions are trimmed, ``observables``
+    if they are recorded. None at all: the build failed, and there is nothing to run."""
     keep_set: str | None
     devices: tuple[BundleDevice, ...]
     scenarios: tuple[BundleScenario, ...]
-    """What is to be run."""
+    """Scenarios to run."""
     proven: tuple[ProvenScenario, ...]
-    """What would be run without its proof."""
+    """Scenarios that would be run if they had no proof."""
     applications: tuple[BundleApplication, ...] = ()
-    """Programs beside the engine's own that scenarios run."""
+    """Programs that scenarios run, besides the engine's own."""
     speaks: bool = False
-    """Where functions are recorded: what the programs say when something goes wrong is kept."""
+    """If functions are recorded: keep those that print error messages."""
 
     def __post_init__(self) -> None:
         validation.check_name("target", self.target)
@@ -244,7 +244,7 @@ class Bundle:
         if self.scenarios:
             fits = self.keep_set is not None
             validation.require(fits, "keep_set", None, "one, because devices are to verify")
-        # What a device says of any other class would be heard by nobody.
+        # A result of any other class would be ignored.
         known = self.runner_classes()
         classes = [(each.id, each.cpu_class) for each in self.scenarios]
         for id_, cpu_class in (*classes, *((each.id, each.cpu_class) for each in self.proven)):
@@ -252,11 +252,11 @@ class Bundle:
             validation.require(cpu_class in known, f"{id_}: devices", "none", expected)
 
     def program(self, variant: Variant | Link, application: str = "") -> str | None:
-        """Return the sha256 of a variant's program, None where it is not in the bundle."""
+        """Return the sha256 of a variant's program, or None if it is not in the bundle."""
         return self._programs(application).get(variant)
 
     def find_dropped_list(self, application: str = "") -> str | None:
-        """Return the sha256 of the list of a program's named link; None: there is no such link."""
+        """Return the sha256 of the list of a program's named link, or None if there is none."""
         return self._programs(application).get(DROPPED)
 
     def observables(self, application: str = "") -> str | None:
@@ -264,7 +264,7 @@ class Bundle:
         return self._programs(application).get(OBSERVABLES)
 
     def companion_files(self, variant: Variant | Link, application: str) -> dict[str, str]:
-        """Return name and sha256 of what must lie beside an application."""
+        """Return name and sha256 of the files that must be in an application's folder."""
         every = (each.beside for each in self.applications if each.name == application)
         return {name: digest for files in every for of, name, digest in files if of == variant}
 
@@ -275,16 +275,16 @@ class Bundle:
         return every.get(application, {})
 
     def runner_classes(self) -> frozenset[str]:
-        """Return the CPU classes that a device on a runner stands for."""
+        """Return the CPU classes that have a device on a runner."""
         return frozenset(device.cpu_class for device in self.devices if device.runner)
 
     def has_runner(self, cpu_class: str, machine: DeviceIdentity) -> bool:
-        """Tell whether a machine is a device on a runner that stands for the class."""
+        """Tell whether a machine is a device on a runner, and of that class."""
         runners = (device for device in self.devices if device.runner)
         return any(each.is_machine(cpu_class, machine) for each in runners)
 
     def of_class(self, cpu_class: str) -> tuple[BundleScenario, ...]:
-        """Return what is to be run for a CPU class."""
+        """Return the scenarios to run for a CPU class."""
         return tuple(each for each in self.scenarios if each.cpu_class == cpu_class)
 
 
@@ -309,8 +309,8 @@ _NEEDED: Mapping[JobPurpose, set[str]] = {
 def binding(inputs: Mapping[str, str]) -> str:
     """Return the sha256 over a task's inputs without those that say which device ran it.
 
-    Two runs of equal binding ask for the same: the programs, the model, its arguments and inputs,
-    the keep set, the tolerance.
+    Two runs with the same binding have the same programs, model, arguments, inputs, keep set and
+    tolerance.
     """
     return hashlib.sha256(json.dumps(sorted(deviceless(inputs).items())).encode()).hexdigest()
 
@@ -331,11 +331,11 @@ def parse_bundle(text: str, *, source: str) -> Bundle:
 
 
 def read_bundle(folder: Path, *, sha256: str | None = None) -> Bundle:
-    """Read a bundle's folder; ``sha256`` is that of bundle.json where it is known."""
+    """Read a bundle's folder; ``sha256`` is that of bundle.json, if it is known."""
     path = folder / BUNDLE_FILE
     data = validation.read_bytes(path, most=LARGEST_DOCUMENT, hint=_HINT)
     found = hashlib.sha256(data).hexdigest()
     if sha256 is not None and found != sha256:
         msg = f"{path}: its sha256 is {found}, expected {sha256[:80]}"
-        raise InputError(msg, hint="it is not the bundle that the build job made: run both again")
+        raise InputError(msg, hint="it is not the bundle that the build job made: rerun both")
     return parse_bundle(decode(data, shown=str(path), hint=_HINT), source=str(path))

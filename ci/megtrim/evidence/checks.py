@@ -1,8 +1,8 @@
-"""What devices tell of one scenario: by evidence of now, by a proof of before, or nothing.
+"""What is known about one scenario from devices: current evidence, an earlier proof, or nothing.
 
-Pure; part of the evidence room. A device that said nothing leaves a scenario unverified, with
-the reason and the age of its last proof; only a proof that is too old fails for silence. A pass
-counts for its age alone, a failure whenever and wherever it was seen.
+Pure; part of the evidence room. A scenario without a result is unverified, with the reason and
+the age of its last proof; it fails only if that proof is too old. A pass counts until it is too
+old, a failure counts whenever and wherever it was seen.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from megtrim.verdict.statuses import CheckKind, CheckStatus, ScenarioStatus
 
 
 class PendingReason(StrEnum):
-    """Why device jobs brought nothing."""
+    """Why device jobs brought no results."""
 
     FORK = "fork"
     NO_RUNNER = "no-runner"
@@ -59,7 +59,7 @@ Found = tuple[Evidence, EvidenceResult]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioCheck:
-    """What a check of one scenario says."""
+    """The outcome of one scenario's device check."""
 
     status: CheckStatus
     text: str
@@ -67,11 +67,11 @@ class ScenarioCheck:
     detail: str = ""
     time_s: float = 0.0
     device: str = ""
-    """The configured device that failed it, or empty."""
+    """The configured device on which it failed, or empty."""
 
 
 class Devices:
-    """Everything that devices said of the scenarios of one bundle."""
+    """All results of devices for the scenarios of one bundle."""
 
     def __init__(
         self,
@@ -90,12 +90,12 @@ class Devices:
         self._before = newest(proofs.entries)
         self._wanted = {each.id: each.binding for each in bundle.scenarios}
         self._proven = {each.id: each.binding for each in bundle.proven}
-        # No device worked for a fork: what calls itself a pass of one there is none.
+        # Forks run no device jobs, so a pass that comes from one is not genuine.
         self._found = _by_scenario(bundle, evidence, passes=pending is not PendingReason.FORK)
         self._expect_within_tolerance()
 
     def tell(self, scenario: ScenarioResult) -> ScenarioCheck:
-        """Say what is known of a scenario whose class a device on a runner stands for."""
+        """Return what is known about a scenario whose class has a device on a runner."""
         proof = self._before.get(scenario.id)
         worst = self._worst(scenario.id)
         if scenario.id in self._proven and (worst is None or _severity(worst) > 0):
@@ -145,7 +145,7 @@ class Devices:
                         raise Contradiction(msg, hint="run the device job again")
 
     def _worst(self, scenario: str) -> Found | None:
-        """Return the worst that was said of what the bundle is about: a trap is not outvoted."""
+        """Return the worst result for this bundle: passes do not outvote a trap."""
         return min(
             (found for found in self._fitting(scenario) if not self._is_stale(found)),
             key=lambda found: (_severity(found), found[0].device.name, found[1].text),
@@ -153,7 +153,7 @@ class Devices:
         )
 
     def _stale(self, scenario: str) -> Proof | None:
-        """Return the newest pass that is too old to count, or of a day to come."""
+        """Return the newest pass that does not count: too old, or dated in the future."""
         stale = [found for found in self._fitting(scenario) if self._is_stale(found)]
         newest_first = sorted(stale, key=lambda found: found[0].day, reverse=True)
         return next((Proof(evidence=of, result=result) for of, result in newest_first), None)
@@ -173,7 +173,7 @@ class Devices:
         return self._wanted | self._proven
 
     def _by_proof(self, proof: Proof | None, binding: str) -> ScenarioCheck:
-        # The build job left it out; whether that holds is judged again here.
+        # The build job left it out because of a proof, which is checked again here.
         if proof is None or proof.result.binding != binding:
             return self._silent(_NO_PROOF, proof, same=False)
         if not self._bundle.has_runner(proof.evidence.cpu_class, proof.evidence.device):
@@ -221,19 +221,19 @@ class Devices:
         )
 
     def _find_entry_name(self, evidence: Evidence) -> str:
-        """Return the name of the entry that a machine fits, or empty."""
+        """Return the name of the configured device that a machine is, or empty."""
         cpu_class, machine = evidence.cpu_class, evidence.device
         fitting = (each for each in self._bundle.devices if each.is_machine(cpu_class, machine))
         return next((each.name for each in fitting), "")
 
     def _silent(self, why: str, proof: Proof | None, *, same: bool) -> ScenarioCheck:
-        """Say that nothing is known now; ``same``: the last proof is of this very program."""
+        """Return a check without a current result; ``same``: the last proof is of this program."""
         text = f"device verification pending: {why}"
         if proof is not None:
             text += f"; last proof {proof.age(self._today)}"
             text += "" if same else ", of another program"
-        # A device that stays away holds nobody up, until its newest word is too old: code that
-        # changes every day would else never be held to a device again.
+        # A missing device blocks no one until its last proof is too old: otherwise, code that
+        # changes every day would never be verified on a device again.
         if proof is None or proof.is_young(self._today, self._bundle.max_age_s):
             return ScenarioCheck(
                 status=CheckStatus.UNVERIFIED, text=text, hint=next_step.WAIT_FOR_DEVICE
@@ -246,9 +246,9 @@ class Devices:
 def _by_scenario(
     bundle: Bundle, evidence: tuple[Evidence, ...], *, passes: bool
 ) -> dict[str, list[Found]]:
-    """Return what the bundle's devices on runners said; an emulated run is no device's.
+    """Return the results of the bundle's devices on runners; emulated runs are left out.
 
-    A failure counts on whatever machine it was seen; ``passes``: whether anything else does.
+    A failure counts on any machine; ``passes``: whether anything else counts.
     """
     found: dict[str, list[Found]] = defaultdict(list)
     for each in evidence:
@@ -264,7 +264,7 @@ def _by_scenario(
 def _expect_same_outputs(
     scenario: ScenarioResult, evidence: Evidence, result: EvidenceResult
 ) -> None:
-    """Refuse a pass of other outputs than the build saw of the same programs."""
+    """Refuse a pass whose outputs are not those that the build saw of the same programs."""
     here, there = ({each.name for each in of.outputs} for of in (scenario, result))
     if scenario.outputs and here != there:
         name = min(here ^ there)
@@ -274,7 +274,7 @@ def _expect_same_outputs(
 
 
 def _severity(found: Found) -> int:
-    """Order what was said: 0 is a failure of the product, 2 says nothing of it."""
+    """Rank a result: 0 is a failure of the product, 1 a pass, 2 says nothing about it."""
     match found[1].status:
         case ScenarioStatus.PASS:
             return 1

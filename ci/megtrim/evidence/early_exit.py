@@ -1,6 +1,6 @@
 """A run that ended before it reached a verdict, as a document: ``ending.json``.
 
-Pure; it lets another job, which has nothing but the folder of results, say what happened.
+Pure. Another job, which has only the folder of results, can thus report what happened.
 """
 
 from __future__ import annotations

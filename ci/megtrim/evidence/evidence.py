@@ -1,9 +1,9 @@
 """Evidence: what a device job brings back, and the set of proofs that a report hands on.
 
 Both have one form: a set with an entry for each machine that ran something.
-``evidence.json`` beside ``files/<sha256>`` for traces, algorithm caches and lists of functions.
-It comes from another machine where a pull request's program ran, so every text in it is held to
-a shape and a size. Pure: text in, values out.
+``evidence.json`` next to ``files/<sha256>``, which holds traces, algorithm caches and lists of
+functions. It comes from another machine, where a pull request's program ran, so every text in it
+is checked for its form and size. Pure: text in, values out.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ MOST_FACTS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceResult:
-    """What became of one scenario on a device."""
+    """The result of one scenario on a device."""
 
     scenario: str
     binding: str
-    """What it is bound to, as the bundle said."""
+    """What it is bound to, copied from the bundle."""
     status: ScenarioStatus
     text: str
     """One line: what was seen."""
@@ -50,9 +50,9 @@ class EvidenceResult:
     missing_regions: tuple[str, ...] = ()
     log_tail: str = ""
     conditions: Conditions | None = None
-    """What its time was taken under; None: the device does not measure that."""
+    """Conditions under which the time was measured; None: the device does not measure them."""
     crash: str = ""
-    """What the device knows of a run that a signal ended: lines, or empty."""
+    """What the device knows about a run that a signal ended: lines, or empty."""
     trace: str | None = None
     """The sha256 of the trace."""
     cache: str | None = None
@@ -60,7 +60,7 @@ class EvidenceResult:
     functions: str | None = None
     """The sha256 of the list of functions that ran."""
     attempts: tuple[str, ...] = ()
-    """One line for each machine that failed, where nothing is known in the end."""
+    """One line for each machine that failed, if there is no result in the end."""
 
     def __post_init__(self) -> None:
         where = self.scenario[:60]
@@ -86,7 +86,7 @@ class EvidenceResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What one device job saw, on one machine, on one day."""
+    """The results of one device job, on one machine, on one day."""
 
     version: int = VERSION
     purpose: JobPurpose
@@ -136,7 +136,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceSet:
-    """Evidence of a job, or of several: the proofs that lie beside a baseline."""
+    """Evidence of one job, or of several: the proofs that are stored with a baseline."""
 
     version: int = VERSION
     entries: tuple[Evidence, ...]
@@ -160,15 +160,15 @@ def dump_set(entries: EvidenceSet) -> str:
 
 
 def parse_set(
-    text: str, *, source: str, hint: str = "remove the file: devices then prove everything anew"
+    text: str, *, source: str, hint: str = "remove the file: devices then prove everything again"
 ) -> EvidenceSet:
     """Read evidence.json; anything else is an InputError naming ``source``."""
     return load(EvidenceSet, text, source=source, version=VERSION, hint=hint)
 
 
 def load_proofs(path: Path) -> EvidenceSet:
-    """Read evidence.json of a report, which holds verifications that passed and nothing else."""
-    hint = "remove the option: devices then prove everything anew"
+    """Read evidence.json of a report, which may hold only verifications that passed."""
+    hint = "remove the option: devices then prove everything again"
     found = parse_set(validation.read_text(path, hint=hint), source=str(path))
     for evidence in found.entries:
         for result in evidence.results:
@@ -183,22 +183,22 @@ def load_proofs(path: Path) -> EvidenceSet:
 
 
 def read_evidence(folder: Path) -> tuple[Evidence, ...]:
-    """Read the evidence of a device job's folder; its files are looked at when they are used."""
+    """Read the evidence in a device job's folder; its files are read when they are used."""
     path = folder / EVIDENCE_FILE
     text = validation.read_text(path, hint=_HINT)
     return parse_set(text, source=str(path), hint=_HINT).entries
 
 
 def load_file(folder: Path, digest: str, *, most: int) -> bytes:
-    """Return a file of a folder of evidence, held to its digest and size."""
+    """Return a file of a folder of evidence, after checking its digest and size."""
     return validation.read_named(folder, digest, most=most, hint=_HINT)
 
 
 def read_folders(folders: Sequence[Path]) -> tuple[Path, ...]:
     """Return the folders of evidence among ``folders`` and those directly in them, sorted.
 
-    Artifacts are downloaded either into one folder or into one each below it. A folder that is
-    not there holds none.
+    Artifacts are downloaded either into one folder, or each into a folder of its own below it. A
+    folder that does not exist holds none.
     """
     found = []
     for folder in folders:

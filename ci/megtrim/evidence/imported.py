@@ -1,6 +1,6 @@
 """What device jobs brought back: traces and lists of functions, used instead of running here.
 
-Pure: reads folders of evidence into values; whether one fits what is built now is judged by the
+Pure: reads folders of evidence into values; whether one fits what is built now is decided by the
 stage that uses it, by its binding.
 """
 
@@ -31,12 +31,12 @@ _WHAT = {JobPurpose.TRACE: "traces of it", JobPurpose.RECORD: "lists of its func
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedEvidence:
-    """What a device job brought for one scenario: a trace, a list of functions, or why none."""
+    """What a device job brought back for one scenario: a trace, a list of functions, or why not."""
 
     scenario: str
     binding: str
     status: ScenarioStatus
-    """PASS where there is one."""
+    """PASS if there is one."""
     text: str
     device: DeviceIdentity
     time_s: float
@@ -53,7 +53,7 @@ class ImportedEvidence:
 
     @property
     def cache(self) -> Path | None:
-        """Path of the algorithm cache that a search left, None where nothing was searched."""
+        """Path of the algorithm cache that a search left, None if nothing was searched."""
         return self._file(self.cache_sha256)
 
     @property
@@ -62,15 +62,15 @@ class ImportedEvidence:
         return self._file(self.functions_sha256)
 
     def load_trace(self) -> bytes | None:
-        """Return the trace's bytes, held to their digest and size. Raises InputError."""
+        """Return the trace's bytes, after checking digest and size. Raises InputError."""
         return self._load(self.trace_sha256, LARGEST_TRACE)
 
     def load_cache(self) -> bytes | None:
-        """Return the cache's bytes, held to their digest and size. Raises InputError."""
+        """Return the cache's bytes, after checking digest and size. Raises InputError."""
         return self._load(self.cache_sha256, LARGEST_CACHE)
 
     def load_functions(self) -> bytes | None:
-        """Return the list's bytes, held to their digest and size. Raises InputError."""
+        """Return the list's bytes, after checking digest and size. Raises InputError."""
         return self._load(self.functions_sha256, LARGEST_LIST)
 
     def _load(self, digest: str | None, most: int) -> bytes | None:
@@ -83,8 +83,8 @@ class ImportedEvidence:
 def read_brought(folders: Sequence[Path]) -> dict[JobPurpose, Mapping[str, ImportedEvidence]]:
     """Return what device jobs brought, by what they were for and by scenario id, sorted.
 
-    A scenario that came twice is refused unless both say the same: which one counts would
-    depend on chance.
+    A scenario that was brought twice is refused unless both are equal: chance would decide which
+    one counts.
     """
     found: dict[JobPurpose, dict[str, ImportedEvidence]] = {purpose: {} for purpose in _WHAT}
     places = read_folders(folders)

@@ -1,6 +1,6 @@
 """Joins a build's verdict with what devices brought back: one check for each scenario of theirs.
 
-Pure: values in, values out. What a device tells of one scenario is :mod:`megtrim.evidence.checks`.
+Pure: values in, values out. :mod:`megtrim.evidence.checks` decides about a single scenario.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _FAILED_COUNT = re.compile(r"^[0-9]+ checks? failed, ")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceFindings:
-    """What is known beside the build's verdict."""
+    """What is known besides the build's verdict."""
 
     bundle: Bundle | None
-    """None: there is none, so no device is asked about."""
+    """None: no device was requested."""
     evidence: tuple[Evidence, ...]
     proofs: EvidenceSet
     pending: PendingReason | None
-    """Why there may be no evidence; None where the device jobs ended."""
+    """Why evidence may be missing; None if the device jobs ended."""
     today: date
     problems: tuple[str, ...] = ()
     """Evidence that could not be used, a line each."""
@@ -37,7 +37,7 @@ class DeviceFindings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinResult:
-    """The final verdict, and the proofs that lie beside the next baseline."""
+    """The final verdict, and the proofs to store with the next baseline."""
 
     verdict: Verdict
     proofs: EvidenceSet
@@ -46,8 +46,8 @@ class JoinResult:
 def join(verdict: Verdict, seen: DeviceFindings) -> JoinResult:
     """Return the verdict on the build and its devices; checks are ordered by kind, then id.
 
-    Raises InputError for a verdict that devices had their word in already, and for a bundle that
-    asks for what the verdict does not hold.
+    Raises InputError for a verdict that was joined before, and for a bundle with scenarios that
+    the verdict does not hold.
     """
     proofs = seen.proofs
     added: list[Check] = []
@@ -82,9 +82,9 @@ def join(verdict: Verdict, seen: DeviceFindings) -> JoinResult:
 
 
 def _expect_of_one_run(verdict: Verdict, bundle: Bundle) -> None:
-    """Refuse a bundle of another build: what a device says of it says nothing of this one.
+    """Refuse a bundle of another build: results for that one say nothing about this one.
 
-    A scenario without a check would be one whose trap is lost.
+    The trap of a scenario without a check would be lost.
     """
     hint = "give the verdict and the bundle of one build job"
     if bundle.purpose is not JobPurpose.VERIFY:
@@ -104,7 +104,8 @@ def _expect_of_one_run(verdict: Verdict, bundle: Bundle) -> None:
 def _of_build(verdict: Verdict, added: Sequence[Check]) -> list[Check]:
     """Return the build's own checks.
 
-    Where its stand-in for a device failed, the device itself is who knows: its word replaces that.
+    If its replacement for a device failed, the check of the device itself takes the place of that
+    failure.
     """
     replaced = {check.id for check in added}
     for check in verdict.checks:
@@ -153,7 +154,7 @@ def _headline(before: str, checks: Sequence[Check], added: Sequence[Check]) -> s
 
 
 def _devices(verdict: Verdict, seen: DeviceFindings) -> tuple[DeviceIdentity, ...]:
-    """Return the devices of the build and those that brought evidence, each once, by name."""
+    """Return the devices of the build and of the evidence, each once, by name."""
     found = {device.name: device for device in verdict.devices}
     for evidence in seen.evidence:
         found.setdefault(evidence.device.name, evidence.device)

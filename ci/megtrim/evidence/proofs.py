@@ -1,7 +1,7 @@
 """Proofs: evidence of scenarios that passed, and how old each may be when it is used again.
 
 Pure. A proof counts for exactly what it is bound to: the same programs, model, arguments, inputs,
-keep set and tolerance. Of each scenario the newest is handed on.
+keep set and tolerance. The newest one of each scenario is handed on.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ class Proof:
         return "1 day old" if days == 1 else f"{days} days old"
 
     def age_days(self, today: date) -> int:
-        """Return how many days ago it was; one of tomorrow (clocks differ) is of today."""
+        """Return how many days ago it was; tomorrow counts as today, because clocks differ."""
         return max(0, self._days(today))
 
     def is_young(self, today: date, max_age_s: float) -> bool:
-        """Tell whether it may still be used. One of the far future would never grow old: no."""
+        """Tell whether it may still be used. One from the future may not: it would never age."""
         return not self._is_ahead(today) and self.age_days(today) * DAY_S <= max_age_s
 
     def is_within(self, tolerance: Tolerance) -> bool:
-        """Tell whether no output differed by more than is allowed."""
+        """Tell whether every output was within the tolerance."""
         found = (each.largest_difference or 0.0 for each in self.result.outputs)
         return all(tolerance.covers(difference) for difference in found)
 
     def clamp_day(self, today: date) -> Proof:
-        """Return it as one of today at the latest, whatever the device's clock said."""
+        """Return the same proof, dated today if the device's clock was ahead."""
         day = min(self.evidence.day, today.isoformat())
         return replace(self, evidence=replace(self.evidence, day=day))
 
     def _is_ahead(self, today: date) -> bool:
-        # Where the machine is, it may be tomorrow; it is never later than that.
+        # In the machine's time zone it may be tomorrow already, but never later.
         return self._days(today) < -1
 
     def _days(self, today: date) -> int:
@@ -75,7 +75,7 @@ def newest(entries: Iterable[Evidence]) -> dict[str, Proof]:
 
 
 def as_set(proofs: Iterable[Proof]) -> EvidenceSet:
-    """Return proofs as the document that lies beside a baseline, by class, device and day."""
+    """Return proofs as the document that is stored with a baseline, by class, device and day."""
     jobs: dict[tuple[str, str, str], list[Proof]] = {}
     for proof in proofs:
         evidence = proof.evidence

@@ -1,7 +1,7 @@
 """What bundles and evidence may hold: names, digests, texts and counts, each with its limit.
 
-Pure; part of the evidence room. Both documents come from other machines, so everything in them
-is held to a shape before it is used. What does not fit is a ValueError that says where.
+Part of the evidence room. Both documents come from other machines, so every value is checked
+before it is used. One that does not fit is a ValueError that says where.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def check_day(where: str, value: str) -> None:
 def clean_line(text: str) -> str:
     """Return a text as one line that :func:`check_line` takes, and that a log can show."""
     line = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", " ".join(text.splitlines()))
-    # A runner takes what follows this for a command to itself, wherever in a line it stands.
+    # A runner takes what follows this as a command, wherever in a line it is.
     return line.replace("##[", "# #[")[:LONGEST_LINE]
 
 
@@ -134,7 +134,7 @@ def read_bytes(path: Path, *, most: int, hint: str) -> bytes:
 
 
 def read_named(folder: Path, digest: str, *, most: int, hint: str) -> bytes:
-    """Return the bytes of ``folder``'s file with that sha256, which it is held to."""
+    """Return the bytes of the file that ``folder`` holds under a sha256, after checking it."""
     path = folder / FILES / digest
     if (folder / FILES).is_symlink():
         msg = f"{folder / FILES}: found a link, expected a folder"

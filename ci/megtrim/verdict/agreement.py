@@ -1,7 +1,7 @@
-"""Whether the checks of a verdict say what the scenarios and budgets beside them say. Pure.
+"""Whether the checks of a verdict agree with its scenarios and budgets. Pure.
 
-The verdict follows from its checks alone, and reports show both: a document whose trap has no
-failed check would be green with a trap in it.
+The verdict follows from its checks alone, but reports show scenarios and budgets, too: a document
+with a trap but no failed check would be green.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _UNKNOWN = (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED)
 def expect_scenario_checks(
     scenario: str, status: ScenarioStatus, checks: Mapping[CheckKind, CheckStatus]
 ) -> None:
-    """Raise Contradiction where the checks of a scenario ended better than the scenario."""
+    """Raise Contradiction if the checks of a scenario ended better than the scenario."""
     for kind in (CheckKind.TRAP, CheckKind.PARITY):
         if kind not in checks:
             msg = f"scenario {scenario}: it has no check of kind {kind}"
@@ -34,9 +34,9 @@ def expect_scenario_checks(
 def expect_budget_checks(
     budget: str, status: BudgetStatus, checks: Collection[CheckStatus], *, exceeded: bool
 ) -> None:
-    """Raise Contradiction where a budget is broken or has no check, and none of its checks failed.
+    """Raise Contradiction if a budget is exceeded or has no check, and none of its checks failed.
 
-    ``exceeded``: more was measured than it allows, and nobody waived that.
+    ``exceeded``: more was measured than it allows, and there is no waiver.
     """
     broken = exceeded or status is BudgetStatus.FAIL
     if not checks or (broken and CheckStatus.FAIL not in checks):

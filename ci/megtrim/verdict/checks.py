@@ -1,7 +1,7 @@
-"""The checks that a scenario's result and a budget's row amount to, each with its reason.
+"""The checks that follow from a scenario's result or a budget's row, each with its reason.
 
 Pure; part of the verdict room. Every scenario has the same two checks in every run (trap, parity),
-so that a test history can follow them; what went wrong otherwise is a third one.
+so that a test history can follow them; any other problem is a third check.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def scenario_checks(
 
     def check(kind: ScenarioKind, status: CheckStatus, text: str) -> Check:
         ended_here = status not in (CheckStatus.PASS, CheckStatus.SKIPPED)
-        # That a proof is too old is for the verdict to find; a run would only show the cause.
+        # Only the verdict stage finds a proof too old; a run would only show the cause.
         failed_by_age = kind is CheckKind.COVERAGE and status is CheckStatus.FAIL
         timed = ended_here or (kind is CheckKind.TRAP and status is CheckStatus.PASS)
         return Check(
@@ -99,13 +99,13 @@ def _ending(
 
 
 def with_note(text: str, conditions: Conditions | None) -> str:
-    """Return what was seen of a run, and why its time does not count where it does not."""
+    """Return a run's result, with the reason if its time does not count."""
     note = conditions.note if conditions else ""
     return f"{text}; {note}" if note else text
 
 
 def detail(scenario: ScenarioResult) -> str:
-    """Return all that is known of how a scenario ended, in lines."""
+    """Return all that is known about how a scenario ended, as lines."""
     arguments = " ".join(scenario.arguments) or "none"
     lines = [f"model: {scenario.model}", f"arguments: {arguments}", f"device: {scenario.device}"]
     if scenario.attempts:
@@ -131,7 +131,7 @@ def detail(scenario: ScenarioResult) -> str:
 def budget_checks(
     row: BudgetRow, *, invocation: Invocation, file: str, line: int
 ) -> tuple[Check, ...]:
-    """Return the size and the growth check of one budget; the row's status is what counts.
+    """Return the size and the growth check of one budget; the row's status decides.
 
     A failed row always fails at least one of its checks.
     """

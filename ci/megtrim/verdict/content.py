@@ -1,8 +1,8 @@
-"""What a scenario's result may hold beside its status: one that says two things proves nothing.
+"""What a scenario's result may hold with its status: one that contradicts itself proves nothing.
 
-Pure; part of the verdict room. Results come from other machines and from folders that anybody may
-write to. A pass is held to all that it holds, and what says that nothing is known may hold no
-failure: a trap could else be told as silence. A failure may hold what it likes.
+Pure; part of the verdict room. Results come from other machines and from folders that anyone may
+write to. A pass may hold no sign of a failure, and neither may a result that says that nothing is
+known: it could hide a trap. A failure may hold anything.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class OutputResult:
 
 
 class Contradiction(InputError):
-    """A document says two things at once, so nobody knows which of them holds."""
+    """A document contradicts itself, so no one knows which part is true."""
 
 
 def expect_consistent(
@@ -42,7 +42,7 @@ def expect_consistent(
     crash: str,
     compared: bool = True,
 ) -> None:
-    """Raise Contradiction for a result whose status is better than what stands beside it.
+    """Raise Contradiction for a result whose status is better than the rest of it.
 
     ``compared``: a pass must hold outputs, because it says that they are equal.
     """

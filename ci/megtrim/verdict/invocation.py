@@ -1,7 +1,7 @@
-"""What was asked of megtrim, so that every command that it prints is one to paste. Pure.
+"""How megtrim was called, so that every command that it prints can be pasted. Pure.
 
-A path stands as whoever reads it has to write it: from the folder in which megtrim was called,
-or, where a job did that for people, from the top of their checkout.
+Paths are as the reader has to write them: relative to the folder in which megtrim was called, or
+to the top of the checkout if a CI job called it.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import shlex
 from dataclasses import dataclass
 
 _WEIGH = ("size", "trim", "verdict")
-"""Verbs that hold sizes against a baseline."""
+"""Verbs that compare sizes with a baseline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation:
-    """The options of a call that decide what it works on and how; empty: left out."""
+    """The options of a call that decide what it works on, and how; empty: not given."""
 
     config: str = "megtrim.yaml"
     out: str = ""
@@ -29,11 +29,11 @@ class Invocation:
     committed: bool = False
     quick: bool = False
     keep_set: str = "megtrim/keepset.json"
-    """The file that a team commits; no option, and a path like the others."""
+    """The file that a team commits; not an option, but a path like the others."""
 
     @property
     def place(self) -> tuple[str, ...]:
-        """The options that say what it works on and where, whatever is done there."""
+        """The options that say what it works on, and where: those that every verb takes."""
         named = (
             ("--config", self.config),
             ("--out", self.out),
@@ -52,9 +52,9 @@ class Invocation:
         return (*self.place, *mode, *device)
 
     def again(self, verb: str, *words: str) -> str:
-        """Return the command that does ``verb`` in the same way.
+        """Return the command that runs ``verb`` in the same way.
 
-        Traces from elsewhere are a matter of the whole chain: then it is that which is done.
+        Traces from other machines need the whole chain, so with them it is ``trim``.
         """
         verb, words = ("trim", self._brought) if self.traces else (verb, words)
         weighs = bool(self.baseline) and verb in _WEIGH
@@ -62,11 +62,11 @@ class Invocation:
         return shlex.join(("megtrim", verb, *self.options, *baseline, *words))
 
     def verify(self, scenario: str) -> str:
-        """Return the command that runs a scenario anew and compares its outputs."""
+        """Return the command that runs a scenario again and compares its outputs."""
         return self.again("verify", "--scenario", scenario, "--again")
 
     def accept(self) -> str:
-        """Return the command that writes the committed keep set anew."""
+        """Return the command that writes the committed keep set again."""
         device = ("--device", self.device) if self.device else ()
         return shlex.join(("megtrim", "trim", *self.place, *device, *self._brought, "--accept"))
 

@@ -1,7 +1,7 @@
-"""Joins what the stages saw into one verdict, with a reason for each check.
+"""Joins the results of the stages into one verdict, with a reason for each check.
 
-Pure: facts in, verdict out; nothing is measured or run here. The rule of what checks add up to is
-:func:`megtrim.verdict.statuses.decide`; the exit status follows from the verdict alone.
+Pure: facts in, verdict out; nothing is measured or run here. :func:`~.statuses.decide` derives
+the verdict from the checks; the exit status follows from the verdict alone.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from megtrim.verdict.statuses import CheckKind, CheckStatus, ScenarioStatus, Ver
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictInputs:
-    """What the stages saw. ``lines`` says where a scenario id or artifact name is configured."""
+    """The results of the stages. ``lines``: where a scenario id or artifact name is configured."""
 
     project: str
     config: str
     invocation: Invocation
-    """What was asked of megtrim."""
+    """How megtrim was called."""
     lines: Mapping[str, int]
     engine: EngineIdentity
     toolchain: ToolchainIdentity
@@ -60,7 +60,7 @@ class VerdictInputs:
     functions: tuple[FunctionsUse, ...] = ()
     rebuild: Rebuild | None = None
     checks: tuple[Check, ...] = ()
-    """Of the stages that are no scenario and no budget: build, trace, header, reduce, latency."""
+    """Checks besides those of scenarios and budgets: build, trace, header, reduce, latency."""
     warnings: tuple[str, ...] = ()
 
 

@@ -1,6 +1,6 @@
 """What verdict.json holds, as frozen values: the single source of every report and exit status.
 
-Pure, values alone: :mod:`megtrim.verdict.join` decides, :mod:`megtrim.strict_json` knows JSON.
+Pure values: :mod:`megtrim.verdict.join` decides, :mod:`megtrim.strict_json` knows JSON.
 Sizes are bytes, times are seconds, shares are fractions of plain. A value's fields are the
 keys of its JSON object, in this order.
 """
@@ -69,7 +69,7 @@ VERSION = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One thing that was looked at, and what was seen."""
+    """One thing that was checked, and the result."""
 
     id: str
     """Unique: kind, a colon, subject."""
@@ -77,7 +77,7 @@ class Check:
     subject: str
     status: CheckStatus
     text: str
-    """One line: what was seen."""
+    """One line: the result."""
     detail: str = ""
     """Several lines, or empty."""
     hint: str = ""
@@ -87,7 +87,7 @@ class Check:
     """Where the subject is configured: relative to the project, with / between folders."""
     line: int = 1
     reproduce: str = ""
-    """Command that shows it again, or empty."""
+    """Command that reproduces it, or empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class ToolchainIdentity:
     target: str
     version: str
     image: str = ""
-    """Digest or ID of the image that it lies in; empty: on the machine itself."""
+    """Digest or ID of the image that contains it; empty: it is on the machine itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,9 +119,9 @@ class VariantSize:
     share: float
     """Of plain: 0.067 is 6.7%."""
     sections: tuple[tuple[str, int], ...] = ()
-    """(what the bytes are for, bytes), in drawing order."""
+    """(what the bytes are for, bytes), in the order in which charts draw them."""
     growth_bytes: SignedInt | None = None
-    """Against the baseline; None where that does not hold this file."""
+    """Since the baseline; None if the baseline does not hold this file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,14 +200,14 @@ class ScenarioResult:
     missing_regions: tuple[str, ...] = ()
     log_tail: str = ""
     conditions: Conditions | None = None
-    """What its time was taken under; None: the device does not measure that."""
+    """Conditions under which the time was measured; None: the device does not measure them."""
     crash: str = ""
-    """What the device knows of a run that a signal ended: lines, or empty."""
+    """What the device knows about a run that a signal ended: lines, or empty."""
     attempts: tuple[str, ...] = ()
-    """One line for each machine that failed, where nothing is known in the end."""
+    """One line for each machine that failed, if there is no result in the end."""
     reproduce: str = ""
     binding: str = ""
-    """The sha256 of all that it rests on but the device; empty where that was not reached."""
+    """The sha256 of all that it depends on except the device; empty if it was not reached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,12 +225,12 @@ class BudgetRow:
     waiver: str = ""
     """Reason, or empty."""
     lapsed: str = ""
-    """The waivers that ended before this day: whose, when, why; or empty."""
+    """The waivers that expired: owner, day and reason; or empty."""
     status: BudgetStatus
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether more was measured than is allowed, and no waiver was needed for it."""
+        """Whether more was measured than is allowed, without a waiver."""
         over = self.max_bytes is not None and self.size_bytes > self.max_bytes
         allowed = self.growth_max_bytes
         grown = allowed is not None and (self.growth_bytes or 0) > allowed
@@ -248,7 +248,7 @@ class Verdict:
     project: str
     config: str
     invocation: Invocation
-    """What was asked of megtrim, for the commands that reports print."""
+    """How megtrim was called, for the commands that reports print."""
     engine: EngineIdentity
     toolchain: ToolchainIdentity
     devices: tuple[DeviceIdentity, ...]
@@ -261,17 +261,17 @@ class Verdict:
     baseline: str = ""
     """What growth is measured against, such as ``main at 1a2b3c4d5e6f``; empty: nothing."""
     switches: tuple[SwitchSize, ...] = ()
-    """What each switch of the engine buys, by artifact, all on first; empty: not measured."""
+    """What each switch of the engine saves, by artifact, all on first; empty: not measured."""
     functions: tuple[FunctionsUse, ...] = ()
     """By program; empty: functions are not trimmed."""
     rebuild: Rebuild | None = None
     """None: nothing was built by regions."""
     neighbours: tuple[NeighbourResult, ...] = ()
-    """Runs near the scenarios, scenario by scenario; empty: none was tried."""
+    """Runs near the scenarios, by scenario; empty: none was tried."""
     warnings: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Refuse what reports would show wrongly: an id twice, no line, a verdict of its own."""
+        """Refuse what reports would show wrongly: an id twice, no line, another verdict."""
         for what, ids in (
             ("checks", [check.id for check in self.checks]),
             ("scenarios", [scenario.id for scenario in self.scenarios]),
@@ -315,7 +315,7 @@ def parse_verdict(text: str, *, source: str) -> Verdict:
 
 
 def _expect_agreement(verdict: Verdict) -> None:
-    """Refuse scenarios and budgets that ended worse than their checks."""
+    """Refuse scenarios and budgets that ended worse than their checks say."""
     by_subject: dict[str, dict[CheckKind, CheckStatus]] = {}
     for check in verdict.checks:
         by_subject.setdefault(check.subject, {})[check.kind] = check.status

@@ -1,4 +1,4 @@
-"""The check that a budget of neighbours amounts to. Pure; part of the verdict room."""
+"""The check that follows from a budget of neighbours. Pure; part of the verdict room."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_LINES = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What one budget asks of the neighbours of the scenarios that run its program."""
+    """What one budget requires of the neighbours of the scenarios that run its program."""
 
     artifact: str
     asked: Asked
@@ -30,7 +30,7 @@ class Demand:
 
 
 def demand_check(demand: Demand) -> Check:
-    """Return the check; what is broken counts before what is unknown."""
+    """Return the check: a neighbour that does not work counts more than one that is unknown."""
     broken = {each: unmet(demand.asked, rows) for each, rows in sorted(demand.found.items())}
     broken = {each: why for each, why in broken.items() if why}
     every = [row for _, rows in sorted(demand.found.items()) for row in rows]
@@ -70,7 +70,7 @@ def _first(told: Mapping[str, str]) -> str:
 
 
 def _lines(demand: Demand, rows: Sequence[NeighbourResult]) -> Iterator[str]:
-    """Yield every neighbour that does not work, with what it lacked, and all that is unknown."""
+    """Yield every neighbour that does not work, with what it needs, and all that are unknown."""
     for scenario, why in sorted(demand.lost.items()):
         yield f"{scenario}: {why}"
     broken = [row for row in rows if row.levels and not row.works]

@@ -1,6 +1,6 @@
-"""Neighbours of a scenario: how each ended on each level of trimming, and what a budget demands.
+"""Neighbours of a scenario: how each ended on each level of trimming, and what a budget requires.
 
-Pure; part of the verdict room. What the plain build does with a neighbour is what is expected.
+Pure; part of the verdict room. The behaviour of the plain build is what is expected.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 Asked = int | str | tuple[str, ...]
-"""So many of each scenario, ``all`` that apply, or those of these names where they apply."""
+"""A number for each scenario, ``all`` that apply, or those with these names if they apply."""
 
 
 class NeighbourOutcome(StrEnum):
     """How a neighbour ended on a trimmed build."""
 
     SAME = "same"
-    """The plain build's outputs; where it is to complain, its words and exit status."""
+    """The plain build's outputs; if an error is expected, its message and exit status."""
     REFUSED = "refused"
-    """It said in words why it would not, and not in the plain build's."""
+    """It printed an error message, but not the plain build's."""
     TRAPPED = "trapped"
     DIFFERS = "differs"
     CRASHED = "crashed"
@@ -35,11 +35,11 @@ class NeighbourLevel:
     """``region`` or ``function``."""
     outcome: NeighbourOutcome
     works: bool
-    """The same as plain; where it is to complain, any words will do."""
+    """The same as plain; if an error is expected, any message counts."""
     text: str
     """One line: what was seen."""
     needs: tuple[str, ...] = ()
-    """What a trap lacked, as far as it could be named: regions, or a function."""
+    """What was missing at a trap, as far as it could be named: regions, or a function."""
     time_s: float
 
 
@@ -51,13 +51,13 @@ class NeighbourResult:
     """Its id: MODEL/SCENARIO@CLASS."""
     name: str
     kind: str
-    """What of the scenario is another: iterations, threads, flags and so on."""
+    """What differs from the scenario: iterations, threads, flags and so on."""
     what: str
     """One line: what differs."""
     text: str
     """One line: how the plain build ended."""
     levels: tuple[NeighbourLevel, ...]
-    """The shipped one last; none where the plain build cannot run it: it does not apply."""
+    """The shipped one last; none if the plain build cannot run it, so that it does not apply."""
 
     @property
     def works(self) -> bool:
@@ -66,17 +66,17 @@ class NeighbourResult:
 
 
 def count_working(rows: Sequence[NeighbourResult]) -> str:
-    """Say how many work on the shipped build, of those that apply: ``21 of 30``."""
+    """Return how many work on the shipped build, of those that apply: ``21 of 30``."""
     return f"{sum(row.works for row in rows)} of {sum(bool(row.levels) for row in rows)}"
 
 
 def working(rows: Sequence[NeighbourResult]) -> str:
-    """Say the same as a sentence."""
+    """Return the same as a sentence."""
     return f"{count_working(rows)} neighbours work"
 
 
 def unmet(asked: Asked, rows: Sequence[NeighbourResult]) -> str:
-    """Say how one scenario's neighbours fall short of what a budget asks; empty: they do not."""
+    """Return how one scenario's neighbours miss a budget; empty: they do not."""
     if isinstance(asked, int):
         enough = sum(row.works for row in rows) >= asked
         return "" if enough else f"{working(rows)}, {asked} are asked for"

@@ -1,4 +1,4 @@
-"""What to do next where something needs a person: decided here, for every place that says it.
+"""What a person should do next, in one place for everything that shows it.
 
 The terminal, the comment, the reports, a probe and `explain` all show these sentences. Pure.
 """
@@ -18,7 +18,7 @@ ScenarioKind = Literal[
     CheckKind.DEVICE,
     CheckKind.COVERAGE,
 ]
-"""What a scenario's check can end at."""
+"""Kinds of check that decide how a scenario ends."""
 
 WAIT_FOR_DEVICE = (
     "nothing is known about the product on this device: look at the device job, or wait for it"
@@ -29,7 +29,7 @@ LOOK_AT_DEVICE = "nothing is known about the product: look at the device, then t
 
 
 def accept(invocation: Invocation) -> str:
-    """Say how the committed keep set comes to hold what runs."""
+    """Say how to bring the committed keep set up to date."""
     return (
         f"trace it anew and accept that with {invocation.accept()}, "
         f"then commit {invocation.keep_set}; the trace-refresh workflow proposes the same"
@@ -66,7 +66,7 @@ def for_scenario(kind: ScenarioKind, invocation: Invocation) -> str:
 def _after_trap(invocation: Invocation) -> str:
     if invocation.committed:
         return f"if it is meant to run these, {accept(invocation)}"
-    # It was traced by this very chain, so its runs differ from each other.
+    # It was traced by this chain, so its runs differ from each other.
     return (
         "it was traced just now and ran otherwise here: name its CPU in classes, record its "
         "algo_cache, or name the functions in trim.keep"
@@ -74,25 +74,25 @@ def _after_trap(invocation: Invocation) -> str:
 
 
 def for_probe(invocation: Invocation) -> str:
-    """Say what to do about a run that traps and that no scenario is."""
+    """Say what to do about a run that traps and is not a scenario."""
     add = f"if people may run it so, add it to {invocation.config} as a scenario"
     return f"{add} and {accept(invocation)}"
 
 
 def for_keep_set(invocation: Invocation) -> str:
-    """Say what to do about a committed keep set that lacks what was traced now."""
+    """Say what to do if regions that were traced are missing from the committed keep set."""
     return f"if the change is meant, {accept(invocation)}"
 
 
 def for_budget(*, lapsed: bool) -> str:
-    """Say what to do about a budget that is exceeded; ``lapsed``: a waiver of it ended."""
+    """Say what to do about a budget that is exceeded; ``lapsed``: its waiver expired."""
     if lapsed:
         return "make it smaller, raise the budget, or have the owner of the waiver renew it"
     return "make it smaller, raise the budget, or add a waiver with a reason"
 
 
 def for_neighbours(invocation: Invocation) -> str:
-    """Say what to do about neighbours that a budget asks for and that do not work."""
+    """Say what to do about neighbours that a budget requires and that do not work."""
     return (
         "make scenarios of those that you need, or name functions in trim.keep, and "
         f"{accept(invocation)}; else ask for fewer"

@@ -1,6 +1,6 @@
-"""The words of a verdict: what a check looks at, and how checks, scenarios and budgets end.
+"""The statuses in a verdict: how checks, scenarios and budgets end. Pure.
 
-Pure, words alone, and the one rule of what they add up to.
+And the verdict that follows from the statuses of all checks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class VerdictKind(StrEnum):
 
 
 class CheckKind(StrEnum):
-    """What a check looks at."""
+    """What a check is about."""
 
     BUILD = "build"
     TRACE = "trace"
@@ -38,7 +38,7 @@ class CheckKind(StrEnum):
 
 
 class CheckStatus(StrEnum):
-    """How a check ended. Skipped says nothing; inconclusive was looked at and says nothing."""
+    """How a check ended. Skipped: it was not run. Inconclusive: it was, and showed nothing."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -61,7 +61,7 @@ class ScenarioStatus(StrEnum):
 
 
 class BudgetStatus(StrEnum):
-    """How a budget ended; skipped: there was nothing to hold it against."""
+    """How a budget ended; skipped: there was nothing to compare with it."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -69,10 +69,10 @@ class BudgetStatus(StrEnum):
 
 
 def decide(statuses: Iterable[CheckStatus]) -> VerdictKind:
-    """Return what checks that ended so add up to.
+    """Return the verdict that follows from the statuses of all checks.
 
-    A failed check fails all; else what could not be verified makes it unverified; else what
-    cannot be told, or that nothing passed, makes it inconclusive; else it passes.
+    One failure makes it a failure; otherwise, a check that could not be run makes it unverified;
+    otherwise, an inconclusive check, or no pass at all, makes it inconclusive.
     """
     seen = frozenset(statuses)
     if CheckStatus.FAIL in seen:

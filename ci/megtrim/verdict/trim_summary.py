@@ -1,4 +1,4 @@
-"""How far the engine was trimmed and what its switches buy. Pure; part of the verdict room."""
+"""How far the engine was trimmed, and what its switches save. Pure; part of the verdict room."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from megtrim.strict_json import SignedFloat, SignedInt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeFlagResult:
-    """One of the means against size beyond the recipe."""
+    """One size optimisation beyond the documented recipe."""
 
     name: str
     value: str
-    """As megtrim.yaml says it."""
+    """As megtrim.yaml spells it."""
     why_not: str
     """Why it was not used; empty: it was."""
 
@@ -27,15 +27,15 @@ class TrimChoice:
     minimum_size: bool
     optimize: str
     switched_off: tuple[str, ...] = ()
-    """Switches that are off singly, beside those of the minimum size."""
+    """Switches that are off individually, besides those of the minimum size."""
     means: tuple[SizeFlagResult, ...] = ()
-    """Asked for, or wanted by ``optimize: size``."""
+    """Those that were requested, or that ``optimize: size`` implies."""
     quick: bool = False
     """By functions from the plain build, whatever level is configured."""
 
     @property
     def used(self) -> tuple[str, ...]:
-        """The means that were used, such as ``small_code Oz``."""
+        """The size optimisations that were used, such as ``small_code Oz``."""
         return tuple(f"{each.name} {each.value}" for each in self.means if not each.why_not)
 
     @property
@@ -50,16 +50,16 @@ class FunctionsUse:
 
     artifact: str
     held: int
-    """By the build that it was linked from."""
+    """How many the build has that it was linked from."""
     kept: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuild:
-    """What the build by regions compiled, in a tree where there may have been one before it."""
+    """What the build by regions compiled; its tree may hold a previous build."""
 
     predicted: int | None
-    """Source files that rest on what changed; None: no build before it told, so all of them."""
+    """Source files that depend on what changed; None: all, because there was no previous build."""
     compiled: int
     units: int
     """Source files that the program is made from."""
@@ -67,17 +67,17 @@ class Rebuild:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchSize:
-    """One artifact in one build that was made to weigh switches."""
+    """One artifact in one build that was made to measure switches."""
 
     artifact: str
     build: str
-    """``all-on``, which the others are held against; ``NAME-off``; ``all-off``."""
+    """``all-on``, with which the others are compared; ``NAME-off``; ``all-off``."""
     off: tuple[str, ...]
     """Switches that are off in it."""
     size_bytes: int | None
-    """Stripped; None where there is no such build."""
+    """Stripped; None if there is no such build."""
     saved_bytes: SignedInt | None
-    """Against all on; below 0: it grew."""
+    """Compared with all on; below 0: it grew."""
     saved_share: SignedFloat | None
     """Of all on: 0.067 is 6.7%."""
     note: str = ""

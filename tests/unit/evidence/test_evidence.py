@@ -259,7 +259,7 @@ def test_a_set_is_read_from_its_file(tmp_path: Path) -> None:
     assert load_proofs(path).entries == (evidence(),)
     with pytest.raises(InputError) as caught:
         load_proofs(tmp_path / "gone.json")
-    assert caught.value.hint == "remove the option: devices then prove everything anew"
+    assert caught.value.hint == "remove the option: devices then prove everything again"
 
 
 @pytest.mark.parametrize(
