@@ -1,4 +1,4 @@
-"""An application of the team's own: the second program beside the engine's. Pure."""
+"""An application of the team's own: a program besides the engine's. Pure."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Application(ConfigSection):
     source: FilePath | None = None
     """Folder with its own CMakeLists.txt; left out: a target in the engine's tree."""
     library: Linkage = Field(default=Linkage.STATIC, validate_default=True)
-    """static: the engine is linked in. shared: its shared object goes along. Needs source."""
+    """static: the engine is linked in. shared: with its shared object. Needs source."""
     lto: Literal["none", "full"] = "none"
-    """full: it and the engine are compiled for optimisation at link time, but for traces."""
+    """full: link-time optimisation of it and of the engine, except in the profile build."""
 
     @property
     def is_shared(self) -> bool:
-        """Whether the engine's shared object must lie beside it."""
+        """Whether the engine's shared object must be in its folder."""
         return self.source is not None and self.library is Linkage.SHARED

@@ -13,7 +13,7 @@ class ConfigSection(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _leave_out_empty(cls, data: object) -> object:
-        """Take a known key without a value (its entries commented out, say) as left out."""
+        """Treat a known key without a value (with its entries commented out) as left out."""
         if not isinstance(data, dict):
             return data
         known = {field.alias or name for name, field in cls.model_fields.items()}

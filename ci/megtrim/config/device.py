@@ -1,7 +1,7 @@
 """What megtrim.yaml says of a device, as frozen values, and which key fits which kind.
 
-Pure. A key that another kind has is refused by :mod:`megtrim.config.checks.devices`, which knows
-the lines. The docstrings of the keys are what an editor shows.
+Pure. :mod:`megtrim.config.checks.devices` refuses keys of other kinds, with their lines. Editors
+show the docstrings of the keys.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class DeviceSettings(ConfigSection):
     port: Annotated[StrictInt, Field(ge=1, le=65535)] = 22
     """ssh: the port that its sshd listens on."""
     user: UserName = ""
-    """ssh: who programs run as; left out: ssh's own choice."""
+    """ssh: the user that runs programs; left out: ssh's own choice."""
     key: FilePath | None = None
     """ssh: file with the private key, ~ is the home folder; left out: ssh's own choice."""
     known_hosts: FilePath | None = None
@@ -95,7 +95,7 @@ class DeviceSettings(ConfigSection):
     cool_down: CoolDown | None = None
     """adb, ssh, virtual-phone: wait for a measured temperature before a run."""
     governor: Governor = ""
-    """adb, ssh, virtual-phone: CPU governor while it runs, where the device lets us set it."""
+    """adb, ssh, virtual-phone: CPU governor for runs, if the device allows it to be set."""
     cpus: CpuList = ""
     """adb, ssh, virtual-phone: CPUs that programs are pinned to, such as 4-7."""
 
@@ -132,7 +132,7 @@ class _DeviceEntry(ConfigSection):
     qemu. adb: a phone. ssh: a Linux board. virtual-phone: an emulated phone with a real adb
     daemon."""
     class_: Name = Field(alias="class")
-    """CPU class that this device stands for."""
+    """CPU class that this device represents."""
     runner: StrictBool = False
     """It is attached to a self-hosted runner with the labels self-hosted, megtrim and its class."""
 

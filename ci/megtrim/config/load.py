@@ -1,6 +1,6 @@
-"""The door of this room: the path of a megtrim.yaml in, a checked value with line numbers out.
+"""The entry point of this room: takes the path of a megtrim.yaml, returns a checked value.
 
-Reads that one file and asks which of the files that it names are there; writes nothing, starts
+Reads that one file and looks which of the files that it names exist; writes nothing, starts
 nothing.
 """
 
@@ -32,18 +32,18 @@ from megtrim.input_files import kind_at, read_bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedConfig:
-    """A configuration that holds together, and where it came from."""
+    """A configuration without mistakes, and where it came from."""
 
     config: Config
     path: Path
     """As it was given, for messages."""
     folder: Path
-    """Absolute; what the paths in the configuration are relative to."""
+    """The folder that paths in the configuration are relative to; absolute."""
     lines: Mapping[KeyPath, int]
     sha256: str
     """Of the file's bytes."""
     warnings: tuple[str, ...]
-    """``FILE:LINE: what may surprise``."""
+    """Lines such as ``FILE:LINE: what may surprise``."""
 
     def resolve(self, path: Path) -> Path:
         """Return the absolute path of one that the configuration names."""
@@ -59,7 +59,7 @@ def load_config(
 ) -> LoadedConfig:
     """Read and check a megtrim.yaml; all mistakes at once are one :class:`ConfigError`.
 
-    ``engine_source`` stands in for ``engine.source``, relative to the current folder. ``quick``
+    ``engine_source`` replaces ``engine.source``; it is relative to the current folder. ``quick``
     trims by functions from the plain build, whatever level is configured.
     """
     raw = _load_bytes(path)
@@ -114,7 +114,7 @@ def _quick(document: Document) -> Document:
     trim = document.data.get("trim", {})
     if not isinstance(trim, dict):
         return document
-    # Keys of a reduced build mean nothing to it, and are no mistake of the file's.
+    # Keys of a reduced build have no effect on it, but are no mistake in the file.
     left = {key: value for key, value in trim.items() if key not in COMPILED}
     quick = {"level": "function", "base": "plain"}
     return replace(document, data=document.data | {"trim": left | quick})

@@ -1,7 +1,8 @@
-"""What megtrim.yaml says, as frozen values; docstrings of the keys are what an editor shows.
+"""What megtrim.yaml says, as frozen values; editors show the docstrings of the keys.
 
-Pure: nothing here looks at files. Paths are as written; :class:`megtrim.config.load.LoadedConfig`
-knows the folder that they are relative to. A key exists here only once the product obeys it.
+Pure: nothing here looks at files. Paths are as written;
+:class:`megtrim.config.load.LoadedConfig` knows the folder that they are relative to. A key is
+added here only when the product obeys it.
 """
 
 from __future__ import annotations
@@ -67,49 +68,49 @@ class ToolchainConfig(ConfigSection):
     api: Annotated[StrictInt, Field(ge=16, le=99)] | None = None
     """ndk: API level of the oldest phone; left out: the lowest that the ABI has."""
     fp16: StrictBool = False
-    """ndk, arm64-v8a: use the half-precision instructions of Armv8.2; older phones lack them."""
+    """ndk, arm64-v8a: use the half-precision instructions of Armv8.2; not on older phones."""
     clang: Annotated[StrictInt, Field(ge=13, le=99)] | None = None
     """clang-linux-arm64: the release of clang and lld, such as 16; left out: 14, or else 15, 16,
     13."""
     image: ImageName | None = None
     """Docker image to build in, best by digest; left out: this machine."""
     jobs: Annotated[StrictInt, Field(ge=1, le=1024)] | None = None
-    """Compilers that run at the same time; left out: one for each core."""
+    """Compilers that run at the same time; left out: one per core."""
 
 
 class SwitchesConfig(ConfigSection):
-    """Switches of the engine, for the reduced build; left out: as minimum_size says."""
+    """Switches of the engine, for the reduced build; left out: minimum_size decides."""
 
     rtti: StrictBool | None = None
-    """false: without C++ type information. On Arm a Release build of MegEngine never has it."""
+    """false: without C++ type information. Release builds of MegEngine for Arm never have it."""
     logging: StrictBool | None = None
     """false: without log lines."""
     exceptions: StrictBool | None = None
     """false: every error of the engine is a trap without a message."""
     flatbuffers: StrictBool | None = None
-    """false: without the readers of all .mge models; refused where a model is one."""
+    """false: without the readers of all .mge models; refused if a model needs them."""
 
 
 class TrimConfig(ConfigSection):
     """How far the engine is trimmed."""
 
     level: Literal["region", "function"] = "region"
-    """region: kernels that no scenario runs are compiled out. function: beyond that, functions
-    that no scenario ran are linked out: smaller by far, and more brittle."""
+    """region: kernels that no scenario runs are compiled out. function: functions that no
+    scenario ran are left out at the link, too: much smaller, and more brittle."""
     base: Literal["reduced", "plain"] = "reduced"
-    """What the level function starts from. plain: no profile build and no keep set of regions."""
+    """The build that the level function starts from. plain: no profile build, no regions."""
     keep: tuple[Pattern, ...] = ()
-    """Functions that stay whatever ran: shell patterns over names, or folders such as src/log/."""
+    """Functions to keep in any case: shell patterns for names, or folders such as src/log/."""
     layout: Literal["scoped", "upstream"] = "scoped"
-    """scoped: a file sees the regions of its own tags. upstream: every file sees all of them."""
+    """scoped: a file sees the regions of its own tags. upstream: every file sees all regions."""
     minimum_size: StrictBool = True
     """Build the reduced variant with the engine's minimum-size switch: no RTTI, log, exceptions."""
     switches: SwitchesConfig = SwitchesConfig()
     measure: tuple[Switch, ...] = ()
-    """Switches that are weighed singly: a reduced build for each, which takes its time."""
+    """Switches to measure one by one, each with a reduced build of its own, which takes time."""
     optimize: Literal["none", "size"] = "none"
-    """none: the documented recipe's compiler flags, nothing beyond. size: the means that the
-    toolchain and the switches allow."""
+    """none: the documented recipe's compiler flags, nothing else. size: all size
+    optimisations that the toolchain and the switches allow."""
     means: SizeFlagsConfig = SizeFlagsConfig()
     relocations: Relocations | None = None
     """How relocations are packed. android: ndk, API level 23 on. relr: ndk, API level 30 on, or
@@ -135,36 +136,36 @@ class ScenarioConfig(ConfigSection):
     application: Name | None = None
     """Application that runs; left out: the engine's target."""
     args: tuple[Argument, ...] = ("--cpu",)
-    """Arguments for the program, without the model and what other keys here say.
+    """Arguments for the program, without the model and without what other keys set.
 
-    An application's are its whole command line, with {model}, {input:NAME}, {outputs}, {threads}
-    and {algo_cache} where those belong; {{ and }} are braces.
+    For an application: its whole command line, with {model}, {input:NAME}, {outputs}, {threads}
+    and {algo_cache} in their places; {{ and }} are braces.
     """
     inputs: dict[InputName, FilePath] = Field(default={})
-    """Input name: file with its tensor, used alike for trace and verification."""
+    """Input name: file with its tensor, for both trace and verification."""
     classes: Annotated[tuple[Name, ...], Field(min_length=1)] = ()
     """CPU classes to trace and verify for; left out: all."""
     threads: Annotated[StrictInt, Field(ge=1, le=256)] = 1
     """Threads that the program may use."""
     fast_run: StrictBool = False
-    """Let the engine search for the fastest algorithms first, and run with what it found."""
+    """Let the engine search for the fastest algorithms first, and run with those."""
     algo_cache: FilePath | None = None
-    """Recorded algorithm cache: used as it is, nothing is searched again."""
+    """Recorded algorithm cache, used as it is: the engine does not search again."""
     timeout_s: TimeoutS = Field(default=600.0, alias="timeout")
-    """Longest that one run may take, such as 10 minutes."""
+    """The longest time that one run may take, such as 10 minutes."""
     tolerance: AbsoluteTolerance | None = None
-    """As verify.tolerance, for this scenario; left out: that."""
+    """As verify.tolerance, for this scenario; left out: verify.tolerance."""
     relative_tolerance: RelativeTolerance | None = None
-    """As verify.relative_tolerance, for this scenario; left out: that."""
+    """As verify.relative_tolerance, for this scenario; left out: verify.relative_tolerance."""
 
     @property
     def allowed(self) -> Tolerance:
-        """How far its outputs may be from the plain build's."""
+        """How far its outputs may differ from the plain build's."""
         return Tolerance(absolute=self.tolerance or 0.0, relative=self.relative_tolerance or 0.0)
 
     @property
     def command(self) -> tuple[str, ...]:
-        """What a run is bound to by its words: an application's begin with its name."""
+        """The command line that a run is bound to: an application's begins with its name."""
         return self.args if self.application is None else (self.application, *self.args)
 
 
@@ -175,79 +176,79 @@ class ModelConfig(ConfigSection):
     file: FilePath
     """The dumped model."""
     strip_info: Annotated[FilePaths, Field(min_length=1)] = ()
-    """Operator JSON that the engine wrote beside the model; left out: read from the model."""
+    """Operator JSON that the engine wrote with the model; left out: read from the model."""
     also: Annotated[FilePaths, Field(min_length=1)] = ()
-    """Other dumps of the same model, such as another format: only neighbours run them."""
+    """Other dumps of the same model, such as another format; only neighbours run them."""
     scenarios: Annotated[tuple[ScenarioConfig, ...], Field(min_length=1)]
     """The ways this model is run, at least one."""
 
 
 class VerifyConfig(ConfigSection):
-    """When a reduced build counts as proven."""
+    """When a reduced build counts as verified."""
 
     tolerance: AbsoluteTolerance = 0.0
     """Largest difference of any floating-point number of an output from the plain build's, such as
-    1e-5; 0: equal to the last bit. It must be less than half of what the output varies by."""
+    1e-5; 0: equal to the last bit. It must be less than half of the output's range."""
     relative_tolerance: RelativeTolerance = 0.0
-    """What joins it: this part of the plain build's number, below 1, as numpy.isclose has it:
+    """This share of the plain build's number is added, below 1, as in numpy.isclose:
     |reduced - plain| <= tolerance + relative_tolerance * |plain|."""
     max_age_s: DurationS = Field(default=14 * DAY_S, alias="max_age")
     """How old a proof may be, such as 14 days."""
 
 
 class Budget(ConfigSection):
-    """What an artifact may weigh, stripped."""
+    """The largest size of an artifact, stripped."""
 
     artifact: Name
     variant: Variant = Variant.REDUCED
-    """Build that is weighed."""
+    """Build that is measured."""
     max_bytes: SizeBytes | None = Field(default=None, alias="max")
     """Largest size, such as 2.5 MiB."""
     growth_bytes: SizeBytes | None = Field(default=None, alias="growth")
-    """Largest growth against the baseline, such as 16 KiB."""
+    """Largest growth since the baseline, such as 16 KiB."""
     neighbours: AskedNeighbours | None = None
-    """Runs near each scenario that must work as well: how many, all, or a list of their names."""
+    """Runs near each scenario that must work, too: a number, all, or a list of names."""
 
     @property
     def weighs(self) -> bool:
-        """Whether it is about size: one may be about neighbours alone."""
+        """Whether it limits size: a budget may be for neighbours alone."""
         alone = self.max_bytes is None and self.growth_bytes is None
         return not alone or self.neighbours is None
 
     @property
     def id(self) -> str:
-        """What a waiver calls it: the artifact, and the variant where it is not the reduced."""
+        """Its name in a waiver: the artifact, and the variant if that is not reduced."""
         if self.variant is Variant.REDUCED:
             return self.artifact
         return f"{self.artifact}/{self.variant}"
 
 
 class Waiver(ConfigSection):
-    """Leave to exceed a budget, for a reason and a time."""
+    """Permission to exceed a budget, with a reason and for a limited time."""
 
     budget: Text
     """The budget's artifact; artifact/plain or artifact/profile for those variants."""
     extra_bytes: SizeBytes = Field(alias="bytes")
-    """By how much the budget may be exceeded, such as 64 KiB."""
+    """How much the budget may be exceeded by, such as 64 KiB."""
     reason: Text
     owner: Text
-    """Who answers for it."""
+    """Who is responsible for it."""
     expires: Day
-    """Last day that it counts, such as 2027-01-31."""
+    """Last day on which it counts, such as 2027-01-31."""
 
 
 class Config(ConfigSection):
-    """megtrim.yaml: what to trim, for which models, and what the result must hold to."""
+    """megtrim.yaml: what to trim, for which models, and what the result must satisfy."""
 
     version: Literal[1]
-    """Version of this file's form: 1."""
+    """Version of the format of this file: 1."""
     engine: EngineConfig
     toolchain: ToolchainConfig = ToolchainConfig()
     trim: TrimConfig = TrimConfig()
     classes: Annotated[tuple[CpuClass, ...], Field(min_length=1)] = (ANY_CLASS,)
     """CPU classes; left out: one, named any, with every feature that qemu has."""
     devices: Annotated[tuple[DeviceConfig, ...], Field(min_length=1)] = ()
-    """Devices; left out: one of kind auto for each class."""
+    """Devices; left out: one of kind auto per class."""
     applications: tuple[Application, ...] = ()
     """Programs of the team's own that are trimmed with the engine."""
     models: Annotated[tuple[ModelConfig, ...], Field(min_length=1)]
@@ -256,7 +257,7 @@ class Config(ConfigSection):
     """The file that a team commits: what is kept, and for whom."""
     verify: VerifyConfig = VerifyConfig()
     artifacts: Annotated[tuple[Name, ...], Field(min_length=1)] = ()
-    """Files of the build that are weighed; left out: the engine's target if it is run, and all
+    """Files of the build that are measured; left out: the engine's target if it is run, and all
     applications."""
     budgets: tuple[Budget, ...] = ()
     waivers: tuple[Waiver, ...] = ()
@@ -265,7 +266,7 @@ class Config(ConfigSection):
 
     @model_validator(mode="after")
     def _fill_in(self) -> Config:
-        """Replace what was left out by what it stands for, so that no reader has to know."""
+        """Fill in defaults that depend on other keys, so that no reader needs to know them."""
         names = tuple(each.name for each in self.classes)
         models = tuple(
             model.model_copy(
@@ -289,7 +290,7 @@ class Config(ConfigSection):
         return any(each.application is None for model in self.models for each in model.scenarios)
 
     def application(self, name: str | None) -> Application | None:
-        """Return the application of that name, None where there is none."""
+        """Return the application of that name, or None."""
         return next((each for each in self.applications if each.name == name), None)
 
     def _programs(self) -> tuple[str, ...]:

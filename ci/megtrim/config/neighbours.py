@@ -1,4 +1,4 @@
-"""What a budget may ask of neighbours: how many must run, all, or those of certain names. Pure."""
+"""What a budget may require of neighbours: a number, all, or a list of names. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _validate_neighbours(value: object) -> int | str | tuple[str, ...]:
 AskedNeighbours = Annotated[
     int | str | tuple[str, ...],
     PlainValidator(_validate_neighbours),
-    # A validator of one's own leaves pydantic to guess which of the three a value is.
+    # With a validator of our own, pydantic would have to guess which of the three a value is.
     PlainSerializer(lambda asked: asked),
     WithJsonSchema(
         {

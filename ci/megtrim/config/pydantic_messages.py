@@ -1,7 +1,7 @@
-"""The model's complaints, in the words of megtrim.yaml.
+"""The errors of pydantic, in the words of megtrim.yaml.
 
-Pure: pydantic's errors in, :class:`~megtrim.config.yaml.problems.Problem` out; nothing of its own
-language gets through.
+Pure: pydantic's errors in, :class:`~megtrim.config.yaml.problems.Problem` out; none of its own
+messages are shown.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _EXPECTED: Mapping[str, str] = {
 def problems_of(error: ValidationError, document: Document) -> Iterator[Problem]:
     """Yield what is wrong, each with the line of its key."""
     for details in error.errors(include_url=False):
-        # A list of nothing but broken entries counts as empty, too; that is no news.
+        # A list with nothing but wrong entries counts as empty, too; its entries are reported.
         if details["type"] != "too_short" or not details["input"]:
             yield _problem(details, document)
 
@@ -54,7 +54,7 @@ def _problem(details: ErrorDetails, document: Document) -> Problem:
     if kind == "missing":
         return document.problem(path, "nothing", "this key, which has no default")
     while path not in document.lines:
-        # One path may stand for a list of one, and a bad key is told as something inside of it.
+        # A single path counts as a list of one, and a wrong key is reported below its section.
         path = path[:-1]
     if kind == "extra_forbidden":
         keys = _keys(path[:-1])

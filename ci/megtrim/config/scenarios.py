@@ -1,6 +1,6 @@
 """Every scenario of a configuration, once for each CPU class, in the file's order.
 
-Pure. The id is what reports, keep sets and the command line call it: ``MODEL/SCENARIO@CLASS``.
+Pure. Reports, keep sets and the command line use its id: ``MODEL/SCENARIO@CLASS``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Scenario:
     settings: ScenarioConfig
     cpu_class: CpuClass
     path: KeyPath
-    """Where the scenario stands in the file, for its line."""
+    """Where the scenario is in the file, for its line."""
 
     @property
     def searches(self) -> bool:
@@ -50,13 +50,13 @@ def all_scenarios(config: Config) -> Iterator[Scenario]:
 
 
 def without_device(config: Config) -> Iterator[Scenario]:
-    """Yield the scenarios whose class no device stands for."""
+    """Yield the scenarios whose class has no device."""
     served = {device.class_ for device in config.devices}
     return (each for each in all_scenarios(config) if each.cpu_class.name not in served)
 
 
 def runners_alone(config: Config) -> Iterator[tuple[int, CpuClass]]:
-    """Yield the classes that only devices on runners stand for, with their place in the file."""
+    """Yield the classes that have devices only on runners, with their index in the file."""
     for index, each in enumerate(config.classes):
         runners = {device.runner for device in config.devices if device.class_ == each.name}
         if runners == {True}:

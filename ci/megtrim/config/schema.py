@@ -1,7 +1,7 @@
 """The form of megtrim.yaml as JSON Schema, for editors that complete and check while typing.
 
-Pure: made from the model, so it says what the model says; what it cannot say (names that must
-exist, files that must be there) is checked on loading.
+Pure: made from the model. What a schema cannot express (names that must exist, files that must be
+there) is checked when the file is loaded.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What megtrim.yaml says of the means against size that go beyond the recipe.
+"""The size optimisations in megtrim.yaml, beyond the documented recipe.
 
-Pure. Which of them a toolchain can take is asked in :mod:`megtrim.engines.size_flags`.
+Pure. :mod:`megtrim.engines.size_flags` knows which of them a toolchain supports.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ _EXCEPTIONS = str(Switch.EXCEPTIONS)
 
 
 class SizeFlagsConfig(ConfigSection):
-    """Means against size, for the reduced build; left out: as optimize says."""
+    """Size optimisations, for the reduced build; left out: optimize decides."""
 
     unwind_tables: StrictBool | None = None
-    """false: without the tables that exceptions and debuggers unwind by; exceptions must be off."""
+    """false: without the tables that exceptions and debuggers need; exceptions must be off."""
     small_code: Literal["none", "Os", "Oz"] | None = None
-    """How everything but the engine's kernels is compiled: Os for size, Oz for the least size."""
+    """How all but the engine's kernels is compiled: Os for size, Oz for the smallest size."""
     lto: Literal["none", "full"] | None = None
-    """full: optimised as a whole at the link, which takes clang, lld, time and memory."""
+    """full: link-time optimisation, which needs clang, lld, time and memory."""
     fold: Literal["none", "all"] | None = None
-    """all: equal functions share their bytes, by lld's --icf. none: as the engine links."""
+    """all: identical functions share their bytes, by lld's --icf. none: as the engine links."""
     virtual_functions: StrictBool | None = None
     """false: without virtual functions that no call can reach; needs lto: full."""
 
 
 def means_problems(document: Document) -> Iterator[Problem]:
-    """Yield means that another key of the file forbids."""
+    """Yield size optimisations that contradict another key of the file."""
     trim = document.data.get("trim")
     means = trim.get("means") if isinstance(trim, dict) else None
     if not isinstance(trim, dict) or not isinstance(means, dict):

@@ -1,7 +1,7 @@
-"""The engine's switches as a configuration means them, and where it contradicts itself.
+"""The engine's switches that a configuration sets, and contradictions between its keys.
 
 Pure. ``minimum_size`` switches three of them off at once, as the engine's own option does; the
-keys of ``trim.switches`` are for those who want some of them.
+keys of ``trim.switches`` set them one by one.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def switched_off(trim: TrimConfig) -> tuple[Switch, ...]:
 
 
 def switched_on(trim: TrimConfig) -> tuple[Switch, ...]:
-    """Return the switches that the configuration says are on: an engine's default may be off."""
+    """Return the switches that are explicitly on: an engine's default may be off."""
     said = trim.switches.model_dump()
     return tuple(each for each in Switch if said[each] is True)
 
 
 def switch_problems(document: Document) -> Iterator[Problem]:
-    """Yield switches that minimum_size contradicts, and options that are said in two places."""
+    """Yield switches that contradict minimum_size, and options that are set in two places."""
     trim = document.data.get("trim")
     if not isinstance(trim, dict):
         return
@@ -68,7 +68,7 @@ def _against_minimum_size(document: Document, trim: Section, said: Section) -> I
 
 
 def _said_twice(document: Document, trim: Section, said: Section) -> Iterator[Problem]:
-    """Options of ``engine.cmake`` win over all others: the switch would do nothing."""
+    """Options of ``engine.cmake`` override all others: the switch would have no effect."""
     engine = document.data.get("engine")
     cmake = engine.get("cmake") if isinstance(engine, dict) else None
     if not isinstance(cmake, dict) or not (said or trim.get("measure")):

@@ -71,7 +71,7 @@ def _unreadable(value: object, expected: str) -> InputError:
 def parse_bytes(value: object) -> int:
     """Read a size: a whole number of bytes, or a number and a unit, 1000- or 1024-based.
 
-    A part of a byte is dropped (``0.3 KiB`` is 307), but refused where bytes are counted.
+    A fraction of a byte is dropped (``0.3 KiB`` is 307), but refused if the unit is bytes.
     """
     number, unit = _quantity(value, BYTES_EXPECTED)
     factor = _BYTE_UNITS.get(unit)
@@ -85,7 +85,7 @@ def parse_bytes(value: object) -> int:
 def format_bytes(size_bytes: int) -> str:
     """Write a size in the largest 1024-based unit that it fills: ``2.5 MiB``, ``3 MiB``, ``40 B``.
 
-    A decimal place is missing only where the size is exact without one.
+    The decimal place is left out only if the size is exact without it.
     """
     sign = "-" if size_bytes < 0 else ""
     magnitude = abs(size_bytes)

@@ -1,7 +1,7 @@
 """The kinds of value a key of megtrim.yaml can hold: names, paths, sizes, durations, dates.
 
-Pure: each kind turns what YAML gave into a value, or says in plain words what was expected.
-``make_value_error()`` is how: its text is what the user reads.
+Pure: each kind converts what YAML holds, or raises ``make_value_error()``, whose text says to the
+user what was expected.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from megtrim.config.units import (
 from megtrim.errors import InputError
 
 EXPECTED = "expected"
-"""Type of our own validation errors; their message is the plain text of what was expected."""
+"""Type of our own validation errors; their message is what was expected."""
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 NAME_EXPECTED = "a name of letters, digits, '.', '_' and '-' that starts with a letter or digit"
@@ -102,12 +102,12 @@ def _path(value: object) -> Path:
 
 
 def _paths(value: object) -> object:
-    """Let one path stand for a list of one."""
+    """Treat a single path as a list of one."""
     return [value] if isinstance(value, str) else value
 
 
 def _argument(value: object) -> str:
-    # A whole number has one spelling; 0.10 and true do not, so those must be quoted.
+    # A whole number has only one spelling; 0.10 and true have more, so they must be quoted.
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or "\n" in value or len(value) > _LONGEST_TEXT:
@@ -123,7 +123,7 @@ def _property_value(value: object) -> str:
 
 
 def _number_as_text(value: object) -> object:
-    """Let one CPU's number stand for a list of one."""
+    """Treat the number of a single CPU as a list of one."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -160,7 +160,7 @@ def _wait(value: float) -> float:
 
 
 def _number(value: object) -> object:
-    """Let 1e-5 be a number: YAML takes one without a point for text."""
+    """Read 1e-5 as a number: YAML treats one without a point as text."""
     return float(value) if isinstance(value, str) and _NUMBER.fullmatch(value) else value
 
 
@@ -253,7 +253,7 @@ WaitS = Annotated[
     AfterValidator(_wait),
     PlainSerializer(format_duration, return_type=str, when_used="json"),
 ]
-# A plain validator would leave pydantic no idea of how a day is written.
+# With a plain validator, pydantic would not know how to write a day.
 Day = Annotated[date, BeforeValidator(_date), WithJsonSchema({"type": "string", "format": "date"})]
 
 HostName = Annotated[

@@ -1,4 +1,4 @@
-"""What is said of applications, and of scenarios that run one, as far as it must fit together.
+"""Checks of applications and of the scenarios that run them.
 
 Pure, and works on plain data like :mod:`megtrim.config.checks.references`.
 """
@@ -16,7 +16,7 @@ from megtrim.errors import InputError
 from megtrim.load_and_run import application as command
 
 _OURS = ("algo.cache", "dump", "model.mge", "trace.txt")
-"""Names of files that lie beside a program while it runs."""
+"""Names of files in a program's folder while it runs."""
 _INPUT = re.compile(r"input\d+(\..*)?")
 _ARCHIVE_EXPECTED = "the application that links it: what an archive weighs is no program's size"
 
@@ -110,7 +110,7 @@ def _collect_placeholders(
 def _check_placeholders(
     document: Document, path: KeyPath, scenario: Section, used: set[str]
 ) -> Iterator[Problem]:
-    """Yield what is given and not used, which binds nothing, and what is used and not given."""
+    """Yield what is given but not used, and what is used but not given."""
     args = (*path, "args")
     if command.MODEL not in used:
         yield document.problem(args, "a command line without {model}", "{model} in its place")

@@ -1,7 +1,7 @@
 """Which keys of a device fit its kind, and which kinds cannot do without some.
 
-Pure, and works on plain data like :mod:`megtrim.config.checks.references`, so that these
-mistakes are told together with all others.
+Pure. Works on plain data like :mod:`megtrim.config.checks.references`, so that these mistakes
+are reported together with all others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ON_RUNNER = "a path that the runner has: /... or ~/..."
 
 
 def device_problems(document: Document) -> Iterator[Problem]:
-    """Yield keys that do not fit a device's kind, and those that it lacks."""
+    """Yield keys that do not fit a device's kind, and keys that it needs."""
     for path, device in sections(document.data, "devices"):
         kind = device.get("kind") or "auto"
         if kind not in KINDS:
@@ -53,7 +53,7 @@ def _which_phone(document: Document, path: KeyPath, device: Section) -> Iterator
 
 
 def _here_alone(document: Document, path: KeyPath, device: Section) -> Iterator[Problem]:
-    """A runner has no checkout that a path could be relative to."""
+    """Yield paths that a runner cannot find: it has no checkout that they could be relative to."""
     for key in PATH_KEYS:
         value = device.get(key)
         if isinstance(value, str) and not is_on_runner(value):
@@ -61,7 +61,7 @@ def _here_alone(document: Document, path: KeyPath, device: Section) -> Iterator[
 
 
 def _unplayable(document: Document) -> Iterator[Problem]:
-    """A trace under the wrong CPU chooses kernels that the class does not run."""
+    """Yield emulators without a CPU: another CPU would choose kernels that the class does not."""
     unplayable = [
         entry.get("name")
         for _, entry in sections(document.data, "classes")

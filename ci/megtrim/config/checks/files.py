@@ -1,6 +1,6 @@
 """Which files and folders megtrim.yaml names, and whether they are there.
 
-Pure but for one question, "is it there?", asked by ``load_file_problems`` for the loader.
+Pure, except that ``load_file_problems`` looks whether each file exists.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from megtrim.input_files import FOLDER, kind_at
 
 
 def load_file_problems(document: Document, folder: Path) -> Iterator[Problem]:
-    """Yield files that are named but not there, relative to ``folder``."""
+    """Yield files that are named but do not exist, relative to ``folder``."""
     engine = document.data.get("engine")
     if isinstance(engine, dict):
         yield from _engine_problems(document, engine, folder)

@@ -1,4 +1,4 @@
-"""Keys that only mean something where functions are trimmed. Pure."""
+"""Keys that have an effect only if functions are trimmed. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from megtrim.config.yaml.problems import Problem
 
 _KEYS = ("base", "keep")
 COMPILED = ("layout", "minimum_size", "switches", "measure")
-"""What only a reduced build obeys."""
+"""Keys that only a reduced build obeys."""
 
 
 def level_problems(document: Document) -> Iterator[Problem]:
-    """Yield what is said of functions where only regions are trimmed."""
+    """Yield keys about functions if only regions are trimmed."""
     trim = document.data.get("trim")
     if not isinstance(trim, dict):
         return

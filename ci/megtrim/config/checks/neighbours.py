@@ -1,8 +1,7 @@
-"""What a budget asks of neighbours, as far as it must fit the programs that are run.
+"""Whether budgets for neighbours fit the programs that are run.
 
-Pure, and works on plain data like :mod:`megtrim.config.checks.references`. Which names of
-neighbours there are depends on the engine and on the scenarios: that is asked before a build, not
-here.
+Pure. Works on plain data like :mod:`megtrim.config.checks.references`. Which neighbours there are
+depends on the engine and on the scenarios; their names are checked before a build, not here.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from megtrim.config.yaml.sections import items, sections
 
 
 def neighbour_problems(document: Document) -> Iterator[Problem]:
-    """Yield budgets that ask for neighbours of what is not run, or not trimmed, or asks twice."""
+    """Yield budgets for neighbours of what is not run or not trimmed, and names given twice."""
     own = [engine_target(document)] if runs_engine(document) else []
     programs = [*own, *application_names(document)]
     for path, budget in sections(document.data, "budgets"):

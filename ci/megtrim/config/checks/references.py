@@ -1,7 +1,7 @@
-"""What one part of megtrim.yaml says about another: names once, and only names that exist.
+"""References within megtrim.yaml: each name once, and only names that exist.
 
-Pure, and works on plain data before the model has accepted it, so that these mistakes are told
-together with all others; whatever has the wrong shape here, the model reports.
+Pure. Works on plain data before the model has accepted it, so that these mistakes are reported
+together with all others; the model reports values of the wrong type.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _OWN_ARGUMENTS: Mapping[str, str] = {
     "--bin_out_dump": "no such argument: verification adds it",
     "--bin-out-dump": "no such argument: verification adds it",
 }
-"""Arguments that megtrim gives itself, from keys whose files it binds by digest."""
+"""Arguments that megtrim adds itself, from keys whose files it identifies by digest."""
 _LIMITS = ("max", "growth", "neighbours")
 
 

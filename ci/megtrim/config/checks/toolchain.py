@@ -1,6 +1,6 @@
-"""Which keys of the toolchain fit its kind, and which packing its oldest phone can load.
+"""Which keys of the toolchain fit its kind, and which relocations its oldest phone can load.
 
-Pure, and works on plain data like :mod:`megtrim.config.checks.devices`.
+Pure. Works on plain data like :mod:`megtrim.config.checks.devices`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ _CLANG = "clang-linux-arm64"
 
 
 def toolchain_problems(document: Document) -> Iterator[Problem]:
-    """Yield keys that do not fit the toolchain's kind, and what the oldest phone cannot load."""
+    """Yield keys that do not fit the toolchain's kind, and relocations that the oldest phone cannot
+    load.
+    """
     toolchain = document.data.get("toolchain")
     keys = toolchain if isinstance(toolchain, dict) else {}
     kind = keys.get("kind") or "auto"

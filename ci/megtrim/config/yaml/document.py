@@ -22,7 +22,7 @@ LARGEST_FILE_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A mapping, where its keys stand, and the keys that it holds twice."""
+    """A mapping, the lines of its keys, and the keys that it holds twice."""
 
     file: str
     data: dict[str, object]
@@ -42,7 +42,7 @@ class Document:
 
 
 def nearest_line(lines: Mapping[KeyPath, int], path: KeyPath) -> int:
-    """Return the line of a key, or of the nearest thing around it that is written down."""
+    """Return the line of a key, or of the nearest section around it that has one."""
     while path not in lines:
         path = path[:-1]
     return lines[path]
@@ -76,7 +76,7 @@ def parse_document(raw: bytes, *, file: str) -> Document:
 
 
 def _plain(node: Node, path: KeyPath, lines: dict[KeyPath, int]) -> object:
-    """Strip the lines off a node and note them by path."""
+    """Return a node without its lines, and collect them by path."""
     if isinstance(node.value, list):
         for index, item in enumerate(node.value):
             lines[(*path, index)] = item.line

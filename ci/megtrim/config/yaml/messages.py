@@ -1,7 +1,7 @@
-"""What the YAML parser complains about, in words of somebody who edits megtrim.yaml.
+"""The errors of the YAML parser, in words for people who edit megtrim.yaml.
 
-Pure. The patterns are the messages of PyYAML's scanner and parser; what none of them fits is
-quoted as it is.
+Pure. The patterns are the messages of PyYAML's scanner and parser; a message that matches none of
+them is quoted as it is.
 """
 
 from __future__ import annotations

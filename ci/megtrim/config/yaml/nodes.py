@@ -1,4 +1,4 @@
-"""YAML's events as nodes with lines: the strict part of reading, where bombs are refused.
+"""YAML's events as nodes with lines: the strict part of reading, which refuses bombs.
 
 Pure. No tags, bounded depth, bounded aliases, plain text as keys. Numbers are what they look
 like (decimal), only ``true`` and ``false`` are booleans, and dates stay text.
@@ -17,7 +17,7 @@ from megtrim.strict_json import show_path
 
 DEEPEST = 24
 MOST_VALUES = 20_000
-"""Values that a document may hold, each alias counted as what it stands for."""
+"""Values that a document may hold; an alias counts as all the values that it refers to."""
 
 EMPTY = "an empty file"
 MAPPING_EXPECTED = "a mapping: version, engine, models"
@@ -36,7 +36,7 @@ _WORDS: Mapping[str, bool | None] = {
 
 @dataclass(slots=True)
 class Node:
-    """A value of the file. ``size`` counts the values that it stands for, itself included."""
+    """A value of the file. ``size`` counts the values in it, itself included."""
 
     line: int
     value: object
@@ -160,7 +160,7 @@ class NodeReader:
         )
 
     def _merge(self, value: Node, line: int) -> Entries:
-        """Return what ``<<`` brings in: of several mappings, the first one counts."""
+        """Return the entries that ``<<`` adds: of several mappings, the first one counts."""
         sources = value.value if isinstance(value.value, list) else [value]
         merged: Entries = {}
         for source in sources:

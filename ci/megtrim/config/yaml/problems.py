@@ -1,6 +1,6 @@
 """One mistake in megtrim.yaml, and the error that carries all of them.
 
-Pure: values and their text. Everything that the user reads about a mistake is put together here.
+Pure: values and their text. All that the user reads about a mistake is composed here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from megtrim.errors import InputError
 
 KeyPath = tuple[str | int, ...]
-"""Where a value stands: ``("models", 0, "scenarios", 1, "args")``."""
+"""Where a value is: ``("models", 0, "scenarios", 1, "args")``."""
 
 MOST_SHOWN = 40
 """Problems that one message shows; the rest is counted."""
@@ -24,7 +24,7 @@ _CLOSE = 0.61
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One mistake. ``line`` is 0 where there is none, ``key`` is empty for the whole file."""
+    """One mistake. ``line`` is 0 if there is none, ``key`` is empty for the whole file."""
 
     file: str
     line: int
@@ -52,7 +52,7 @@ class ConfigError(InputError):
 
 
 def show(value: object) -> str:
-    """Say in a few words what was found."""
+    """Describe a value in a few words."""
     match value:
         case None:
             return "nothing"
@@ -69,7 +69,7 @@ def show(value: object) -> str:
 
 
 def closest(wrong: object, candidates: Iterable[str]) -> str:
-    """Return the candidate that was probably meant, or nothing."""
+    """Return the candidate that was probably meant, or an empty text."""
     text = str(wrong)[:_LONGEST_FOUND]
     matches = difflib.get_close_matches(text, sorted(candidates), n=1, cutoff=_CLOSE)
     return matches[0] if matches else ""

@@ -11,7 +11,7 @@ Placed = tuple[KeyPath, object]
 
 
 def items(data: Section, key: str, path: KeyPath = ()) -> Iterator[Placed]:
-    """Yield what the list at ``key`` holds, each with its path; nothing where it is no list."""
+    """Yield what the list at ``key`` holds, each with its path; nothing if it is not a list."""
     value = data.get(key)
     for index, item in enumerate(value if isinstance(value, list) else []):
         yield (*path, key, index), item
