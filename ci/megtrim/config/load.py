@@ -122,14 +122,14 @@ def _quick(document: Document) -> Document:
 
 def _warnings(config: Config, document: Document) -> tuple[str, ...]:
     unserved = tuple(
-        f"{document.file}:{nearest_line(document.lines, each.path)}: {each.id}: no device stands "
-        f"for the class {each.cpu_class.name}, so this stays unverified"
+        f"{document.file}:{nearest_line(document.lines, each.path)}: {each.id}: no device is "
+        f"of class {each.cpu_class.name}, so this stays unverified"
         for each in without_device(config)
     )
     unplayed = tuple(
         f"{document.file}:{nearest_line(document.lines, ('classes', index))}: class {each.name}: "
-        "away from its runner it is played by a CPU with every feature, which may choose other "
-        "kernels; say its qemu_cpu"
+        "without its runner, an emulated CPU with every feature takes its place, which may choose "
+        "other kernels; set its qemu_cpu"
         for index, each in runners_alone(config)
         if each.qemu_cpu is None
     )

@@ -50,7 +50,7 @@ def means_problems(document: Document) -> Iterator[Problem]:
     whole = means.get("lto") or ("full" if trim.get("optimize") == "size" else "none")
     if means.get("virtual_functions") is False and whole == "none":
         found = "false without lto: full, which alone sees every call"
-        yield document.problem(("trim", "means", "virtual_functions"), found, "lto: full beside it")
+        yield document.problem(("trim", "means", "virtual_functions"), found, "lto: full, too")
     yield from _against_applications(document, means)
 
 

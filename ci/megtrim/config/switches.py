@@ -63,7 +63,7 @@ def _against_minimum_size(document: Document, trim: Section, said: Section) -> I
             yield document.problem(
                 ("trim", "switches", switch),
                 "true, which minimum_size: true forces off",
-                f"minimum_size: false with what is to go said singly{f': {off}' if off else ''}",
+                f"minimum_size: false, and each switch that is off{f': {off}' if off else ''}",
             )
 
 
@@ -75,5 +75,5 @@ def _said_twice(document: Document, trim: Section, said: Section) -> Iterator[Pr
         return
     for option in (*OPTIONS.values(), MINIMUM_SIZE_OPTION):
         if option in cmake:
-            found = f"{option} beside trim.switches or trim.measure"
+            found = f"{option} together with trim.switches or trim.measure"
             yield document.problem(("engine", "cmake", option), found, "the keys of trim alone")

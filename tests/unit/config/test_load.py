@@ -97,7 +97,7 @@ def test_a_class_without_a_device_is_warned_of(tmp_path: Path) -> None:
 
     [warning] = loaded.warnings
     file = tmp_path / "megtrim.yaml"
-    text = "m/s@new: no device stands for the class new, so this stays unverified"
+    text = "m/s@new: no device is of class new, so this stays unverified"
     assert warning == f"{file}:9: {text}"
 
 
@@ -123,8 +123,8 @@ def test_a_class_of_runners_that_nothing_can_play_is_warned_of(tmp_path: Path) -
 
     [warning] = loaded.warnings
     assert warning == (
-        f"{tmp_path / 'megtrim.yaml'}:5: class new: away from its runner it is played by a CPU "
-        "with every feature, which may choose other kernels; say its qemu_cpu"
+        f"{tmp_path / 'megtrim.yaml'}:5: class new: without its runner, an emulated CPU with "
+        "every feature takes its place, which may choose other kernels; set its qemu_cpu"
     )
 
 

@@ -54,7 +54,7 @@ def test_every_means_can_be_said_by_itself(tmp_path: Path) -> None:
             "",
             (
                 "megtrim.yaml:4: trim.means.virtual_functions: found false without lto: full, "
-                "which alone sees every call, expected lto: full beside it"
+                "which alone sees every call, expected lto: full, too"
             ),
         ),
         (
@@ -62,7 +62,7 @@ def test_every_means_can_be_said_by_itself(tmp_path: Path) -> None:
             "",
             (
                 "megtrim.yaml:5: trim.means.virtual_functions: found false without lto: full, "
-                "which alone sees every call, expected lto: full beside it"
+                "which alone sees every call, expected lto: full, too"
             ),
         ),
         (

@@ -47,7 +47,7 @@ def test_what_is_off(tmp_path: Path, trim: str, off: tuple[Switch, ...]) -> None
             "{}",
             (
                 "megtrim.yaml:7: trim.switches.exceptions: found true, which minimum_size: true "
-                "forces off, expected minimum_size: false with what is to go said singly: "
+                "forces off, expected minimum_size: false, and each switch that is off: "
                 "rtti: false, logging: false"
             ),
         ),
@@ -56,7 +56,7 @@ def test_what_is_off(tmp_path: Path, trim: str, off: tuple[Switch, ...]) -> None
             "{}",
             (
                 "megtrim.yaml:4: trim.switches.rtti: found true, which minimum_size: true "
-                "forces off, expected minimum_size: false with what is to go said singly"
+                "forces off, expected minimum_size: false, and each switch that is off"
             ),
         ),
         (
@@ -89,7 +89,7 @@ def test_what_is_off(tmp_path: Path, trim: str, off: tuple[Switch, ...]) -> None
             "  measure: [logging]\n",
             "{MGE_ENABLE_RTTI: false}",
             (
-                "megtrim.yaml:2: engine.cmake.MGE_ENABLE_RTTI: found MGE_ENABLE_RTTI beside "
+                "megtrim.yaml:2: engine.cmake.MGE_ENABLE_RTTI: found MGE_ENABLE_RTTI together with "
                 "trim.switches or trim.measure, expected the keys of trim alone"
             ),
         ),

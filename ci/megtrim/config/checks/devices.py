@@ -47,9 +47,9 @@ def _unfit(document: Document, path: KeyPath, device: Section, kind: str) -> Ite
 def _which_phone(document: Document, path: KeyPath, device: Section) -> Iterator[Problem]:
     named = [key for key in ("serial", "match") if device.get(key)]
     if not named:
-        yield document.problem(path, "a device of kind adb that says no phone", _WHICH_PHONE)
+        yield document.problem(path, "a device of kind adb without a phone", _WHICH_PHONE)
     if len(named) > 1:
-        yield document.problem((*path, "match"), "match beside serial", "one of them")
+        yield document.problem((*path, "match"), "both match and serial", "one of them")
 
 
 def _here_alone(document: Document, path: KeyPath, device: Section) -> Iterator[Problem]:
@@ -71,4 +71,4 @@ def _unplayable(document: Document) -> Iterator[Problem]:
         name, kind = device.get("class"), device.get("kind")
         if kind in EMULATED and isinstance(name, str) and name in unplayable:
             found = f"{show(name)}, a class without qemu_cpu, on a device of kind {kind}"
-            yield document.problem((*path, "class"), found, "a class that says qemu_cpu")
+            yield document.problem((*path, "class"), found, "a class with qemu_cpu")

@@ -23,12 +23,12 @@ def level_problems(document: Document) -> Iterator[Problem]:
         return
     for key in _KEYS:
         if key in trim:
-            found = "a key that trims by functions alone obey"
-            yield document.problem(("trim", key), found, "level: function beside it")
+            found = "a key that has no effect unless functions are trimmed"
+            yield document.problem(("trim", key), found, "level: function")
 
 
 def _check_compiled_keys(document: Document, trim: Mapping[str, object]) -> Iterator[Problem]:
     for key in COMPILED:
         if key in trim:
-            found = "a key that a reduced build obeys, and base: plain makes none"
+            found = "a key of reduced builds, and base: plain makes none"
             yield document.problem(("trim", key), found, "base: reduced, or no such key")
