@@ -16,8 +16,8 @@ from typing import Any
 
 from megtrim.errors import InputError
 
-LAYOUT = 2
-"""Of folders and manifests; it enters every key, so that older results are made anew."""
+LAYOUT = 3
+"""Version of folders and manifests. It enters every key: results of an older one are made again."""
 _SEAL = "sha256"
 _FIELDS = frozenset({"layout", "stage", "name", "key", "inputs", "result", "files", _SEAL})
 _KEY = re.compile(r"[0-9a-f]{20}")

@@ -31,6 +31,7 @@ from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
 from megtrim.pipeline.building import variants
 from megtrim.pipeline.building.links import locate_unstripped, observables
 from megtrim.pipeline.filenames import DROPPED_FILE
+from megtrim.pipeline.results import VerifyResult
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import LINKED, REDUCED, Stage, tasks, through, verify_task
 from megtrim.stages import runner
@@ -91,11 +92,11 @@ class Shop:
 def told(context: Context) -> str:
     """Return everything that stops what was built from being shipped; empty: nothing does."""
     results = [
-        context.done[id_].result
+        context.done[id_].result_as(VerifyResult)
         for each in all_scenarios(context.loaded.config)
         if (id_ := verify_task(each)) in context.done
     ]
-    wrong = [result["text"] for result in results if result["exit code"] != 0]
+    wrong = [result.outcome.text for result in results if result.exit_code != 0]
     return "\n".join([*(str(failure) for failure in context.failed.values()), *wrong])
 
 

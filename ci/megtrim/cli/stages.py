@@ -31,6 +31,7 @@ from megtrim.plan.graph import (
     verify_task,
 )
 from megtrim.report import neighbours, switches, table
+from megtrim.stage_result import dump_result
 from megtrim.stages import runner
 from megtrim.store import Store, cannot_write
 from megtrim.verdict.model import Check, parse_verdict
@@ -93,7 +94,7 @@ def execute(
     )
     joined = context.done.get(VERDICT)
     if joined is not None and by_verdict:
-        return int(joined.result["exit code"])
+        return joined.result.exit_code
     return worst(codes)
 
 
@@ -161,7 +162,7 @@ def _refuse_idle(stage: Stage, context: Context, wanted: Sequence[Task], *, acce
 
 def _as_json(context: Context) -> str:
     done = {
-        task: {"folder": str(folder.path), "result": dict(folder.result)}
+        task: {"folder": str(folder.path), "result": dump_result(folder.result)}
         for task, folder in context.done.items()
     }
     failed = {

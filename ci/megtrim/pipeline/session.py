@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from megtrim.build_spec import Toolchain
 from megtrim.config.load import LoadedConfig
@@ -19,6 +19,7 @@ from megtrim.engines.builder import Builder
 from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError, MegtrimError
 from megtrim.plan.graph import Task
+from megtrim.stage_result import StageResult
 from megtrim.store import StageFolder, Store, sha256_file
 from megtrim.verdict.invocation import Invocation
 
@@ -93,7 +94,10 @@ class StageModule(Protocol):
     def inputs(self, task: Task, context: Context) -> dict[str, str]:
         """Name everything that the result depends on."""
 
-    def work(self, task: Task, context: Context, folder: Path) -> Mapping[str, Any]:
+    def result_type(self, task: Task, /) -> type[StageResult]:
+        """Return the type of what ``work`` returns for this task."""
+
+    def work(self, task: Task, context: Context, folder: Path) -> StageResult:
         """Do it, leave files in ``folder``, return the result."""
 
 

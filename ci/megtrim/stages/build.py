@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from megtrim.build_spec import Variant
 from megtrim.errors import ProductFailure
@@ -11,6 +10,7 @@ from megtrim.midout.region import Region
 from megtrim.midout.trace import regions_in_binary
 from megtrim.pipeline.building import programs, variants
 from megtrim.pipeline.filenames import REGIONS_FILE
+from megtrim.pipeline.results import BuildResult
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import Task, by_function
 
@@ -20,16 +20,22 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     return variants.inputs(context, variants.make_spec(context, Variant(task.name), {}))
 
 
-def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
+def result_type(_task: Task) -> type[BuildResult]:
+    """Return the type of what :func:`work` finds."""
+    return BuildResult
+
+
+def work(task: Task, context: Context, folder: Path) -> BuildResult:
     """Build the variant; of the profile variant, list the regions that it holds."""
     wanted = variants.make_spec(context, Variant(task.name), {})
-    result = variants.work(context, wanted, folder)
+    build = variants.work(context, wanted, folder)
     if wanted.variant is Variant.PLAIN and by_function(context.loaded.config):
         # All builds are linked alike: said now, it spares the others.
         variants.expect_linkable(context, wanted, folder)
-    if wanted.variant is Variant.PROFILE:
-        result["regions held"] = _list_regions(context, folder)
-    return result
+    profiled = wanted.variant is Variant.PROFILE
+    return BuildResult(
+        build=build, regions_held=_list_regions(context, folder) if profiled else None
+    )
 
 
 def _list_regions(context: Context, folder: Path) -> int:

@@ -11,7 +11,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from megtrim.build_spec import Link, LinkSpec, Switch
 from megtrim.config.scenarios import Scenario, all_scenarios
@@ -49,6 +48,11 @@ from megtrim.pipeline.building import links as linking
 from megtrim.pipeline.building import programs, size_options, variants
 from megtrim.pipeline.committed_keepset import read_committed
 from megtrim.pipeline.filenames import CACHE_FILE, FUNCTIONS_FILE, KEEP_SET_FILE
+from megtrim.pipeline.results import (
+    FunctionsKeepSetResult,
+    RecordResult,
+    UnfoldedLinksResult,
+)
 from megtrim.pipeline.running import function_coverage, imported_evidence
 from megtrim.pipeline.running.scenario_runs import (
     binding_of,
@@ -59,25 +63,25 @@ from megtrim.pipeline.running.scenario_runs import (
 )
 from megtrim.pipeline.session import Context, scenario_inputs
 from megtrim.plan.graph import (
+    FUNCTIONS,
     HEADER,
     LINKED,
     Task,
     from_plain,
     functions_task,
     search_task,
-    task_name,
 )
 from megtrim.store import sha256_file
 
-_LINKED = task_name(LINKED)
 _LIST = "list of functions"
+_Result = UnfoldedLinksResult | RecordResult | FunctionsKeepSetResult
 
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
     """Name the base build; for a scenario its unfolded program too; for the keep set the lists."""
     if task.scenario is not None:
         return _scenario_inputs(task.scenario, context)
-    if task.name == _LINKED:
+    if task.id == LINKED:
         return linking.base_inputs(context) | {
             "programs": " ".join(programs.linked_again(context)),
             "probed": str(_needs_probes(context)),
@@ -86,11 +90,18 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     return _keep_inputs(context)
 
 
-def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
+def result_type(task: Task) -> type[_Result]:
+    """Return the type of what :func:`work` finds."""
+    if task.id == LINKED:
+        return UnfoldedLinksResult
+    return FunctionsKeepSetResult if task.id == FUNCTIONS else RecordResult
+
+
+def work(task: Task, context: Context, folder: Path) -> _Result:
     """Link, run, or merge."""
     if task.scenario is not None:
         return _record(task.scenario, context, folder)
-    if task.name == _LINKED:
+    if task.id == LINKED:
         return _link(_needs_probes(context), context, folder)
     return _keep(context, folder)
 
@@ -105,7 +116,7 @@ def _needs_probes(context: Context) -> bool:
     return any(kind != function_coverage.EMULATED for kind in asked)
 
 
-def _link(probed: bool, context: Context, folder: Path) -> dict[str, Any]:
+def _link(probed: bool, context: Context, folder: Path) -> UnfoldedLinksResult:
     targets = programs.linked_again(context)
     flags = size_options.unfolded_flags(context)
     specs = [
@@ -128,7 +139,7 @@ def _link(probed: bool, context: Context, folder: Path) -> dict[str, Any]:
     found = {target: _observe(target, context, folder) for target in targets}
     for target in targets if probed else ():
         _probe(folder / linking.locate_unstripped(Link.PROBED, target), found[target])
-    return {"links": {target: each.link_sha256 for target, each in found.items()}}
+    return UnfoldedLinksResult(links={target: each.link_sha256 for target, each in found.items()})
 
 
 def _observe(target: str, context: Context, folder: Path) -> Observables:
@@ -204,11 +215,11 @@ def _find_imported_evidence(scenario: Scenario, context: Context) -> ImportedEvi
     return imported_evidence.of(scenario, context.recorded, _LIST)
 
 
-def _record(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]:
+def _record(scenario: Scenario, context: Context, folder: Path) -> RecordResult:
     """Run the scenario on the link that tells its functions, and leave their list."""
     name = programs.name_of(scenario, context)
     if name not in linking.identities(context):
-        return {"functions": 0}
+        return RecordResult(functions=0, time_s=0.0)
     given = _find_imported_evidence(scenario, context)
     if given is not None:
         return _take(given, scenario, context, folder)
@@ -231,12 +242,12 @@ def _record(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
 
     found, time_s = deliver(context.device(scenario), attempt, say=context.console.say)
     (folder / FUNCTIONS_FILE).write_text(dump_list(found), encoding="utf-8")
-    return {"functions": len(found.names), "time_s": time_s}
+    return RecordResult(functions=len(found.names), time_s=time_s)
 
 
 def _take(
     given: ImportedEvidence, scenario: Scenario, context: Context, folder: Path
-) -> dict[str, Any]:
+) -> RecordResult:
     """Leave the list that a device job brought."""
     data = given.load_functions()
     found = None if data is None else parse_list(data, source=str(given.functions))
@@ -254,7 +265,7 @@ def _take(
         msg = f"{given.functions}: holds other functions than a list of this link"
         raise InputError(msg, hint="run the device job again")
     (folder / FUNCTIONS_FILE).write_bytes(data)
-    return {"functions": len(found.names), "time_s": given.time_s}
+    return RecordResult(functions=len(found.names), time_s=given.time_s)
 
 
 def _of_another_link(scenario: Scenario, found: str | None, wanted: str) -> str:
@@ -288,7 +299,7 @@ def _keep_inputs(context: Context) -> dict[str, str]:
     return named
 
 
-def _keep(context: Context, folder: Path) -> dict[str, Any]:
+def _keep(context: Context, folder: Path) -> FunctionsKeepSetResult:
     """Leave the keep set with the functions in it: as they ran, or as the team committed them."""
     if context.committed:
         keep = read_committed(context.loaded, context.engine)
@@ -296,7 +307,7 @@ def _keep(context: Context, folder: Path) -> dict[str, Any]:
     else:
         keep = _merge_records(context)
     (folder / KEEP_SET_FILE).write_text(dump_keep_set(keep), encoding="utf-8")
-    return {"functions": len(keep.functions())}
+    return FunctionsKeepSetResult(functions=len(keep.functions()))
 
 
 def _expect_fitting(keep: KeepSet, context: Context) -> None:

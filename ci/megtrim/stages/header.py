@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
 
 from megtrim.config.model import ModelConfig
 from megtrim.config.scenarios import Scenario, all_scenarios
@@ -25,6 +24,7 @@ from megtrim.models.operators import OperatorInfo, OperatorNeeds, merge
 from megtrim.pipeline.building import generated_headers
 from megtrim.pipeline.committed_keepset import read_committed
 from megtrim.pipeline.filenames import KEEP_SET_FILE, TRACE_FILE
+from megtrim.pipeline.results import HeaderResult
 from megtrim.pipeline.running.scenario_runs import binding_of, record_of
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import Task, trace_task
@@ -57,7 +57,12 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     return named
 
 
-def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
+def result_type(_task: Task) -> type[HeaderResult]:
+    """Return the type of what :func:`work` finds."""
+    return HeaderResult
+
+
+def work(task: Task, context: Context, folder: Path) -> HeaderResult:
     """Merge, and write the keep set and the header."""
     keep, warnings = _load_keep_set(context) if context.committed else _build_from_traces(context)
     (folder / KEEP_SET_FILE).write_text(dump_keep_set(keep), encoding="utf-8")
@@ -65,11 +70,11 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
         path = folder / "include" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
-    return {
-        "regions": len(keep.regions()),
-        "operators": len(keep.operators.operators) if keep.operators else 0,
-        "warnings": list(warnings),
-    }
+    return HeaderResult(
+        regions=len(keep.regions()),
+        operators=len(keep.operators.operators) if keep.operators else 0,
+        warnings=warnings,
+    )
 
 
 def _load_keep_set(context: Context) -> tuple[KeepSet, tuple[str, ...]]:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from megtrim.config.scenarios import Scenario
 from megtrim.devices.retry import deliver
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.filenames import CACHE_FILE, KEEP_SET_FILE
+from megtrim.pipeline.results import NeighbourRunResult, NeighboursResult
 from megtrim.pipeline.running import neighbour_plan, neighbour_traps
 from megtrim.pipeline.running.execution import RunResult
 from megtrim.pipeline.running.neighbour_runs import Attempt, Build, RunObservation, attempt
@@ -35,7 +35,6 @@ from megtrim.plan.graph import (
 )
 from megtrim.plan.neighbours import Neighbour
 from megtrim.store import sha256_file
-from megtrim.verdict.codec import decode, encode
 from megtrim.verdict.neighbours import NeighbourResult, unmet, working
 
 
@@ -51,7 +50,12 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     }
 
 
-def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
+def result_type(_task: Task) -> type[NeighboursResult]:
+    """Return the type of what :func:`work` finds."""
+    return NeighboursResult
+
+
+def work(task: Task, context: Context, folder: Path) -> NeighboursResult:
     """Try every neighbour; a budget that is not kept makes the exit status."""
     scenario = scenario_of(task)
     rows = tuple(
@@ -61,12 +65,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     context.console.say(f"  {scenario.id}: {working(rows)}")
     budget = neighbour_plan.budget_of(scenario, context)
     short = unmet(neighbour_plan.asked_of(budget), rows) if budget else ""
-    return {
-        "scenario": scenario.id,
-        "neighbours": encode(rows),
-        "unmet": short,
-        "exit code": 1 if short else 0,
-    }
+    return NeighboursResult(scenario=scenario.id, neighbours=rows, unmet=short)
 
 
 def _run_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
@@ -88,7 +87,7 @@ def _evaluate_neighbour(
     """Return what came of one neighbour, from the store where up to date."""
     rests_on = _run_inputs(scenario, context) | _binding(neighbour, context)
 
-    def produce(folder: Path) -> dict[str, Any]:
+    def produce(folder: Path) -> NeighbourRunResult:
         seen = _run(neighbour, scenario, context, folder)
         row = NeighbourResult(
             scenario=scenario.id,
@@ -99,12 +98,11 @@ def _evaluate_neighbour(
             levels=seen.levels,
         )
         context.console.say(f"    near  {neighbour.name}: {_line(row)}")
-        return {"neighbour": encode(row)}
+        return NeighbourRunResult(neighbour=row)
 
     name = f"{scenario.id}#{neighbour.name}"
-    folder, _ = context.store.ensure(Stage.NEIGHBOURS, name, rests_on, produce)
-    found: NeighbourResult = decode(NeighbourResult, folder.result["neighbour"], "neighbour")
-    return found
+    folder, _ = context.store.ensure(Stage.NEIGHBOURS, name, rests_on, produce, NeighbourRunResult)
+    return folder.result_as(NeighbourRunResult).neighbour
 
 
 def _binding(neighbour: Neighbour, context: Context) -> dict[str, str]:

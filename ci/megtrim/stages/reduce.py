@@ -7,10 +7,9 @@ again, so that a change of the functions alone compiles nothing.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from megtrim.build_spec import Link, LinkSpec, Variant
 from megtrim.elf.function_table import FunctionTable, read_registrations, read_table
@@ -24,6 +23,13 @@ from megtrim.pipeline.building import generated_headers, size_options, variants
 from megtrim.pipeline.building import links as linking
 from megtrim.pipeline.filenames import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.pipeline.result_content import content_of
+from megtrim.pipeline.results import (
+    BuildResult,
+    BuildSummary,
+    FunctionCount,
+    ReduceResult,
+    SymbolizingLinkResult,
+)
 from megtrim.pipeline.session import Context, binary
 from megtrim.plan import rebuilds
 from megtrim.plan.graph import (
@@ -66,14 +72,19 @@ def forecast(task: Task, context: Context) -> str:
     return variants.forecast(context, variants.make_spec(context, Variant.REDUCED, header))
 
 
-def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
+def result_type(task: Task) -> type[ReduceResult | SymbolizingLinkResult]:
+    """Return the type of what :func:`work` finds."""
+    return SymbolizingLinkResult if task.id == NAMED else ReduceResult
+
+
+def work(task: Task, context: Context, folder: Path) -> ReduceResult | SymbolizingLinkResult:
     """Build, or link; the builder proves from the build's own records that the header was in it."""
     if task.id == NAMED:
         return _name(context, folder)
     if _is_link(task, context):
         return _link(context, folder)
     wanted = variants.make_spec(context, Variant.REDUCED, variants.header_files(context))
-    return variants.work(context, wanted, folder)
+    return ReduceResult(build=variants.work(context, wanted, folder), functions={})
 
 
 def _is_link(task: Task, context: Context) -> bool:
@@ -93,7 +104,7 @@ class _Program:
     """Of its unfolded link: who calls whom."""
 
 
-def _link(context: Context, folder: Path) -> dict[str, Any]:
+def _link(context: Context, folder: Path) -> ReduceResult:
     """Link without what never ran, prove it, and take what is linked as it is from the base."""
     programs = _programs(context)
     specs = tuple(_specify_shipped_link(each, context) for each in programs)
@@ -102,22 +113,25 @@ def _link(context: Context, folder: Path) -> dict[str, Any]:
         _prove(program, context, folder)
         _list(program, folder)
     base = context.done[base_task(context.loaded.config)]
-    return {
-        **base.result,
-        "artifacts": _collect(base, [each.target for each in programs], folder),
-        linking.DROPPED: {each.target: len(each.dropped) for each in programs},
-        linking.HELD: {each.target: len(each.before.functions) for each in programs},
-    }
+    built = _build_summary(base)
+    linked = [each.target for each in programs]
+    return ReduceResult(
+        build=replace(built, artifacts=_collect(base, built.artifacts, linked, folder)),
+        functions={
+            each.target: FunctionCount(held=len(each.before.functions), dropped=len(each.dropped))
+            for each in programs
+        },
+    )
 
 
-def _name(context: Context, folder: Path) -> dict[str, Any]:
+def _name(context: Context, folder: Path) -> SymbolizingLinkResult:
     """Link the same so that a function that is not kept says its number."""
     programs = _programs(context)
     specs = tuple(_specify_named_link(each, context) for each in programs)
     variants.link(context, linking.make_base_spec(context), specs, folder)
     for program in programs:
         _list(program, folder)
-    return {}
+    return SymbolizingLinkResult()
 
 
 def _list(program: _Program, folder: Path) -> None:
@@ -125,11 +139,20 @@ def _list(program: _Program, folder: Path) -> None:
     (folder / DROPPED_FILE.format(target=program.target)).write_text(names, encoding="utf-8")
 
 
-def _collect(base: StageFolder, linked: Collection[str], folder: Path) -> dict[str, int]:
+def _build_summary(base: StageFolder) -> BuildSummary:
+    """Return the record of the base build: the plain variant, or the build by regions."""
+    if isinstance(base.result, BuildResult):
+        return base.result.build
+    return base.result_as(ReduceResult).build
+
+
+def _collect(
+    base: StageFolder, names: Iterable[str], linked: Collection[str], folder: Path
+) -> dict[str, int]:
     """Put each artifact where a build leaves it; return their sizes in bytes."""
     (folder / "bin").mkdir()
     sizes = {}
-    for name in base.result["artifacts"]:
+    for name in names:
         shipped = folder / linking.locate_stripped(Link.SHIPPED, name)
         built = shipped if name in linked else binary(base, name)
         shutil.copy2(built, folder / "bin" / name)

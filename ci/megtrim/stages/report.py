@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from megtrim.pipeline.filenames import VERDICT_FILE
+from megtrim.pipeline.results import ReportResult
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import VERDICT, Task
 from megtrim.report import comment, html, junit
@@ -24,10 +24,15 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     return {"verdict": context.done[VERDICT].files[VERDICT_FILE]}
 
 
-def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
+def result_type(_task: Task) -> type[ReportResult]:
+    """Return the type of what :func:`work` finds."""
+    return ReportResult
+
+
+def work(task: Task, context: Context, folder: Path) -> ReportResult:
     """Write every form of the report."""
     source = context.done[VERDICT].file(VERDICT_FILE)
     verdict = parse_verdict(source.read_text(encoding="utf-8"), source=str(source))
     for name, render in _WRITERS:
         (folder / name).write_text(render(verdict), encoding="utf-8")
-    return {}
+    return ReportResult()

@@ -10,7 +10,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, ProductFailure, worst
 from megtrim.pipeline import committed_keepset
@@ -18,6 +17,7 @@ from megtrim.pipeline.session import Context, StageModule
 from megtrim.plan.graph import Stage, Task, keep_task, on_demand, resting
 from megtrim.plan.graph import tasks as tasks_of
 from megtrim.plan.staleness import PlanStep, TaskState, reason
+from megtrim.stage_result import StageResult
 from megtrim.stages import (
     build,
     functions,
@@ -103,7 +103,7 @@ def _attempt(task: Task, context: Context) -> tuple[bool, int]:
         context.console.warn(f"{task.id}: {failure}")
         return False, failure.exit_code
     context.done[task.id] = folder
-    return fresh, worst([stale, int(folder.result.get("exit code", EXIT_PASS))])
+    return fresh, worst([stale, folder.result.exit_code])
 
 
 def plan(tasks: Sequence[Task], context: Context) -> tuple[PlanStep, ...]:
@@ -116,11 +116,12 @@ def _ensure(task: Task, context: Context) -> tuple[StageFolder, bool]:
     module = MODULES[task.stage]
     named = module.inputs(task, context)
 
-    def produce(folder: Path) -> Mapping[str, Any]:
+    def produce(folder: Path) -> StageResult:
         context.console.say(f"  run   {task.id}")
         return module.work(task, context, folder)
 
-    folder, fresh = context.store.ensure(task.stage, task.name, named, produce)
+    kind = module.result_type(task)
+    folder, fresh = context.store.ensure(task.stage, task.name, named, produce, kind)
     how = f"done  {task.id} in {time.monotonic() - started:.1f} s" if fresh else f"ok    {task.id}"
     context.console.say(f"  {how}")
     return folder, fresh
@@ -132,16 +133,18 @@ def _step(task: Task, context: Context) -> PlanStep:
         return _make_plan_step(
             task, TaskState.WAITS, _with_forecast(f"on {waits[0]}", task, context)
         )
+    module = MODULES[task.stage]
     try:
-        named = MODULES[task.stage].inputs(task, context)
+        named = module.inputs(task, context)
     except (InputError, ProductFailure, InfrastructureFailure) as error:
         return _make_plan_step(task, TaskState.WAITS, error.message)
-    found = context.store.find(task.stage, key_of(task.stage, task.name, named))
+    kind = module.result_type(task)
+    found = context.store.find(task.stage, key_of(task.stage, task.name, named), kind)
     if found is not None:
         context.done[task.id] = found
         relative = found.path.relative_to(context.store.root)
         return _make_plan_step(task, TaskState.DONE, "up to date", str(relative))
-    previous = context.store.previous(task.stage, task.name)
+    previous = context.store.previous(task.stage, kind, task.name)
     why = reason(named, previous.inputs if previous else None)
     return _make_plan_step(task, TaskState.RUN, _with_forecast(why, task, context))
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
-from typing import Any
 
 from megtrim.build_spec import Variant
 from megtrim.elf.sections import read_elf
 from megtrim.pipeline.filenames import SIZES_FILE
+from megtrim.pipeline.results import ArtifactSize, SizeResult
 from megtrim.pipeline.session import Context, binary, binary_digest
 from megtrim.pipeline.summary import full_trim
 from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, REGION, Task
@@ -39,7 +38,12 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     return named
 
 
-def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
+def result_type(_task: Task) -> type[SizeResult]:
+    """Return the type of what :func:`work` finds."""
+    return SizeResult
+
+
+def work(task: Task, context: Context, folder: Path) -> SizeResult:
     """Weigh by groups of sections, judge the budgets, leave ``sizes.json`` for later runs."""
     config, builds = context.loaded.config, _builds(task, context)
     facts = {
@@ -50,25 +54,22 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     sizes = {key: elf.size_bytes for key, elf in facts.items()}
     (folder / SIZES_FILE).write_text(dump_sizes(sizes, quick=context.quick), encoding="utf-8")
     baseline = _baseline(context)
-    results = check(config.budgets, sizes, baseline, config.waivers, context.today)
-    failed = any(result.status == "fail" for result in results)
-    return {
-        "artifacts": [
-            {
-                "artifact": artifact,
-                "variant": variant,
-                "size_bytes": elf.size_bytes,
-                "growth_bytes": baseline.growth(artifact, variant, elf.size_bytes)
+    return SizeResult(
+        artifacts=tuple(
+            ArtifactSize(
+                artifact=artifact,
+                variant=variant,
+                size_bytes=elf.size_bytes,
+                growth_bytes=baseline.growth(artifact, variant, elf.size_bytes)
                 if baseline
                 else None,
-                "groups": [[str(group), size_bytes] for group, size_bytes in elf.groups],
-            }
+                groups=tuple((str(group), size_bytes) for group, size_bytes in elf.groups),
+            )
             for (artifact, variant), elf in facts.items()
-        ],
-        "budgets": [dataclasses.asdict(result) for result in results],
-        "baseline": baseline.source if baseline else "",
-        "exit code": 1 if failed else 0,
-    }
+        ),
+        budgets=check(config.budgets, sizes, baseline, config.waivers, context.today),
+        baseline=baseline.source if baseline else "",
+    )
 
 
 def _builds(task: Task, context: Context) -> list[tuple[str, StageFolder]]:

@@ -9,15 +9,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from megtrim.config.scenarios import all_scenarios
 from megtrim.errors import InfrastructureFailure
-from megtrim.pipeline.building import links
 from megtrim.pipeline.building.programs import warn_unweighed
 from megtrim.pipeline.committed_keepset import keep_set_checks
 from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.pipeline.result_content import content_of, failure_content
+from megtrim.pipeline.results import (
+    FunctionsKeepSetResult,
+    HeaderResult,
+    ReduceResult,
+    UnfoldedLinksResult,
+    VerdictResult,
+    VerifyResult,
+)
 from megtrim.pipeline.session import Context
 from megtrim.pipeline.summary.keepset_usage import (
     functions_use,
@@ -44,7 +50,7 @@ from megtrim.plan.graph import (
 from megtrim.size.budgets import ending
 from megtrim.store import sha256_file
 from megtrim.verdict.document import dump
-from megtrim.verdict.join import VerdictInputs, exit_code, join
+from megtrim.verdict.join import VerdictInputs, join
 from megtrim.verdict.model import (
     Check,
     CheckKind,
@@ -101,8 +107,13 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
     return named
 
 
-def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
-    """Join, write ``verdict.json``, say what the exit status is."""
+def result_type(_task: Task) -> type[VerdictResult]:
+    """Return the type of what :func:`work` finds."""
+    return VerdictResult
+
+
+def work(task: Task, context: Context, folder: Path) -> VerdictResult:
+    """Join, write ``verdict.json``, return what it adds up to."""
     config = context.loaded.config
     toolchain = context.toolchain
     proofs = last_proofs(context)
@@ -143,7 +154,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
         )
     )
     (folder / VERDICT_FILE).write_text(to_json(verdict), encoding="utf-8")
-    return {"verdict": verdict.verdict, "exit code": exit_code(verdict)}
+    return VerdictResult(verdict=verdict.verdict)
 
 
 def _devices(context: Context) -> tuple[DeviceIdentity, ...]:
@@ -153,7 +164,7 @@ def _devices(context: Context) -> tuple[DeviceIdentity, ...]:
         device = context.devices.get(each.cpu_class.name)
         done = context.done.get(verify_task(each))
         if done is not None:
-            told = DeviceIdentity(**done.result["device"])
+            told = done.result_as(VerifyResult).device
         elif device is not None:
             told = DeviceIdentity(name=device.name, kind=device.kind, facts=device.facts())
         else:
@@ -187,21 +198,27 @@ def _stage_checks(judged: Task, context: Context) -> Iterator[Check]:
 
 
 def _describe_result(task: str, context: Context) -> str:
-    result = context.done[task].result
+    done = context.done[task]
     if task == HEADER:
-        return f"{result['regions']} regions, {result['operators']} operators are kept"
+        header = done.result_as(HeaderResult)
+        return f"{header.regions} regions, {header.operators} operators are kept"
     if task == LINKED:
-        return f"{len(result['links'])} programs linked unfolded"
+        return f"{len(done.result_as(UnfoldedLinksResult).links)} programs linked unfolded"
     if task == FUNCTIONS:
-        return f"{result['functions']} functions ran"
-    if links.DROPPED in result:
-        dropped, held = (sum(result[each].values()) for each in (links.DROPPED, links.HELD))
+        return f"{done.result_as(FunctionsKeepSetResult).functions} functions ran"
+    if task in (REGION, REDUCED):
+        return _describe_reduced(done.result_as(ReduceResult))
+    return "built"
+
+
+def _describe_reduced(reduced: ReduceResult) -> str:
+    counts = reduced.functions.values()
+    if counts:
+        dropped, held = sum(each.dropped for each in counts), sum(each.held for each in counts)
         stay = f"{held - dropped} stay: what ran, and what must stay whatever ran"
         return f"linked without {dropped} of {held} functions; {stay}"
-    if task in (REGION, REDUCED):
-        units = result["translation units"]
-        return f"built; the header was in all {units} translation units that were compiled"
-    return "built"
+    units = reduced.build.translation_units
+    return f"built; the header was in all {units} translation units that were compiled"
 
 
 def _warnings(context: Context) -> tuple[str, ...]:
@@ -210,7 +227,7 @@ def _warnings(context: Context) -> tuple[str, ...]:
     return (
         *context.loaded.warnings,
         *((f"the engine's tree differs from its commit in {len(dirty)} files",) if dirty else ()),
-        *(header.result["warnings"] if header else ()),
+        *(header.result_as(HeaderResult).warnings if header else ()),
         *warn_unweighed(context),
         *ending(context.loaded.config.waivers, context.today),
     )

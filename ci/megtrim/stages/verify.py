@@ -12,7 +12,6 @@ import shutil
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from megtrim.config.scenarios import Scenario
 from megtrim.devices import Lease
@@ -21,6 +20,7 @@ from megtrim.evidence.bundle import binding
 from megtrim.midout.keepset import read_keep_set
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.filenames import CACHE_FILE, KEEP_SET_FILE
+from megtrim.pipeline.results import VerificationOutcome, VerifyResult
 from megtrim.pipeline.running.execution import RunResult
 from megtrim.pipeline.running.scenario_runs import (
     cache_of,
@@ -41,6 +41,10 @@ from megtrim.plan.graph import (
     search_task,
 )
 from megtrim.store import StageFolder, code_digest
+from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
+
+_Ended = tuple[DeviceIdentity, VerificationOutcome]
+"""The machine, and how the scenario ended there."""
 
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
@@ -69,7 +73,12 @@ def named_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
     }
 
 
-def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
+def result_type(_task: Task) -> type[VerifyResult]:
+    """Return the type of what :func:`work` finds."""
+    return VerifyResult
+
+
+def work(task: Task, context: Context, folder: Path) -> VerifyResult:
     """Run, compare, explain. A product failure is a result; the verdict judges it."""
     scenario = scenario_of(task)
     keep = read_keep_set(_keep_set(context).file(KEEP_SET_FILE))
@@ -94,41 +103,42 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
         committed=context.committed,
     )
 
-    def prove_case(trial: VerificationCase, seen: list[dict[str, Any]]) -> dict[str, Any]:
-        def attempt(lease: Lease) -> dict[str, Any]:
-            told = {"device": {"name": lease.name, "kind": lease.kind, "facts": lease.facts()}}
+    def prove_case(trial: VerificationCase, seen: list[_Ended]) -> _Ended:
+        def attempt(lease: Lease) -> _Ended:
+            device = DeviceIdentity(name=lease.name, kind=lease.kind, facts=lease.facts())
             try:
-                return told | prove(trial, lease, note)
+                return device, prove(trial, lease, note)
             except TrapBeforeFailure as trap:
-                seen.append(told | trap.ended)
+                seen.append((device, trap.outcome))
                 raise
 
         again = partial(deliver, context.device(scenario), attempt, say=context.console.say)
-        return unhidden(seen, again, good=_good)
+        return unhidden(seen, again, good=_has_passed)
 
-    ended = prove_case(trial, [])
-    # What explains is made while no phone waits for a compiler; then all of it is run anew on one
-    # machine.
-    if ended["unexplained"] and trimmed:
+    device, outcome = prove_case(trial, [])
+    # What explains is made while no phone waits for a compiler; then all of it runs once more on
+    # one machine.
+    if outcome.unexplained and trimmed:
         at_hand = _profile(scenario, context.done.get(PROFILE), context)
         trial = replace(trial, named=ensure_named_program(scenario, context), profile=at_hand)
-        ended = prove_case(trial, [ended])
-    if ended["unexplained"] and (profile := _profile(scenario, context.obtain(PROFILE), context)):
-        ended = prove_case(replace(trial, profile=profile), [ended])
-    return {
-        "scenario": scenario.id,
-        "binding": binding(named_inputs(scenario, context)),
-        "day": context.today.isoformat(),
-        **ended,
-    }
+        device, outcome = prove_case(trial, [(device, outcome)])
+    if outcome.unexplained and (profile := _profile(scenario, context.obtain(PROFILE), context)):
+        device, outcome = prove_case(replace(trial, profile=profile), [(device, outcome)])
+    return VerifyResult(
+        scenario=scenario.id,
+        binding=binding(named_inputs(scenario, context)),
+        day=context.today,
+        device=device,
+        outcome=outcome,
+    )
 
 
 def _keep_set(context: Context) -> StageFolder:
     return context.done[keep_task(context.loaded.config)]
 
 
-def _good(ended: dict[str, Any]) -> bool:
-    return bool(ended["exit code"] == 0)
+def _has_passed(ended: _Ended) -> bool:
+    return ended[1].status is ScenarioStatus.PASS
 
 
 def _profile(scenario: Scenario, made: StageFolder | None, context: Context) -> Path | None:

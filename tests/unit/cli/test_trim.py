@@ -13,8 +13,10 @@ import pytest
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import REPORT, SIZE, VERDICT
+from megtrim.stage_result import StageResult
 from megtrim.store import Store
 from unit.cli.support import Answer, Shell
+from unit.stages.results import SAMPLES, type_of
 from unit.stages.support import context
 
 Chain = Callable[..., tuple[Context, list[int]]]
@@ -50,12 +52,13 @@ def trim(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Answer]
 def _folder(store: Store, task: str, names: list[str]) -> Any:
     stage, _, name = task.partition("/")
 
-    def produce(folder: Path) -> dict[str, str]:
+    def produce(folder: Path) -> StageResult:
         for file in names:
             (folder / file).write_text(f"{task} {file}", encoding="utf-8")
-        return {}
+        return SAMPLES[kind]
 
-    return store.ensure(stage, name, {}, produce)[0]
+    kind = type_of(task)
+    return store.ensure(stage, name, {}, produce, kind)[0]
 
 
 def left(shell: Shell) -> dict[str, str]:

@@ -16,6 +16,7 @@ from megtrim.config.load import load_config
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.errors import InputError
 from megtrim.midout.keepset import dump_keep_set
+from megtrim.pipeline.results import VerdictResult
 from megtrim.pipeline.running.trap_diagnosis import Diagnosis
 from megtrim.pipeline.session import Context
 from megtrim.process import ProcessRunner
@@ -24,6 +25,7 @@ from megtrim.verdict import next_step
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.join import join
 from megtrim.verdict.model import to_json
+from megtrim.verdict.statuses import ScenarioStatus
 from unit.cli.support import Shell
 from unit.stages.support import CONFIG, context, keep_set
 from unit.verdict.examples import TUNED, facts, trapped
@@ -324,11 +326,11 @@ def test_explain_knows_what_trapped(project: Shell, thing: str) -> None:
     text = "it trapped: the function ns::one() is not kept, for the keep set does not list it"
     verdict = join(facts(scenarios=(replace(trapped(), text=text),)))
 
-    def produce(folder: Path) -> dict[str, str]:
+    def produce(folder: Path) -> VerdictResult:
         (folder / "verdict.json").write_text(to_json(verdict), encoding="utf-8")
-        return {}
+        return VerdictResult(verdict=verdict.verdict)
 
-    Store(project.folder / "megtrim-out").ensure("verdict", "verdict", {}, produce)
+    Store(project.folder / "megtrim-out").ensure("verdict", "verdict", {}, produce, VerdictResult)
     found = json.loads(project("explain", "--json", thing).out)
 
     assert list(found) == [thing]
@@ -391,10 +393,13 @@ def test_a_probe_runs_a_configured_model_or_any_file(known: Context, tmp_path: P
 @pytest.mark.parametrize(
     ("found", "keeps"),
     [
-        (Diagnosis(status="trap", text="-", log="", missing=("x<>",)), True),
-        (Diagnosis(status="trap", text="-", log="", lacking_operators=("Pooling",)), True),
-        (Diagnosis(status="trap", text="-", log="", function="ns::one()"), True),
-        (Diagnosis(status="engine-error", text="-", log=""), False),
+        (Diagnosis(status=ScenarioStatus.TRAP, text="-", log="", missing=("x<>",)), True),
+        (
+            Diagnosis(status=ScenarioStatus.TRAP, text="-", log="", lacking_operators=("Pooling",)),
+            True,
+        ),
+        (Diagnosis(status=ScenarioStatus.TRAP, text="-", log="", function="ns::one()"), True),
+        (Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text="-", log=""), False),
     ],
 )
 def test_a_probe_says_how_to_keep_what_was_missing(found: Diagnosis, keeps: bool) -> None:

@@ -31,6 +31,7 @@ from megtrim.evidence.device import (
 )
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.load_and_run.parity import EXACT, Tolerance
+from megtrim.pipeline.results import UnfoldedLinksResult
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import (
     FUNCTIONS,
@@ -356,7 +357,9 @@ def test_a_link_is_what_a_list_is_bound_to(tmp_path: Path) -> None:
     twin = linked(tmp_path / "b", links={**LINKS, "links/probed/load_and_run": "another"})
     bound = select(one, JobPurpose.RECORD, NONE).asked[0][1]
     same = select(twin, JobPurpose.RECORD, NONE).asked[0][1]
-    twin.done[LINKED] = replace(twin.done[LINKED], result={"links": {"load_and_run": "8" * 64}})
+    twin.done[LINKED] = replace(
+        twin.done[LINKED], result=UnfoldedLinksResult(links={"load_and_run": "8" * 64})
+    )
 
     assert bound == same
     assert select(twin, JobPurpose.RECORD, NONE).asked[0][1] != bound

@@ -15,6 +15,7 @@ from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
 from megtrim.midout.scoped_headers import macro_file, tag_file
 from megtrim.models.operators import OperatorNeeds
 from megtrim.pipeline import committed_keepset
+from megtrim.pipeline.results import HeaderResult
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import Stage, Task
 from megtrim.process import ProcessRunner
@@ -62,10 +63,10 @@ def trimming(context: Context, **changes: str) -> Context:
 
 
 def make(context: Context) -> StageFolder:
-    def produce(folder: Path) -> dict[str, object]:
-        return header.work(TASK, context, folder)
-
-    return context.store.ensure("header", "keepset", header.inputs(TASK, context), produce)[0]
+    named = header.inputs(TASK, context)
+    return context.store.ensure(
+        "header", "keepset", named, lambda folder: header.work(TASK, context, folder), HeaderResult
+    )[0]
 
 
 def test_the_header_is_made_from_the_committed_file(now: Context) -> None:
@@ -77,7 +78,7 @@ def test_the_header_is_made_from_the_committed_file(now: Context) -> None:
     assert read_keep_set(folder.file("keepset.json")) == keep_set(1, 2)
     text = folder.file("include/midout.h").read_text(encoding="utf-8")
     assert text.count("kern") > 0
-    assert folder.result == {"regions": 2, "operators": 0, "warnings": []}
+    assert folder.result == HeaderResult(regions=2, operators=0, warnings=())
     files = {name for name in folder.files if name.startswith("include/")}
     scopes = now.engine.scopes()
     assert files == {
@@ -95,7 +96,7 @@ def test_operators_are_counted(now: Context) -> None:
     )
     commit(now, replace(keep_set(1), operators=needs))
 
-    assert make(now).result == {"regions": 1, "operators": 2, "warnings": []}
+    assert make(now).result == HeaderResult(regions=1, operators=2, warnings=())
 
 
 def test_the_order_of_lines_changes_nothing(now: Context) -> None:
@@ -135,9 +136,9 @@ def test_what_is_kept_for_nobody_is_warned_of(now: Context) -> None:
     [record] = keep_set(1).scenarios
     commit(now, replace(keep_set(1), scenarios=(record, replace(record, id="old/s@any"))))
 
-    assert make(now).result["warnings"] == [
-        "the keep set keeps regions for old/s@any, which is not configured any more"
-    ]
+    assert make(now).result_as(HeaderResult).warnings == (
+        "the keep set keeps regions for old/s@any, which is not configured any more",
+    )
 
 
 def test_without_the_file_nothing_can_be_trimmed(now: Context) -> None:

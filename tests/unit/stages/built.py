@@ -10,11 +10,14 @@ from typing import Any, cast
 
 from megtrim.config.load import load_config
 from megtrim.devices import Device
+from megtrim.pipeline.results import UnfoldedLinksResult
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import HEADER, LINKED, PLAIN, PROFILE, REDUCED
+from megtrim.stage_result import StageResult
 from megtrim.store import StageFolder
 from unit.stages.fake_device import GOOD, FakeDevice
 from unit.stages.fake_device import PROFILE as TRACES
+from unit.stages.results import SAMPLES, type_of
 from unit.stages.support import context
 
 CONFIG = """\
@@ -81,15 +84,16 @@ def finish(
     """Let a task have left ``files``, name and text; ``named``: its inputs, else the files."""
     stage, _, task_name = task.partition("/")
 
-    def produce(folder: Path) -> dict[str, Any]:
+    def produce(folder: Path) -> StageResult:
         for name, text in files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        return {}
+        return SAMPLES[kind]
 
+    kind = type_of(task)
     inputs = files if named is None else named
-    made.done[task] = made.store.ensure(stage, task_name, dict(inputs), produce)[0]
+    made.done[task] = made.store.ensure(stage, task_name, dict(inputs), produce, kind)[0]
     return made.done[task]
 
 
@@ -103,5 +107,5 @@ def linked(
     """Return a context that trims functions, and whose link is made that tells them."""
     made = built(folder, config=f"{config}trim: {{{trim}}}\n")
     left = finish(made, LINKED, links)
-    made.done[LINKED] = replace(left, result={"links": {"load_and_run": LINK}})
+    made.done[LINKED] = replace(left, result=UnfoldedLinksResult(links={"load_and_run": LINK}))
     return made

@@ -15,6 +15,7 @@ from typing import Any
 from megtrim.build_spec import Linkage, Relocations, SourceOptions, Switch, Variant
 from megtrim.errors import InfrastructureFailure
 from megtrim.load_and_run import dialects
+from megtrim.pipeline.results import UnfoldedLinksResult
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.model import DeviceIdentity
 from unit.stages.contract_world import BASES, UNVERIFIED, World
@@ -507,7 +508,7 @@ TOOLCHAIN: tuple[Fact, ...] = tuple(_tool(name, value) for name, value in _TOOLC
 
 def _link(program: str, rest: str, where: tuple[str, ...]) -> Fact:
     def change(world: World) -> World:
-        links = world.context.done["functions/linked"].result["links"]
+        links = world.context.done["functions/linked"].result_as(UnfoldedLinksResult).links
         return world.found("functions/linked", links={**links, program: "another"})
 
     return having(

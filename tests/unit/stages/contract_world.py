@@ -29,7 +29,7 @@ from megtrim.errors import InfrastructureFailure
 from megtrim.evidence.imported import ImportedEvidence
 from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.midout.scoped_headers import Scopes
-from megtrim.pipeline.result_content import MEASURED
+from megtrim.pipeline.results import VerifyResult
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import Stage, Task, on_demand, tasks
 from megtrim.process import ProcessRunner
@@ -37,6 +37,7 @@ from megtrim.stages import runner
 from megtrim.store import StageFolder, Store, sha256_file
 from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 from unit.engines.support import TOOLCHAIN
+from unit.stages import results
 from unit.stages.fake_device import FakeDevice
 from unit.stages.support import context, keep_set
 
@@ -205,9 +206,9 @@ class World:
         return self.having(engine=StandIn(engine.real, **(engine.facts | facts)))
 
     def found(self, task: str, **facts: Any) -> World:
-        """Return it with other entries of a task's result."""
+        """Return it with other values in fields of a task's result."""
         folder = self.context.done[task]
-        return self._with(task, replace(folder, result={**folder.result, **facts}))
+        return self._with(task, replace(folder, result=replace(folder.result, **facts)))
 
     def left(self, task: str, file: str) -> World:
         """Return it with other bytes in one of the files that a task left."""
@@ -222,7 +223,7 @@ class World:
     def made_anew(self, task: str) -> World:
         """Return it with the same found again: in a folder of another key, and as a log tells."""
         folder = self.context.done[task]
-        result = {**folder.result, **dict.fromkeys(MEASURED, "as measured now")}
+        result = results.measured_again(folder.result)
         logs = {name: "f" * 64 for name in folder.files if name.endswith(".log")}
         files = {**folder.files, **logs}
         return self._with(task, replace(folder, key="another", result=result, files=files))
@@ -346,8 +347,8 @@ def _unverified(world: World) -> World:
     made = world.context
     del made.done[UNVERIFIED]
     made.failed[UNVERIFIED] = InfrastructureFailure("no phone", attempts=("link lost",))
-    earlier = {"status": "pass", "day": "2027-01-20"}
-    made.store.ensure(Stage.VERIFY, UNVERIFIED.partition("/")[2], {}, lambda _folder: earlier)
+    earlier, name = results.sample(VerifyResult), UNVERIFIED.partition("/")[2]
+    made.store.ensure(Stage.VERIFY, name, {}, lambda _folder: earlier, VerifyResult)
     return world
 
 
@@ -365,12 +366,7 @@ def _folder(task: Task, root: Path) -> StageFolder:
         name=task.name,
         key=f"key of {task.id}",
         inputs={},
-        result={
-            "exit code": 0,
-            "text": f"found by {task.id}",
-            "time_s": 1.5,
-            "links": {name: f"link of {name}" for name in ("load_and_run", "classify")},
-        },
+        result=results.SAMPLES[results.type_of(task.id)],
         files=files,
     )
 

@@ -28,14 +28,15 @@ from megtrim.load_and_run.parity import EXACT
 from megtrim.midout.keepset import dump_keep_set
 from megtrim.midout.trace import Trace
 from megtrim.pipeline.building import programs
+from megtrim.pipeline.results import UnfoldedLinksResult
 from megtrim.pipeline.running import verification
 from megtrim.pipeline.running.execution import RunSpec, run_on
 from megtrim.pipeline.running.scenario_runs import make_run_spec, record_of
-from megtrim.pipeline.running.verification import VerificationCase, prove
+from megtrim.pipeline.running.verification import OutputComparison, VerificationCase, prove
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import HEADER, LINKED, PLAIN, PROFILE, REDUCED
 from megtrim.stages import profile, verify
-from megtrim.verdict.model import ScenarioStatus
+from megtrim.verdict.model import OutputResult, ScenarioStatus
 from unit.evidence.support import device
 from unit.stages.built import finish
 from unit.stages.fake_device import FakeDevice
@@ -216,26 +217,21 @@ def test_what_a_toolchain_cannot_make_is_refused(
     assert caught.value.message.startswith(said)
 
 
-def compared(plain: dict[str, bytes], reduced: dict[str, bytes]) -> dict[str, Any]:
+def compared(plain: dict[str, bytes], reduced: dict[str, bytes]) -> OutputComparison:
     seen = evidence(outputs=plain), evidence(outputs=reduced)
     return verification.compare_outputs(*seen, EXACT, application=True)
 
 
 def test_equal_words_are_a_proof() -> None:
     """Counted as outputs: they need not be tensors."""
-    assert compared({"standard output": b"cat\n"}, {"standard output": b"cat\n"}) == {
-        "status": "pass",
-        "text": "outputs equal to the last bit (1 output, 4 bytes)",
-        "outputs": [
-            {
-                "name": "standard output",
-                "size_bytes": 4,
-                "equal": True,
-                "largest_difference": 0.0,
-            }
-        ],
-        "exit code": 0,
-    }
+    same = {"standard output": b"cat\n"}
+    output = OutputResult(name="standard output", size_bytes=4, equal=True, largest_difference=0.0)
+
+    assert compared(same, same) == OutputComparison(
+        status=ScenarioStatus.PASS,
+        text="outputs equal to the last bit (1 output, 4 bytes)",
+        outputs=(output,),
+    )
 
 
 @pytest.mark.parametrize(
@@ -253,7 +249,7 @@ def test_another_output_or_none_is_no_proof(
     """It is a parity break."""
     found = compared(plain, reduced)
 
-    assert (found["status"], found["text"], found["exit code"]) == ("parity", said, 1)
+    assert (found.status, found.text) == ("parity", said)
 
 
 def test_a_trap_is_explained_by_the_applications_own_profile_build(tmp_path: Path) -> None:
@@ -272,8 +268,8 @@ def test_a_trap_is_explained_by_the_applications_own_profile_build(tmp_path: Pat
 
     ended = prove(trial, FakeDevice(), lambda _variant, _seen: None)
 
-    assert ended["status"] == "trap"
-    assert ended["missing regions"] == ["kern<7>"]
+    assert ended.status == "trap"
+    assert ended.missing_regions == ("kern<7>",)
 
 
 def packed(made: Context, purpose: JobPurpose, to: Path) -> Bundle:
@@ -335,7 +331,9 @@ def test_functions_are_recorded_of_applications_that_hold_the_engine(tmp_path: P
     links = {f"links/{label}/classify": label for label in ("unfolded", "probed")}
     links["links/unfolded/classify.observables"] = "observables"
     finish(made, LINKED, links)
-    made.done[LINKED] = replace(made.done[LINKED], result={"links": {"classify": "7" * 64}})
+    made.done[LINKED] = replace(
+        made.done[LINKED], result=UnfoldedLinksResult(links={"classify": "7" * 64})
+    )
     bundle = packed(made, JobPurpose.RECORD, tmp_path / "bundle")
 
     assert [(each.application, each.link) for each in bundle.scenarios] == [("classify", "7" * 64)]

@@ -10,6 +10,7 @@ import pytest
 
 from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.midout.trace import TraceFailure
+from megtrim.pipeline.results import FunctionsKeepSetResult
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import FUNCTIONS, Stage, Task
 from megtrim.stages import functions
@@ -35,7 +36,7 @@ def test_functions_of_this_link_are_kept(tmp_path: Path) -> None:
     """The stage leaves the file in its normal form."""
     now, keep = committed(tmp_path)
 
-    assert functions.work(TASK, now, tmp_path) == {"functions": 1}
+    assert functions.work(TASK, now, tmp_path) == FunctionsKeepSetResult(functions=1)
     assert (tmp_path / "keepset.json").read_text("utf-8") == dump_keep_set(keep)
 
 

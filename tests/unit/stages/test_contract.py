@@ -19,7 +19,10 @@ from pydantic import BaseModel
 
 from megtrim.build_spec import Toolchain
 from megtrim.config.model import Config
+from megtrim.pipeline import results
+from megtrim.pipeline.result_content import MEASURED
 from megtrim.pipeline.session import Context
+from megtrim.stage_result import StageResult
 from megtrim.stages import runner
 from unit.stages.contract_facts import (
     AROUND,
@@ -37,6 +40,7 @@ from unit.stages.contract_facts import (
 )
 from unit.stages.contract_results import FOUND, LEFT
 from unit.stages.contract_world import World, worlds
+from unit.stages.results import SAMPLES, field_names, found_facts
 
 FACTS = (*CONFIG, *EDITED, *VERSIONS, *AROUND, *TOOLCHAIN, *IDENTITIES)
 LEAST_OMISSIONS = 60
@@ -100,9 +104,11 @@ class Contract:
         """Yield what comes of every file that any task left, and of what it found."""
         for name, world in self.worlds.items():
             for task, folder in world.context.done.items():
-                for file in (FOUND, *folder.files):
-                    changed = world.found(task, text="another") if file is FOUND else None
-                    after = changed or world.left(task, file)
+                for field, value in found_facts(folder.result):
+                    after, file = world.found(task, **{field: value}), FOUND.format(field)
+                    yield self.seen(f"{task}: {file}", name, after, self._rest(name, task, file))
+                for file in folder.files:
+                    after = world.left(task, file)
                     yield self.seen(f"{task}: {file}", name, after, self._rest(name, task, file))
 
     def _rest(self, name: str, task: str, file: str) -> str:
@@ -135,7 +141,7 @@ def test_exactly_what_rests_on_a_fact_has_another_key(contract: Contract, fact: 
 
 
 def test_exactly_what_rests_on_a_result_has_another_key(contract: Contract) -> None:
-    """On each file that a task left, and on what it found; a log is nobody's business."""
+    """On each file that a task left, and each field of what it found; logs are left out."""
     assert [seen.unlike for seen in contract.left if seen.changed != seen.expected] == []
 
 
@@ -228,6 +234,20 @@ def section_of(annotation: object) -> type[BaseModel] | None:
         found = (section_of(each) for each in typing.get_args(annotation))
         return next((each for each in found if each is not None), None)
     return None
+
+
+def test_every_kind_of_result_is_in_it() -> None:
+    """Of some task, and what is measured is a field of some of them."""
+    assert SAMPLES.keys() == set(result_types())
+    fields_of = {name for sample in SAMPLES.values() for name in field_names(sample)}
+    assert fields_of >= MEASURED
+
+
+def result_types() -> Iterator[type[StageResult]]:
+    """Yield the types of what the stages find."""
+    for each in vars(results).values():
+        if isinstance(each, type) and issubclass(each, StageResult) and each is not StageResult:
+            yield each
 
 
 def test_every_field_of_a_context_is_in_it() -> None:

@@ -17,6 +17,7 @@ from megtrim.devices import Device
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.load_and_run.dialects import LITE
 from megtrim.midout.keepset import dump_keep_set
+from megtrim.pipeline.results import NeighboursResult
 from megtrim.pipeline.running import neighbour_plan
 from megtrim.pipeline.session import Context
 from megtrim.pipeline.summary.neighbours import neighbour_checks, neighbour_results
@@ -57,13 +58,17 @@ def opened(folder: Path, asked: str, plays: Sequence[str] = ()) -> tuple[Context
     return made, task, device
 
 
-def ran(context: Context, task: Task) -> dict[str, Any]:
+def ran(context: Context, task: Task) -> NeighboursResult:
     """Do the task as the chain does, and keep its result."""
     named = neighbours.inputs(task, context)
     context.done[task.id], _ = context.store.ensure(
-        Stage.NEIGHBOURS, task.name, named, lambda folder: neighbours.work(task, context, folder)
+        Stage.NEIGHBOURS,
+        task.name,
+        named,
+        lambda folder: neighbours.work(task, context, folder),
+        NeighboursResult,
     )
-    return dict(context.done[task.id].result)
+    return context.done[task.id].result_as(NeighboursResult)
 
 
 def test_those_that_a_budget_names_are_tried(tmp_path: Path) -> None:
@@ -73,16 +78,16 @@ def test_those_that_a_budget_names_are_tried(tmp_path: Path) -> None:
     context, task, device = opened(tmp_path, asked, plays)
     found = ran(context, task)
 
-    rows = {row["name"]: row for row in found["neighbours"]}
-    outcomes = {name: [level["outcome"] for level in row["levels"]] for name, row in rows.items()}
+    rows = {row.name: row for row in found.neighbours}
+    outcomes = {name: [level.outcome for level in row.levels] for name, row in rows.items()}
     assert outcomes == {
         "iter-1": ["same"],
         "other-values": ["trapped"],
         "model-m.v2.mge": ["same"],
         "no-model": ["same"],
     }
-    assert {level["level"] for row in rows.values() for level in row["levels"]} == {"region"}
-    assert (found["exit code"], found["unmet"]) == (
+    assert {level.level for row in rows.values() for level in row.levels} == {"region"}
+    assert (found.exit_code, found.unmet) == (
         *(1, "1 of those asked for do not work: other-values trapped"),
     )
     assert device.runs[0][2:5] == ("--cpu", "--iter", "1")
@@ -104,10 +109,10 @@ def test_what_was_tried_is_not_tried_again(tmp_path: Path) -> None:
     more = replace(more, devices=cast("dict[str, Device]", {"any": other}))
     third = ran(more, again)
 
-    assert [row["name"] for row in second["neighbours"]] == ["iter-1", "iter-3"]
-    assert second["exit code"] == 0
+    assert [row.name for row in second.neighbours] == ["iter-1", "iter-3"]
+    assert second.exit_code == 0
     assert len(other.runs) == 2
-    assert [row["levels"][0]["outcome"] for row in third["neighbours"]] == [
+    assert [row.levels[0].outcome for row in third.neighbours] == [
         *("same", "same", "trapped"),
     ]
 

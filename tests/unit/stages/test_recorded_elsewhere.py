@@ -16,6 +16,7 @@ from megtrim.evidence.bundle import binding
 from megtrim.evidence.imported import ImportedEvidence
 from megtrim.functions.function_list import FunctionList, dump_list
 from megtrim.pipeline.building import links
+from megtrim.pipeline.results import RecordResult
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import Stage, Task
 from megtrim.stages import functions
@@ -55,7 +56,7 @@ def test_the_list_is_taken_as_it_is(tmp_path: Path) -> None:
     """Nothing runs here; the result is what a run would have left."""
     context, task, work = prepared(tmp_path)
 
-    assert functions.work(task, context, work) == {"functions": 2, "time_s": 1.5}
+    assert functions.work(task, context, work) == RecordResult(functions=2, time_s=1.5)
     assert (work / "functions.txt").read_text("utf-8") == LISTED
     assert cast("Any", context.devices["any"]).runs == []
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,6 +19,7 @@ from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import PROFILE, Stage, Task
 from megtrim.plan.staleness import PlanStep, TaskState
+from megtrim.stage_result import StageResult
 from megtrim.stages import runner
 from megtrim.store import StageFolder
 from unit.stages.support import context
@@ -32,22 +32,36 @@ VERDICT = Task(stage=Stage.VERDICT, name="verdict", needs=(), wants=(BUILD.id, T
 TASKS = (BUILD, TRACE, OTHER, VERIFY, VERDICT)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found(StageResult):
+    """What the stages of these tests find: how they end."""
+
+    code: int
+
+    @property
+    def exit_code(self) -> int:
+        return self.code
+
+
 class Fake:
     """A stage module for every stage: what it was asked, and what each task shall do."""
 
     def __init__(self) -> None:
         self.worked: list[str] = []
         self.named: dict[str, Mapping[str, str]] = {}
-        self.does: dict[str, MegtrimError | Mapping[str, Any]] = {}
+        self.does: dict[str, MegtrimError | Found] = {}
 
     def inputs(self, task: Task, context: Context) -> dict[str, str]:
         rests = {need: context.done[need].key for need in task.needs}
         wanted = {want: str(want in context.done) for want in task.wants}
         return {"version": "1", **rests, **wanted, **self.named.get(task.id, {})}
 
-    def work(self, task: Task, context: Context, folder: Path) -> Mapping[str, Any]:
+    def result_type(self, task: Task) -> type[Found]:
+        return Found
+
+    def work(self, task: Task, context: Context, folder: Path) -> Found:
         self.worked.append(task.id)
-        done = self.does.get(task.id, {})
+        done = self.does.get(task.id, Found(code=0))
         if isinstance(done, MegtrimError):
             raise done
         return done
@@ -133,7 +147,7 @@ def test_bad_input_and_ctrl_c_end_the_chain(
 
 def test_a_result_can_be_a_failure(fake: Fake, tmp_path: Path) -> None:
     """A trap is what verification found out: kept, and told again by the second run."""
-    fake.does[VERIFY.id] = {"exit code": 1}
+    fake.does[VERIFY.id] = Found(code=1)
 
     assert runner.run(TASKS, context(tmp_path)[0]) == (5, [0, 0, 0, 1, 0])
     assert runner.run(TASKS, context(tmp_path)[0]) == (0, [0, 0, 0, 1, 0])
@@ -231,7 +245,7 @@ def asking(fake: Fake, monkeypatch: pytest.MonkeyPatch, task_id: str) -> list[St
     got: list[StageFolder | None] = []
     work = fake.work
 
-    def asks(task: Task, context: Context, folder: Path) -> Mapping[str, Any]:
+    def asks(task: Task, context: Context, folder: Path) -> Found:
         if task.id == VERIFY.id:
             got.append(context.obtain(task_id))
         return work(task, context, folder)

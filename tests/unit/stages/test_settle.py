@@ -10,8 +10,10 @@ import pytest
 from megtrim.errors import InputError, ProductFailure
 from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.pipeline.committed_keepset import settle
+from megtrim.pipeline.results import HeaderResult
 from megtrim.pipeline.session import Context
 from megtrim.store import StageFolder
+from unit.stages.results import sample
 from unit.stages.support import context, keep_set
 
 TYPES = [f"14some_type_num{number}" for number in range(7)]
@@ -26,11 +28,11 @@ def holding(context: Context, keep: KeepSet) -> StageFolder:
     """Return a header folder with that keep set."""
     text = dump_keep_set(keep)
 
-    def produce(folder: Path) -> dict[str, str]:
+    def produce(folder: Path) -> HeaderResult:
         (folder / "keepset.json").write_text(text, encoding="utf-8")
-        return {}
+        return sample(HeaderResult)
 
-    return context.store.ensure("header", "keepset", {"text": text}, produce)[0]
+    return context.store.ensure("header", "keepset", {"text": text}, produce, HeaderResult)[0]
 
 
 def with_functions(*names: str, **changes: object) -> KeepSet:

@@ -26,12 +26,14 @@ from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError, ProductFailure
 from megtrim.pipeline.building import switch_checks, variants
 from megtrim.pipeline.result_content import content_of
+from megtrim.pipeline.results import HeaderResult
 from megtrim.pipeline.session import Context
 from megtrim.pipeline.summary.keepset_usage import trim_choice
 from megtrim.pipeline.summary.sizes import switch_sizes
 from megtrim.plan.graph import HEADER, SWITCHES, Stage, tasks, through
 from megtrim.stages import runner, switches
 from unit.engines.support import TOOLCHAIN
+from unit.stages.results import sample
 from unit.stages.support import context
 
 SIZES = {
@@ -129,12 +131,12 @@ def made(
         builder=cast(Any, builder or Builder()),
     )
 
-    def write(path: Path) -> dict[str, Any]:
+    def write(path: Path) -> HeaderResult:
         (path / "include").mkdir()
         (path / "include/midout.h").write_text("regions", encoding="utf-8")
-        return {}
+        return sample(HeaderResult)
 
-    ready.done[HEADER] = ready.store.ensure("header", "keepset", {}, write)[0]
+    ready.done[HEADER] = ready.store.ensure("header", "keepset", {}, write, HeaderResult)[0]
     return ready
 
 

@@ -14,6 +14,7 @@ from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.evidence.bundle import binding
 from megtrim.evidence.imported import ImportedEvidence
+from megtrim.pipeline.results import SearchResult, TraceResult
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import Stage, Task
 from megtrim.stages import profile
@@ -65,12 +66,12 @@ def test_the_trace_is_taken_as_it_is(tmp_path: Path) -> None:
     context, task, _, work = prepared(tmp_path)
     result = profile.work(task, context, work)
 
-    assert result == {
-        "regions": 2,
-        "trace": hashlib.sha256(DATA).hexdigest(),
-        "device": {"name": "board", "facts": {"model": "B"}},
-        "time_s": 1.5,
-    }
+    assert result == TraceResult(
+        regions=2,
+        trace_sha256=hashlib.sha256(DATA).hexdigest(),
+        device=context.traced["m/s@any"].device,
+        time_s=1.5,
+    )
     assert (work / "trace.txt").read_bytes() == DATA
     assert context.devices["any"].runs == []  # type: ignore[attr-defined]
 
@@ -79,7 +80,7 @@ def test_the_cache_of_a_search_is_taken_too(tmp_path: Path) -> None:
     """By the task that would search."""
     context, _, search, work = prepared(tmp_path, config=SEARCHING)
 
-    assert profile.work(search, context, work) == {"time_s": 1.5}
+    assert profile.work(search, context, work) == SearchResult(time_s=1.5)
     assert (work / "algo.cache").read_bytes() == CACHE
 
 

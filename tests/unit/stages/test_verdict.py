@@ -13,6 +13,7 @@ from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.errors import InfrastructureFailure, MegtrimError, ProductFailure
 from megtrim.midout.keepset import dump_keep_set
 from megtrim.midout.trace import TraceFailure, TraceProblem
+from megtrim.pipeline.results import FunctionCount
 from megtrim.pipeline.session import Context
 from megtrim.pipeline.summary import keepset_usage
 from megtrim.pipeline.summary.last_proof import LastProof
@@ -27,12 +28,14 @@ from megtrim.plan.graph import (
     trace_task,
     verify_task,
 )
+from megtrim.stage_result import StageResult
 from megtrim.stages import verdict
-from megtrim.verdict.content import Contradiction
+from megtrim.verdict.content import Contradiction, OutputResult
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.statuses import ScenarioStatus
 from unit.engines.support import TOOLCHAIN
 from unit.stages.built import built
+from unit.stages.results import OUTCOME, sample, type_of
 from unit.stages.support import context, keep_set
 
 
@@ -47,16 +50,17 @@ def only(context: Context) -> Scenario:
     return scenario
 
 
-def done(context: Context, task: str, files: dict[str, str], **result: Any) -> None:
-    """Let a task have left these files."""
+def done(context: Context, task: str, files: dict[str, str], **changes: Any) -> None:
+    """Let a task have left these files, and a result with these changes."""
     stage, _, name = task.partition("/")
 
-    def produce(folder: Path) -> dict[str, Any]:
+    def produce(folder: Path) -> StageResult:
         for file, text in files.items():
             (folder / file).write_text(text, encoding="utf-8")
-        return result
+        return sample(kind, **changes)
 
-    context.done[task] = context.store.ensure(stage, name, {}, produce)[0]
+    kind = type_of(task)
+    context.done[task] = context.store.ensure(stage, name, {}, produce, kind)[0]
 
 
 LAST = LastProof(days=3, same=True)
@@ -136,44 +140,28 @@ def test_attempts_are_told(tmp_path: Path) -> None:
     assert keys[0] != keys[1]
 
 
-PASSED: dict[str, Any] = {
-    "device": {"name": "q", "kind": "qemu", "facts": {}},
-    "status": "pass",
-    "text": "equal",
-    "time_s": 0.5,
-    "outputs": [{"name": "o", "size_bytes": 4, "equal": True, "largest_difference": 0.0}],
-    "missing regions": [],
-    "unexplained": False,
-    "log tail": "",
-    "conditions": None,
-    "crash": "",
-    "exit code": 0,
-    "binding": "b" * 64,
-}
-DIFFERS = {"name": "o", "size_bytes": 4, "equal": False, "largest_difference": 0.5}
+DIFFERS = OutputResult(name="o", size_bytes=4, equal=False, largest_difference=0.5)
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"exit code": 1}, "its status is pass, with exit code 1, unexplained: False"),
-        ({"unexplained": True}, "its status is pass, with exit code 0, unexplained: True"),
-        ({"status": "trap"}, "its status is trap, with exit code 0, unexplained: False"),
-        ({"outputs": []}, "its status is pass, and it holds no output"),
-        ({"outputs": [DIFFERS]}, "its status is pass, and output o differs"),
-        ({"missing regions": ["kern<1>"]}, "and 1 regions that it needs are missing"),
+        ({"unexplained": True}, "its status is pass, and it is unexplained"),
+        ({"outputs": ()}, "its status is pass, and it holds no output"),
+        ({"outputs": (DIFFERS,)}, "its status is pass, and output o differs"),
+        ({"missing_regions": ("kern<1>",)}, "and 1 regions that it needs are missing"),
         ({"crash": "ended by signal 5"}, "and its program crashed"),
     ],
 )
 def test_a_verification_that_says_two_things_is_refused(
     now: Context, change: dict[str, Any], said: str
 ) -> None:
-    """Anybody may write to the folder of results; the hint says how it is made anew."""
+    """Anybody may write to the folder of results; the hint says how it is made again."""
     task = verify_task(only(now))
-    done(now, task, {}, **PASSED)
+    done(now, task, {})
     assert scenario_result(only(now), now, 7, None).status is ScenarioStatus.PASS
 
-    done(now, f"{task}-changed", {}, **{**PASSED, **change})
+    done(now, f"{task}-changed", {}, outcome=replace(OUTCOME, **change))
     now.done[task] = now.done.pop(f"{task}-changed")
     with pytest.raises(Contradiction) as caught:
         scenario_result(only(now), now, 7, None)
@@ -243,8 +231,11 @@ def test_only_stages_of_the_plan_are_checked(
 def test_what_ran_and_what_stays_are_two_numbers(now: Context) -> None:
     """More stays than ran: what is kept by name, and what the platform needs."""
     done(now, FUNCTIONS, {}, functions=487)
-    counts = {"functions dropped": {"a": 1_300, "b": 34}, "functions held": {"a": 1_900, "b": 64}}
-    done(now, REDUCED, {}, **counts)
+    counts = {
+        "a": FunctionCount(held=1_900, dropped=1_300),
+        "b": FunctionCount(held=64, dropped=34),
+    }
+    done(now, REDUCED, {}, functions=counts)
 
     assert verdict._describe_result(FUNCTIONS, now) == "487 functions ran"
     assert verdict._describe_result(REDUCED, now) == (

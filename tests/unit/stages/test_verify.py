@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,14 @@ from megtrim.evidence.bundle import binding
 from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.midout.region import Region
 from megtrim.midout.trace import Trace
+from megtrim.pipeline.results import VerificationOutcome, VerifyResult
 from megtrim.pipeline.running.scenario_runs import record_of, scenario_of
 from megtrim.pipeline.running.verification import VerificationCase, prove
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, Stage, Task
 from megtrim.stages import verify
 from megtrim.store import StageFolder
+from megtrim.verdict.model import DeviceIdentity
 from unit.stages.built import PROGRAMS, built
 from unit.stages.fake_device import GOOD, TRAPS, FakeDevice, Fickle
 
@@ -42,7 +45,7 @@ def opened(folder: Path, reduced: str, *, profile: bool) -> tuple[Context, Task]
     return made, task
 
 
-def work(context: Context, task: Task, folder: Path) -> tuple[dict[str, Any], list[str]]:
+def work(context: Context, task: Task, folder: Path) -> tuple[VerifyResult, list[str]]:
     """Verify; return the result and the names of what lies in the stage's folder."""
     to = folder / "work"
     to.mkdir()
@@ -55,10 +58,10 @@ def test_a_result_says_what_it_is_bound_to(tmp_path: Path) -> None:
     context, task = opened(tmp_path, GOOD, profile=False)
     found, left = work(context, task, tmp_path)
 
-    assert found["binding"] == binding(verify.named_inputs(scenario_of(task), context))
-    assert (found["scenario"], found["day"]) == ("m/s@any", "2027-01-31")
-    assert found["device"] == {"name": "here", "kind": "fake", "facts": {"model": "Pixel 6"}}
-    assert (found["status"], found["exit code"]) == ("pass", 0)
+    assert found.binding == binding(verify.named_inputs(scenario_of(task), context))
+    assert (found.scenario, found.day) == ("m/s@any", date(2027, 1, 31))
+    assert found.device == DeviceIdentity(name="here", kind="fake", facts={"model": "Pixel 6"})
+    assert (found.outcome.status, found.exit_code) == ("pass", 0)
     assert left == ["plain", "plain.log", "reduced", "reduced.log"]
 
 
@@ -115,7 +118,7 @@ def test_a_scenario_is_held_to_its_own_tolerances(
     """The second of three numbers differs by a quarter, which is an eighth of it."""
     context, task = opened(tmp_path, "output o 1 2.25 3\n", profile=False)
 
-    assert work(context, within(task, **tolerances), tmp_path)[0]["status"] == status
+    assert work(context, within(task, **tolerances), tmp_path)[0].outcome.status == status
 
 
 def test_a_bad_end_asks_for_the_profile_build(tmp_path: Path) -> None:
@@ -131,7 +134,7 @@ def test_a_bad_end_asks_for_the_profile_build(tmp_path: Path) -> None:
     found, left = work(replace(context, make=make), task, tmp_path)
 
     assert asked == [PROFILE]
-    assert (found["status"], found["missing regions"]) == ("trap", ["kern<7>"])
+    assert (found.outcome.status, found.outcome.missing_regions) == ("trap", ("kern<7>",))
     assert "profile.log" in left
 
 
@@ -141,8 +144,8 @@ def test_a_bad_end_without_a_profile_build_is_told(tmp_path: Path, make: Make | 
     context, task = opened(tmp_path, TRAPS, profile=False)
     found, _ = work(replace(context, make=make), task, tmp_path)
 
-    assert (found["status"], found["missing regions"]) == ("trap", [])
-    assert found["text"].startswith("it trapped; no profile build is at hand")
+    assert (found.outcome.status, found.outcome.missing_regions) == ("trap", ())
+    assert found.outcome.text.startswith("it trapped; no profile build is at hand")
 
 
 def test_a_good_end_asks_for_nothing(tmp_path: Path) -> None:
@@ -155,7 +158,7 @@ def test_a_good_end_asks_for_nothing(tmp_path: Path) -> None:
     found, _ = work(replace(context, make=make), task, tmp_path)
     device = context.devices["any"]
 
-    assert found["status"] == "pass"
+    assert found.outcome.status == "pass"
     assert isinstance(device, FakeDevice)
     assert len(device.runs) == 2
 
@@ -167,7 +170,7 @@ def test_who_explains_knows_whose_keep_set_it_is(
     """A committed one may lack what the scenario runs."""
     trials: list[VerificationCase] = []
 
-    def seen(trial: VerificationCase, *rest: Any) -> dict[str, Any]:
+    def seen(trial: VerificationCase, *rest: Any) -> VerificationOutcome:
         trials.append(trial)
         return prove(trial, *rest)
 
@@ -203,7 +206,7 @@ def test_an_end_that_was_seen_is_not_run_away(
     context = replace(context, make=lambda _: profile, devices={"any": device})
     found, _ = work(context, task, tmp_path)
 
-    assert (found["status"], found["exit code"], device.plays) == (status, 1, [])
+    assert (found.outcome.status, found.exit_code, device.plays) == (status, 1, [])
 
 
 @pytest.mark.parametrize(
@@ -223,8 +226,8 @@ def test_a_trap_stays_seen_where_the_device_fails_while_it_is_explained(
     device = Fickle(retries=1, plays=plays)
     found, _ = work(replace(context, devices={"any": device}), task, tmp_path)
 
-    assert (found["status"], device.plays) == (status, [])
-    assert found["device"]["name"] == "pixel-6"
+    assert (found.outcome.status, device.plays) == (status, [])
+    assert found.device.name == "pixel-6"
 
 
 def test_a_device_that_fails_before_anything_bad_was_seen_is_a_failure(tmp_path: Path) -> None:
@@ -255,7 +258,7 @@ def test_a_program_that_was_killed_is_run_again(tmp_path: Path, plays: list[str]
     device = Fickle(plays=plays)
     found, _ = work(replace(context, devices={"any": device}), task, tmp_path)
 
-    assert (found["status"], device.plays) == ("pass", [])
+    assert (found.outcome.status, device.plays) == ("pass", [])
 
 
 @pytest.mark.parametrize(
@@ -280,5 +283,5 @@ def test_a_trap_stays_seen_where_what_explains_it_is_killed(tmp_path: Path) -> N
     device = Fickle(plays=[GOOD, TRAPS, KILLED])
     found, _ = work(replace(context, devices={"any": device}), task, tmp_path)
 
-    assert (found["status"], found["exit code"]) == ("trap", 1)
-    assert "what it needs is not known: pixel-6: load_and_run was ended" in found["text"]
+    assert (found.outcome.status, found.exit_code) == ("trap", 1)
+    assert "what it needs is not known: pixel-6: load_and_run was ended" in found.outcome.text

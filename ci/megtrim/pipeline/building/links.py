@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from megtrim.build_spec import BuildSpec, Link, Variant
 from megtrim.elf.function_table import FunctionTable, parse_table, read_linked
 from megtrim.functions.calls import Disassembly, parse_code
 from megtrim.functions.observables import Observables, read_observables
 from megtrim.pipeline.building import programs, size_options, variants
+from megtrim.pipeline.results import UnfoldedLinksResult
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import LINKED, from_plain
 
-DROPPED = "functions dropped"
-"""In the result of a stage: how many functions each program was linked without."""
-HELD = "functions held"
-"""Likewise: how many its unfolded link has."""
 KEEP_SET = "keep set"
 """What the inputs of the link that ships call the file that lists its functions."""
 
@@ -94,5 +90,4 @@ def identities(context: Context) -> dict[str, str]:
 
     Equal ones hold equal functions: a list is of use for no other link.
     """
-    told: dict[str, Any] = context.done[LINKED].result["links"]
-    return {name: str(sha256) for name, sha256 in told.items()}
+    return dict(context.done[LINKED].result_as(UnfoldedLinksResult).links)

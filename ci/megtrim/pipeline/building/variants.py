@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from megtrim.build_spec import BuildSpec, LinkSpec, Switch, Variant
 from megtrim.config.switches import switched_off, switched_on
 from megtrim.engines import switches
 from megtrim.pipeline.building import programs, size_options
+from megtrim.pipeline.results import BuildSummary, RebuildRecord
 from megtrim.pipeline.session import Context
 from megtrim.plan import rebuilds
 from megtrim.plan.graph import HEADER
@@ -119,8 +119,8 @@ def region_inputs(context: Context) -> dict[str, str]:
     return inputs(context, wanted) | header_inputs(context)
 
 
-def work(context: Context, wanted: BuildSpec, folder: Path, *, purpose: str = "") -> dict[str, Any]:
-    """Build, and return the record for the manifest; ``purpose`` has a tree of its own."""
+def work(context: Context, wanted: BuildSpec, folder: Path, *, purpose: str = "") -> BuildSummary:
+    """Build, and return the record of it; ``purpose`` has a tree of its own."""
     what = purpose or str(wanted.variant)
     progress = context.console.progress(f"building {what}")
     way = way_of(wanted)
@@ -133,28 +133,22 @@ def work(context: Context, wanted: BuildSpec, folder: Path, *, purpose: str = ""
             progress=progress,
             applications=programs.list_specs(context, wanted.variant),
         )
-    identity, rebuilt = context.engine.identity(), record.rebuilt
-    return {
-        "engine": {
-            "kind": identity.kind,
-            "generation": identity.generation,
-            "digest": identity.digest,
-            "commit": identity.commit,
-            "dirty": list(identity.dirty),
-        },
-        "toolchain": context.toolchain.identity(),
-        "built by": way,
-        "artifacts": {name: (folder / path).stat().st_size for name, path in record.artifacts},
-        "translation units": record.translation_units,
-        "translation units with the header": record.units_with_header,
-        "translation units with midout.h": record.units_with_regions,
-        "rebuilt": {
-            "predicted": None if rebuilt.predicted is None else len(rebuilt.predicted),
-            "compiled": len(rebuilt.compiled),
-            "cpu_s": rebuilt.cpu_s,
-            "files": list(rebuilt.compiled[:_LISTED]),
-        },
-    }
+    rebuilt = record.rebuilt
+    return BuildSummary(
+        engine=context.engine.identity(),
+        toolchain=context.toolchain.identity(),
+        built_by=way,
+        artifacts={name: (folder / path).stat().st_size for name, path in record.artifacts},
+        translation_units=record.translation_units,
+        units_with_header=record.units_with_header,
+        units_with_regions=record.units_with_regions,
+        rebuilt=RebuildRecord(
+            predicted=None if rebuilt.predicted is None else len(rebuilt.predicted),
+            compiled=len(rebuilt.compiled),
+            cpu_s=rebuilt.cpu_s,
+            files=tuple(rebuilt.compiled[:_LISTED]),
+        ),
+    )
 
 
 def forecast(context: Context, wanted: BuildSpec) -> str:

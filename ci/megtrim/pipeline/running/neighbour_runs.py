@@ -155,10 +155,10 @@ def _judge_outputs(
         tolerance = replace(tolerance, absolute=loose)
     found = compare_outputs(plain, seen, tolerance, application=application)
     # Outputs that prove little, such as a constant, are equal all the same.
-    equal = all(row["equal"] for row in found["outputs"])
-    if equal and len(found["outputs"]) == len({*plain.outputs, *seen.outputs}):
+    equal = all(row.equal for row in found.outputs)
+    if equal and len(found.outputs) == len({*plain.outputs, *seen.outputs}):
         return NeighbourOutcome.SAME, "the same outputs"
-    return NeighbourOutcome.DIFFERS, found["text"]
+    return NeighbourOutcome.DIFFERS, found.text
 
 
 def _largest(plain: RunResult) -> float:

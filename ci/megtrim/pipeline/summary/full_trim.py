@@ -13,6 +13,7 @@ from megtrim.build_spec import Variant
 from megtrim.midout.keepset import bindings, read_keep_set
 from megtrim.pipeline.building import links, variants
 from megtrim.pipeline.filenames import KEEP_SET_FILE
+from megtrim.pipeline.results import FunctionsKeepSetResult, HeaderResult, ReduceResult
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import (
     FUNCTIONS,
@@ -57,13 +58,13 @@ def _header(context: Context, bound: _Bound) -> StageFolder | None:
         alike = _has(header, form) and _read_bindings(header) == bound
         return alike and _by_regions(context, header) is not None
 
-    return context.store.previous(Stage.HEADER, fits=fits)
+    return context.store.previous(Stage.HEADER, HeaderResult, fits=fits)
 
 
 def _by_regions(context: Context, header: StageFolder) -> StageFolder | None:
     inputs = variants.region_inputs(replace(context, done={HEADER: header}))
     name = task_name(region_task(context.loaded.config))
-    return context.store.find(Stage.REDUCE, key_of(Stage.REDUCE, name, inputs))
+    return context.store.find(Stage.REDUCE, key_of(Stage.REDUCE, name, inputs), ReduceResult)
 
 
 def _by_functions(context: Context, bound: _Bound) -> StageFolder | None:
@@ -74,12 +75,14 @@ def _by_functions(context: Context, bound: _Bound) -> StageFolder | None:
         def fits(keep: StageFolder) -> bool:
             return keep.files.get(KEEP_SET_FILE) == digest and _read_bindings(keep) == bound
 
-        return context.store.previous(Stage.FUNCTIONS, task_name(FUNCTIONS), fits=fits)
+        return context.store.previous(
+            Stage.FUNCTIONS, FunctionsKeepSetResult, task_name(FUNCTIONS), fits=fits
+        )
 
     def fits(link: StageFolder) -> bool:
         return _has(link, wanted) and find_keep_folder(link.inputs.get(links.KEEP_SET)) is not None
 
-    return context.store.previous(Stage.REDUCE, task_name(REDUCED), fits=fits)
+    return context.store.previous(Stage.REDUCE, ReduceResult, task_name(REDUCED), fits=fits)
 
 
 def _has(folder: StageFolder, inputs: Mapping[str, str]) -> bool:

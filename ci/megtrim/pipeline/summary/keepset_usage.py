@@ -11,8 +11,9 @@ from megtrim.config.switches import switched_off
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.midout.names import NameTable
 from megtrim.midout.region import Region
-from megtrim.pipeline.building import links, size_options
+from megtrim.pipeline.building import size_options
 from megtrim.pipeline.filenames import KEEP_SET_FILE, REGIONS_FILE
+from megtrim.pipeline.results import ReduceResult, TraceResult
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import HEADER, PROFILE, REDUCED, REGION, Task, from_plain, trace_task
 from megtrim.verdict.model import (
@@ -86,7 +87,7 @@ def traced_regions(context: Context) -> dict[str, int]:
         return {record.id: len(record.regions) for record in keep.scenarios}
     tasks = ((each.id, trace_task(each)) for each in all_scenarios(context.loaded.config))
     return {
-        id_: int(context.done[task].result["regions"])
+        id_: context.done[task].result_as(TraceResult).regions
         for id_, task in tasks
         if task in context.done
     }
@@ -96,15 +97,10 @@ def functions_use(context: Context) -> tuple[FunctionsUse, ...]:
     """Return how many functions each program kept; nothing where none are trimmed."""
     if REDUCED not in context.done:
         return ()
-    result = context.done[REDUCED].result
-    dropped: dict[str, int] = result.get(links.DROPPED, {})
+    functions = context.done[REDUCED].result_as(ReduceResult).functions
     return tuple(
-        FunctionsUse(
-            artifact=name,
-            held=result[links.HELD][name],
-            kept=result[links.HELD][name] - count,
-        )
-        for name, count in dropped.items()
+        FunctionsUse(artifact=name, held=count.held, kept=count.held - count.dropped)
+        for name, count in functions.items()
     )
 
 
@@ -113,12 +109,11 @@ def rebuild(context: Context) -> Rebuild | None:
     made = [context.done[task] for task in (REGION, REDUCED) if task in context.done]
     if HEADER not in context.done or not made:
         return None
-    result = made[0].result
-    told = result["rebuilt"]
+    build = made[0].result_as(ReduceResult).build
     return Rebuild(
-        predicted=told["predicted"],
-        compiled=told["compiled"],
-        units=result["translation units"],
+        predicted=build.rebuilt.predicted,
+        compiled=build.rebuilt.compiled,
+        units=build.translation_units,
     )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import timedelta
 
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.evidence.proofs import DAY_S
 from megtrim.pipeline.building import programs
+from megtrim.pipeline.results import VerifyResult
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import REDUCED, Stage, verify_task
 from megtrim.verdict.model import ScenarioStatus
@@ -62,17 +63,20 @@ def ahead(context: Context) -> Iterator[str]:
     Where the machine is, it may be tomorrow; a clock that was set back lets lapsed waivers count.
     """
     tasks = (verify_task(each) for each in all_scenarios(context.loaded.config))
-    days = [str(context.done[task].result.get("day", "")) for task in tasks if task in context.done]
-    latest = max(days, default="")
-    if latest > (context.today + timedelta(days=1)).isoformat():
+    done = [context.done[task] for task in tasks if task in context.done]
+    latest = max((each.result_as(VerifyResult).day for each in done), default=context.today)
+    if latest > context.today + timedelta(days=1):
         yield f"this is the verdict of {context.today}, of what was verified on {latest}"
 
 
 def _last(context: Context, scenario: Scenario) -> LastProof | None:
-    last = context.store.previous(Stage.VERIFY, scenario.id)
-    if last is None or last.result["status"] != ScenarioStatus.PASS:
+    last = context.store.previous(Stage.VERIFY, VerifyResult, scenario.id)
+    if last is None:
         return None
-    days = (context.today - date.fromisoformat(last.result["day"])).days
+    verified = last.result_as(VerifyResult)
+    if verified.outcome.status is not ScenarioStatus.PASS:
+        return None
+    days = (context.today - verified.day).days
     now = programs.digests(scenario, context, REDUCED, "reduced") if REDUCED in context.done else {}
     same = bool(now) and all(last.inputs.get(label) == digest for label, digest in now.items())
     # One of tomorrow, by another clock, is of today.

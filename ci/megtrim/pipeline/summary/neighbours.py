@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from megtrim.config.model import Budget
 from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.pipeline.results import NeighboursResult
 from megtrim.pipeline.running import neighbour_plan
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import neighbours_task
 from megtrim.plan.neighbours import select_scenarios
-from megtrim.verdict.codec import decode
 from megtrim.verdict.model import Check
 from megtrim.verdict.neighbour_checks import Demand, demand_check
 from megtrim.verdict.neighbours import NeighbourResult
@@ -50,8 +50,7 @@ def _demand(index: int, budget: Budget, context: Context) -> Demand:
 def _of(scenario: Scenario, context: Context) -> tuple[NeighbourResult, ...]:
     if not _is_done(scenario, context):
         return ()
-    rows = context.done[neighbours_task(scenario)].result["neighbours"]
-    return tuple(decode(NeighbourResult, row, f"neighbours[{at}]") for at, row in enumerate(rows))
+    return context.done[neighbours_task(scenario)].result_as(NeighboursResult).neighbours
 
 
 def _is_done(scenario: Scenario, context: Context) -> bool:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.errors import EXIT_PASS, InfrastructureFailure, MegtrimError
-from megtrim.load_and_run.telemetry import Conditions
+from megtrim.errors import InfrastructureFailure, MegtrimError
 from megtrim.midout.trace import TraceFailure
+from megtrim.pipeline.results import VerificationOutcome, VerifyResult
 from megtrim.pipeline.session import Context
 from megtrim.pipeline.summary.keepset_usage import traced_regions
 from megtrim.pipeline.summary.last_proof import LastProof
 from megtrim.plan.graph import Stage, Task, functions_task, search_task, trace_task, verify_task
 from megtrim.store import StageFolder
 from megtrim.verdict.checks import scenario_checks
-from megtrim.verdict.codec import decode
 from megtrim.verdict.content import Contradiction, expect_consistent
-from megtrim.verdict.model import Check, OutputResult, ScenarioResult, ScenarioStatus
+from megtrim.verdict.model import Check, ScenarioResult, ScenarioStatus
 
 _VERIFY_AGAIN, _VERIFY = "verify it again", ("verify", "--again")
 """What to do about a result that contradicts itself, and the command that does it."""
@@ -56,45 +55,42 @@ def scenario_result(
     if task not in context.done:
         return _report_unverified(each, context, regions, proof)
     folder = context.done[task]
-    result = folder.result
-    _expect_consistent(each.id, folder)
+    result = folder.result_as(VerifyResult)
+    outcome = result.outcome
+    _expect_consistent(each.id, folder, outcome)
     return ScenarioResult(
         id=each.id,
         model=each.model.name,
         scenario=each.settings.name,
         cpu_class=each.cpu_class.name,
         arguments=each.settings.command,
-        device=result["device"]["name"],
-        status=ScenarioStatus(result["status"]),
+        device=result.device.name,
+        status=outcome.status,
         regions=regions,
-        time_s=float(result["time_s"]),
-        text=result["text"],
-        outputs=tuple(OutputResult(**row) for row in result["outputs"]),
-        missing_regions=tuple(result["missing regions"]),
-        log_tail=result["log tail"],
-        conditions=decode(Conditions | None, result["conditions"], "conditions"),
-        crash=result["crash"],
+        time_s=outcome.time_s,
+        text=outcome.text,
+        outputs=outcome.outputs,
+        missing_regions=outcome.missing_regions,
+        log_tail=outcome.log_tail,
+        conditions=outcome.conditions,
+        crash=outcome.crash,
         reproduce=context.invocation.verify(each.id),
-        binding=result["binding"],
+        binding=result.binding,
     )
 
 
-def _expect_consistent(scenario: str, folder: StageFolder) -> None:
+def _expect_consistent(scenario: str, folder: StageFolder, outcome: VerificationOutcome) -> None:
     """Refuse a verification whose result says two things at once."""
-    result = folder.result
-    status = ScenarioStatus(result["status"])
-    passed = status is ScenarioStatus.PASS
-    if passed is not (result["exit code"] == EXIT_PASS) or (passed and result["unexplained"]):
-        ended = f"exit code {result['exit code']}, unexplained: {result['unexplained']}"
-        msg = f"{folder.path}: {scenario}: its status is {status}, with {ended}"
+    if outcome.status is ScenarioStatus.PASS and outcome.unexplained:
+        msg = f"{folder.path}: {scenario}: its status is pass, and it is unexplained"
         raise Contradiction(msg, hint=_VERIFY_AGAIN, command=_VERIFY)
     try:
         expect_consistent(
             scenario,
-            status,
-            outputs=tuple(OutputResult(**row) for row in result["outputs"]),
-            missing_regions=tuple(result["missing regions"]),
-            crash=result["crash"],
+            outcome.status,
+            outputs=outcome.outputs,
+            missing_regions=outcome.missing_regions,
+            crash=outcome.crash,
         )
     except Contradiction as error:
         msg = f"{folder.path}: {error.message}"

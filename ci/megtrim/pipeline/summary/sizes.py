@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from megtrim.build_spec import Variant
+from megtrim.pipeline.results import SizeResult, SwitchTableResult
 from megtrim.pipeline.session import Context
 from megtrim.plan.graph import SIZE, SWITCHES
 from megtrim.verdict.checks import budget_checks
-from megtrim.verdict.codec import decode
 from megtrim.verdict.model import (
     ArtifactSizes,
     BudgetRow,
@@ -22,21 +23,21 @@ def artifact_sizes(context: Context) -> tuple[ArtifactSizes, ...]:
     """Return every artifact with its variants, plain first; nothing where nothing was weighed."""
     if SIZE not in context.done:
         return ()
-    rows = context.done[SIZE].result["artifacts"]
-    plain = {row["artifact"]: row["size_bytes"] for row in rows if row["variant"] == "plain"}
+    rows = context.done[SIZE].result_as(SizeResult).artifacts
+    plain = {row.artifact: row.size_bytes for row in rows if row.variant == Variant.PLAIN}
     return tuple(
         ArtifactSizes(
             name=name,
             sizes=tuple(
                 VariantSize(
-                    variant=row["variant"],
-                    size_bytes=row["size_bytes"],
-                    share=row["size_bytes"] / plain[name],
-                    growth_bytes=row["growth_bytes"],
-                    sections=tuple((group, size_bytes) for group, size_bytes in row["groups"]),
+                    variant=row.variant,
+                    size_bytes=row.size_bytes,
+                    share=row.size_bytes / plain[name],
+                    growth_bytes=row.growth_bytes,
+                    sections=row.groups,
                 )
                 for row in rows
-                if row["artifact"] == name
+                if row.artifact == name
             ),
         )
         for name in context.loaded.config.artifacts
@@ -49,18 +50,18 @@ def budget_rows(context: Context) -> tuple[BudgetRow, ...]:
         return ()
     return tuple(
         BudgetRow(
-            artifact=row["artifact"],
-            variant=row["variant"],
-            size_bytes=row["size_bytes"],
-            max_bytes=row["max_bytes"],
-            growth_bytes=row["growth_bytes"],
-            growth_max_bytes=row["growth_max_bytes"],
-            baseline=row["baseline"],
-            waiver=row["waiver"],
-            lapsed=row["lapsed"],
-            status=BudgetStatus(row["status"]),
+            artifact=row.artifact,
+            variant=row.variant,
+            size_bytes=row.size_bytes,
+            max_bytes=row.max_bytes,
+            growth_bytes=row.growth_bytes,
+            growth_max_bytes=row.growth_max_bytes,
+            baseline=row.baseline,
+            waiver=row.waiver,
+            lapsed=row.lapsed,
+            status=BudgetStatus(row.status),
         )
-        for row in context.done[SIZE].result["budgets"]
+        for row in context.done[SIZE].result_as(SizeResult).budgets
     )
 
 
@@ -81,10 +82,9 @@ def switch_sizes(context: Context) -> tuple[SwitchSize, ...]:
     """Return the table of switches; nothing where none was measured."""
     if SWITCHES not in context.done:
         return ()
-    rows = context.done[SWITCHES].result["rows"]
-    return tuple(decode(SwitchSize, row, f"rows[{at}]") for at, row in enumerate(rows))
+    return context.done[SWITCHES].result_as(SwitchTableResult).rows
 
 
 def baseline_text(context: Context) -> str:
     """Return what growth was measured against; empty where nothing was."""
-    return str(context.done[SIZE].result["baseline"]) if SIZE in context.done else ""
+    return context.done[SIZE].result_as(SizeResult).baseline if SIZE in context.done else ""

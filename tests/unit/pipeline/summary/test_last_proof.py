@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -10,19 +11,23 @@ import pytest
 
 from megtrim.config.scenarios import all_scenarios
 from megtrim.pipeline.building import programs
+from megtrim.pipeline.results import VerifyResult
 from megtrim.pipeline.session import Context
 from megtrim.pipeline.summary.last_proof import LastProof, ahead, find_expired, last_proofs
 from megtrim.plan.graph import REDUCED, verify_task
 from megtrim.store import StageFolder
+from megtrim.verdict.statuses import ScenarioStatus
 from unit.stages.built import built
+from unit.stages.results import OUTCOME, sample
 
 DAY_S = 86_400.0
 ID = "m/s@any"
 
 
 def prove(context: Context, *, reduced: str, day: str = "2027-01-28", status: str = "pass") -> None:
-    result = {"status": status, "day": day}
-    context.store.ensure("verify", ID, {"reduced": reduced}, lambda _folder: result)
+    outcome = replace(OUTCOME, status=ScenarioStatus(status))
+    result = sample(VerifyResult, day=date.fromisoformat(day), outcome=outcome)
+    context.store.ensure("verify", ID, {"reduced": reduced}, lambda _: result, VerifyResult)
 
 
 @pytest.fixture
@@ -95,7 +100,7 @@ def test_a_result_of_now_needs_no_proof(now: Context) -> None:
     """It is one, or revokes them."""
     scenario = next(each for each in all_scenarios(now.loaded.config) if each.id == ID)
     prove(now, reduced=program(now))
-    previous = now.store.previous("verify", ID)
+    previous = now.store.previous("verify", VerifyResult, ID)
     assert previous is not None
     now.done[verify_task(scenario)] = previous
 
@@ -137,6 +142,6 @@ def test_a_day_before_what_was_verified_is_told(now: Context, day: str, told: li
 
 
 def _found(context: Context) -> StageFolder:
-    folder = context.store.previous("verify", ID)
+    folder = context.store.previous("verify", VerifyResult, ID)
     assert folder is not None
     return folder
