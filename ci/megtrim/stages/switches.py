@@ -16,7 +16,7 @@ from megtrim.errors import ProductFailure
 from megtrim.pipeline.building import variants
 from megtrim.pipeline.result_content import content_of
 from megtrim.pipeline.results import ReduceResult, SwitchBuildResult, SwitchTableResult
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Services, Session, TrimRequest
 from megtrim.plan.graph import SWITCHES, Task, switch_task
 from megtrim.plan.switches import ALL_ON, SwitchBuild, list_measured_builds
 from megtrim.store import StageFolder
@@ -25,17 +25,17 @@ from megtrim.verdict.trim_summary import SwitchSize
 _PURPOSE = "switches"
 
 
-def inputs(task: Task, context: Context) -> dict[str, str]:
+def inputs(task: Task, session: Session) -> dict[str, str]:
     """Name what enters a build, as for the reduced one; for the table, the builds."""
     if task.id == SWITCHES:
-        builds = {need: content_of(context.done[need]) for need in task.needs}
-        return builds | {"artifacts": " ".join(context.loaded.config.artifacts)}
-    build = _find_build(task, context)
-    wanted = _make_spec(build, context)
-    why = _impossible(build, wanted, context)
+        builds = {need: content_of(session.results.done[need]) for need in task.needs}
+        return builds | {"artifacts": " ".join(session.request.config.artifacts)}
+    build = _find_build(task, session.request)
+    wanted = _make_spec(build, session)
+    why = _impossible(build, wanted, session.services)
     if why:
         return {"cannot be built": why}
-    return variants.inputs(context, wanted) | variants.header_inputs(context)
+    return variants.inputs(session, wanted) | variants.header_inputs(session.results)
 
 
 def result_type(task: Task) -> type[SwitchTableResult | SwitchBuildResult]:
@@ -43,47 +43,45 @@ def result_type(task: Task) -> type[SwitchTableResult | SwitchBuildResult]:
     return SwitchTableResult if task.id == SWITCHES else SwitchBuildResult
 
 
-def work(task: Task, context: Context, folder: Path) -> SwitchTableResult | SwitchBuildResult:
+def work(task: Task, session: Session, folder: Path) -> SwitchTableResult | SwitchBuildResult:
     """Build and weigh, or put the table together."""
     if task.id == SWITCHES:
-        return SwitchTableResult(rows=tuple(_rows(context)))
-    build = _find_build(task, context)
-    wanted = _make_spec(build, context)
-    why = _impossible(build, wanted, context)
+        return SwitchTableResult(rows=tuple(_rows(session)))
+    build = _find_build(task, session.request)
+    wanted = _make_spec(build, session)
+    why = _impossible(build, wanted, session.services)
     if why:
         return SwitchBuildResult(build=None, note=why)
     try:
-        built = variants.work(context, wanted, folder, purpose=_PURPOSE)
+        built = variants.work(session, wanted, folder, purpose=_PURPOSE)
     except ProductFailure as failure:
-        context.console.warn(f"{task.id}: {failure}")
+        session.services.console.warn(f"{task.id}: {failure}")
         note = f"not built: {failure.message.splitlines()[0]}"
         return SwitchBuildResult(build=None, note=note)
     return SwitchBuildResult(build=built, note="")
 
 
-def _find_build(task: Task, context: Context) -> SwitchBuild:
-    return next(
-        each for each in list_measured_builds(context.loaded.config) if each.name == task.name
-    )
+def _find_build(task: Task, request: TrimRequest) -> SwitchBuild:
+    return next(each for each in list_measured_builds(request.config) if each.name == task.name)
 
 
-def _make_spec(build: SwitchBuild, context: Context) -> BuildSpec:
-    header = variants.header_files(context)
-    return variants.make_spec(context, Variant.REDUCED, header, off=build.off)
+def _make_spec(build: SwitchBuild, session: Session) -> BuildSpec:
+    header = variants.header_files(session.results)
+    return variants.make_spec(session, Variant.REDUCED, header, off=build.off)
 
 
-def _impossible(build: SwitchBuild, spec: BuildSpec, context: Context) -> str:
+def _impossible(build: SwitchBuild, spec: BuildSpec, services: Services) -> str:
     """Return why a switch that is off alone differs in nothing from all on; empty where it does."""
     if len(build.off) != 1:
         return ""
-    return switches.forced_off(build.off[0], context.engine.checkout, context.toolchain, spec)
+    return switches.forced_off(build.off[0], services.engine.checkout, services.toolchain, spec)
 
 
-def _rows(context: Context) -> Iterator[SwitchSize]:
+def _rows(session: Session) -> Iterator[SwitchSize]:
     """Yield a row for each artifact and build; bytes are saved against all on."""
-    config = context.loaded.config
+    config = session.request.config
     results = {
-        build: _as_switch_build(context.done[switch_task(build, config)])
+        build: _as_switch_build(session.results.done[switch_task(build, config)])
         for build in list_measured_builds(config)
     }
     base = next(result for build, result in results.items() if build.name == ALL_ON).artifacts

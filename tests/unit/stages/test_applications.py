@@ -33,14 +33,14 @@ from megtrim.pipeline.running import verification
 from megtrim.pipeline.running.execution import RunSpec, run_on
 from megtrim.pipeline.running.scenario_runs import make_run_spec, record_of
 from megtrim.pipeline.running.verification import OutputComparison, VerificationCase, prove
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import HEADER, LINKED, PLAIN, PROFILE, REDUCED
 from megtrim.stages import profile, verify
 from megtrim.verdict.model import OutputResult, ScenarioStatus
 from unit.evidence.support import device
 from unit.stages.built import finish
 from unit.stages.fake_device import FakeDevice
-from unit.stages.support import context, evidence, keep_set
+from unit.stages.support import changed, evidence, keep_set, open_session
 
 LIBRARY = "libengine.so"
 CONFIG = """\
@@ -78,15 +78,15 @@ class _Engine:
         return EngineLibrary(linkage=linkage, file=file, include=("include",))
 
 
-def built(folder: Path, config: str = CONFIG, says: Mapping[str, str] = SAYS) -> Context:
-    """Return a context whose programs are built."""
-    base, _ = context(folder)
+def built(folder: Path, config: str = CONFIG, says: Mapping[str, str] = SAYS) -> Session:
+    """Return a session whose programs are built."""
+    base, _ = open_session(folder)
     (folder / "d.npy").write_bytes(b"numbers")
     (folder / "app").mkdir()
     (folder / "app/CMakeLists.txt").write_text("project(x)\n", encoding="utf-8")
     (folder / "megtrim.yaml").write_text(config, encoding="utf-8")
     checkout = Checkout(root=folder / "app", files={"CMakeLists.txt": "a"}, commit="", dirty=())
-    made = replace(
+    made = changed(
         base,
         loaded=load_config(folder / "megtrim.yaml"),
         engine=cast("Any", _Engine()),
@@ -107,8 +107,8 @@ def sha(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def scenarios(made: Context) -> tuple[Scenario, Scenario]:
-    one, two = all_scenarios(made.loaded.config)
+def scenarios(made: Session) -> tuple[Scenario, Scenario]:
+    one, two = all_scenarios(made.request.config)
     return one, two
 
 
@@ -117,7 +117,7 @@ def test_a_run_of_an_application(tmp_path: Path) -> None:
     made = built(tmp_path)
     scenario, _ = scenarios(made)
     lease = FakeDevice()
-    program = programs.program(scenario, made, made.done[PLAIN])
+    program = programs.program(scenario, made.request, made.results.done[PLAIN])
 
     seen = run_on(lease, make_run_spec(scenario, made, program, cache=None))
 
@@ -131,7 +131,7 @@ def test_a_shared_object_goes_along(tmp_path: Path) -> None:
     made = built(tmp_path)
     _, scenario = scenarios(made)
     lease = FakeDevice()
-    program = programs.program(scenario, made, made.done[REDUCED])
+    program = programs.program(scenario, made.request, made.results.done[REDUCED])
 
     seen = run_on(lease, make_run_spec(scenario, made, program, cache=None))
 
@@ -181,9 +181,9 @@ def test_plain_and_reduced_are_optimised_alike(tmp_path: Path) -> None:
     """So their sizes compare; a trace says the same however it was linked."""
     made = built(tmp_path)
 
-    assert programs.lto_flags(made, Variant.PLAIN) == ("-flto=full",)
-    assert programs.lto_flags(made, Variant.REDUCED) == ("-flto=full",)
-    assert programs.lto_flags(made, Variant.PROFILE) == ()
+    assert programs.lto_flags(made.request, Variant.PLAIN) == ("-flto=full",)
+    assert programs.lto_flags(made.request, Variant.REDUCED) == ("-flto=full",)
+    assert programs.lto_flags(made.request, Variant.PROFILE) == ()
     assert [each.lto for each in programs.list_specs(made, Variant.PROFILE)] == [False, False]
 
 
@@ -209,7 +209,7 @@ def test_what_a_toolchain_cannot_make_is_refused(
 ) -> None:
     """Before anything is built."""
     toolchain = SimpleNamespace(kind=kind, link_flags=link_flags, version="g++ 12")
-    made = replace(built(tmp_path), toolchain=cast("Any", toolchain))
+    made = changed(built(tmp_path), toolchain=cast("Any", toolchain))
 
     with pytest.raises(InputError) as caught:
         programs.expect_buildable(made)
@@ -257,7 +257,9 @@ def test_a_trap_is_explained_by_the_applications_own_profile_build(tmp_path: Pat
     says = SAYS | {PROFILE: "trace 1 7\npromise 2\nprint cat\n", REDUCED: "exit 133\n"}
     made = built(tmp_path, says=says)
     scenario, _ = scenarios(made)
-    built_in = {task: programs.program(scenario, made, made.done[task]) for task in says}
+    built_in = {
+        task: programs.program(scenario, made.request, made.results.done[task]) for task in says
+    }
     trial = VerificationCase(
         spec=make_run_spec(scenario, made, built_in[PLAIN], cache=None),
         reduced=built_in[REDUCED],
@@ -272,7 +274,7 @@ def test_a_trap_is_explained_by_the_applications_own_profile_build(tmp_path: Pat
     assert ended.missing_regions == ("kern<7>",)
 
 
-def packed(made: Context, purpose: JobPurpose, to: Path) -> Bundle:
+def packed(made: Session, purpose: JobPurpose, to: Path) -> Bundle:
     pack(made, purpose, EvidenceSet(entries=()), to)
     return read_bundle(to)
 
@@ -331,8 +333,8 @@ def test_functions_are_recorded_of_applications_that_hold_the_engine(tmp_path: P
     links = {f"links/{label}/classify": label for label in ("unfolded", "probed")}
     links["links/unfolded/classify.observables"] = "observables"
     finish(made, LINKED, links)
-    made.done[LINKED] = replace(
-        made.done[LINKED], result=UnfoldedLinksResult(links={"classify": "7" * 64})
+    made.results.done[LINKED] = replace(
+        made.results.done[LINKED], result=UnfoldedLinksResult(links={"classify": "7" * 64})
     )
     bundle = packed(made, JobPurpose.RECORD, tmp_path / "bundle")
 

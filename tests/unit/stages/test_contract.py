@@ -1,6 +1,6 @@
 """The contract of all stages: a key changes with every fact that its task rests on, and no other.
 
-It is made from what there is: a new stage, a new key of megtrim.yaml, a new field of a context or
+It is made from what there is: a new stage, a new key of megtrim.yaml, a new field of a session or
 of a toolchain and a new file that a task leaves fail here until a row says what rests on them.
 """
 
@@ -21,7 +21,7 @@ from megtrim.build_spec import Toolchain
 from megtrim.config.model import Config
 from megtrim.pipeline import results
 from megtrim.pipeline.result_content import MEASURED
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session
 from megtrim.stage_result import StageResult
 from megtrim.stages import runner
 from unit.stages.contract_facts import (
@@ -103,7 +103,7 @@ class Contract:
     def _left(self) -> Iterator[Seen]:
         """Yield what comes of every file that any task left, and of what it found."""
         for name, world in self.worlds.items():
-            for task, folder in world.context.done.items():
+            for task, folder in world.session.results.done.items():
                 for field, value in found_facts(folder.result):
                     after, file = world.found(task, **{field: value}), FOUND.format(field)
                     yield self.seen(f"{task}: {file}", name, after, self._rest(name, task, file))
@@ -148,7 +148,7 @@ def test_exactly_what_rests_on_a_result_has_another_key(contract: Contract) -> N
 def test_what_is_measured_is_in_no_key(contract: Contract) -> None:
     """Times, logs, conditions of a device, where the same was found: nothing is made anew."""
     for name, world in contract.worlds.items():
-        for task in world.context.done:
+        for task in world.session.results.done:
             assert world.made_anew(task).labels() == contract.labels[name], (name, task)
 
 
@@ -250,11 +250,14 @@ def result_types() -> Iterator[type[StageResult]]:
             yield each
 
 
-def test_every_field_of_a_context_is_in_it() -> None:
-    """Or is said to be no fact."""
+def test_every_field_of_a_session_is_in_it() -> None:
+    """Of each of its parts; or is said to be no fact."""
     rows = {fact.name.partition(".")[0] for fact in AROUND}
+    parts = typing.get_type_hints(Session).values()
+    facts = [field.name for part in parts for field in fields(part)]
 
-    assert sorted({field.name for field in fields(Context)} ^ (rows | NO_FACTS.keys())) == []
+    assert len(facts) == len(set(facts)), "a name alone says which fact is meant"
+    assert sorted(set(facts) ^ (rows | NO_FACTS.keys())) == []
 
 
 def test_every_field_of_a_toolchain_is_in_it() -> None:

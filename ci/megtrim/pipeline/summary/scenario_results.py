@@ -8,7 +8,7 @@ from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.errors import InfrastructureFailure, MegtrimError
 from megtrim.midout.trace import TraceFailure
 from megtrim.pipeline.results import VerificationOutcome, VerifyResult
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session, TaskResults, TrimRequest
 from megtrim.pipeline.summary.keepset_usage import traced_regions
 from megtrim.pipeline.summary.last_proof import LastProof
 from megtrim.plan.graph import Stage, Task, functions_task, search_task, trace_task, verify_task
@@ -22,39 +22,39 @@ _VERIFY_AGAIN, _VERIFY = "verify it again", ("verify", "--again")
 
 
 def scenario_results(
-    context: Context, proofs: Mapping[str, LastProof | None]
+    session: Session, proofs: Mapping[str, LastProof | None]
 ) -> tuple[ScenarioResult, ...]:
     """Return how every scenario ended; ``proofs``: the last one of each without a result."""
-    traced = traced_regions(context)
+    traced = traced_regions(session)
     return tuple(
-        scenario_result(each, context, traced.get(each.id, 0), proofs.get(each.id))
-        for each in all_scenarios(context.loaded.config)
+        scenario_result(each, session, traced.get(each.id, 0), proofs.get(each.id))
+        for each in all_scenarios(session.request.config)
     )
 
 
-def scenario_checks_of(tasks: Iterable[Task], context: Context) -> Iterator[Check]:
+def scenario_checks_of(tasks: Iterable[Task], session: Session) -> Iterator[Check]:
     """Yield the checks of the scenarios that these tasks verified, whatever became of them."""
-    traced = traced_regions(context)
+    traced = traced_regions(session)
     for task in tasks:
         if task.stage is Stage.VERIFY and task.scenario is not None:
             each = task.scenario
             yield from scenario_checks(
-                scenario_result(each, context, traced.get(each.id, 0), None),
-                invocation=context.invocation,
-                file=context.loaded.path.name,
-                line=context.loaded.line(*each.path),
+                scenario_result(each, session, traced.get(each.id, 0), None),
+                invocation=session.request.invocation,
+                file=session.request.loaded.path.name,
+                line=session.request.loaded.line(*each.path),
                 expired=False,
             )
 
 
 def scenario_result(
-    each: Scenario, context: Context, regions: int, proof: LastProof | None
+    each: Scenario, session: Session, regions: int, proof: LastProof | None
 ) -> ScenarioResult:
     """Return how a scenario ended; ``regions``: how many its trace holds."""
     task = verify_task(each)
-    if task not in context.done:
-        return _report_unverified(each, context, regions, proof)
-    folder = context.done[task]
+    if task not in session.results.done:
+        return _report_unverified(each, session, regions, proof)
+    folder = session.results.done[task]
     result = folder.result_as(VerifyResult)
     outcome = result.outcome
     _expect_consistent(each.id, folder, outcome)
@@ -74,7 +74,7 @@ def scenario_result(
         log_tail=outcome.log_tail,
         conditions=outcome.conditions,
         crash=outcome.crash,
-        reproduce=context.invocation.verify(each.id),
+        reproduce=session.request.invocation.verify(each.id),
         binding=result.binding,
     )
 
@@ -98,12 +98,15 @@ def _expect_consistent(scenario: str, folder: StageFolder, outcome: Verification
 
 
 def _report_unverified(
-    each: Scenario, context: Context, regions: int, proof: LastProof | None
+    each: Scenario, session: Session, regions: int, proof: LastProof | None
 ) -> ScenarioResult:
     """Say why a scenario has no result: what failed before it could be verified."""
-    failure = next((context.failed[task] for task in _before(each) if task in context.failed), None)
-    device = context.devices.get(each.cpu_class.name)
-    status = _status(failure, each, context)
+    failure = next(
+        (session.results.failed[task] for task in _before(each) if task in session.results.failed),
+        None,
+    )
+    device = session.services.devices.get(each.cpu_class.name)
+    status = _status(failure, each, session.results)
     unknown = status in (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED)
     return ScenarioResult(
         id=each.id,
@@ -115,30 +118,30 @@ def _report_unverified(
         status=status,
         regions=regions,
         time_s=0.0,
-        text=_why(failure, proof if unknown else None, context),
+        text=_why(failure, proof if unknown else None, session.request),
         log_tail=str(failure) if failure else "",
         attempts=failure.attempts if isinstance(failure, InfrastructureFailure) else (),
-        reproduce=context.invocation.verify(each.id),
+        reproduce=session.request.invocation.verify(each.id),
     )
 
 
-def _why(failure: MegtrimError | None, proof: LastProof | None, context: Context) -> str:
+def _why(failure: MegtrimError | None, proof: LastProof | None, request: TrimRequest) -> str:
     why = failure.message.splitlines()[0] if failure else "a stage before it did not succeed"
     if proof is None:
         return why
-    return f"unverified, {proof.describe_age(context.loaded.config.verify.max_age_s)}: {why}"
+    return f"unverified, {proof.describe_age(request.config.verify.max_age_s)}: {why}"
 
 
 def _before(each: Scenario) -> tuple[str, ...]:
     return (search_task(each), trace_task(each), functions_task(each), verify_task(each))
 
 
-def _status(failure: MegtrimError | None, each: Scenario, context: Context) -> ScenarioStatus:
+def _status(failure: MegtrimError | None, each: Scenario, results: TaskResults) -> ScenarioStatus:
     if failure is None:
         return ScenarioStatus.UNVERIFIED
     if isinstance(failure, InfrastructureFailure):
         return ScenarioStatus.INFRASTRUCTURE
     # Without tracing, it is verification that finds a scenario to be another than was traced.
     recorded = (trace_task(each), functions_task(each))
-    by_trace = isinstance(failure, TraceFailure) or any(t in context.failed for t in recorded)
+    by_trace = isinstance(failure, TraceFailure) or any(t in results.failed for t in recorded)
     return ScenarioStatus.TRACE if by_trace else ScenarioStatus.ENGINE_ERROR
