@@ -1,7 +1,7 @@
 """What the ``manifest.json`` of a stage's folder says, as text and as a value. Pure.
 
 A manifest carries the digest of its own content: one that was changed behind megtrim's back is
-refused whole, so nobody who reads a result has to fear one of another form.
+refused whole, so that no reader of a result meets one of another form.
 """
 
 from __future__ import annotations

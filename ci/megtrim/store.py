@@ -37,7 +37,7 @@ from megtrim.stage_result import Result, StageResult, dump_result, parse_result
 MANIFEST = "manifest.json"
 _LOCK_POLL_S = 0.2
 _ASIDE = ".before"
-"""Ends the folder of a result that is being made anew."""
+"""Ends the folder of a result that is being made again."""
 _OTHER_DIGEST = "it does not have the sha256 that its manifest states"
 _DISK_ERRORS = frozenset(
     {*NO_ROOM, errno.EROFS, errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENOTCONN}
@@ -214,7 +214,7 @@ class Store:
         return folder, True
 
     def discard(self, stage: str, name: str = "") -> None:
-        """Set every result of a stage aside, so that it is made anew; ``name``: of that name alone.
+        """Set every result of a stage aside, so it is made again; ``name``: of that name alone.
 
         It is still the previous one, until its successor is there: a proof outlives an attempt
         that a dead device brings to nothing.

@@ -152,7 +152,7 @@ def select(session: Session, purpose: JobPurpose, proofs: EvidenceSet) -> Select
 def _bind_linked_scenarios(session: Session) -> Iterator[tuple[Scenario, str]]:
     """Yield each scenario of a program that is linked again.
 
-    Raises InputError for one that runs with an algorithm cache that nobody has yet.
+    Raises InputError for one that runs with an algorithm cache that does not exist yet.
     """
     links = linking.identities(session.results)
     for each in all_scenarios(session.request.config):
@@ -171,7 +171,7 @@ def expect_packable(session: Session) -> None:
     """Refuse scenarios for devices on runners that no bundle takes.
 
     Found only when it is packed, after the verdict, that would leave the devices out without
-    anybody being told to stop. Raises InputError naming the line.
+    anyone learning of it in time. Raises InputError naming the line.
     """
     runners = runner_classes(session.request)
     for each in all_scenarios(session.request.config):

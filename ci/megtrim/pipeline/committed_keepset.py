@@ -83,10 +83,10 @@ def settle(session: Session, folder: StageFolder) -> int:
     now = parse_keep_set(text, source=KEEP_SET_FILE)
     path = session.request.path(session.request.config.keep_set)
     if not path.exists() or session.request.accept:
-        told = _counts(now, _read_previous(path))
+        counts = _counts(now, _read_previous(path))
         write_atomically(path, text)
         session.services.console.say(
-            f"  wrote {path}: {told}: commit it, it says what is kept and for whom"
+            f"  wrote {path}: {counts}: commit it, it says what is kept and for whom"
         )
         return EXIT_PASS
     before = read_keep_set(path, shown=str(session.request.config.keep_set))
@@ -161,7 +161,7 @@ def _expect_not_shrunken(before: KeepSet, now: KeepSet) -> None:
 
 
 def _read_previous(path: Path) -> KeepSet | None:
-    """Return the keep set that is written anew; None where there is none that can be read."""
+    """Return the keep set that is replaced; None where there is none that can be read."""
     try:
         return read_keep_set(path)
     except InputError:
@@ -174,10 +174,10 @@ def _counts(now: KeepSet, before: KeepSet | None) -> str:
         noun: (len(listed(now)), len(listed(before)) if before else 0)
         for noun, listed in (("region", KeepSet.regions), ("function", KeepSet.functions))
     }
-    told = {noun: each for noun, each in numbers.items() if any(each)}
-    said = ", ".join(f"{new} {noun}{'' if new == 1 else 's'}" for noun, (new, _) in told.items())
-    changed = before is not None and any(new != old for new, old in told.values())
-    were = ", ".join(str(old) for _, old in told.values())
+    kept = {noun: each for noun, each in numbers.items() if any(each)}
+    said = ", ".join(f"{new} {noun}{'' if new == 1 else 's'}" for noun, (new, _) in kept.items())
+    changed = before is not None and any(new != old for new, old in kept.values())
+    were = ", ".join(str(old) for _, old in kept.values())
     return f"{said} (were {were})" if changed else said
 
 

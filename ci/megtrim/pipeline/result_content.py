@@ -1,7 +1,7 @@
-"""What of a result other stages rest on: what was found, and not how long it took or where.
+"""What of a result other stages depend on: what was found, and not how long it took or where.
 
-A stage that joins others names this of each, so that a result that is made anew and says
-something else reaches whatever was told before it.
+A stage that joins others names this of each, so that a result that is made again and says
+something else replaces whatever was reported before it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Stage `functions`: which functions of the base build run, and the keep set with them.
 
 The base build is linked once more so that each function has bytes of its own. Each scenario runs
-on that link: an emulator tells what it translated, elsewhere the probed twin records it. A list
+on that link: an emulator reports what it translated; elsewhere the probed twin records it. A list
 that a device job brought is used as it is, if it is of this very link.
 """
 
@@ -155,8 +155,8 @@ def _observe(target: str, services: Services, folder: Path) -> Observables:
     hidden |= matching(services.engine.kept, table, origins)
     stripped = sha256_file(folder / linking.locate_stripped(Link.UNFOLDED, target))
     found = observables(stripped, table, hidden)
-    told = folder / linking.observables(target)
-    told.write_text(dump_observables(found), encoding="utf-8")
+    listed = folder / linking.observables(target)
+    listed.write_text(dump_observables(found), encoding="utf-8")
     return found
 
 
@@ -176,14 +176,14 @@ def _scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
             "by": given.device.name,
         }
     name = programs.name_of(scenario, session.request)
-    told = (f"/{name}", f"/{linking.observables(name).rpartition('/')[2]}")
+    files = (f"/{name}", f"/{linking.observables(name).rpartition('/')[2]}")
     return _run_inputs(scenario, session) | {
         "link": _link_of(scenario, session),
         "says what goes wrong": str(speaks(session.request)),
         **{
             f"program {file}": sha256
             for file, sha256 in session.results.done[LINKED].files.items()
-            if file.startswith("links/") and file.endswith(told)
+            if file.startswith("links/") and file.endswith(files)
         },
     }
 
@@ -320,7 +320,7 @@ def _expect_fitting(keep: KeepSet, session: Session) -> None:
         wanted = links.get(programs.name_of(scenario, session.request))
         record = by_id.get(scenario.id)
         if wanted is None or record is None:
-            continue  # nothing to fit, or told where the scenario is verified
+            continue  # nothing to fit, or reported where the scenario is verified
         if not record.functions:
             msg = f"{scenario.id}: the committed keep set lists no functions for it"
             raise unfit(msg, session.request, hint="record them", command=ACCEPT)

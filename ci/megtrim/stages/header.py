@@ -1,7 +1,7 @@
 """Stage `header`: traces and operator JSON become the keep set and the header.
 
 The keep set that the team committed is the predecessor: a scenario that lost regions against
-it fails until a person accepts that (``--accept``), and then the file is written anew. In
+it fails until a person accepts that (``--accept``), and then the file is replaced. In
 committed mode that file is the keep set, and nothing is traced.
 """
 

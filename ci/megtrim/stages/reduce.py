@@ -185,7 +185,7 @@ def _program(target: str, identity: str, keep: KeepSet, session: Session) -> _Pr
 def _list_keep_patterns(session: Session) -> list[KeepPattern]:
     """Return the patterns of what stays whatever ran: the engine's, and the team's own.
 
-    Of several programs one may well lack what another has: then nobody minds.
+    Of several programs one may well not have what another has: that is no mistake.
     """
     loaded = session.request.loaded
     alone = len(linking.identities(session.results)) == 1

@@ -1,7 +1,7 @@
 """Running a plan: each task once for equal inputs, in order, and what became of each.
 
 Bad input and Ctrl-C end a chain at once. A product or infrastructure failure ends only what
-rests on it: the verdict speaks of it, and the chain exits as its worst stage.
+depends on it: the verdict speaks of it, and the chain exits as its worst stage.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _step(task: Task, session: Session) -> PlanStep:
 
 
 def _with_forecast(why: str, task: Task, session: Session) -> str:
-    """Add what a build would compile, where that can be told before it."""
+    """Add what a build would compile, where that is known before it."""
     if task.stage is not Stage.REDUCE:
         return why
     try:

@@ -1,7 +1,7 @@
 """Stage `switches`: what each of the engine's switches buys, by reduced builds of one keep set.
 
 A build for each switch that is off alone, one with all on, one with all off, and the table of
-them. They are weighed, not run. One that does not compile is told in the table and fails
+them. They are measured, not run. One that does not compile is reported in the table and fails
 nothing: whether the engine can do without a switch alone was the question.
 """
 

@@ -72,7 +72,7 @@ _STAGE_CHECKS = {
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    """Name what every task found, or how it failed, and all that is told beside that."""
+    """Name what every task found, or how it failed, and all that is reported next to that."""
     config, toolchain = session.request.config, session.services.toolchain
     identity = session.services.engine.identity()
     named = {
@@ -91,8 +91,8 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         **{f"toolchain {label}": value for label, value in toolchain.identity().items()},
     }
     for name, device in session.services.devices.items():
-        told = {"name": device.name, "kind": device.kind, "facts": device.facts()}
-        named[f"device of {name}"] = json.dumps(told, sort_keys=True)
+        shown = {"name": device.name, "kind": device.kind, "facts": device.facts()}
+        named[f"device of {name}"] = json.dumps(shown, sort_keys=True)
     for wanted in task.wants:
         if wanted in session.results.done:
             named[wanted] = content_of(session.results.done[wanted])
@@ -170,12 +170,12 @@ def _devices(session: Session) -> tuple[DeviceIdentity, ...]:
         device = session.services.devices.get(each.cpu_class.name)
         done = session.results.done.get(verify_task(each))
         if done is not None:
-            told = done.result_as(VerifyResult).device
+            machine = done.result_as(VerifyResult).device
         elif device is not None:
-            told = DeviceIdentity(name=device.name, kind=device.kind, facts=device.facts())
+            machine = DeviceIdentity(name=device.name, kind=device.kind, facts=device.facts())
         else:
             continue
-        found.setdefault(told.name, told)
+        found.setdefault(machine.name, machine)
     return tuple(found[name] for name in sorted(found))
 
 

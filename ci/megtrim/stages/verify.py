@@ -2,7 +2,7 @@
 
 Outputs are compared; a run that ends badly is explained by difference: the *profile* build
 runs the same scenario, the keep set is subtracted, and what is missing is named. Where nothing
-is missing it is no trimming fault but an engine error, told in the profile build's own words
+is missing it is no trimming fault but an engine error, reported in the profile build's own words
 (a minimum-size build traps on any error and prints nothing).
 """
 

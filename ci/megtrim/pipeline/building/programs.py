@@ -73,7 +73,7 @@ def holders(session: Session) -> tuple[str, ...]:
 def linked_again(request: TrimRequest) -> tuple[str, ...]:
     """Return the programs whose functions are trimmed: those that hold the engine themselves.
 
-    Of one that no scenario runs nobody knows which functions it needs: it stays as it is.
+    Which functions a program needs that no scenario runs is not known: it stays as it is.
     """
     config = request.config
     run = {each.settings.application for each in all_scenarios(config)}

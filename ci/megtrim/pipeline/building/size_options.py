@@ -1,4 +1,4 @@
-"""Which means against size a trim uses: told before anything is built, and why not the others."""
+"""Which size optimisations a trim uses, known before anything is built, and why not the others."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def apply_flags(session: Session, spec: BuildSpec, off: Sequence[Switch]) -> Bui
     if not made:
         return spec
     if by_function(session.request.config):
-        # The links that trim functions drop the tables of all that they take in: compiled anew
+        # The links that trim functions drop the tables of all that they take in: compiled again
         # without them, it would come to the same.
         made = tuple(each for each in made if each.means is not SizeFlag.UNWIND_TABLES)
     return size_flags.apply_choices(

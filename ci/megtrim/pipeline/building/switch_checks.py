@@ -1,4 +1,4 @@
-"""Whether engine and models can do what is asked of switches, told before anything is built."""
+"""Whether engine and models can do what is asked of switches, checked before any build."""
 
 from __future__ import annotations
 

@@ -79,10 +79,10 @@ def way_of(wanted: BuildSpec) -> str:
 
 def _beyond(wanted: BuildSpec) -> dict[str, str]:
     """Name what only means beyond the recipe bring: other keys stay what they were."""
-    told = {"engine's own link flags": " ".join(wanted.own_link_flags)}
+    named = {"engine's own link flags": " ".join(wanted.own_link_flags)}
     if wanted.source_options is not None:
-        told["engine source options"] = shlex.join(wanted.source_options.words)
-    return {label: value for label, value in told.items() if value}
+        named["engine source options"] = shlex.join(wanted.source_options.words)
+    return {label: value for label, value in named.items() if value}
 
 
 def _applications(session: Session, variant: Variant) -> dict[str, str]:

@@ -132,7 +132,7 @@ def _made_up(model: Path) -> Iterator[tuple[str, bytes]]:
     try:
         inputs = read_model(model).inputs
     except InputError:
-        return  # of a format that is not known: it runs, and nobody can tell with what else
+        return  # of a format that is not known: it runs, with what else is not known
     for each in inputs:
         made = npy_mutation.made_up(each.dtype, each.shape) if each.shape else None
         if made is not None:

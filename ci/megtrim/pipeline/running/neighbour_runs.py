@@ -32,7 +32,7 @@ _VARIES = re.compile(r"0x[0-9a-fA-F]+|\d+|(?<![\w.])\.{0,2}/[^\s:'\"]*")
 Note = Callable[[str, RunResult], None]
 """Called with each run and the build's name, so that its log can be kept."""
 Needs = Callable[[Lease, RunSpec, ProgramRun], tuple[str, ...]]
-"""Names what a run that trapped lacked, on that machine; nothing where nobody can tell."""
+"""Names what a run that trapped lacked, on that machine; nothing where that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

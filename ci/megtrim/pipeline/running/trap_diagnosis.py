@@ -147,7 +147,7 @@ def _not_kept(reduced: ProgramRun, name: str, why: str) -> Diagnosis:
     try:
         function = readable(name)
     except InputError:
-        function = name  # a trap is told, whatever the machine has to make names readable
+        function = name  # a trap is reported, whatever the machine has to make names readable
     text = f"{_how(reduced)}: the function {function} is not kept, for {why}"
     return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr, function=function)
 

@@ -46,10 +46,10 @@ def trim_choice(session: Session) -> TrimChoice:
 
 
 def regions_use(task: Task, session: Session) -> RegionsUse:
-    """Return the kept regions by tag, beside how many the profile binary holds.
+    """Return the kept regions by tag, next to how many the profile binary holds.
 
     None are held where the verdict's task rests on no profile build: one that a trap made
-    necessary is not asked, or the same trap would be told otherwise by the next run.
+    necessary is not asked, or the next run would report the same trap otherwise.
     """
     profiled = PROFILE in task.wants
     held = _read_regions(session.results) if profiled else ()
