@@ -1,6 +1,6 @@
 """Whether files still hold what was written to them: read again, or known by what the disk says.
 
-Reading every result anew would cost an up-to-date run more than all the rest of it. So a digest
+Reading every result again would cost an up-to-date run more than all the rest of it. So a digest
 is remembered with size, inode and the times of the last write and of the last change of any kind.
 Whoever restores the former cannot restore the latter.
 """
@@ -99,7 +99,7 @@ def _digest(path: Path) -> str:
 
 
 def _load(folder: Path) -> dict[str, KnownDigests]:
-    """Return what is remembered; nothing where that is damaged: all is read anew then."""
+    """Return what is remembered; nothing where that is damaged: all is read again then."""
     try:
         rows = json.loads(load_text(folder / MEMORY))
         return {name: KnownDigests(*row) for name, row in rows.items()}

@@ -1,7 +1,7 @@
 """What the ``manifest.json`` of a stage's folder says, as text and as a value. Pure.
 
 A manifest carries the digest of its own content: one that was changed behind megtrim's back is
-refused whole, so nobody who reads a result has to fear one of another form.
+refused whole, so that no reader of a result meets one of another form.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 
 from megtrim.errors import InputError
 
-LAYOUT = 2
-"""Of folders and manifests; it enters every key, so that older results are made anew."""
+LAYOUT = 3
+"""Version of folders and manifests. It enters every key: results of an older one are made again."""
 _SEAL = "sha256"
 _FIELDS = frozenset({"layout", "stage", "name", "key", "inputs", "result", "files", _SEAL})
 _KEY = re.compile(r"[0-9a-f]{20}")

@@ -19,7 +19,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -33,11 +32,12 @@ from megtrim.errors import (
 )
 from megtrim.input_files import open_plain_file
 from megtrim.manifest import LAYOUT, FileFacts, Manifest, dump_manifest, parse_manifest
+from megtrim.stage_result import Result, StageResult, dump_result, parse_result
 
 MANIFEST = "manifest.json"
 _LOCK_POLL_S = 0.2
 _ASIDE = ".before"
-"""Ends the folder of a result that is being made anew."""
+"""Ends the folder of a result that is being made again."""
 _OTHER_DIGEST = "it does not have the sha256 that its manifest states"
 _DISK_ERRORS = frozenset(
     {*NO_ROOM, errno.EROFS, errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENOTCONN}
@@ -53,13 +53,20 @@ class StageFolder:
     name: str
     key: str
     inputs: Mapping[str, str]
-    result: Mapping[str, Any]
+    result: StageResult
     files: Mapping[str, str]
     """Relative path to sha256."""
     known: Mapping[str, integrity.KnownDigests] = field(
         default_factory=dict, compare=False, repr=False
     )
     """By what the disk says, files that need not be read again to be sure of them."""
+
+    def result_as(self, kind: type[Result]) -> Result:
+        """Return the result of a stage that leaves this kind; any other is our own bug."""
+        if not isinstance(self.result, kind):
+            msg = f"{self.path} holds a {type(self.result).__name__}, not a {kind.__name__}"
+            raise TypeError(msg)
+        return self.result
 
     def file(self, name: str) -> Path:
         """Return the path of one of its files, which holds what its stage wrote.
@@ -139,24 +146,32 @@ class Store:
         self._say = say
         self._warn = warn
 
-    def find(self, stage: str, key: str) -> StageFolder | None:
-        """Return the finished folder, or None where there is none, or it is torn or damaged."""
+    def find(self, stage: str, key: str, kind: type[StageResult]) -> StageFolder | None:
+        """Return the finished folder, or None where there is none, or it is torn or damaged.
+
+        A result that is not of ``kind`` is damage.
+        """
         path = self.root / stage / key
-        folder, damage = _load(path)
+        folder, damage = _load(path, kind)
         if damage:
             self._warn(f"{path} was damaged: {damage}; it is made again")
         return folder
 
     def previous(
-        self, stage: str, name: str = "", *, fits: Callable[[StageFolder], bool] = lambda _: True
+        self,
+        stage: str,
+        kind: type[StageResult],
+        name: str = "",
+        *,
+        fits: Callable[[StageFolder], bool] = lambda _: True,
     ) -> StageFolder | None:
         """Return the newest finished folder that fits, whatever its inputs were.
 
-        ``name``: of that name alone; empty: of any.
+        Its result is of ``kind``. ``name``: of that name alone; empty: of any.
         """
         newest: tuple[float, Path] | None = None
         for manifest in (self.root / stage).glob(f"*/{MANIFEST}"):
-            folder, _ = _load(manifest.parent)
+            folder, _ = _load(manifest.parent, kind)
             if folder is None or name not in ("", folder.name) or not fits(folder):
                 continue
             try:
@@ -164,24 +179,25 @@ class Store:
             except FileNotFoundError:
                 continue  # another process discards it just now
             newest = candidate if newest is None else max(newest, candidate)
-        return _load(newest[1])[0] if newest else None
+        return _load(newest[1], kind)[0] if newest else None
 
     def ensure(
         self,
         stage: str,
         name: str,
         inputs: Mapping[str, str],
-        produce: Callable[[Path], Mapping[str, Any]],
+        produce: Callable[[Path], Result],
+        kind: type[Result],
     ) -> tuple[StageFolder, bool]:
         """Return the folder for these inputs, and whether it had to be produced now.
 
         ``produce`` gets the empty folder and returns the result that goes into the manifest.
         When it raises, the folder stays without a manifest: its logs can be read, and the next
-        run starts it anew.
+        run starts it again.
         """
         key = key_of(stage, name, inputs)
         with self.lock(f"{stage}-{key}"):
-            found = self.find(stage, key)
+            found = self.find(stage, key, kind)
             if found is not None:
                 _touch(found.path / MANIFEST)
                 return found, False
@@ -191,14 +207,14 @@ class Store:
             result = _run_producer(produce, path)
             self._finish(path, stage, name, key, inputs, result)
             shutil.rmtree(path.with_name(f"{key}{_ASIDE}"), ignore_errors=True)
-        folder = self.find(stage, key)
+        folder = self.find(stage, key, kind)
         if folder is None:
             msg = f"{path / MANIFEST} was written and cannot be read back"
             raise InfrastructureFailure(msg)
         return folder, True
 
     def discard(self, stage: str, name: str = "") -> None:
-        """Set every result of a stage aside, so that it is made anew; ``name``: of that name alone.
+        """Set every result of a stage aside, so it is made again; ``name``: of that name alone.
 
         It is still the previous one, until its successor is there: a proof outlives an attempt
         that a dead device brings to nothing.
@@ -262,7 +278,7 @@ class Store:
         name: str,
         key: str,
         inputs: Mapping[str, str],
-        result: Mapping[str, Any],
+        result: StageResult,
     ) -> None:
         files = {
             str(file.relative_to(path)): FileFacts(
@@ -272,12 +288,17 @@ class Store:
             if file.is_file()
         }
         manifest = Manifest(
-            stage=stage, name=name, key=key, inputs=inputs, result=result, files=files
+            stage=stage,
+            name=name,
+            key=key,
+            inputs=inputs,
+            result=dump_result(result),
+            files=files,
         )
         write_atomically(path / MANIFEST, dump_manifest(manifest))
 
 
-def _run_producer(produce: Callable[[Path], Mapping[str, Any]], path: Path) -> Mapping[str, Any]:
+def _run_producer(produce: Callable[[Path], Result], path: Path) -> Result:
     try:
         result = produce(path)
     except OSError as error:
@@ -301,8 +322,8 @@ def _expect_there(path: Path) -> None:
 
 
 def _is_named(path: Path, name: str) -> bool:
-    folder, _ = _load(path)
-    return folder is not None and folder.name == name
+    manifest, _ = _load_manifest(path)
+    return manifest is not None and manifest.name == name
 
 
 def _touch(manifest: Path) -> None:
@@ -311,18 +332,15 @@ def _touch(manifest: Path) -> None:
         os.utime(manifest)
 
 
-def _load(path: Path) -> tuple[StageFolder | None, str]:
+def _load(path: Path, kind: type[StageResult]) -> tuple[StageFolder | None, str]:
     """Return a finished folder, or None and what is wrong with it: empty where it is torn."""
+    manifest, damage = _load_manifest(path)
+    if manifest is None:
+        return None, damage
     try:
-        manifest = parse_manifest(integrity.load_text(path / MANIFEST))
-    except (FileNotFoundError, NotADirectoryError):
-        return None, ""
-    except (OSError, ValueError, InputError):
-        return None, "its manifest is not as it was written"
-    if path.is_symlink() or path.name.removesuffix(_ASIDE) != manifest.key:
-        return None, "another result lies in its place"
-    if manifest.key != key_of(manifest.stage, manifest.name, manifest.inputs):
-        return None, ""  # of another megtrim
+        result = parse_result(kind, manifest.result)
+    except InputError as error:
+        return None, f"its result is odd: {error.message}"
     files = {name: facts.sha256 for name, facts in manifest.files.items()}
     damage, known = integrity.read_damage(path, files)
     if damage:
@@ -333,8 +351,23 @@ def _load(path: Path) -> tuple[StageFolder | None, str]:
         name=manifest.name,
         key=manifest.key,
         inputs=manifest.inputs,
-        result=manifest.result,
+        result=result,
         files=files,
         known=known,
     )
     return folder, ""
+
+
+def _load_manifest(path: Path) -> tuple[Manifest | None, str]:
+    """Return the manifest of a folder where that is this megtrim's; what is wrong, likewise."""
+    try:
+        manifest = parse_manifest(integrity.load_text(path / MANIFEST))
+    except (FileNotFoundError, NotADirectoryError):
+        return None, ""
+    except (OSError, ValueError, InputError):
+        return None, "its manifest is not as it was written"
+    if path.is_symlink() or path.name.removesuffix(_ASIDE) != manifest.key:
+        return None, "another result lies in its place"
+    if manifest.key != key_of(manifest.stage, manifest.name, manifest.inputs):
+        return None, ""  # of another megtrim
+    return manifest, ""

@@ -60,7 +60,7 @@ def program_of(arena: Arena) -> Path:
 
 
 def as_a_pass(manifest: dict[str, Any]) -> None:
-    manifest["result"] |= {"status": "pass", "exit code": 0, "text": "outputs equal"}
+    manifest["result"]["outcome"] |= {"status": "pass", "text": "outputs equal"}
 
 
 def halves(arena: Arena, stage: str, name: str) -> tuple[Path, Path]:
@@ -189,7 +189,7 @@ def test_a_verdicts_exit_status_is_painted_green(arena: Arena) -> None:
     """While its document stays as it is."""
     arena.start("bad")
     folder = arena.result("verdict/verdict")
-    edit(folder / "manifest.json", lambda data: data["result"].update({"exit code": 0}))
+    edit(folder / "manifest.json", lambda data: data["result"].update({"verdict": "pass"}))
 
     expect_red(arena)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from faults.judge import Seen
@@ -19,6 +19,7 @@ from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.load_and_run.parity import EXACT
 from megtrim.midout.trace import TraceFailure
+from megtrim.pipeline.results import VerificationOutcome
 from megtrim.pipeline.running import tracing
 from megtrim.pipeline.running.execution import RunResult, RunSpec
 from megtrim.pipeline.running.verification import VerificationCase, prove
@@ -56,7 +57,8 @@ class _Work:
     files: Files
     runs: int = 0
     armed: bool = False
-    result: dict[str, object] = field(default_factory=dict)
+    outcome: VerificationOutcome | None = None
+    trace: bytes | None = None
 
     def __call__(self, lease: Lease) -> Verdict:
         self._maybe_arm(1)
@@ -77,12 +79,11 @@ class _Work:
             keep=keep_set(self.case.way.plant),
             tolerance=EXACT,
         )
-        self.result = prove(trial, lease, self._after_run)
-        return Verdict(str(self.result["status"]))
+        self.outcome = prove(trial, lease, self._after_run)
+        return Verdict(self.outcome.status)
 
     def _trace(self, lease: Lease, spec: RunSpec) -> Verdict:
-        _, data, _ = tracing.trace("model/default@any", spec, lease, lambda _seen: None)
-        self.result = {"trace": data}
+        _, self.trace, _ = tracing.trace("model/default@any", spec, lease, lambda _seen: None)
         return Verdict.PASS
 
     def _after_run(self, variant: str, _seen: RunResult) -> None:
@@ -135,7 +136,7 @@ def attempt(case: Case, lane: Lane, compiled: bytes, timeouts: Timeouts = SHORT)
         work,
         Seen(
             verdict=verdict,
-            text=text or str(work.result.get("text", "")),
+            text=text or (work.outcome.text if work.outcome else ""),
             fired=fired,
             wall_s=wall_s,
             bound_s=bound_s(timeouts, device.retries + 1),
@@ -146,13 +147,12 @@ def attempt(case: Case, lane: Lane, compiled: bytes, timeouts: Timeouts = SHORT)
 
 
 def _seen(work: _Work, seen: Seen) -> Seen:
-    rows = work.result.get("outputs")
-    missing = work.result.get("missing regions")
+    rows = work.outcome.outputs if work.outcome else ()
     return replace(
         seen,
-        missing_regions=tuple(missing) if isinstance(missing, list) else (),
-        outputs_equal=isinstance(rows, list) and bool(rows) and all(row["equal"] for row in rows),
-        trace_whole=work.result.get("trace") == trace_bytes(),
+        missing_regions=work.outcome.missing_regions if work.outcome else (),
+        outputs_equal=bool(rows) and all(row.equal for row in rows),
+        trace_whole=work.trace == trace_bytes(),
     )
 
 

@@ -67,7 +67,7 @@ def test_a_trim_inside(docker: DockerClient, trimmed: Project, linux_image: str)
     verdict = trimmed.verdict()
 
     assert verdict["verdict"] == "pass"
-    assert manifest(trimmed, "reduce")["result"]["toolchain"]["image"] == image
+    assert manifest(trimmed, "reduce")["result"]["build"]["toolchain"]["image"] == image
     assert manifest(trimmed, "reduce")["inputs"]["toolchain image"] == image
     assert verdict["toolchain"]["image"] == image
     owners = {path.stat().st_uid for path in trimmed.out.rglob("*")}
@@ -83,7 +83,7 @@ def test_the_same_binary_as_outside(trimmed: Project) -> None:
     outside = manifest(trimmed, "reduce")
 
     assert outside["key"] != inside["key"]
-    assert "image" not in outside["result"]["toolchain"]
+    assert "image" not in outside["result"]["build"]["toolchain"]
     name = "bin/load_and_run"
     assert outside["files"][name] == inside["files"][name]
 
@@ -97,7 +97,7 @@ def test_a_trim_with_an_ndk(
     assert outcome.rc == 0, outcome.stdout + outcome.stderr[-3000:]
 
     inside = manifest(project, "reduce")
-    told = inside["result"]["toolchain"]
+    told = inside["result"]["build"]["toolchain"]
     assert told["image"] == docker.image(android_image).id
     assert "stand-in" in told["version"]
     assert project.verdict()["verdict"] == "pass"
@@ -106,7 +106,7 @@ def test_a_trim_with_an_ndk(
     outcome = project.run("trim", "--quick", "--no-docker", timeout_s=PATIENCE_S)
     assert outcome.rc == 0, outcome.stdout + outcome.stderr[-3000:]
     outside = manifest(project, "reduce")
-    assert "image" not in outside["result"]["toolchain"]
+    assert "image" not in outside["result"]["build"]["toolchain"]
     assert outside["files"]["bin/load_and_run"] == inside["files"]["bin/load_and_run"]
 
 

@@ -19,7 +19,7 @@ from elftools.elf.elffile import ELFFile
 
 from integration.conftest import MakeProject
 from megtrim.build_spec import Link
-from megtrim.cli.session.setup import Options, open_context
+from megtrim.cli.session.setup import Options, open_session
 from megtrim.config.scenarios import all_scenarios
 from megtrim.elf.function_table import read_table
 from megtrim.elf.objects import Object
@@ -31,7 +31,8 @@ from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
 from megtrim.pipeline.building import variants
 from megtrim.pipeline.building.links import locate_unstripped, observables
 from megtrim.pipeline.filenames import DROPPED_FILE
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.results import VerifyResult
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import LINKED, REDUCED, Stage, tasks, through, verify_task
 from megtrim.stages import runner
 from megtrim.store import MANIFEST
@@ -65,7 +66,7 @@ class Shop:
     def committed(self) -> Path:
         return self.project.folder / "megtrim/keepset.json"
 
-    def ship(self, keep: KeepSet, *, committed: bool = True) -> Context:
+    def ship(self, keep: KeepSet, *, committed: bool = True) -> Session:
         """Commit a keep set, and do everything up to the verification by it."""
         self.committed.write_text(dump_keep_set(keep), encoding="utf-8")
         options = Options(
@@ -76,10 +77,10 @@ class Shop:
             quiet=True,
             committed=committed,
         )
-        context = open_context(options)
-        config = context.loaded.config
-        runner.run(through(Stage.VERIFY, tasks(config, committed=committed)), context)
-        return context
+        session = open_session(options)
+        config = session.request.config
+        runner.run(through(Stage.VERIFY, tasks(config, committed=committed)), session)
+        return session
 
     def with_functions(self, names: tuple[str, ...], **other: Any) -> KeepSet:
         """Return the keep set with another list of functions."""
@@ -88,15 +89,15 @@ class Shop:
         return replace(self.traced, scenarios=(changed,))
 
 
-def told(context: Context) -> str:
+def told(session: Session) -> str:
     """Return everything that stops what was built from being shipped; empty: nothing does."""
     results = [
-        context.done[id_].result
-        for each in all_scenarios(context.loaded.config)
-        if (id_ := verify_task(each)) in context.done
+        session.results.done[id_].result_as(VerifyResult)
+        for each in all_scenarios(session.request.config)
+        if (id_ := verify_task(each)) in session.results.done
     ]
-    wrong = [result["text"] for result in results if result["exit code"] != 0]
-    return "\n".join([*(str(failure) for failure in context.failed.values()), *wrong])
+    wrong = [result.outcome.text for result in results if result.exit_code != 0]
+    return "\n".join([*(str(failure) for failure in session.results.failed.values()), *wrong])
 
 
 def _project(make_project: MakeProject, name: str, **trim: str) -> Project:
@@ -129,9 +130,9 @@ def test_nothing_is_told_where_nothing_is_planted(shop: Shop) -> None:
     assert told(shop.ship(shop.traced)) == ""
 
 
-def _needed(context: Context, kept: frozenset[str]) -> list[tuple[str, ...]]:
+def _needed(session: Session, kept: frozenset[str]) -> list[tuple[str, ...]]:
     """Return the functions that ran and could have been left out, each under all its names."""
-    links = context.done[LINKED]
+    links = session.results.done[LINKED]
     table = read_table(links.file(locate_unstripped(Link.UNFOLDED, TARGET)))
     observed = read_observables(links.file(observables(TARGET)))
     possible = kept & {*linker_script.droppable(table, (), observed)}
@@ -165,9 +166,9 @@ def test_a_needed_function_that_is_not_on_the_list_is_found(shop: Shop) -> None:
     said: dict[tuple[str, ...], str] = {}
     for group in dict.fromkeys((*spread, *needed)):
         rest = tuple(name for name in record.functions if name not in group)
-        context = shop.ship(shop.with_functions(rest))
-        if not _stays(group, context):
-            said[group] = told(context)
+        session = shop.ship(shop.with_functions(rest))
+        if not _stays(group, session):
+            said[group] = told(session)
         if len(said) == FUNCTIONS:
             break
 
@@ -175,11 +176,11 @@ def test_a_needed_function_that_is_not_on_the_list_is_found(shop: Shop) -> None:
     assert [(group, words) for group, words in said.items() if not _tells_of(words, group)] == []
 
 
-def _stays(group: tuple[str, ...], context: Context) -> bool:
+def _stays(group: tuple[str, ...], session: Session) -> bool:
     """Say whether a function is there although it is not on the list: what stays calls it."""
-    if REDUCED not in context.done:
+    if REDUCED not in session.results.done:
         return False
-    dropped = context.done[REDUCED].file(DROPPED_FILE.format(target=TARGET))
+    dropped = session.results.done[REDUCED].file(DROPPED_FILE.format(target=TARGET))
     return {*group}.isdisjoint(dropped.read_text(encoding="utf-8").splitlines())
 
 
@@ -211,7 +212,7 @@ def test_a_registration_that_the_link_lost_is_named(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An object that no longer registers its operators: the proof of the link says which."""
-    linked = shop.ship(shop.traced).done[REDUCED].path
+    linked = shop.ship(shop.traced).results.done[REDUCED].path
     unfound = []
     for source in REGISTERING:
         shutil.rmtree(linked, ignore_errors=True)
@@ -242,11 +243,11 @@ def test_a_lost_entry_of_the_start_up_list_is_counted(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All functions are there, and one of them is no longer called: the numbers say so."""
-    shutil.rmtree(shop.ship(shop.traced).done[REDUCED].path)
+    shutil.rmtree(shop.ship(shop.traced).results.done[REDUCED].path)
     link = variants.link
 
-    def lossy(context: Context, spec: Any, links: Any, folder: Path) -> None:
-        link(context, spec, links, folder)
+    def lossy(session: Session, spec: Any, links: Any, folder: Path) -> None:
+        link(session, spec, links, folder)
         _shortened(folder / locate_unstripped(Link.SHIPPED, TARGET))
 
     monkeypatch.setattr(variants, "link", lossy)

@@ -43,7 +43,7 @@ def add_model(project: Project) -> None:
 def rebuilt(project: Project) -> dict[str, Any]:
     """Return what the stage `reduce` says of its build."""
     manifest = json.loads(project.file(REDUCE, "manifest.json").read_text(encoding="utf-8"))
-    told: dict[str, Any] = manifest["result"]["rebuilt"]
+    told: dict[str, Any] = manifest["result"]["build"]["rebuilt"]
     return told
 
 

@@ -10,7 +10,7 @@ import pytest
 from integration.conftest import MakeProject
 from integration.links import KINDS
 from megtrim.build_spec import Link
-from megtrim.cli.session.setup import Options, open_context
+from megtrim.cli.session.setup import Options, open_session
 from megtrim.config.scenarios import all_scenarios
 from megtrim.devices.local import Local
 from megtrim.elf.function_table import read_table
@@ -18,7 +18,7 @@ from megtrim.functions import linker_script
 from megtrim.functions.function_list import read_list
 from megtrim.functions.observables import read_observables
 from megtrim.pipeline.building import links as linking
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import LINKED, Stage, functions_task, tasks, through
 from megtrim.stages import runner
 from support.megtrim_cli import Project
@@ -27,16 +27,18 @@ MODEL = "tiny-mobile"
 TARGET = "load_and_run"
 
 
-def recorded(project: Project, *, kind: str = "") -> tuple[Context, list[Path]]:
+def recorded(project: Project, *, kind: str = "") -> tuple[Session, list[Path]]:
     """Record on the configured device, or as if it were of another ``kind``; return the lists."""
     options = Options(config=project.config, out=project.out, engine=None, jobs=None, quiet=True)
-    context = open_context(options)
-    for device in context.devices.values() if kind else ():
+    session = open_session(options)
+    for device in session.services.devices.values() if kind else ():
         cast("Local", device).kind = kind
-    config = context.loaded.config
-    runner.run(through(Stage.FUNCTIONS, tasks(config)), context)
+    config = session.request.config
+    runner.run(through(Stage.FUNCTIONS, tasks(config)), session)
     scenarios = all_scenarios(config)
-    return context, [context.done[functions_task(e)].file("functions.txt") for e in scenarios]
+    return session, [
+        session.results.done[functions_task(e)].file("functions.txt") for e in scenarios
+    ]
 
 
 @pytest.fixture(params=KINDS)
@@ -55,7 +57,7 @@ def test_a_log_and_probes_give_the_same_bytes(project: Project) -> None:
     Of a board nobody sees what it translates, so probes record there.
     """
     _, logged = recorded(project)
-    context, probed = recorded(project, kind="board")
+    session, probed = recorded(project, kind="board")
     bytes_logged = [each.read_bytes() for each in logged]
 
     assert {*logged}.isdisjoint(probed)
@@ -65,12 +67,12 @@ def test_a_log_and_probes_give_the_same_bytes(project: Project) -> None:
         project.write(project.read() | {"devices": [here]})
         _, native = recorded(project)
         assert [each.read_bytes() for each in native] == bytes_logged
-    _expect_decided(context, logged)
+    _expect_decided(session, logged)
 
 
-def _expect_decided(context: Context, lists: list[Path]) -> None:
+def _expect_decided(session: Session, lists: list[Path]) -> None:
     """Whatever the link may leave out is observed, and whatever is listed is of that link."""
-    links = context.done[LINKED]
+    links = session.results.done[LINKED]
     observables = read_observables(links.file(linking.observables(TARGET)))
     table = read_table(links.file(linking.locate_unstripped(Link.UNFOLDED, TARGET)))
     assert {*linker_script.droppable(table, (), observables)} <= observables.names()

@@ -156,7 +156,7 @@ def test_another_program_of_the_same_size_does_not_run(
 ODD: tuple[dict[str, object], ...] = (
     {"result": {}},
     {"result": None},
-    {"result": {"exit code": "x"}},
+    {"result": {"verdict": "x"}},
     {"files": {}},
     {"files": {"../../x": {"sha256": "0", "bytes": 0}}},
     {"inputs": {"a": 3}},

@@ -19,7 +19,7 @@ MANIFEST = Manifest(
     name="m/s@any",
     key="0123456789abcdef0123",
     inputs={"model": "aa", "arguments": "--cpu ä"},
-    result={"status": "pass", "exit code": 0, "time_s": 0.25, "outputs": [{"equal": True}]},
+    result={"status": "pass", "unmet": 0, "time_s": 0.25, "outputs": [{"equal": True}]},
     files={"plain.log": FACTS, "plain/out": replace(FACTS, size_bytes=0)},
 )
 MUTANTS = 6_000
@@ -46,7 +46,7 @@ def test_what_was_written_is_read_back() -> None:
         *("", "{", "[]", "{}", "null", "1e999", "[" * 100_000, '{"a":' * 100_000, "\ud800"),
         dump_manifest(MANIFEST).replace('"pass"', '"trap"'),
         dump_manifest(MANIFEST).replace("0.25", "NaN"),
-        dump_manifest(MANIFEST).replace('"exit code": 0', '"exit code": 1'),
+        dump_manifest(MANIFEST).replace('"unmet": 0', '"unmet": 1'),
         dump_manifest(MANIFEST).replace('"sha256": "', '"sha256": "0', 1),
     ],
 )
@@ -57,7 +57,7 @@ def test_what_megtrim_did_not_write_is_refused(text: str) -> None:
 
 
 ODD: dict[str, list[Any]] = {
-    "layout": [1, 3, 2.0, True, "2", None],
+    "layout": [2, 4, 3.0, True, "3", None],
     "stage": [1, None, []],
     "name": [1, None, {}],
     "key": ["", "0" * 19, "0" * 21, "G" * 20, 0, None],

@@ -12,16 +12,18 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from filelock import FileLock, Timeout
 
 from megtrim import integrity
+from megtrim import manifest as manifests
 from megtrim import store as stores
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.manifest import dump_manifest, parse_manifest
+from megtrim.stage_result import StageResult
 from megtrim.store import (
     MANIFEST,
     StageFolder,
@@ -36,6 +38,21 @@ from support.waiting import until
 INPUTS = {"model": "aa", "arguments": "--cpu"}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count(StageResult):
+    """What the stages of these tests find."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Other(StageResult):
+    """What none of them finds."""
+
+
+FOUND = Count(count=3)
+
+
 class Producer:
     """Writes one file and counts how often it was asked."""
 
@@ -43,12 +60,12 @@ class Producer:
         self.text = text
         self.calls = 0
 
-    def __call__(self, folder: Path) -> Mapping[str, object]:
+    def __call__(self, folder: Path) -> Count:
         assert list(folder.iterdir()) == []
         self.calls += 1
         (folder / "sub").mkdir()
         (folder / "sub" / "file.txt").write_text(self.text, encoding="utf-8")
-        return {"count": 3}
+        return FOUND
 
 
 def test_the_key_is_a_function_of_the_inputs() -> None:
@@ -56,7 +73,7 @@ def test_the_key_is_a_function_of_the_inputs() -> None:
     key = key_of("build", "plain", {"a": "1", "b": "2"})
 
     assert key == key_of("build", "plain", {"b": "2", "a": "1"})
-    text = json.dumps([2, code_digest(), "build", "plain", [["a", "1"], ["b", "2"]]])
+    text = json.dumps([3, code_digest(), "build", "plain", [["a", "1"], ["b", "2"]]])
     assert key == hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
@@ -81,8 +98,8 @@ def test_equal_inputs_are_produced_once(tmp_path: Path) -> None:
     """The second time nothing is done, also by another process' store."""
     produce = Producer()
 
-    first = Store(tmp_path).ensure("build", "plain", INPUTS, produce)
-    second = Store(tmp_path).ensure("build", "plain", INPUTS, produce)
+    first = Store(tmp_path).ensure("build", "plain", INPUTS, produce, Count)
+    second = Store(tmp_path).ensure("build", "plain", INPUTS, produce, Count)
 
     key = key_of("build", "plain", INPUTS)
     sha = hashlib.sha256(b"result\n").hexdigest()
@@ -92,7 +109,7 @@ def test_equal_inputs_are_produced_once(tmp_path: Path) -> None:
         name="plain",
         key=key,
         inputs=INPUTS,
-        result={"count": 3},
+        result=FOUND,
         files={"sub/file.txt": sha},
     )
     assert (first, second) == ((expected, True), (expected, False))
@@ -102,28 +119,28 @@ def test_equal_inputs_are_produced_once(tmp_path: Path) -> None:
 
 def test_results_stay_out_of_git(tmp_path: Path) -> None:
     """They may lie in a team's repository, or in the engine's; what a team wrote there stays."""
-    Store(tmp_path / "out").ensure("build", "plain", INPUTS, Producer())
+    Store(tmp_path / "out").ensure("build", "plain", INPUTS, Producer(), Count)
     assert (tmp_path / "out" / ".gitignore").read_text(encoding="utf-8") == "*\n"
 
     (tmp_path / "out" / ".gitignore").write_text("*.log\n", encoding="utf-8")
-    Store(tmp_path / "out").ensure("build", "profile", INPUTS, Producer())
+    Store(tmp_path / "out").ensure("build", "profile", INPUTS, Producer(), Count)
     assert (tmp_path / "out" / ".gitignore").read_text(encoding="utf-8") == "*.log\n"
 
 
 def test_other_inputs_are_another_folder(tmp_path: Path) -> None:
     """And the former result stays."""
     store = Store(tmp_path)
-    one, _ = store.ensure("build", "plain", INPUTS, Producer("1"))
-    two, fresh = store.ensure("build", "plain", INPUTS | {"model": "bb"}, Producer("2"))
+    one, _ = store.ensure("build", "plain", INPUTS, Producer("1"), Count)
+    two, fresh = store.ensure("build", "plain", INPUTS | {"model": "bb"}, Producer("2"), Count)
 
     assert fresh
-    assert store.find("build", one.key) == one
-    assert store.find("build", two.key) == two
+    assert store.find("build", one.key, Count) == one
+    assert store.find("build", two.key, Count) == two
 
 
 def test_a_file_that_is_not_in_the_manifest_is_not_handed_out(tmp_path: Path) -> None:
     """Asking for it is our own bug, even where such a file lies there."""
-    folder, _ = Store(tmp_path).ensure("build", "plain", INPUTS, Producer())
+    folder, _ = Store(tmp_path).ensure("build", "plain", INPUTS, Producer(), Count)
     (folder.path / "later.txt").write_text("x", encoding="utf-8")
 
     with pytest.raises(KeyError, match=r"later\.txt"):
@@ -132,14 +149,14 @@ def test_a_file_that_is_not_in_the_manifest_is_not_handed_out(tmp_path: Path) ->
 
 def test_the_manifest_tells_everything(tmp_path: Path) -> None:
     """It is the provenance: sorted JSON, for people too."""
-    folder, _ = Store(tmp_path).ensure("build", "plain", INPUTS, Producer())
+    folder, _ = Store(tmp_path).ensure("build", "plain", INPUTS, Producer(), Count)
 
     text = (folder.path / MANIFEST).read_text(encoding="utf-8")
     sha = hashlib.sha256(b"result\n").hexdigest()
     data = json.loads(text)
     seal = data.pop("sha256")
     assert data == {
-        "layout": 2,
+        "layout": 3,
         "stage": "build",
         "name": "plain",
         "key": folder.key,
@@ -159,15 +176,15 @@ def test_the_manifest_is_written_last(tmp_path: Path) -> None:
     key = key_of("build", "plain", INPUTS)
     seen: list[StageFolder | None] = []
 
-    def produce(folder: Path) -> Mapping[str, object]:
+    def produce(folder: Path) -> Count:
         (folder / "file").write_text("x", encoding="utf-8")
-        seen.append(Store(tmp_path).find("build", key))
-        return {}
+        seen.append(Store(tmp_path).find("build", key, Count))
+        return FOUND
 
-    store.ensure("build", "plain", INPUTS, produce)
+    store.ensure("build", "plain", INPUTS, produce, Count)
 
     assert seen == [None]
-    assert store.find("build", key) is not None
+    assert store.find("build", key, Count) is not None
 
 
 def test_a_failed_stage_keeps_its_logs_and_is_redone(tmp_path: Path) -> None:
@@ -175,16 +192,16 @@ def test_a_failed_stage_keeps_its_logs_and_is_redone(tmp_path: Path) -> None:
     store = Store(tmp_path)
     path = tmp_path / "build" / key_of("build", "plain", INPUTS)
 
-    def fail(folder: Path) -> Mapping[str, object]:
+    def fail(folder: Path) -> Count:
         (folder / "build.log").write_text("error", encoding="utf-8")
         msg = "no"
         raise InputError(msg)
 
     with pytest.raises(InputError):
-        store.ensure("build", "plain", INPUTS, fail)
+        store.ensure("build", "plain", INPUTS, fail, Count)
     assert [file.name for file in path.iterdir()] == ["build.log"]
 
-    folder, fresh = store.ensure("build", "plain", INPUTS, Producer())
+    folder, fresh = store.ensure("build", "plain", INPUTS, Producer(), Count)
     assert fresh
     assert sorted(file.name for file in folder.path.iterdir()) == [MANIFEST, "sub"]
 
@@ -205,12 +222,12 @@ def test_a_failed_stage_keeps_its_logs_and_is_redone(tmp_path: Path) -> None:
 def test_a_damaged_folder_is_redone(tmp_path: Path, damage: object) -> None:
     """Whatever is wrong with it, doing the stage again mends it."""
     store = Store(tmp_path)
-    folder, _ = store.ensure("build", "plain", INPUTS, Producer())
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
     assert callable(damage)
     damage(folder.path)
 
-    assert store.find("build", folder.key) is None
-    again, fresh = store.ensure("build", "plain", INPUTS, Producer())
+    assert store.find("build", folder.key, Count) is None
+    again, fresh = store.ensure("build", "plain", INPUTS, Producer(), Count)
     assert fresh
     assert again == folder
 
@@ -221,15 +238,71 @@ def test_another_megtrim_does_not_take_a_result(
     """It may find something else, or mean something else by the same words; nothing is damaged."""
     said: list[str] = []
     store = Store(tmp_path, warn=said.append)
-    folder, _ = store.ensure("build", "plain", INPUTS, Producer())
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
     monkeypatch.setattr(stores, "code_digest", lambda: "another")
 
-    assert store.find("build", folder.key) is None
-    assert store.previous("build", "plain") is None
-    again, fresh = store.ensure("build", "plain", INPUTS, Producer())
+    assert store.find("build", folder.key, Count) is None
+    assert store.previous("build", Count, "plain") is None
+    again, fresh = store.ensure("build", "plain", INPUTS, Producer(), Count)
     assert fresh
     assert again.key != folder.key
     assert said == []
+
+
+def test_a_result_of_an_older_layout_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is never read as one of this layout, not even as the previous one; nothing is damaged."""
+    said: list[str] = []
+    store = Store(tmp_path, warn=said.append)
+    with monkeypatch.context() as older:
+        older.setattr(stores, "LAYOUT", 2)
+        older.setattr(manifests, "LAYOUT", 2)
+        old, _ = store.ensure("build", "plain", INPUTS, Producer("old\n"), Count)
+        assert store.previous("build", Count, "plain") == old
+
+    assert store.previous("build", Count, "plain") is None
+    made, fresh = store.ensure("build", "plain", INPUTS, Producer("new\n"), Count)
+    assert fresh
+    assert made.file("sub/file.txt").read_text(encoding="utf-8") == "new\n"
+    assert store.find("build", old.key, Count) is None
+    assert said == [
+        f"{old.path} was damaged: its manifest is not as it was written; it is made again"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("result", "wrong"),
+    [
+        ({}, "count: Field required"),
+        ({"count": "3"}, "count: Input should be a valid integer"),
+        ({"count": 3.0}, "count: Input should be a valid integer"),
+        ({"count": True}, "count: Input should be a valid integer"),
+        ({"count": 3, "more": 1}, "more: Unexpected keyword argument"),
+    ],
+)
+def test_an_odd_result_is_made_again(tmp_path: Path, result: dict[str, object], wrong: str) -> None:
+    """Even where its manifest is whole and states the right digest: it is never misread."""
+    said: list[str] = []
+    store = Store(tmp_path, warn=said.append)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
+    manifest = parse_manifest((folder.path / MANIFEST).read_text(encoding="utf-8"))
+    odd = dump_manifest(replace(manifest, result=result))
+    (folder.path / MANIFEST).write_text(odd, encoding="utf-8")
+
+    assert store.previous("build", Count, "plain") is None
+    assert store.ensure("build", "plain", INPUTS, Producer(), Count) == (folder, True)
+    why = f"its result is odd: {wrong}, expected what Count holds"
+    assert said == [f"{folder.path} was damaged: {why}; it is made again"]
+
+
+def test_a_result_is_read_as_what_it_is(tmp_path: Path) -> None:
+    """To take it for another kind is our own bug."""
+    folder, _ = Store(tmp_path).ensure("build", "plain", INPUTS, Producer(), Count)
+
+    assert folder.result_as(Count).count == 3
+    with pytest.raises(TypeError, match="holds a Count, not a Other"):
+        folder.result_as(Other)
 
 
 def test_the_code_is_known_by_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,7 +335,7 @@ def settle(folder: StageFolder, by_s: int = 100) -> None:
     real = time.time_ns
     integrity.time.time_ns = lambda: real() + by_s * 1_000_000_000  # type: ignore[attr-defined]
     try:
-        assert Store(folder.path.parents[1]).find(folder.stage, folder.key) is not None
+        assert Store(folder.path.parents[1]).find(folder.stage, folder.key, Count) is not None
     finally:
         integrity.time.time_ns = real  # type: ignore[attr-defined]
 
@@ -282,13 +355,13 @@ def test_a_flipped_bit_is_found_named_and_mended(tmp_path: Path, remembered: boo
     """Of the same size, with the time of the last write restored, remembered or not."""
     said: list[str] = []
     store = Store(tmp_path, warn=said.append)
-    folder, _ = store.ensure("build", "plain", INPUTS, Producer())
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
     if remembered:
         settle(folder)
     assert (folder.path / integrity.MEMORY).exists() is remembered
     flip(folder.path / "sub/file.txt")
 
-    again, fresh = store.ensure("build", "plain", INPUTS, Producer())
+    again, fresh = store.ensure("build", "plain", INPUTS, Producer(), Count)
 
     assert (again, fresh) == (folder, True)
     why = "sub/file.txt: it does not have the sha256 that its manifest states"
@@ -298,9 +371,9 @@ def test_a_flipped_bit_is_found_named_and_mended(tmp_path: Path, remembered: boo
 def test_what_is_handed_out_was_not_changed_since(tmp_path: Path) -> None:
     """Between finding a result and using it as well; nothing is known of the product then."""
     store = Store(tmp_path)
-    folder, _ = store.ensure("build", "plain", INPUTS, Producer())
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
     settle(folder)
-    for found in (folder, store.find("build", folder.key)):
+    for found in (folder, store.find("build", folder.key, Count)):
         assert found is not None
         before = (folder.path / "sub/file.txt").read_bytes()
         flip(folder.path / "sub/file.txt")
@@ -315,12 +388,12 @@ def test_what_is_remembered_is_not_read_again(
 ) -> None:
     """An up-to-date run asks the disk about its files and reads none."""
     store = Store(tmp_path)
-    folder, _ = store.ensure("build", "plain", INPUTS, Producer())
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
     settle(folder)
     read: list[Path] = []
     monkeypatch.setattr(integrity, "_digest", read.append)
 
-    found = store.find("build", folder.key)
+    found = store.find("build", folder.key, Count)
 
     assert found is not None
     assert found.file("sub/file.txt") == folder.path / "sub/file.txt"
@@ -344,61 +417,61 @@ def test_what_is_remembered_is_not_read_again(
 def test_a_damaged_memory_is_of_no_account(tmp_path: Path, memory: str) -> None:
     """All is read again."""
     store = Store(tmp_path)
-    folder, _ = store.ensure("build", "plain", INPUTS, Producer())
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
     (folder.path / integrity.MEMORY).write_text(memory, encoding="utf-8")
 
-    assert store.find("build", folder.key) == folder
+    assert store.find("build", folder.key, Count) == folder
     flip(folder.path / "sub/file.txt")
-    assert store.find("build", folder.key) is None
+    assert store.find("build", folder.key, Count) is None
 
 
 def test_a_memory_of_other_files_is_of_no_account(tmp_path: Path) -> None:
     """It may have come with a folder that was copied."""
     store = Store(tmp_path)
-    folder, _ = store.ensure("build", "plain", INPUTS, Producer())
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
     settle(folder)
     copy = tmp_path / "copy"
     shutil.copytree(tmp_path / "build", copy / "build")
     flip(copy / "build" / folder.key / "sub/file.txt")
 
-    assert Store(copy).find("build", folder.key) is None
+    assert Store(copy).find("build", folder.key, Count) is None
 
 
 def test_a_link_in_a_files_place_is_damage(tmp_path: Path) -> None:
     """Even to the same bytes: what it leads to may change without anybody's notice."""
     store = Store(tmp_path)
-    folder, _ = store.ensure("build", "plain", INPUTS, Producer())
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
     file = folder.path / "sub/file.txt"
     file.rename(tmp_path / "elsewhere")
     file.symlink_to(tmp_path / "elsewhere")
 
-    assert store.find("build", folder.key) is None
+    assert store.find("build", folder.key, Count) is None
 
 
 @pytest.mark.parametrize("name", [MANIFEST, "sub/file.txt", integrity.MEMORY])
 def test_a_pipe_in_a_files_place_does_not_hang(tmp_path: Path, name: str) -> None:
     """Nobody may ever write to it."""
     store = Store(tmp_path)
-    folder, _ = store.ensure("build", "plain", INPUTS, Producer())
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
     (folder.path / name).unlink(missing_ok=True)
     os.mkfifo(folder.path / name)
 
-    assert (store.find("build", folder.key) is None) is (name != integrity.MEMORY)
-    assert store.ensure("build", "plain", INPUTS, Producer())[0] == folder
+    assert (store.find("build", folder.key, Count) is None) is (name != integrity.MEMORY)
+    assert store.ensure("build", "plain", INPUTS, Producer(), Count)[0] == folder
 
 
 def test_what_is_used_again_is_the_newest(tmp_path: Path) -> None:
     """What a stage found last need not be what it made last."""
     store = Store(tmp_path)
-    first, _ = store.ensure("verdict", "verdict", {"verify": "pass"}, Producer())
-    second, _ = store.ensure("verdict", "verdict", {"verify": "fail"}, Producer())
+    first, _ = store.ensure("verdict", "verdict", {"verify": "pass"}, Producer(), Count)
+    second, _ = store.ensure("verdict", "verdict", {"verify": "fail"}, Producer(), Count)
     for age, folder in enumerate((first, second)):
         os.utime(folder.path / MANIFEST, (1000 + age, 1000 + age))
-    assert store.previous("verdict") == second
+    assert store.previous("verdict", Count) == second
 
-    store.ensure("verdict", "verdict", {"verify": "pass"}, Producer())
+    store.ensure("verdict", "verdict", {"verify": "pass"}, Producer(), Count)
 
-    assert store.previous("verdict") == first
+    assert store.previous("verdict", Count) == first
 
 
 def test_previous_is_the_newest_of_that_name(tmp_path: Path) -> None:
@@ -406,66 +479,66 @@ def test_previous_is_the_newest_of_that_name(tmp_path: Path) -> None:
     store = Store(tmp_path)
     made = {}
     for age, (name, model) in enumerate([("plain", "1"), ("plain", "2"), ("other", "3")]):
-        made[model], _ = store.ensure("build", name, {"model": model}, Producer())
+        made[model], _ = store.ensure("build", name, {"model": model}, Producer(), Count)
         os.utime(made[model].path / MANIFEST, (1000 + age, 1000 + age))
 
-    assert store.previous("build", "plain") == made["2"]
-    assert store.previous("build", "other") == made["3"]
-    assert store.previous("build", "nobody") is None
-    assert store.previous("reduce", "plain") is None
+    assert store.previous("build", Count, "plain") == made["2"]
+    assert store.previous("build", Count, "other") == made["3"]
+    assert store.previous("build", Count, "nobody") is None
+    assert store.previous("reduce", Count, "plain") is None
 
     os.utime(made["1"].path / MANIFEST, (2000, 2000))
-    assert store.previous("build", "plain") == made["1"]
+    assert store.previous("build", Count, "plain") == made["1"]
     (made["1"].path / "sub" / "file.txt").unlink()
-    assert store.previous("build", "plain") == made["2"]
+    assert store.previous("build", Count, "plain") == made["2"]
 
 
 def test_discard_drops_one_stage(tmp_path: Path) -> None:
     """Its results are made anew, the others stay."""
     store = Store(tmp_path)
-    built, _ = store.ensure("build", "plain", INPUTS, Producer())
-    weighed, _ = store.ensure("size", "artifacts", INPUTS, Producer())
+    built, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
+    weighed, _ = store.ensure("size", "artifacts", INPUTS, Producer(), Count)
 
     store.discard("build")
 
-    assert store.find("build", built.key) is None
-    assert store.find("size", weighed.key) == weighed
-    assert store.ensure("build", "plain", INPUTS, Producer()) == (built, True)
+    assert store.find("build", built.key, Count) is None
+    assert store.find("size", weighed.key, Count) == weighed
+    assert store.ensure("build", "plain", INPUTS, Producer(), Count) == (built, True)
 
 
 def test_discard_drops_one_name_where_it_is_told(tmp_path: Path) -> None:
     """What another scenario proved still stands."""
     store = Store(tmp_path)
-    one, _ = store.ensure("verify", "m/s@any", {"program": "1"}, Producer())
-    other, _ = store.ensure("verify", "m/s@big", {"program": "2"}, Producer())
+    one, _ = store.ensure("verify", "m/s@any", {"program": "1"}, Producer(), Count)
+    other, _ = store.ensure("verify", "m/s@big", {"program": "2"}, Producer(), Count)
 
     store.discard("verify", "m/s@any")
 
-    assert store.find("verify", one.key) is None
-    assert store.find("verify", other.key) == other
+    assert store.find("verify", one.key, Count) is None
+    assert store.find("verify", other.key, Count) == other
 
 
 def test_what_is_discarded_is_the_previous_until_it_is_made_anew(tmp_path: Path) -> None:
     """A proof outlives an attempt that comes to nothing, however often that happens."""
     store = Store(tmp_path)
-    built, _ = store.ensure("build", "plain", INPUTS, Producer())
+    built, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
 
-    def fail(folder: Path) -> dict[str, Any]:
+    def fail(folder: Path) -> Count:
         msg = "no phone"
         raise InfrastructureFailure(msg)
 
     for _ in range(2):
         store.discard("build")
         with pytest.raises(InfrastructureFailure):
-            store.ensure("build", "plain", INPUTS, fail)
-        previous = store.previous("build", "plain")
+            store.ensure("build", "plain", INPUTS, fail, Count)
+        previous = store.previous("build", Count, "plain")
         assert previous is not None
         assert (previous.key, previous.files) == (built.key, built.files)
-        assert store.find("build", built.key) is None
+        assert store.find("build", built.key, Count) is None
 
-    store.ensure("build", "plain", INPUTS, Producer())
+    store.ensure("build", "plain", INPUTS, Producer(), Count)
 
-    assert store.previous("build", "plain") == built
+    assert store.previous("build", Count, "plain") == built
     assert [path.name for path in (tmp_path / "build").iterdir()] == [built.key]
 
 
@@ -512,9 +585,15 @@ def test_a_free_lock_is_not_talked_about(tmp_path: Path) -> None:
 
 SCRIPT = """\
 import sys, time
+from dataclasses import dataclass
 sys.path.insert(0, {package!r})
 from pathlib import Path
+from megtrim.stage_result import StageResult
 from megtrim.store import Store
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count(StageResult):
+    count: int
 
 def produce(folder):
     with Path({count!r}).open("a") as stream:
@@ -522,10 +601,10 @@ def produce(folder):
     for number in range(20):
         (folder / f"file{{number}}").write_text("line\\n" * 100)
         time.sleep(0.01)
-    return {{}}
+    return Count(count=3)
 
 Path({ready!r}).touch()
-Store(Path({root!r})).ensure("build", "plain", {inputs!r}, produce)
+Store(Path({root!r})).ensure("build", "plain", {inputs!r}, produce, Count)
 """
 
 
@@ -553,7 +632,7 @@ def test_two_processes_produce_one_result(tmp_path: Path) -> None:
 
     assert statuses == [0, 0]
     assert (tmp_path / "count").read_text(encoding="utf-8") == "x"
-    folder = Store(tmp_path / "out").find("build", key_of("build", "plain", INPUTS))
+    folder = Store(tmp_path / "out").find("build", key_of("build", "plain", INPUTS), Count)
     assert folder is not None
     assert len(folder.files) == 20
 
@@ -568,10 +647,10 @@ def test_a_killed_producer_leaves_a_store_that_goes_on(tmp_path: Path, seed: int
 
     said: list[str] = []
     store = Store(tmp_path / "out", say=said.append)
-    found = store.find("build", key_of("build", "plain", INPUTS))
+    found = store.find("build", key_of("build", "plain", INPUTS), Count)
     assert found is None or len(found.files) == 20
 
-    folder, fresh = store.ensure("build", "plain", INPUTS, Producer())
+    folder, fresh = store.ensure("build", "plain", INPUTS, Producer(), Count)
     assert said == []
     assert fresh == (found is None)
     assert len(folder.files) == (1 if fresh else 20)
@@ -644,24 +723,24 @@ def test_a_stage_that_runs_out_of_space_is_told_as_that(tmp_path: Path) -> None:
     """Its folder is torn, and the next run redoes it."""
     store = Store(tmp_path)
 
-    def produce(folder: Path) -> Mapping[str, object]:
+    def produce(folder: Path) -> Count:
         no_space()
-        return {}
+        return FOUND
 
     with pytest.raises(InfrastructureFailure, match="No space left on device"):
-        store.ensure("build", "plain", INPUTS, produce)
-    assert store.ensure("build", "plain", INPUTS, Producer())[1]
+        store.ensure("build", "plain", INPUTS, produce, Count)
+    assert store.ensure("build", "plain", INPUTS, Producer(), Count)[1]
 
 
 def test_other_errors_of_a_stage_stay_what_they_are(tmp_path: Path) -> None:
     """A file that a stage forgot to write is our own bug, not a full disk."""
 
-    def produce(folder: Path) -> Mapping[str, object]:
+    def produce(folder: Path) -> Count:
         (folder / "never-written").read_bytes()
-        return {}
+        return FOUND
 
     with pytest.raises(FileNotFoundError):
-        Store(tmp_path).ensure("build", "plain", INPUTS, produce)
+        Store(tmp_path).ensure("build", "plain", INPUTS, produce, Count)
 
 
 @pytest.mark.parametrize("root", ["a-file/out", "a-file"])
@@ -670,7 +749,7 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, root: str) -> None
     (tmp_path / "a-file").write_text("x", encoding="utf-8")
 
     with pytest.raises(InfrastructureFailure, match="cannot be written: ") as caught:
-        Store(tmp_path / root).ensure("build", "plain", INPUTS, Producer())
+        Store(tmp_path / root).ensure("build", "plain", INPUTS, Producer(), Count)
     assert caught.value.hint == "choose another folder with --out"  # more room would not help
     with pytest.raises(InfrastructureFailure, match="cannot be written: "):
         write_atomically(tmp_path / root / "x" / "file", "text")
@@ -705,26 +784,26 @@ def test_a_folder_that_is_removed_meanwhile_is_infrastructure(
     """Whatever the work made of that: it says nothing of the product, and is no result."""
     store = Store(tmp_path / "out")
 
-    def produce(folder: Path) -> dict[str, str]:
+    def produce(folder: Path) -> Count:
         shutil.rmtree(store.root)
         if error is not None:
             raise error
-        return {}
+        return FOUND
 
     with pytest.raises(InfrastructureFailure, match="was removed or unmounted meanwhile"):
-        store.ensure("build", "plain", {}, produce)
-    assert store.previous("build") is None
+        store.ensure("build", "plain", {}, produce, Count)
+    assert store.previous("build", Count) is None
 
 
 def test_what_fails_in_a_folder_that_stays_is_told_as_it_is(tmp_path: Path) -> None:
     """A product's failure is one."""
 
-    def produce(folder: Path) -> dict[str, str]:
+    def produce(folder: Path) -> Count:
         msg = "the engine does not compile"
         raise ProductFailure(msg)
 
     with pytest.raises(ProductFailure, match="the engine does not compile"):
-        Store(tmp_path).ensure("build", "plain", {}, produce)
+        Store(tmp_path).ensure("build", "plain", {}, produce, Count)
 
 
 @pytest.mark.parametrize("link", [True, False])
@@ -732,15 +811,15 @@ def test_another_result_in_its_place_is_damage(tmp_path: Path, link: bool) -> No
     """As a link or as a copy: it is whole, and of other inputs."""
     said: list[str] = []
     store = Store(tmp_path, warn=said.append)
-    good, _ = store.ensure("verify", "m", {"reduced": "good"}, Producer("pass"))
-    bad, _ = store.ensure("verify", "m", {"reduced": "bad"}, Producer("trap"))
+    good, _ = store.ensure("verify", "m", {"reduced": "good"}, Producer("pass"), Count)
+    bad, _ = store.ensure("verify", "m", {"reduced": "bad"}, Producer("trap"), Count)
     shutil.rmtree(bad.path)
     if link:
         bad.path.symlink_to(good.path)
     else:
         shutil.copytree(good.path, bad.path)
 
-    again, fresh = store.ensure("verify", "m", {"reduced": "bad"}, Producer("trap"))
+    again, fresh = store.ensure("verify", "m", {"reduced": "bad"}, Producer("trap"), Count)
 
     assert fresh
     assert again == bad
@@ -751,8 +830,8 @@ def test_another_result_in_its_place_is_damage(tmp_path: Path, link: bool) -> No
 def test_a_result_is_a_folder_of_its_own(tmp_path: Path) -> None:
     """A link may lead to where somebody else writes, even if it is the right one now."""
     store = Store(tmp_path / "out")
-    made, _ = store.ensure("build", "plain", INPUTS, Producer())
+    made, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
     made.path.rename(tmp_path / made.key)
     made.path.symlink_to(tmp_path / made.key)
 
-    assert store.find("build", made.key) is None
+    assert store.find("build", made.key, Count) is None

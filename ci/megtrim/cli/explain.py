@@ -23,7 +23,8 @@ from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.midout.names import NameTable
 from megtrim.midout.region import Region
 from megtrim.pipeline.filenames import VERDICT_FILE
-from megtrim.plan.graph import VERDICT, Stage
+from megtrim.pipeline.results import VerdictResult
+from megtrim.plan.graph import Stage
 from megtrim.store import Store
 from megtrim.verdict import next_step
 from megtrim.verdict.invocation import Invocation
@@ -70,7 +71,7 @@ def explain(thing: str, as_json: bool, **options: Any) -> int:
 
 
 def _verdict(out: Path) -> Verdict:
-    folder = Store(out.absolute()).previous(Stage.VERDICT, VERDICT.rpartition("/")[2])
+    folder = Store(out.absolute()).previous(Stage.VERDICT, VerdictResult)
     if folder is None:
         msg = f"there is no verdict in {out} yet"
         hint = f"name its folder with --out (without: {DEFAULT_OUT}), or make one"

@@ -33,7 +33,7 @@ def gate(report: Path) -> int:
         _expect_alone(report)
         verdict = parse_verdict(validation.read_text(path, hint=_HINT), source=str(path))
         show(f"{verdict.verdict}: {validation.clean_line(verdict.headline)}")
-        return exit_code(verdict)
+        return exit_code(verdict.verdict)
     path = report / ENDING_FILE
     if path.is_file():
         ending = parse_ending(validation.read_text(path, hint=_HINT), source=str(path))

@@ -12,7 +12,7 @@ import click
 from megtrim.cli.echo import show
 from megtrim.cli.evidence.previous_proofs import proofs_option
 from megtrim.cli.github.matrix import show_matrix
-from megtrim.cli.session.setup import Options, describe, open_context, traces_option, trimming
+from megtrim.cli.session.setup import Options, describe, open_session, traces_option, trimming
 from megtrim.errors import EXIT_PASS
 from megtrim.evidence.validation import MOST_RESULTS
 from megtrim.plan.graph import Stage, tasks, through
@@ -51,12 +51,12 @@ def plan(
     **options: Any,
 ) -> int:
     """Show what would run and what is up to date; nothing is built or run."""
-    context = open_context(Options(**options), writes=False)
-    describe(context)
-    every = tasks(context.loaded.config, committed=context.committed)
-    steps = runner.plan(through(Stage.REPORT, every), context)
+    session = open_session(Options(**options), writes=False)
+    describe(session)
+    every = tasks(session.request.config, committed=session.request.committed)
+    steps = runner.plan(through(Stage.REPORT, every), session)
     if github_matrix:
-        return show_matrix(context, proofs=proofs, per_job=per_job)
+        return show_matrix(session, proofs=proofs, per_job=per_job)
     if as_json:
         show(json.dumps([dataclasses.asdict(step) for step in steps], indent=1))
         return EXIT_PASS

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.cli.echo import show
-from megtrim.cli.session.setup import Options, describe, open_context
+from megtrim.cli.session.setup import Options, describe, open_session
 from megtrim.config.scenarios import all_scenarios
 from megtrim.devices.retry import deliver
 from megtrim.errors import EXIT_PASS, InputError, ProductFailure, worst
@@ -23,7 +23,7 @@ from megtrim.pipeline.filenames import KEEP_SET_FILE
 from megtrim.pipeline.running.execution import RunResult, RunSpec, run_on
 from megtrim.pipeline.running.symbolizing_link import named_program
 from megtrim.pipeline.running.trap_diagnosis import Diagnosis, diagnose, why_not_kept
-from megtrim.pipeline.session import Context, binary
+from megtrim.pipeline.session import Services, Session, binary
 from megtrim.plan.graph import PROFILE, REDUCED, Stage, keep_task, tasks, through
 from megtrim.stages import runner
 from megtrim.verdict import next_step
@@ -63,46 +63,50 @@ def request(
 
 def execute(options: Options, wanted: ProbeRequest, *, as_json: bool) -> int:
     """Make the reduced build if need be, try the request on it, explain a bad end."""
-    context = open_context(options)
-    spec = _make_spec(wanted, context)
-    describe(context)
-    every = tasks(context.loaded.config, committed=context.committed)
-    _, codes = runner.run(through(Stage.REDUCE, every), context)
-    if REDUCED not in context.done:
+    session = open_session(options)
+    spec = _make_spec(wanted, session)
+    describe(session)
+    every = tasks(session.request.config, committed=session.request.committed)
+    _, codes = runner.run(through(Stage.REDUCE, every), session)
+    if REDUCED not in session.results.done:
         return worst(codes)
-    program = wanted.application or context.loaded.config.engine.target
-    reduced = _run(spec.with_program(binary(context.done[REDUCED], program)), context)
+    program = wanted.application or session.request.config.engine.target
+    reduced = _run(
+        spec.with_program(binary(session.results.done[REDUCED], program)), session.services
+    )
     if ending(reduced.run) is RunOutcome.PASSED:
-        show(_render_outcome(wanted, None, context.invocation, as_json=as_json))
+        show(_render_outcome(wanted, None, session.request.invocation, as_json=as_json))
         return EXIT_PASS
-    found = _diagnose_failure(reduced.run, program, spec, context)
-    show(_render_outcome(wanted, found, context.invocation, as_json=as_json))
+    found = _diagnose_failure(reduced.run, program, spec, session)
+    show(_render_outcome(wanted, found, session.request.invocation, as_json=as_json))
     return ProductFailure.exit_code
 
 
-def _run(spec: RunSpec, context: Context) -> RunResult:
-    device = next(iter(context.devices.values()))
-    return deliver(device, lambda lease: run_on(lease, spec), say=context.console.say)
+def _run(spec: RunSpec, services: Services) -> RunResult:
+    device = next(iter(services.devices.values()))
+    return deliver(device, lambda lease: run_on(lease, spec), say=services.console.say)
 
 
 def _diagnose_failure(
-    reduced: ProgramRun, program: str, spec: RunSpec, context: Context
+    reduced: ProgramRun, program: str, spec: RunSpec, session: Session
 ) -> Diagnosis:
-    able = runner.able(context)
-    keep = read_keep_set(context.done[keep_task(context.loaded.config)].file(KEEP_SET_FILE))
+    able = runner.able(session)
+    keep = read_keep_set(
+        session.results.done[keep_task(session.request.config)].file(KEEP_SET_FILE)
+    )
 
     def profile() -> Path | None:
-        made = able.obtain(PROFILE)  # with --committed, made only now
+        made = able.results.obtain(PROFILE)  # with --committed, made only now
         return binary(made, program) if made else None
 
     return diagnose(
         reduced,
-        lambda _build, other: _run(spec.with_program(other), context),
+        lambda _build, other: _run(spec.with_program(other), session.services),
         keep,
         named=named_program(program, able),
         profile=profile,
         lacking_operators=_lacking_operators(spec.model, keep),
-        why=why_not_kept(committed=context.committed, quick=context.quick),
+        why=why_not_kept(committed=session.request.committed, quick=session.request.quick),
     )
 
 
@@ -117,14 +121,14 @@ def _lacking_operators(model: Path, keep: KeepSet) -> tuple[str, ...]:
     return tuple(sorted(held - dict(keep.operators.operators).keys()))
 
 
-def _make_spec(wanted: ProbeRequest, context: Context) -> RunSpec:
-    config = context.loaded.config
+def _make_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
+    config = session.request.config
     for each in all_scenarios(config):
         if wanted.model in (each.id, each.id.rpartition("@")[0]):
             msg = f"{wanted.model} is a traced scenario: it runs with what it was traced with"
             raise InputError(msg, hint=f"probe its model: --probe {each.model.name} -- ARGUMENT...")
-    _check_command(wanted, context)
-    named = {model.name: context.path(model.file) for model in config.models}
+    _check_command(wanted, session)
+    named = {model.name: session.request.path(model.file) for model in config.models}
     model = named.get(wanted.model, Path(wanted.model))
     for path in (model, *wanted.inputs.values()):
         if not path.is_file():
@@ -139,19 +143,21 @@ def _make_spec(wanted: ProbeRequest, context: Context) -> RunSpec:
         threads=1,
         timeout_s=_TIMEOUT_S,
         application=wanted.application is not None,
-        beside=programs.companion_files(wanted.application or "", context),
+        beside=programs.companion_files(wanted.application or "", session),
     )
 
 
-def _check_command(wanted: ProbeRequest, context: Context) -> None:
+def _check_command(wanted: ProbeRequest, session: Session) -> None:
     """Refuse a program that is not built, and words that it would be given in vain."""
-    config, name = context.loaded.config, wanted.application
+    config, name = session.request.config, wanted.application
     names = ", ".join(each.name for each in config.applications)
     if name is None:
-        if config.engine.target not in programs.targets(context):
+        if config.engine.target not in programs.targets(session):
             msg = f"--probe: no scenario runs {config.engine.target}, so it is not built"
             raise InputError(msg, hint=f"name an application: --application {names}")
-        check_arguments(wanted.arguments, dialect=context.engine.dialect(), source="--probe")
+        check_arguments(
+            wanted.arguments, dialect=session.services.engine.dialect(), source="--probe"
+        )
         return
     if config.application(name) is None:
         msg = f"--application: found {name!r}, expected one of {names or 'none: there are none'}"

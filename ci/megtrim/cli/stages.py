@@ -11,11 +11,11 @@ import click
 
 from megtrim.cli import probe
 from megtrim.cli.echo import show
-from megtrim.cli.session.setup import Options, describe, neighbours_option, open_context, trimming
+from megtrim.cli.session.setup import Options, describe, neighbours_option, open_session, trimming
 from megtrim.config.scenarios import all_scenarios
 from megtrim.errors import ACCEPT, InputError, worst
 from megtrim.pipeline.filenames import FINAL_FOLDER, VERDICT_FILE
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session, TaskResults, TrimRequest
 from megtrim.pipeline.summary.last_proof import ahead
 from megtrim.pipeline.summary.neighbours import neighbour_checks, neighbour_results
 from megtrim.pipeline.summary.scenario_results import scenario_checks_of
@@ -31,6 +31,7 @@ from megtrim.plan.graph import (
     verify_task,
 )
 from megtrim.report import neighbours, switches, table
+from megtrim.stage_result import dump_result
 from megtrim.stages import runner
 from megtrim.store import Store, cannot_write
 from megtrim.verdict.model import Check, parse_verdict
@@ -88,12 +89,12 @@ def execute(
     A chain exits as its worst stage. ``by_verdict``: as the joined verdict decides, where there
     is one: it knows what a failed device means.
     """
-    context, codes = run_chain(
+    session, codes = run_chain(
         options, stage, as_json=as_json, accept=accept, again=again, scenario=scenario
     )
-    joined = context.done.get(VERDICT)
+    joined = session.results.done.get(VERDICT)
     if joined is not None and by_verdict:
-        return int(joined.result["exit code"])
+        return joined.result.exit_code
     return worst(codes)
 
 
@@ -105,27 +106,31 @@ def run_chain(
     accept: bool,
     again: bool = False,
     scenario: str | None = None,
-) -> tuple[Context, list[int]]:
+) -> tuple[Session, list[int]]:
     """Run the stage, or its task for one scenario, and what it rests on; show what came of it."""
     if options.committed and stage is Stage.PROFILE:
         msg = "--committed traces nothing, so there is nothing to profile"
         raise InputError(msg, hint="leave --committed out")
-    context = open_context(options, accept=accept)
-    describe(context)
-    config, asked = context.loaded.config, context.neighbours
-    every = tasks(config, committed=context.committed, neighbours=asked)
-    wanted = through(stage, every) if scenario is None else _of_scenario(scenario, every, context)
-    _refuse_idle(stage, context, wanted, accept=accept)
+    session = open_session(options, accept=accept)
+    describe(session)
+    config, asked = session.request.config, session.request.neighbours
+    every = tasks(config, committed=session.request.committed, neighbours=asked)
+    wanted = (
+        through(stage, every)
+        if scenario is None
+        else _of_scenario(scenario, every, session.request)
+    )
+    _refuse_idle(stage, session.request, wanted, accept=accept)
     if again:
-        clear_final(context.store)  # it tells of a result that is none any more
-        context.store.discard(stage, scenario or "")
-    ran, codes = runner.run(wanted, context)
-    for line in ahead(context):
-        context.console.warn(line)
-    if ran == 0 and not context.failed:
-        context.console.say("everything is up to date: nothing was built or run")
-    show(_as_json(context) if as_json else _as_text(context, stage, wanted))
-    return context, codes
+        clear_final(session.services.store)  # it tells of a result that is none any more
+        session.services.store.discard(stage, scenario or "")
+    ran, codes = runner.run(wanted, session)
+    for line in ahead(session):
+        session.services.console.warn(line)
+    if ran == 0 and not session.results.failed:
+        session.services.console.say("everything is up to date: nothing was built or run")
+    show(_as_json(session.results) if as_json else _as_text(session, stage, wanted))
+    return session, codes
 
 
 def clear_final(store: Store) -> None:
@@ -142,64 +147,66 @@ def clear_final(store: Store) -> None:
             raise cannot_write(final, error) from None
 
 
-def _refuse_idle(stage: Stage, context: Context, wanted: Sequence[Task], *, accept: bool) -> None:
+def _refuse_idle(
+    stage: Stage, request: TrimRequest, wanted: Sequence[Task], *, accept: bool
+) -> None:
     """Refuse a verb that would do nothing in this way of trimming."""
-    if accept and stage is Stage.HEADER and by_function(context.loaded.config):
+    if accept and stage is Stage.HEADER and by_function(request.config):
         msg = "with trim.level: function the keep set is whole only with its functions"
         raise InputError(msg, hint="accept them together", command=ACCEPT)
     if wanted:
         return
-    if context.quick:
+    if request.quick:
         msg = (
             f"--quick trims the plain build by functions alone: there is nothing to do for {stage}"
         )
         raise InputError(msg, hint="leave --quick out")
     reason, hint, command = _IDLE[stage]
-    msg = f"{context.loaded.path}: {reason}"
+    msg = f"{request.loaded.path}: {reason}"
     raise InputError(msg, hint=hint, command=command)
 
 
-def _as_json(context: Context) -> str:
+def _as_json(results: TaskResults) -> str:
     done = {
-        task: {"folder": str(folder.path), "result": dict(folder.result)}
-        for task, folder in context.done.items()
+        task: {"folder": str(folder.path), "result": dump_result(folder.result)}
+        for task, folder in results.done.items()
     }
     failed = {
         task: {"exit": error.exit_code, "message": str(error)}
-        for task, error in context.failed.items()
+        for task, error in results.failed.items()
     }
     return json.dumps({"done": done, "failed": failed}, indent=1, sort_keys=True)
 
 
-def _as_text(context: Context, stage: Stage, wanted: Sequence[Task]) -> str:
+def _as_text(session: Session, stage: Stage, wanted: Sequence[Task]) -> str:
     lines = []
-    verdict = next((f for f in context.done.values() if f.stage == Stage.VERDICT), None)
+    verdict = next((f for f in session.results.done.values() if f.stage == Stage.VERDICT), None)
     if verdict is not None:
         source = verdict.file(VERDICT_FILE)
         lines.append(table.render(parse_verdict(source.read_text("utf-8"), source=str(source))))
     if stage is Stage.SWITCHES:
-        lines.append(switches.text(switch_sizes(context)))
+        lines.append(switches.text(switch_sizes(session.results)))
     if stage is Stage.NEIGHBOURS:
-        lines.append(neighbours.text(neighbour_results(context)))
+        lines.append(neighbours.text(neighbour_results(session)))
     if stage in (Stage.VERIFY, Stage.SIZE, Stage.NEIGHBOURS):
-        lines += table.to_look_at_lines(_checks(stage, wanted, context))
-    for folder in context.done.values():
+        lines += table.to_look_at_lines(_checks(stage, wanted, session))
+    for folder in session.results.done.values():
         if folder.stage == stage:
             page = folder.path / "index.html"
             lines.append(f"{folder.name}: {page if page.exists() else folder.path}")
     return "\n".join(lines)
 
 
-def _checks(stage: Stage, wanted: Sequence[Task], context: Context) -> tuple[Check, ...]:
+def _checks(stage: Stage, wanted: Sequence[Task], session: Session) -> tuple[Check, ...]:
     """Return the checks that a stage's results amount to, before any verdict joins them."""
     if stage is Stage.VERIFY:
-        return tuple(scenario_checks_of(wanted, context))
-    return tuple(budget_checks_of(context) if stage is Stage.SIZE else neighbour_checks(context))
+        return tuple(scenario_checks_of(wanted, session))
+    return tuple(budget_checks_of(session) if stage is Stage.SIZE else neighbour_checks(session))
 
 
-def _of_scenario(scenario: str, every: Sequence[Task], context: Context) -> tuple[Task, ...]:
+def _of_scenario(scenario: str, every: Sequence[Task], request: TrimRequest) -> tuple[Task, ...]:
     """Return the tasks that a scenario's verification rests on, that included."""
-    known = {each.id: verify_task(each) for each in all_scenarios(context.loaded.config)}
+    known = {each.id: verify_task(each) for each in all_scenarios(request.config)}
     if scenario not in known:
         msg = f"--scenario: found {scenario!r}, expected one of {', '.join(known)}"
         raise InputError(msg)

@@ -22,7 +22,7 @@ from megtrim.cli.stages import EXAMPLE, clear_final, run_chain
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, MegtrimError, worst
 from megtrim.evidence.early_exit import EarlyExit
 from megtrim.pipeline.filenames import FINAL_FOLDER, SIZES_FILE
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import REPORT, SIZE, VERDICT, Stage
 from megtrim.store import Store, write_atomically
 
@@ -47,10 +47,10 @@ def trim(as_json: bool, accept: bool, no_gate: bool, **options: Any) -> int:
     store = Store(chosen.results)
     clear_final(store)
     try:
-        context, codes = run_chain(chosen, Stage.REPORT, as_json=as_json, accept=accept)
-        failure = context.failed.get(VERDICT) or context.failed.get(REPORT)
+        session, codes = run_chain(chosen, Stage.REPORT, as_json=as_json, accept=accept)
+        failure = session.results.failed.get(VERDICT) or session.results.failed.get(REPORT)
         if failure is None:
-            _leave_report(context)
+            _leave_report(session)
     except MegtrimError as error:
         if no_gate:
             error.complete(invocation_of(asdict(chosen), open_processes().env).place)
@@ -64,19 +64,19 @@ def trim(as_json: bool, accept: bool, no_gate: bool, **options: Any) -> int:
     return EXIT_PASS
 
 
-def _leave_report(context: Context) -> None:
+def _leave_report(session: Session) -> None:
     """Copy what is there, the verdict last: where it lies, all lies."""
-    sizes = context.done.get(SIZE)
+    sizes = session.results.done.get(SIZE)
     files = [(SIZES_FILE, sizes.file(SIZES_FILE))] if sizes else []
-    if context.baseline is not None and context.baseline.is_file():
-        files.append((BASELINE_FILE, context.baseline))
+    if session.request.baseline is not None and session.request.baseline.is_file():
+        files.append((BASELINE_FILE, session.request.baseline))
     for task in (REPORT, VERDICT):
-        folder = context.done[task]
+        folder = session.results.done[task]
         files += [(name, folder.file(name)) for name in folder.files]
-    with context.store.lock(FINAL_FOLDER):
+    with session.services.store.lock(FINAL_FOLDER):
         for name, file in files:
             text = file.read_text(encoding="utf-8")
-            write_atomically(context.store.root / FINAL_FOLDER / name, text)
+            write_atomically(session.services.store.root / FINAL_FOLDER / name, text)
 
 
 def _leave_ending(error: MegtrimError, store: Store) -> None:

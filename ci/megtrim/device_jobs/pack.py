@@ -38,7 +38,7 @@ from megtrim.pipeline.building import programs
 from megtrim.pipeline.filenames import KEEP_SET_FILE
 from megtrim.pipeline.running import symbolizing_link
 from megtrim.pipeline.running.scenario_runs import cache_of
-from megtrim.pipeline.session import Context, binary
+from megtrim.pipeline.session import Session, TaskResults, TrimRequest, binary
 from megtrim.plan.graph import (
     LINKED,
     PLAIN,
@@ -83,10 +83,10 @@ def purpose_of(config: Config, *, proves: bool, functions: bool) -> JobPurpose:
     return JobPurpose.RECORD if record else JobPurpose.TRACE
 
 
-def missing(context: Context, purpose: JobPurpose) -> tuple[str, ...]:
+def missing(session: Session, purpose: JobPurpose) -> tuple[str, ...]:
     """Return those tasks of :func:`list_required_tasks` that are not done."""
-    every = list_required_tasks(context.loaded.config, purpose)
-    return tuple(task for task in every if task not in context.done)
+    every = list_required_tasks(session.request.config, purpose)
+    return tuple(task for task in every if task not in session.results.done)
 
 
 def list_required_tasks(config: Config, purpose: JobPurpose) -> tuple[str, ...]:
@@ -100,39 +100,39 @@ def list_required_tasks(config: Config, purpose: JobPurpose) -> tuple[str, ...]:
             return PLAIN, keep_task(config), REDUCED
 
 
-def runner_classes(context: Context) -> frozenset[str]:
+def runner_classes(request: TrimRequest) -> frozenset[str]:
     """Return the CPU classes that a device on a runner stands for."""
-    return frozenset(each.class_ for each in context.loaded.config.devices if each.runner)
+    return frozenset(each.class_ for each in request.config.devices if each.runner)
 
 
-def select(context: Context, purpose: JobPurpose, proofs: EvidenceSet) -> Selection:
+def select(session: Session, purpose: JobPurpose, proofs: EvidenceSet) -> Selection:
     """Return what devices are asked for; nothing where its programs are not built.
 
     To trace or to record, all scenarios are; to verify, those of classes with a device on a runner.
     """
-    if missing(context, purpose):
+    if missing(session, purpose):
         return Selection(asked=(), proven=())
-    every = tuple(all_scenarios(context.loaded.config))
+    every = tuple(all_scenarios(session.request.config))
     if purpose is JobPurpose.TRACE:
-        bound = ((each, binding(profile.named_inputs(each, context))) for each in every)
+        bound = ((each, binding(profile.named_inputs(each, session))) for each in every)
         return Selection(asked=tuple(bound), proven=())
     if purpose is JobPurpose.RECORD:
-        return Selection(asked=tuple(_bind_linked_scenarios(context)), proven=())
-    runners, known = runner_classes(context), newest(proofs.entries)
-    devices = tuple(_devices(context, purpose))
-    max_age_s = context.loaded.config.verify.max_age_s
+        return Selection(asked=tuple(_bind_linked_scenarios(session)), proven=())
+    runners, known = runner_classes(session.request), newest(proofs.entries)
+    devices = tuple(_devices(session.request, purpose))
+    max_age_s = session.request.config.verify.max_age_s
     asked: list[tuple[Scenario, str]] = []
     proven: list[tuple[Scenario, str]] = []
     for each in every:
-        ready = not each.searches or search_task(each) in context.done
+        ready = not each.searches or search_task(each) in session.results.done
         if each.cpu_class.name not in runners or not ready:
             continue
-        bound_to = binding(verify.named_inputs(each, context))
+        bound_to = binding(verify.named_inputs(each, session))
         proof = known.get(each.id)
         fresh = (
             proof is not None
             and proof.result.binding == bound_to
-            and proof.is_young(context.today, max_age_s)
+            and proof.is_young(session.request.today, max_age_s)
             and proof.is_within(each.settings.allowed)
             and any(
                 device.is_machine(proof.evidence.cpu_class, proof.evidence.device)
@@ -143,80 +143,84 @@ def select(context: Context, purpose: JobPurpose, proofs: EvidenceSet) -> Select
     return Selection(asked=tuple(asked), proven=tuple(proven))
 
 
-def _bind_linked_scenarios(context: Context) -> Iterator[tuple[Scenario, str]]:
+def _bind_linked_scenarios(session: Session) -> Iterator[tuple[Scenario, str]]:
     """Yield each scenario of a program that is linked again.
 
-    Raises InputError for one that runs with an algorithm cache that nobody has yet.
+    Raises InputError for one that runs with an algorithm cache that does not exist yet.
     """
-    links = linking.identities(context)
-    for each in all_scenarios(context.loaded.config):
-        if programs.name_of(each, context) not in links:
+    links = linking.identities(session.results)
+    for each in all_scenarios(session.request.config):
+        if programs.name_of(each, session.request) not in links:
             continue
-        if each.searches and search_task(each) not in context.done:
-            where = f"{context.loaded.path}:{context.loaded.line(*each.path, 'fast_run')}"
+        if each.searches and search_task(each) not in session.results.done:
+            loaded = session.request.loaded
+            where = f"{loaded.path}:{loaded.line(*each.path, 'fast_run')}"
             msg = f"{where}: {each.id} searches for algorithms, which is done where it is traced"
             hint = "name the cache that a trim records as algo_cache"
             raise InputError(msg, hint=hint, command=("trim",))
-        yield each, binding(functions.named_inputs(each, context))
+        yield each, binding(functions.named_inputs(each, session))
 
 
-def expect_packable(context: Context) -> None:
+def expect_packable(session: Session) -> None:
     """Refuse scenarios for devices on runners that no bundle takes.
 
     Found only when it is packed, after the verdict, that would leave the devices out without
-    anybody being told to stop. Raises InputError naming the line.
+    anyone learning of it in time. Raises InputError naming the line.
     """
-    runners = runner_classes(context)
-    for each in all_scenarios(context.loaded.config):
+    runners = runner_classes(session.request)
+    for each in all_scenarios(session.request.config):
         if each.cpu_class.name not in runners:
             continue
         try:
             # As for traces: nothing has been searched for yet.
-            _scenario(each, _ANY_DIGEST, context, JobPurpose.TRACE, lambda _path: _ANY_DIGEST)
+            _scenario(each, _ANY_DIGEST, session, JobPurpose.TRACE, lambda _path: _ANY_DIGEST)
         except ValueError as error:
-            msg = f"{context.loaded.path}:{context.loaded.line(*each.path)}: {error}"
+            msg = (
+                f"{session.request.loaded.path}:{session.request.loaded.line(*each.path)}: {error}"
+            )
             raise InputError(msg, hint=_NOTHING_ELSE) from None
 
 
-def pack(context: Context, purpose: JobPurpose, proofs: EvidenceSet, to: Path) -> Bundle:
+def pack(session: Session, purpose: JobPurpose, proofs: EvidenceSet, to: Path) -> Bundle:
     """Write the bundle to ``to``, a new or empty folder, and return it.
 
     A bundle that is there already is replaced. Where functions are trimmed, the link that names
     them is made now if need be.
     """
-    selection = select(context, purpose, proofs)
+    selection = select(session, purpose, proofs)
     if not selection.asked:
-        context = replace(context, make=None)  # nothing is linked for devices that run nothing
+        # Nothing is linked for devices that run nothing.
+        session = replace(session, results=replace(session.results, make=None))
     _clear(to)
     put = _Files(to)
     keep_set = None
-    kept = context.done.get(keep_task(context.loaded.config))
+    kept = session.results.done.get(keep_task(session.request.config))
     if purpose is JobPurpose.VERIFY and kept is not None:
         keep_set = put(kept.file(KEEP_SET_FILE))
-    sysroot = context.toolchain.sysroot
+    sysroot = session.services.toolchain.sysroot
     try:
         bundle = Bundle(
             purpose=purpose,
-            target=context.loaded.config.engine.target,
-            machine=context.toolchain.machine,
+            target=session.request.config.engine.target,
+            machine=session.services.toolchain.machine,
             sysroot=str(sysroot) if sysroot else "",
-            generation=context.engine.identity().generation,
-            max_age_s=context.loaded.config.verify.max_age_s,
-            programs=_programs(context, purpose, put),
+            generation=session.services.engine.identity().generation,
+            max_age_s=session.request.config.verify.max_age_s,
+            programs=_programs(session, purpose, put),
             keep_set=keep_set,
-            devices=tuple(_devices(context, purpose)),
+            devices=tuple(_devices(session.request, purpose)),
             scenarios=tuple(
-                _scenario(each, bound, context, purpose, put) for each, bound in selection.asked
+                _scenario(each, bound, session, purpose, put) for each, bound in selection.asked
             ),
             proven=tuple(
                 ProvenScenario(id=each.id, cpu_class=each.cpu_class.name, binding=bound)
                 for each, bound in selection.proven
             ),
-            applications=tuple(_applications(context, purpose, put)),
-            speaks=purpose is JobPurpose.RECORD and functions.speaks(context),
+            applications=tuple(_applications(session, purpose, put)),
+            speaks=purpose is JobPurpose.RECORD and functions.speaks(session.request),
         )
     except ValueError as error:
-        msg = f"{context.loaded.path}: {error}"
+        msg = f"{session.request.loaded.path}: {error}"
         raise InputError(msg, hint=_NOTHING_ELSE) from None
     try:
         (to / BUNDLE_FILE).write_text(dump_bundle(bundle), encoding="utf-8")
@@ -225,77 +229,79 @@ def pack(context: Context, purpose: JobPurpose, proofs: EvidenceSet, to: Path) -
     return bundle
 
 
-def _builds(context: Context, purpose: JobPurpose) -> Mapping[Variant, StageFolder]:
+def _builds(results: TaskResults, purpose: JobPurpose) -> Mapping[Variant, StageFolder]:
     wanted = {
         JobPurpose.VERIFY: (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED),
         JobPurpose.TRACE: (Variant.PLAIN, Variant.PROFILE),
         JobPurpose.RECORD: (),
     }
     return {
-        variant: context.done[task]
+        variant: results.done[task]
         for task, variant in _PROGRAMS.items()
-        if task in context.done and variant in wanted[purpose]
+        if task in results.done and variant in wanted[purpose]
     }
 
 
 def _programs(
-    context: Context, purpose: JobPurpose, put: Callable[[Path], str]
+    session: Session, purpose: JobPurpose, put: Callable[[Path], str]
 ) -> tuple[tuple[str, str], ...]:
-    config = context.loaded.config
+    config = session.request.config
     if not config.runs_engine:
         return ()
-    return tuple(_forms(config.engine.target, context, purpose, put))
+    return tuple(_forms(config.engine.target, session, purpose, put))
 
 
 def _forms(
-    name: str, context: Context, purpose: JobPurpose, put: Callable[[Path], str]
+    name: str, session: Session, purpose: JobPurpose, put: Callable[[Path], str]
 ) -> Iterator[tuple[str, str]]:
     """Yield a program in each variant, and the links of it that tell of its functions."""
-    builds = _builds(context, purpose)
+    builds = _builds(session.results, purpose)
     if purpose is JobPurpose.RECORD:
-        yield from _telling(name, context, put)
+        yield from _telling(name, session.results, put)
     for variant, build in builds.items():
         yield variant, put(binary(build, name))
     # A device cannot ask for the link where a trap wants it.
-    if Variant.REDUCED in builds and (files := symbolizing_link.named_files(name, context)):
+    if Variant.REDUCED in builds and (files := symbolizing_link.named_files(name, session)):
         yield from zip((Link.NAMED, DROPPED), map(put, files), strict=True)
 
 
-def _telling(name: str, context: Context, put: Callable[[Path], str]) -> Iterator[tuple[str, str]]:
+def _telling(
+    name: str, results: TaskResults, put: Callable[[Path], str]
+) -> Iterator[tuple[str, str]]:
     """Yield the links of a program that tell which functions run, and which can be observed."""
-    if LINKED not in context.done:
+    if LINKED not in results.done:
         return
     for label in (Link.UNFOLDED, Link.PROBED):
         program = linking.locate_unstripped(label, name)
-        if program in context.done[LINKED].files:
-            yield label, put(context.done[LINKED].file(program))
+        if program in results.done[LINKED].files:
+            yield label, put(results.done[LINKED].file(program))
     observed = linking.observables(name)
-    if observed in context.done[LINKED].files:
-        yield OBSERVABLES, put(context.done[LINKED].file(observed))
+    if observed in results.done[LINKED].files:
+        yield OBSERVABLES, put(results.done[LINKED].file(observed))
 
 
 def _applications(
-    context: Context, purpose: JobPurpose, put: Callable[[Path], str]
+    session: Session, purpose: JobPurpose, put: Callable[[Path], str]
 ) -> Iterator[BundleApplication]:
     """Yield the applications that scenarios run, each with what must lie beside it."""
-    used = {each.settings.application for each in all_scenarios(context.loaded.config)}
+    used = {each.settings.application for each in all_scenarios(session.request.config)}
     if purpose is JobPurpose.RECORD:
-        used &= {*programs.linked_again(context)}
+        used &= {*programs.linked_again(session.request)}
     for name in sorted(name for name in used if name is not None):
         yield BundleApplication(
             name=name,
-            programs=tuple(_forms(name, context, purpose, put)),
+            programs=tuple(_forms(name, session, purpose, put)),
             beside=tuple(
                 (variant, file, put(binary(build, file)))
-                for variant, build in _builds(context, purpose).items()
-                for file in programs.companion_files(name, context)
+                for variant, build in _builds(session.results, purpose).items()
+                for file in programs.companion_files(name, session)
             ),
         )
 
 
-def _devices(context: Context, purpose: JobPurpose) -> Iterator[BundleDevice]:
+def _devices(request: TrimRequest, purpose: JobPurpose) -> Iterator[BundleDevice]:
     """Yield the devices on runners; if not to verify, each other class has an automatic one."""
-    config = context.loaded.config
+    config = request.config
     cpus = {each.name: each.qemu_cpu or "max" for each in config.classes}
     for each in config.devices:
         if each.runner:
@@ -309,7 +315,7 @@ def _devices(context: Context, purpose: JobPurpose) -> Iterator[BundleDevice]:
             )
     if purpose is JobPurpose.VERIFY:
         return
-    for name in sorted(cpus.keys() - runner_classes(context)):
+    for name in sorted(cpus.keys() - runner_classes(request)):
         yield BundleDevice(
             name=f"auto-{name}", kind="auto", cpu_class=name, qemu_cpu=cpus[name], runner=False
         )
@@ -318,21 +324,21 @@ def _devices(context: Context, purpose: JobPurpose) -> Iterator[BundleDevice]:
 def _scenario(
     scenario: Scenario,
     bound_to: str,
-    context: Context,
+    session: Session,
     purpose: JobPurpose,
     put: Callable[[Path], str],
 ) -> BundleScenario:
     settings = scenario.settings
     searches = purpose is JobPurpose.TRACE and scenario.searches
-    cache = None if searches else cache_of(scenario, context)
+    cache = None if searches else cache_of(scenario, session)
     inputs = sorted(settings.inputs.items())
     return BundleScenario(
         id=scenario.id,
         cpu_class=scenario.cpu_class.name,
-        model=put(context.path(scenario.model.file)),
+        model=put(session.request.path(scenario.model.file)),
         arguments=settings.args,
         inputs=tuple(
-            BundleInput(name=name, file=put(context.path(path)), suffix=path.suffix)
+            BundleInput(name=name, file=put(session.request.path(path)), suffix=path.suffix)
             for name, path in inputs
         ),
         threads=settings.threads,
@@ -342,12 +348,12 @@ def _scenario(
         search=searches,
         binding=bound_to,
         application=settings.application or "",
-        link=_link(scenario, context) if purpose is JobPurpose.RECORD else None,
+        link=_link(scenario, session) if purpose is JobPurpose.RECORD else None,
     )
 
 
-def _link(scenario: Scenario, context: Context) -> str:
-    return linking.identities(context)[programs.name_of(scenario, context)]
+def _link(scenario: Scenario, session: Session) -> str:
+    return linking.identities(session.results)[programs.name_of(scenario, session.request)]
 
 
 class _Files:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from megtrim.build_spec import Link, Variant
 from megtrim.console import Console
@@ -36,15 +35,14 @@ from megtrim.evidence.evidence import (
 from megtrim.functions.function_list import dump_list
 from megtrim.functions.observables import read_observables
 from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.load_and_run.telemetry import Conditions
 from megtrim.midout.keepset import read_keep_set
 from megtrim.midout.trace import TraceFailure, TraceProblem
+from megtrim.pipeline.results import VerificationOutcome
 from megtrim.pipeline.running import function_coverage, tracing
 from megtrim.pipeline.running.execution import RunResult, RunSpec
 from megtrim.pipeline.running.trap_diagnosis import SymbolizingLink, read_named
 from megtrim.pipeline.running.verification import TrapBeforeFailure, VerificationCase, prove
-from megtrim.verdict.codec import decode
-from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
+from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 
 _TAIL_LINES = 30
 _GIVEN_UP_AFTER = 2
@@ -172,7 +170,7 @@ class _Worker:
         except (ProductFailure, UnsupportedRelocations) as failure:
             return lease.name, self._make_failure_result(scenario, failure)
         except TrapBeforeFailure as trap:
-            seen.append((lease.name, _make_verify_result(scenario, trap.ended)))
+            seen.append((lease.name, _make_verify_result(scenario, trap.outcome)))
             raise
 
     def _run_scenario(self, scenario: BundleScenario, lease: Lease) -> EvidenceResult:
@@ -200,8 +198,8 @@ class _Worker:
             tolerance=scenario.tolerance,
             named=self._load_symbolizing_link(scenario),
         )
-        ended = prove(trial, lease, lambda _variant, _seen: None)
-        return _make_verify_result(scenario, ended)
+        outcome = prove(trial, lease, lambda _variant, _seen: None)
+        return _make_verify_result(scenario, outcome)
 
     def _load_symbolizing_link(self, scenario: BundleScenario) -> SymbolizingLink | None:
         listed = self.job.bundle.find_dropped_list(scenario.application)
@@ -302,20 +300,21 @@ class _Worker:
         return take(self.job.folder, digest, self.job.work / digest / name)
 
 
-def _make_verify_result(scenario: BundleScenario, ended: Mapping[str, Any]) -> EvidenceResult:
-    rows = ended["outputs"][: validation.MOST_ITEMS]
-    outputs = (OutputResult(**row | {"name": validation.clean_line(row["name"])}) for row in rows)
+def _make_verify_result(scenario: BundleScenario, outcome: VerificationOutcome) -> EvidenceResult:
     return EvidenceResult(
         scenario=scenario.id,
         binding=scenario.binding,
-        status=ScenarioStatus(ended["status"]),
-        text=validation.clean_line(ended["text"]),
-        time_s=float(ended["time_s"]),
-        outputs=tuple(outputs),
-        missing_regions=tuple(ended["missing regions"][: validation.MOST_ITEMS]),
-        log_tail=validation.clean_log(ended["log tail"]),
-        conditions=decode(Conditions | None, ended["conditions"], "conditions"),
-        crash=validation.clean_log(ended["crash"]),
+        status=outcome.status,
+        text=validation.clean_line(outcome.text),
+        time_s=outcome.time_s,
+        outputs=tuple(
+            replace(each, name=validation.clean_line(each.name))
+            for each in outcome.outputs[: validation.MOST_ITEMS]
+        ),
+        missing_regions=outcome.missing_regions[: validation.MOST_ITEMS],
+        log_tail=validation.clean_log(outcome.log_tail),
+        conditions=outcome.conditions,
+        crash=validation.clean_log(outcome.crash),
     )
 
 

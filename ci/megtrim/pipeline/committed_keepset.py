@@ -23,7 +23,7 @@ from megtrim.midout.keepset import (
 )
 from megtrim.midout.trace import TraceFailure, TraceProblem
 from megtrim.pipeline.filenames import KEEP_SET_FILE
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session, TrimRequest
 from megtrim.plan.graph import from_plain, keep_task
 from megtrim.store import StageFolder, write_atomically
 from megtrim.verdict import next_step
@@ -70,50 +70,52 @@ def _expect_regions(keep: KeepSet, shown: str, loaded: LoadedConfig) -> None:
     raise InputError(msg, hint=HINT, command=ACCEPT)
 
 
-def settle(context: Context, folder: StageFolder) -> int:
+def settle(session: Session, folder: StageFolder) -> int:
     """Hold a keep set, new or not, against the committed one; return the exit status.
 
     That file is written where there is none yet or where a person accepts the new one. In
     committed mode it is the keep set, so there is nothing to settle. Raises TraceFailure where a
     trace shrank; a committed file that lacks something is a check of the verdict.
     """
-    if context.committed or context.quick:
+    if session.request.committed or session.request.quick:
         return EXIT_PASS
     text = folder.file(KEEP_SET_FILE).read_text(encoding="utf-8")
     now = parse_keep_set(text, source=KEEP_SET_FILE)
-    path = context.path(context.loaded.config.keep_set)
-    if not path.exists() or context.accept:
-        told = _counts(now, _read_previous(path))
+    path = session.request.path(session.request.config.keep_set)
+    if not path.exists() or session.request.accept:
+        counts = _counts(now, _read_previous(path))
         write_atomically(path, text)
-        context.console.say(f"  wrote {path}: {told}: commit it, it says what is kept and for whom")
+        session.services.console.say(
+            f"  wrote {path}: {counts}: commit it, it says what is kept and for whom"
+        )
         return EXIT_PASS
-    before = read_keep_set(path, shown=str(context.loaded.config.keep_set))
+    before = read_keep_set(path, shown=str(session.request.config.keep_set))
     _expect_not_shrunken(before, now)
-    check = keep_set_check(before, now, context)
+    check = keep_set_check(before, now, session.request)
     if check.status is not CheckStatus.PASS:
-        context.console.warn(f"{path}: {check.detail}\n  {check.hint}")
+        session.services.console.warn(f"{path}: {check.detail}\n  {check.hint}")
     elif dump_keep_set(before) != text:
-        context.console.warn(f"{path} is not what was traced now: {_counts(now, before)}")
+        session.services.console.warn(f"{path} is not what was traced now: {_counts(now, before)}")
     return ProductFailure.exit_code if check.status is CheckStatus.FAIL else EXIT_PASS
 
 
-def keep_set_checks(context: Context) -> Iterator[Check]:
+def keep_set_checks(session: Session) -> Iterator[Check]:
     """Yield the check of the committed keep set, where something was traced to hold it against."""
-    folder = context.done.get(keep_task(context.loaded.config))
-    if folder is None or context.committed or context.quick:
+    folder = session.results.done.get(keep_task(session.request.config))
+    if folder is None or session.request.committed or session.request.quick:
         return
-    path = context.loaded.config.keep_set
-    before = read_keep_set(context.path(path), shown=str(path))
-    yield keep_set_check(before, read_keep_set(folder.file(KEEP_SET_FILE)), context)
+    path = session.request.config.keep_set
+    before = read_keep_set(session.request.path(path), shown=str(path))
+    yield keep_set_check(before, read_keep_set(folder.file(KEEP_SET_FILE)), session.request)
 
 
-def keep_set_check(before: KeepSet, now: KeepSet, context: Context) -> Check:
+def keep_set_check(before: KeepSet, now: KeepSet, request: TrimRequest) -> Check:
     """Say whether the committed keep set holds all that was traced now.
 
     A build from one that does not would trap, or be refused. What a search for algorithms found
     is timing and another each time, so its scenarios are left out.
     """
-    config = context.loaded.config
+    config = request.config
     searched = {each.id for each in all_scenarios(config) if each.searches}
     others = tuple(each for each in now.scenarios if each.id not in searched)
     now = replace(now, scenarios=others)
@@ -135,10 +137,10 @@ def keep_set_check(before: KeepSet, now: KeepSet, context: Context) -> Check:
         status=status,
         text=text,
         detail="\n".join([text, *lines[1:], *links[1:]]) if bad else "",
-        hint=next_step.for_keep_set(context.invocation) if bad else "",
-        file=context.loaded.path.name,
-        line=context.loaded.line("keep_set"),
-        reproduce=context.invocation.again(keep_task(config).partition("/")[0]) if bad else "",
+        hint=next_step.for_keep_set(request.invocation) if bad else "",
+        file=request.loaded.path.name,
+        line=request.loaded.line("keep_set"),
+        reproduce=request.invocation.again(keep_task(config).partition("/")[0]) if bad else "",
     )
 
 
@@ -159,7 +161,7 @@ def _expect_not_shrunken(before: KeepSet, now: KeepSet) -> None:
 
 
 def _read_previous(path: Path) -> KeepSet | None:
-    """Return the keep set that is written anew; None where there is none that can be read."""
+    """Return the keep set that is replaced; None where there is none that can be read."""
     try:
         return read_keep_set(path)
     except InputError:
@@ -172,10 +174,10 @@ def _counts(now: KeepSet, before: KeepSet | None) -> str:
         noun: (len(listed(now)), len(listed(before)) if before else 0)
         for noun, listed in (("region", KeepSet.regions), ("function", KeepSet.functions))
     }
-    told = {noun: each for noun, each in numbers.items() if any(each)}
-    said = ", ".join(f"{new} {noun}{'' if new == 1 else 's'}" for noun, (new, _) in told.items())
-    changed = before is not None and any(new != old for new, old in told.values())
-    were = ", ".join(str(old) for _, old in told.values())
+    kept = {noun: each for noun, each in numbers.items() if any(each)}
+    said = ", ".join(f"{new} {noun}{'' if new == 1 else 's'}" for noun, (new, _) in kept.items())
+    changed = before is not None and any(new != old for new, old in kept.values())
+    were = ", ".join(str(old) for _, old in kept.values())
     return f"{said} (were {were})" if changed else said
 
 

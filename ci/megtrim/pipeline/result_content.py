@@ -1,7 +1,7 @@
-"""What of a result other stages rest on: what was found, and not how long it took or where.
+"""What of a result other stages depend on: what was found, and not how long it took or where.
 
-A stage that joins others names this of each, so that a result that is made anew and says
-something else reaches whatever was told before it.
+A stage that joins others names this of each, so that a result that is made again and says
+something else replaces whatever was reported before it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from megtrim.errors import InfrastructureFailure, MegtrimError
+from megtrim.stage_result import dump_result
 from megtrim.store import StageFolder
 
-MEASURED = frozenset({"time_s", "cpu_s", "conditions", "crash", "log tail", "day", "rebuilt"})
-"""Entries of a result, at any depth, that differ where the same is done again: times, logs, what
+MEASURED = frozenset({"time_s", "cpu_s", "conditions", "crash", "log_tail", "day", "rebuilt"})
+"""Fields of a result, at any depth, that differ where the same is done again: times, logs, what
 a device was like, and what a tree had compiled before."""
 _LOG = ".log"
 
@@ -23,7 +24,7 @@ _LOG = ".log"
 def content_of(folder: StageFolder) -> str:
     """Return the sha256 of what a stage found and left."""
     files = {name: sha256 for name, sha256 in folder.files.items() if not name.endswith(_LOG)}
-    return _digest([_facts(dict(folder.result)), files])
+    return _digest([_facts(dump_result(folder.result)), files])
 
 
 def failure_content(failure: MegtrimError) -> str:

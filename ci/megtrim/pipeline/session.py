@@ -1,4 +1,4 @@
-"""What a stage may use: the configuration, the doers, and the results of earlier tasks."""
+"""What a stage works with: what was asked, what it may use, and the results of earlier tasks."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from megtrim.build_spec import Toolchain
 from megtrim.config.load import LoadedConfig
+from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario
 from megtrim.console import Console
 from megtrim.devices import Device
@@ -19,6 +20,7 @@ from megtrim.engines.builder import Builder
 from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError, MegtrimError
 from megtrim.plan.graph import Task
+from megtrim.stage_result import StageResult
 from megtrim.store import StageFolder, Store, sha256_file
 from megtrim.verdict.invocation import Invocation
 
@@ -27,17 +29,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """Everything around a trim; ``done`` and ``failed`` fill up as its tasks end."""
+class TrimRequest:
+    """What was asked: nothing here changes while the tasks run."""
 
     loaded: LoadedConfig
-    engine: Engine
-    toolchain: Toolchain
-    builder: Builder
-    devices: Mapping[str, Device]
-    """By CPU class."""
-    store: Store
-    console: Console
     today: date
     """The day that waivers are judged against."""
     accept: bool = False
@@ -51,49 +46,85 @@ class Context:
     neighbours: bool = False
     """Every neighbour is tried, not only those that a budget asks for."""
     baseline: Path | None = None
-    """Sizes that growth is held against, in place of those that the configuration names."""
+    """Sizes that growth is measured against, in place of those that the configuration names."""
     invocation: Invocation = field(default_factory=Invocation)
-    """What was asked of megtrim, for the commands that are printed."""
-    applications: Mapping[str, Checkout] = field(default_factory=dict)
-    """By name: the sources of applications that have a folder of their own."""
+    """The command line, for the commands that are printed."""
     traced: Mapping[str, ImportedEvidence] = field(default_factory=dict)
     """By scenario: traces that were taken elsewhere and are used as they are."""
     recorded: Mapping[str, ImportedEvidence] = field(default_factory=dict)
     """By scenario: lists of functions that were made elsewhere, likewise."""
-    make: Callable[[str], StageFolder | None] | None = None
-    """How a task that no other rests on is made when it is asked for; the chain's."""
-    done: dict[str, StageFolder] = field(default_factory=dict)
-    failed: dict[str, MegtrimError] = field(default_factory=dict)
+
+    @property
+    def config(self) -> Config:
+        """The configuration's keys; its file and lines are those of ``loaded``."""
+        return self.loaded.config
 
     def path(self, relative: Path) -> Path:
         """Return a path of the configuration, which is relative to its file."""
         return self.loaded.resolve(relative)
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """What tasks may use: the engine and the team's sources, tools, devices, store, console."""
+
+    engine: Engine
+    toolchain: Toolchain
+    builder: Builder
+    devices: Mapping[str, Device]
+    """By CPU class."""
+    store: Store
+    console: Console
+    applications: Mapping[str, Checkout] = field(default_factory=dict)
+    """By name: the sources of applications that have a folder of their own."""
+
     def device(self, scenario: Scenario) -> Device:
-        """Return the device that stands for the scenario's CPU class."""
+        """Return the device of the scenario's CPU class. Raises InputError without one."""
         device = self.devices.get(scenario.cpu_class.name)
         if device is None:
             msg = f"no device stands for CPU class {scenario.cpu_class.name}"
             raise InputError(msg, hint="add one under `devices`")
         return device
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskResults:
+    """What was found so far, by task id: ``done`` and ``failed`` grow as tasks end."""
+
+    done: dict[str, StageFolder] = field(default_factory=dict)
+    failed: dict[str, MegtrimError] = field(default_factory=dict)
+    make: Callable[[str], StageFolder | None] | None = None
+    """Makes a task that no other depends on when it is asked for; the runner's."""
+
     def obtain(self, task_id: str) -> StageFolder | None:
         """Return a task's finished folder; what is not there yet is made now if it can be.
 
-        None where it failed, or where nobody can make it.
+        None where it failed, or where it cannot be made.
         """
         if task_id in self.done or self.make is None:
             return self.done.get(task_id)
         return self.make(task_id)
 
 
-class StageModule(Protocol):
-    """What the chain asks of each stage."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One run of megtrim on a configuration, as each stage gets it."""
 
-    def inputs(self, task: Task, context: Context) -> dict[str, str]:
+    request: TrimRequest
+    services: Services
+    results: TaskResults = field(default_factory=TaskResults)
+
+
+class StageModule(Protocol):
+    """What the runner asks of each stage."""
+
+    def inputs(self, task: Task, session: Session) -> dict[str, str]:
         """Name everything that the result depends on."""
 
-    def work(self, task: Task, context: Context, folder: Path) -> Mapping[str, Any]:
+    def result_type(self, task: Task, /) -> type[StageResult]:
+        """Return the type of what ``work`` returns for this task."""
+
+    def work(self, task: Task, session: Session, folder: Path) -> StageResult:
         """Do it, leave files in ``folder``, return the result."""
 
 
@@ -107,19 +138,19 @@ def binary_digest(folder: StageFolder, name: str) -> str:
     return folder.files[f"bin/{name}"]
 
 
-def scenario_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
+def scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     """Name what binds a run of a scenario: model, arguments, inputs, threads, cache, device."""
     settings = scenario.settings
     named = {
-        "model": sha256_file(context.path(scenario.model.file)),
+        "model": sha256_file(session.request.path(scenario.model.file)),
         "arguments": shlex.join(settings.command),
         "threads": str(settings.threads),
         "timeout": str(settings.timeout_s),
     }
     for name, path in sorted(settings.inputs.items()):
         # A program tells by its name of what kind a file is.
-        named[f"input {name}"] = f"{sha256_file(context.path(path))} {path.suffix}".rstrip()
+        named[f"input {name}"] = f"{sha256_file(session.request.path(path))} {path.suffix}".rstrip()
     if settings.algo_cache is not None:
-        named["algorithm cache"] = sha256_file(context.path(settings.algo_cache))
-    device = context.device(scenario).identity()
+        named["algorithm cache"] = sha256_file(session.request.path(settings.algo_cache))
+    device = session.services.device(scenario).identity()
     return named | {f"device {label}": value for label, value in device.items()}

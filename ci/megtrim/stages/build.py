@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from megtrim.build_spec import Variant
 from megtrim.errors import ProductFailure
@@ -11,30 +10,37 @@ from megtrim.midout.region import Region
 from megtrim.midout.trace import regions_in_binary
 from megtrim.pipeline.building import programs, variants
 from megtrim.pipeline.filenames import REGIONS_FILE
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.results import BuildResult
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import Task, by_function
 
 
-def inputs(task: Task, context: Context) -> dict[str, str]:
+def inputs(task: Task, session: Session) -> dict[str, str]:
     """Name what enters the build."""
-    return variants.inputs(context, variants.make_spec(context, Variant(task.name), {}))
+    return variants.inputs(session, variants.make_spec(session, Variant(task.name), {}))
 
 
-def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
+def result_type(_task: Task) -> type[BuildResult]:
+    """Return the type of what :func:`work` finds."""
+    return BuildResult
+
+
+def work(task: Task, session: Session, folder: Path) -> BuildResult:
     """Build the variant; of the profile variant, list the regions that it holds."""
-    wanted = variants.make_spec(context, Variant(task.name), {})
-    result = variants.work(context, wanted, folder)
-    if wanted.variant is Variant.PLAIN and by_function(context.loaded.config):
+    wanted = variants.make_spec(session, Variant(task.name), {})
+    build = variants.work(session, wanted, folder)
+    if wanted.variant is Variant.PLAIN and by_function(session.request.config):
         # All builds are linked alike: said now, it spares the others.
-        variants.expect_linkable(context, wanted, folder)
-    if wanted.variant is Variant.PROFILE:
-        result["regions held"] = _list_regions(context, folder)
-    return result
+        variants.expect_linkable(session, wanted, folder)
+    profiled = wanted.variant is Variant.PROFILE
+    return BuildResult(
+        build=build, regions_held=_list_regions(session, folder) if profiled else None
+    )
 
 
-def _list_regions(context: Context, folder: Path) -> int:
+def _list_regions(session: Session, folder: Path) -> int:
     found: set[Region] = set()
-    for name in programs.holders(context):
+    for name in programs.holders(session):
         regions = regions_in_binary((folder / "bin" / name).read_bytes())
         if not regions:
             msg = f"the profile build of {name} holds no midout regions"

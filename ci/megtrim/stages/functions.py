@@ -1,7 +1,7 @@
 """Stage `functions`: which functions of the base build run, and the keep set with them.
 
 The base build is linked once more so that each function has bytes of its own. Each scenario runs
-on that link: an emulator tells what it translated, elsewhere the probed twin records it. A list
+on that link: an emulator reports what it translated; elsewhere the probed twin records it. A list
 that a device job brought is used as it is, if it is of this very link.
 """
 
@@ -11,7 +11,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from megtrim.build_spec import Link, LinkSpec, Switch
 from megtrim.config.scenarios import Scenario, all_scenarios
@@ -49,6 +48,11 @@ from megtrim.pipeline.building import links as linking
 from megtrim.pipeline.building import programs, size_options, variants
 from megtrim.pipeline.committed_keepset import read_committed
 from megtrim.pipeline.filenames import CACHE_FILE, FUNCTIONS_FILE, KEEP_SET_FILE
+from megtrim.pipeline.results import (
+    FunctionsKeepSetResult,
+    RecordResult,
+    UnfoldedLinksResult,
+)
 from megtrim.pipeline.running import function_coverage, imported_evidence
 from megtrim.pipeline.running.scenario_runs import (
     binding_of,
@@ -57,57 +61,64 @@ from megtrim.pipeline.running.scenario_runs import (
     record_of,
     unfit,
 )
-from megtrim.pipeline.session import Context, scenario_inputs
+from megtrim.pipeline.session import Services, Session, TrimRequest, scenario_inputs
 from megtrim.plan.graph import (
+    FUNCTIONS,
     HEADER,
     LINKED,
     Task,
     from_plain,
     functions_task,
     search_task,
-    task_name,
 )
 from megtrim.store import sha256_file
 
-_LINKED = task_name(LINKED)
 _LIST = "list of functions"
+_Result = UnfoldedLinksResult | RecordResult | FunctionsKeepSetResult
 
 
-def inputs(task: Task, context: Context) -> dict[str, str]:
+def inputs(task: Task, session: Session) -> dict[str, str]:
     """Name the base build; for a scenario its unfolded program too; for the keep set the lists."""
     if task.scenario is not None:
-        return _scenario_inputs(task.scenario, context)
-    if task.name == _LINKED:
-        return linking.base_inputs(context) | {
-            "programs": " ".join(programs.linked_again(context)),
-            "probed": str(_needs_probes(context)),
-            "kept whatever ran": "\n".join(context.engine.kept),
+        return _scenario_inputs(task.scenario, session)
+    if task.id == LINKED:
+        return linking.base_inputs(session) | {
+            "programs": " ".join(programs.linked_again(session.request)),
+            "probed": str(_needs_probes(session)),
+            "kept whatever ran": "\n".join(session.services.engine.kept),
         }
-    return _keep_inputs(context)
+    return _keep_inputs(session)
 
 
-def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
+def result_type(task: Task) -> type[_Result]:
+    """Return the type of what :func:`work` finds."""
+    if task.id == LINKED:
+        return UnfoldedLinksResult
+    return FunctionsKeepSetResult if task.id == FUNCTIONS else RecordResult
+
+
+def work(task: Task, session: Session, folder: Path) -> _Result:
     """Link, run, or merge."""
     if task.scenario is not None:
-        return _record(task.scenario, context, folder)
-    if task.name == _LINKED:
-        return _link(_needs_probes(context), context, folder)
-    return _keep(context, folder)
+        return _record(task.scenario, session, folder)
+    if task.id == LINKED:
+        return _link(_needs_probes(session), session, folder)
+    return _keep(session, folder)
 
 
-def _needs_probes(context: Context) -> bool:
+def _needs_probes(session: Session) -> bool:
     """Say whether functions are recorded where no emulator tells them: here, or on a runner."""
-    if context.committed or context.recorded:
+    if session.request.committed or session.request.recorded:
         return False
-    here = (device.kind for device in context.devices.values())
-    there = (device.kind for device in context.loaded.config.devices if device.runner)
-    asked = here if context.quick else (*here, *there)
+    here = (device.kind for device in session.services.devices.values())
+    there = (device.kind for device in session.request.config.devices if device.runner)
+    asked = here if session.request.quick else (*here, *there)
     return any(kind != function_coverage.EMULATED for kind in asked)
 
 
-def _link(probed: bool, context: Context, folder: Path) -> dict[str, Any]:
-    targets = programs.linked_again(context)
-    flags = size_options.unfolded_flags(context)
+def _link(probed: bool, session: Session, folder: Path) -> UnfoldedLinksResult:
+    targets = programs.linked_again(session.request)
+    flags = size_options.unfolded_flags(session)
     specs = [
         LinkSpec(target=target, label=Link.UNFOLDED, unfolded=True, flags=flags, map=True)
         for target in targets
@@ -124,14 +135,14 @@ def _link(probed: bool, context: Context, folder: Path) -> dict[str, Any]:
             )
             for target in targets
         ]
-    variants.link(context, linking.make_base_spec(context), tuple(specs), folder)
-    found = {target: _observe(target, context, folder) for target in targets}
+    variants.link(session, linking.make_base_spec(session), tuple(specs), folder)
+    found = {target: _observe(target, session.services, folder) for target in targets}
     for target in targets if probed else ():
         _probe(folder / linking.locate_unstripped(Link.PROBED, target), found[target])
-    return {"links": {target: each.link_sha256 for target, each in found.items()}}
+    return UnfoldedLinksResult(links={target: each.link_sha256 for target, each in found.items()})
 
 
-def _observe(target: str, context: Context, folder: Path) -> Observables:
+def _observe(target: str, services: Services, folder: Path) -> Observables:
     """Leave what can be observed of a program's unfolded link.
 
     What the engine keeps whatever ran is not: chance decides whether it runs.
@@ -141,11 +152,11 @@ def _observe(target: str, context: Context, folder: Path) -> Observables:
     table = parse_table(data, source=str(program))
     origins = link_map.read_map(program.with_name(f"{program.name}.map"))
     hidden = link_map.platform_names(origins, table) | probes.unprobeable(data, table)
-    hidden |= matching(context.engine.kept, table, origins)
+    hidden |= matching(services.engine.kept, table, origins)
     stripped = sha256_file(folder / linking.locate_stripped(Link.UNFOLDED, target))
     found = observables(stripped, table, hidden)
-    told = folder / linking.observables(target)
-    told.write_text(dump_observables(found), encoding="utf-8")
+    listed = folder / linking.observables(target)
+    listed.write_text(dump_observables(found), encoding="utf-8")
     return found
 
 
@@ -156,105 +167,107 @@ def _probe(program: Path, found: Observables) -> None:
     program.write_bytes(probes.patch(data, table, found.names()))
 
 
-def _scenario_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
-    given = _find_imported_evidence(scenario, context)
+def _scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
+    given = _find_imported_evidence(scenario, session)
     if given is not None:
         digest = given.functions_sha256
-        return named_inputs(scenario, context) | {
+        return named_inputs(scenario, session) | {
             "taken elsewhere": digest or "",
             "by": given.device.name,
         }
-    name = programs.name_of(scenario, context)
-    told = (f"/{name}", f"/{linking.observables(name).rpartition('/')[2]}")
-    return _run_inputs(scenario, context) | {
-        "link": _link_of(scenario, context),
-        "says what goes wrong": str(speaks(context)),
+    name = programs.name_of(scenario, session.request)
+    files = (f"/{name}", f"/{linking.observables(name).rpartition('/')[2]}")
+    return _run_inputs(scenario, session) | {
+        "link": _link_of(scenario, session),
+        "says what goes wrong": str(speaks(session.request)),
         **{
             f"program {file}": sha256
-            for file, sha256 in context.done[LINKED].files.items()
-            if file.startswith("links/") and file.endswith(told)
+            for file, sha256 in session.results.done[LINKED].files.items()
+            if file.startswith("links/") and file.endswith(files)
         },
     }
 
 
-def named_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
+def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     """Name what a list of functions made elsewhere rests on: its link, and all but the device."""
-    return deviceless(_run_inputs(scenario, context)) | {"link": _link_of(scenario, context)}
+    return deviceless(_run_inputs(scenario, session)) | {"link": _link_of(scenario, session)}
 
 
-def _link_of(scenario: Scenario, context: Context) -> str:
+def _link_of(scenario: Scenario, session: Session) -> str:
     """Return the identity of the link that is recorded; empty where there is none."""
-    return linking.identities(context).get(programs.name_of(scenario, context), "")
+    return linking.identities(session.results).get(programs.name_of(scenario, session.request), "")
 
 
-def _run_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
-    named = scenario_inputs(scenario, context) | {"form": function_coverage.FORM}
+def _run_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
+    named = scenario_inputs(scenario, session) | {"form": function_coverage.FORM}
     if scenario.searches:
-        named["algorithm cache"] = context.done[search_task(scenario)].files[CACHE_FILE]
+        named["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
     return named
 
 
-def _find_imported_evidence(scenario: Scenario, context: Context) -> ImportedEvidence | None:
+def _find_imported_evidence(scenario: Scenario, session: Session) -> ImportedEvidence | None:
     """Return what a device job brought; None: functions are recorded here, or the scenario's none.
 
     The engine may be in a shared object, which is linked as it is.
     """
-    if programs.name_of(scenario, context) not in linking.identities(context):
+    if programs.name_of(scenario, session.request) not in linking.identities(session.results):
         return None
-    return imported_evidence.of(scenario, context.recorded, _LIST)
+    return imported_evidence.of(scenario, session.request.recorded, _LIST)
 
 
-def _record(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]:
+def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
     """Run the scenario on the link that tells its functions, and leave their list."""
-    name = programs.name_of(scenario, context)
-    if name not in linking.identities(context):
-        return {"functions": 0}
-    given = _find_imported_evidence(scenario, context)
+    name = programs.name_of(scenario, session.request)
+    if name not in linking.identities(session.results):
+        return RecordResult(functions=0, time_s=0.0)
+    given = _find_imported_evidence(scenario, session)
     if given is not None:
-        return _take(given, scenario, context, folder)
+        return _take(given, scenario, session, folder)
 
-    links = context.done[LINKED]
+    links = session.results.done[LINKED]
     observed = read_observables(links.file(linking.observables(name)))
 
     def attempt(lease: Lease) -> tuple[FunctionList, float]:
         program = links.file(linking.locate_unstripped(function_coverage.link_for(lease), name))
-        spec = make_run_spec(scenario, context, program, cache=cache_of(scenario, context))
+        spec = make_run_spec(scenario, session, program, cache=cache_of(scenario, session))
         found, run = function_coverage.ran(
             scenario.id,
             spec,
             lease,
             lambda _seen: None,
             observables=observed,
-            speaks=speaks(context),
+            speaks=speaks(session.request),
         )
         return found, run.wall_s
 
-    found, time_s = deliver(context.device(scenario), attempt, say=context.console.say)
+    found, time_s = deliver(
+        session.services.device(scenario), attempt, say=session.services.console.say
+    )
     (folder / FUNCTIONS_FILE).write_text(dump_list(found), encoding="utf-8")
-    return {"functions": len(found.names), "time_s": time_s}
+    return RecordResult(functions=len(found.names), time_s=time_s)
 
 
 def _take(
-    given: ImportedEvidence, scenario: Scenario, context: Context, folder: Path
-) -> dict[str, Any]:
+    given: ImportedEvidence, scenario: Scenario, session: Session, folder: Path
+) -> RecordResult:
     """Leave the list that a device job brought."""
     data = given.load_functions()
     found = None if data is None else parse_list(data, source=str(given.functions))
-    name = programs.name_of(scenario, context)
-    wanted = linking.identities(context)[name]
+    name = programs.name_of(scenario, session.request)
+    wanted = linking.identities(session.results)[name]
     if found is not None and found.link_sha256 != wanted:
         hint = "give the lists that the device jobs of this build made"
         raise InputError(_of_another_link(scenario, found.link_sha256, wanted), hint=hint)
-    imported_evidence.expect_fitting(given, binding(named_inputs(scenario, context)), _LIST)
+    imported_evidence.expect_fitting(given, binding(named_inputs(scenario, session)), _LIST)
     if data is None or found is None:
         msg = f"{scenario.id}: {given.device.name} brought no {_LIST}"
         raise InputError(msg, hint="run the device job again")
-    observed = read_observables(context.done[LINKED].file(linking.observables(name)))
+    observed = read_observables(session.results.done[LINKED].file(linking.observables(name)))
     if found != function_list(observed, found.names):
         msg = f"{given.functions}: holds other functions than a list of this link"
         raise InputError(msg, hint="run the device job again")
     (folder / FUNCTIONS_FILE).write_bytes(data)
-    return {"functions": len(found.names), "time_s": given.time_s}
+    return RecordResult(functions=len(found.names), time_s=given.time_s)
 
 
 def _of_another_link(scenario: Scenario, found: str | None, wanted: str) -> str:
@@ -264,75 +277,78 @@ def _of_another_link(scenario: Scenario, found: str | None, wanted: str) -> str:
     )
 
 
-def speaks(context: Context) -> bool:
+def speaks(request: TrimRequest) -> bool:
     """Say whether the base build has words for what goes wrong."""
-    if from_plain(context.loaded.config):
+    if from_plain(request.config):
         return True
-    return not {Switch.LOGGING, Switch.EXCEPTIONS} <= {*switched_off(context.loaded.config.trim)}
+    return not {Switch.LOGGING, Switch.EXCEPTIONS} <= {*switched_off(request.config.trim)}
 
 
-def _keep_inputs(context: Context) -> dict[str, str]:
-    links = linking.identities(context)
+def _keep_inputs(session: Session) -> dict[str, str]:
+    links = linking.identities(session.results)
     named = {f"link {target}": sha256 for target, sha256 in links.items()}
-    if HEADER in context.done:
-        named["regions"] = context.done[HEADER].files[KEEP_SET_FILE]
-    if context.committed:
-        text = dump_keep_set(read_committed(context.loaded, context.engine))
+    if HEADER in session.results.done:
+        named["regions"] = session.results.done[HEADER].files[KEEP_SET_FILE]
+    if session.request.committed:
+        text = dump_keep_set(read_committed(session.request.loaded, session.services.engine))
         return named | {"committed": hashlib.sha256(text.encode()).hexdigest()}
-    named["generation"] = str(context.engine.identity().generation)
-    for scenario in all_scenarios(context.loaded.config):
-        files = context.done[functions_task(scenario)].files
+    named["generation"] = str(session.services.engine.identity().generation)
+    for scenario in all_scenarios(session.request.config):
+        files = session.results.done[functions_task(scenario)].files
         # Equal lists of other arguments are another keep set: it says what each is bound to.
-        named[f"scenario {scenario.id}"] = binding_of(scenario, context)
+        named[f"scenario {scenario.id}"] = binding_of(scenario, session)
         named[f"functions {scenario.id}"] = files.get(FUNCTIONS_FILE, "none")
     return named
 
 
-def _keep(context: Context, folder: Path) -> dict[str, Any]:
+def _keep(session: Session, folder: Path) -> FunctionsKeepSetResult:
     """Leave the keep set with the functions in it: as they ran, or as the team committed them."""
-    if context.committed:
-        keep = read_committed(context.loaded, context.engine)
-        _expect_fitting(keep, context)
+    if session.request.committed:
+        keep = read_committed(session.request.loaded, session.services.engine)
+        _expect_fitting(keep, session)
     else:
-        keep = _merge_records(context)
+        keep = _merge_records(session)
     (folder / KEEP_SET_FILE).write_text(dump_keep_set(keep), encoding="utf-8")
-    return {"functions": len(keep.functions())}
+    return FunctionsKeepSetResult(functions=len(keep.functions()))
 
 
-def _expect_fitting(keep: KeepSet, context: Context) -> None:
+def _expect_fitting(keep: KeepSet, session: Session) -> None:
     """Refuse functions that were recorded on another link: its functions are other functions."""
-    links = linking.identities(context)
+    links = linking.identities(session.results)
     by_id = {record.id: record for record in keep.scenarios}
-    for scenario in all_scenarios(context.loaded.config):
-        wanted = links.get(programs.name_of(scenario, context))
+    for scenario in all_scenarios(session.request.config):
+        wanted = links.get(programs.name_of(scenario, session.request))
         record = by_id.get(scenario.id)
         if wanted is None or record is None:
-            continue  # nothing to fit, or told where the scenario is verified
+            continue  # nothing to fit, or reported where the scenario is verified
         if not record.functions:
             msg = f"{scenario.id}: the committed keep set lists no functions for it"
-            raise unfit(msg, context, hint="record them", command=ACCEPT)
+            raise unfit(msg, session.request, hint="record them", command=ACCEPT)
         if record.link_sha256 != wanted:
             msg = _of_another_link(scenario, record.link_sha256, wanted)
-            raise unfit(msg, context, hint="record them again", command=ACCEPT)
+            raise unfit(msg, session.request, hint="record them again", command=ACCEPT)
 
 
-def _merge_records(context: Context) -> KeepSet:
-    before = _regions(context)
-    links = {name: linking.read_unfolded(name, context) for name in linking.identities(context)}
+def _merge_records(session: Session) -> KeepSet:
+    before = _regions(session)
+    links = {
+        name: linking.read_unfolded(name, session.results)
+        for name in linking.identities(session.results)
+    }
     records = [
-        _with_functions(scenario, before.get(scenario.id), links, context)
-        for scenario in all_scenarios(context.loaded.config)
+        _with_functions(scenario, before.get(scenario.id), links, session)
+        for scenario in all_scenarios(session.request.config)
     ]
     operators = None
-    if HEADER in context.done:
-        operators = read_keep_set(context.done[HEADER].file(KEEP_SET_FILE)).operators
-    return build_keep_set(context.engine.identity().generation, records, operators)
+    if HEADER in session.results.done:
+        operators = read_keep_set(session.results.done[HEADER].file(KEEP_SET_FILE)).operators
+    return build_keep_set(session.services.engine.identity().generation, records, operators)
 
 
-def _regions(context: Context) -> Mapping[str, ScenarioRecord]:
-    if from_plain(context.loaded.config):
+def _regions(session: Session) -> Mapping[str, ScenarioRecord]:
+    if from_plain(session.request.config):
         return {}
-    keep = read_keep_set(context.done[HEADER].file(KEEP_SET_FILE))
+    keep = read_keep_set(session.results.done[HEADER].file(KEEP_SET_FILE))
     return {record.id: record for record in keep.scenarios}
 
 
@@ -340,18 +356,18 @@ def _with_functions(
     scenario: Scenario,
     record: ScenarioRecord | None,
     links: Mapping[str, linking.UnfoldedLink],
-    context: Context,
+    session: Session,
 ) -> ScenarioRecord:
     """Return a scenario's entry of the keep set, with the functions that it needs."""
-    folder = context.done[functions_task(scenario)]
+    folder = session.results.done[functions_task(scenario)]
     if record is None:
         # No regions were traced: the list of functions is all that there is of it.
         sha256 = folder.files.get(FUNCTIONS_FILE, hashlib.sha256().hexdigest())
-        record = record_of(scenario, context, Trace(regions=(), sha256=sha256))
+        record = record_of(scenario, session, Trace(regions=(), sha256=sha256))
     if FUNCTIONS_FILE not in folder.files:
         return record
     found = read_list(folder.file(FUNCTIONS_FILE))
-    link = links[programs.name_of(scenario, context)]
+    link = links[programs.name_of(scenario, session.request)]
     needed = without_chance(
         found.names, unseen=link.unseen, code=link.code, observables=link.observables
     )

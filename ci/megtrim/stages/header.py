@@ -1,7 +1,7 @@
 """Stage `header`: traces and operator JSON become the keep set and the header.
 
 The keep set that the team committed is the predecessor: a scenario that lost regions against
-it fails until a person accepts that (``--accept``), and then the file is written anew. In
+it fails until a person accepts that (``--accept``), and then the file is replaced. In
 committed mode that file is the keep set, and nothing is traced.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
 
 from megtrim.config.model import ModelConfig
 from megtrim.config.scenarios import Scenario, all_scenarios
@@ -25,23 +24,24 @@ from megtrim.models.operators import OperatorInfo, OperatorNeeds, merge
 from megtrim.pipeline.building import generated_headers
 from megtrim.pipeline.committed_keepset import read_committed
 from megtrim.pipeline.filenames import KEEP_SET_FILE, TRACE_FILE
+from megtrim.pipeline.results import HeaderResult
 from megtrim.pipeline.running.scenario_runs import binding_of, record_of
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session, TrimRequest
 from megtrim.plan.graph import Task, trace_task
 from megtrim.store import sha256_file
 
 
-def inputs(task: Task, context: Context) -> dict[str, str]:
+def inputs(task: Task, session: Session) -> dict[str, str]:
     """Name the traces, the models and their JSON, the layout, and the engine's modes."""
-    config = context.loaded.config
+    config = session.request.config
     named = {
-        "generation": str(context.engine.identity().generation),
+        "generation": str(session.services.engine.identity().generation),
         "layout": config.trim.layout,
-        "elementwise modes": str(context.engine.elemwise_modes()),
-        "files of their own": str(generated_headers.scopes(context)),
+        "elementwise modes": str(session.services.engine.elemwise_modes()),
+        "files of their own": str(generated_headers.scopes(session)),
     }
-    if context.committed:
-        text = dump_keep_set(read_committed(context.loaded, context.engine))
+    if session.request.committed:
+        text = dump_keep_set(read_committed(session.request.loaded, session.services.engine))
         ids = (scenario.id for scenario in all_scenarios(config))
         return named | {
             "committed keep set": hashlib.sha256(text.encode()).hexdigest(),
@@ -49,32 +49,39 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
         }
     for scenario in all_scenarios(config):
         # Equal traces of other arguments are another keep set: it says what each is bound to.
-        named[f"scenario {scenario.id}"] = binding_of(scenario, context)
-        named[f"trace {scenario.id}"] = context.done[trace_task(scenario)].files[TRACE_FILE]
+        named[f"scenario {scenario.id}"] = binding_of(scenario, session)
+        named[f"trace {scenario.id}"] = session.results.done[trace_task(scenario)].files[TRACE_FILE]
     for model in config.models:
         for number, path in enumerate(model.strip_info):
-            named[f"operators {number} of {model.name}"] = sha256_file(context.path(path))
+            named[f"operators {number} of {model.name}"] = sha256_file(session.request.path(path))
     return named
 
 
-def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
+def result_type(_task: Task) -> type[HeaderResult]:
+    """Return the type of what :func:`work` finds."""
+    return HeaderResult
+
+
+def work(task: Task, session: Session, folder: Path) -> HeaderResult:
     """Merge, and write the keep set and the header."""
-    keep, warnings = _load_keep_set(context) if context.committed else _build_from_traces(context)
+    keep, warnings = (
+        _load_keep_set(session) if session.request.committed else _build_from_traces(session)
+    )
     (folder / KEEP_SET_FILE).write_text(dump_keep_set(keep), encoding="utf-8")
-    for name, content in generated_headers.files(keep, context).items():
+    for name, content in generated_headers.files(keep, session).items():
         path = folder / "include" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
-    return {
-        "regions": len(keep.regions()),
-        "operators": len(keep.operators.operators) if keep.operators else 0,
-        "warnings": list(warnings),
-    }
+    return HeaderResult(
+        regions=len(keep.regions()),
+        operators=len(keep.operators.operators) if keep.operators else 0,
+        warnings=warnings,
+    )
 
 
-def _load_keep_set(context: Context) -> tuple[KeepSet, tuple[str, ...]]:
-    keep = read_committed(context.loaded, context.engine)
-    known = {scenario.id for scenario in all_scenarios(context.loaded.config)}
+def _load_keep_set(session: Session) -> tuple[KeepSet, tuple[str, ...]]:
+    keep = read_committed(session.request.loaded, session.services.engine)
+    known = {scenario.id for scenario in all_scenarios(session.request.config)}
     warnings = (
         f"the keep set keeps regions for {record.id}, which is not configured any more"
         for record in keep.scenarios
@@ -83,33 +90,33 @@ def _load_keep_set(context: Context) -> tuple[KeepSet, tuple[str, ...]]:
     return keep, tuple(warnings)
 
 
-def _build_from_traces(context: Context) -> tuple[KeepSet, tuple[str, ...]]:
-    needs, warnings = _needs(context)
-    every = all_scenarios(context.loaded.config)
+def _build_from_traces(session: Session) -> tuple[KeepSet, tuple[str, ...]]:
+    needs, warnings = _needs(session.request)
+    every = all_scenarios(session.request.config)
     keep = build_keep_set(
-        generation=context.engine.identity().generation,
-        scenarios=tuple(_record(scenario, context) for scenario in every),
+        generation=session.services.engine.identity().generation,
+        scenarios=tuple(_record(scenario, session) for scenario in every),
         operators=needs,
     )
     return keep, warnings
 
 
-def _needs(context: Context) -> tuple[OperatorNeeds, tuple[str, ...]]:
-    loaded = [_model_needs(model, context) for model in context.loaded.config.models]
+def _needs(request: TrimRequest) -> tuple[OperatorNeeds, tuple[str, ...]]:
+    loaded = [_model_needs(model, request) for model in request.config.models]
     models = [
         (model.name, info)
-        for model, (infos, _) in zip(context.loaded.config.models, loaded, strict=True)
+        for model, (infos, _) in zip(request.config.models, loaded, strict=True)
         for info in infos
     ]
     return merge(models), tuple(warning for _, warnings in loaded for warning in warnings)
 
 
 def _model_needs(
-    model: ModelConfig, context: Context
+    model: ModelConfig, request: TrimRequest
 ) -> tuple[tuple[OperatorInfo, ...], tuple[str, ...]]:
-    return load_needs(model.file, model.strip_info, folder=context.loaded.folder)
+    return load_needs(model.file, model.strip_info, folder=request.loaded.folder)
 
 
-def _record(scenario: Scenario, context: Context) -> ScenarioRecord:
-    trace = read_trace(context.done[trace_task(scenario)].file(TRACE_FILE))
-    return record_of(scenario, context, trace)
+def _record(scenario: Scenario, session: Session) -> ScenarioRecord:
+    trace = read_trace(session.results.done[trace_task(scenario)].file(TRACE_FILE))
+    return record_of(scenario, session, trace)

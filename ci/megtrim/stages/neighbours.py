@@ -10,18 +10,18 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from megtrim.config.scenarios import Scenario
 from megtrim.devices.retry import deliver
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.filenames import CACHE_FILE, KEEP_SET_FILE
+from megtrim.pipeline.results import NeighbourRunResult, NeighboursResult
 from megtrim.pipeline.running import neighbour_plan, neighbour_traps
 from megtrim.pipeline.running.execution import RunResult
 from megtrim.pipeline.running.neighbour_runs import Attempt, Build, RunObservation, attempt
 from megtrim.pipeline.running.scenario_runs import scenario_of
 from megtrim.pipeline.running.symbolizing_link import ensure_named_program
-from megtrim.pipeline.session import Context, scenario_inputs
+from megtrim.pipeline.session import Session, TrimRequest, scenario_inputs
 from megtrim.plan.graph import (
     PLAIN,
     REDUCED,
@@ -35,61 +35,60 @@ from megtrim.plan.graph import (
 )
 from megtrim.plan.neighbours import Neighbour
 from megtrim.store import sha256_file
-from megtrim.verdict.codec import decode, encode
 from megtrim.verdict.neighbours import NeighbourResult, unmet, working
 
 
-def inputs(task: Task, context: Context) -> dict[str, str]:
+def inputs(task: Task, session: Session) -> dict[str, str]:
     """Name the programs, the neighbours that are tried, what a budget asks, and all of a run."""
     scenario = scenario_of(task)
-    budget = neighbour_plan.budget_of(scenario, context)
-    tried = neighbour_plan.near(scenario, context)
-    return _run_inputs(scenario, context) | {
+    budget = neighbour_plan.budget_of(scenario, session.request)
+    tried = neighbour_plan.near(scenario, session)
+    return _run_inputs(scenario, session) | {
         **{f"neighbour {each.name}": repr(each) for each in tried},
-        "other dumps": " ".join(sha256_file(context.path(p)) for p in scenario.model.also),
+        "other dumps": " ".join(sha256_file(session.request.path(p)) for p in scenario.model.also),
         "asked": str(neighbour_plan.asked_of(budget)) if budget else "",
     }
 
 
-def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
+def result_type(_task: Task) -> type[NeighboursResult]:
+    """Return the type of what :func:`work` finds."""
+    return NeighboursResult
+
+
+def work(task: Task, session: Session, folder: Path) -> NeighboursResult:
     """Try every neighbour; a budget that is not kept makes the exit status."""
     scenario = scenario_of(task)
     rows = tuple(
-        _evaluate_neighbour(each, scenario, context)
-        for each in neighbour_plan.near(scenario, context)
+        _evaluate_neighbour(each, scenario, session)
+        for each in neighbour_plan.near(scenario, session)
     )
-    context.console.say(f"  {scenario.id}: {working(rows)}")
-    budget = neighbour_plan.budget_of(scenario, context)
+    session.services.console.say(f"  {scenario.id}: {working(rows)}")
+    budget = neighbour_plan.budget_of(scenario, session.request)
     short = unmet(neighbour_plan.asked_of(budget), rows) if budget else ""
-    return {
-        "scenario": scenario.id,
-        "neighbours": encode(rows),
-        "unmet": short,
-        "exit code": 1 if short else 0,
-    }
+    return NeighboursResult(scenario=scenario.id, neighbours=rows, unmet=short)
 
 
-def _run_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
-    named_ = scenario_inputs(scenario, context)
+def _run_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
+    named_ = scenario_inputs(scenario, session)
     if scenario.searches:
-        named_["algorithm cache"] = context.done[search_task(scenario)].files[CACHE_FILE]
-    for label, task in (("plain", PLAIN), *_levels(context)):
-        named_ |= programs.digests(scenario, context, task, label)
+        named_["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
+    for label, task in (("plain", PLAIN), *_levels(session.request)):
+        named_ |= programs.digests(scenario, session, task, label)
     return named_ | {
         # What a run that trapped lacked is told by it.
-        "keep set": context.done[keep_task(context.loaded.config)].files[KEEP_SET_FILE],
+        "keep set": session.results.done[keep_task(session.request.config)].files[KEEP_SET_FILE],
         "tolerance": repr(scenario.settings.allowed),
     }
 
 
 def _evaluate_neighbour(
-    neighbour: Neighbour, scenario: Scenario, context: Context
+    neighbour: Neighbour, scenario: Scenario, session: Session
 ) -> NeighbourResult:
     """Return what came of one neighbour, from the store where up to date."""
-    rests_on = _run_inputs(scenario, context) | _binding(neighbour, context)
+    rests_on = _run_inputs(scenario, session) | _binding(neighbour, session.request)
 
-    def produce(folder: Path) -> dict[str, Any]:
-        seen = _run(neighbour, scenario, context, folder)
+    def produce(folder: Path) -> NeighbourRunResult:
+        seen = _run(neighbour, scenario, session, folder)
         row = NeighbourResult(
             scenario=scenario.id,
             name=neighbour.name,
@@ -98,17 +97,18 @@ def _evaluate_neighbour(
             text=seen.text,
             levels=seen.levels,
         )
-        context.console.say(f"    near  {neighbour.name}: {_line(row)}")
-        return {"neighbour": encode(row)}
+        session.services.console.say(f"    near  {neighbour.name}: {_line(row)}")
+        return NeighbourRunResult(neighbour=row)
 
     name = f"{scenario.id}#{neighbour.name}"
-    folder, _ = context.store.ensure(Stage.NEIGHBOURS, name, rests_on, produce)
-    found: NeighbourResult = decode(NeighbourResult, folder.result["neighbour"], "neighbour")
-    return found
+    folder, _ = session.services.store.ensure(
+        Stage.NEIGHBOURS, name, rests_on, produce, NeighbourRunResult
+    )
+    return folder.result_as(NeighbourRunResult).neighbour
 
 
-def _binding(neighbour: Neighbour, context: Context) -> dict[str, str]:
-    model = "" if neighbour.model is None else sha256_file(context.path(neighbour.model))
+def _binding(neighbour: Neighbour, request: TrimRequest) -> dict[str, str]:
+    model = "" if neighbour.model is None else sha256_file(request.path(neighbour.model))
     return {"neighbour": repr(neighbour), "neighbour model": model}
 
 
@@ -119,12 +119,12 @@ def _line(row: NeighbourResult) -> str:
 
 
 def _run(
-    neighbour: Neighbour, scenario: Scenario, context: Context, folder: Path
+    neighbour: Neighbour, scenario: Scenario, session: Session, folder: Path
 ) -> RunObservation:
-    plain = programs.program(scenario, context, context.done[PLAIN])
+    plain = programs.program(scenario, session.request, session.results.done[PLAIN])
     wanted = Attempt(
-        spec=neighbour_plan.order_of(neighbour, scenario, context, plain, folder / "inputs"),
-        builds=tuple(_builds(scenario, context)),
+        spec=neighbour_plan.order_of(neighbour, scenario, session, plain, folder / "inputs"),
+        builds=tuple(_builds(scenario, session)),
         complains=neighbour_plan.complains(neighbour),
         searches=neighbour.searches,
         tolerance=scenario.settings.allowed,
@@ -135,25 +135,25 @@ def _run(
         (folder / f"{build}.log").write_text(log, encoding="utf-8")
 
     seen = deliver(
-        context.device(scenario),
+        session.services.device(scenario),
         lambda lease: attempt(wanted, lease, note),
-        say=context.console.say,
+        say=session.services.console.say,
     )
     shutil.rmtree(folder / "inputs", ignore_errors=True)  # made again whenever they are needed
     return seen
 
 
-def _levels(context: Context) -> Iterator[tuple[str, str]]:
+def _levels(request: TrimRequest) -> Iterator[tuple[str, str]]:
     """Yield each level of trimming and the task that built it, the shipped one last."""
-    config = context.loaded.config
+    config = request.config
     if by_function(config) and not from_plain(config):
         yield "region", REGION
     yield ("function" if by_function(config) else "region"), REDUCED
 
 
-def _builds(scenario: Scenario, context: Context) -> Iterator[Build]:
-    for level, task in _levels(context):
-        link = ensure_named_program(scenario, context) if level == "function" else None
-        program = programs.program(scenario, context, context.done[task])
-        needs = neighbour_traps.needs_of(scenario, context, link)
+def _builds(scenario: Scenario, session: Session) -> Iterator[Build]:
+    for level, task in _levels(session.request):
+        link = ensure_named_program(scenario, session) if level == "function" else None
+        program = programs.program(scenario, session.request, session.results.done[task])
+        needs = neighbour_traps.needs_of(scenario, session, link)
         yield Build(level=level, program=program, needs=needs)

@@ -10,7 +10,6 @@ A trace that a device job brought is used as it is, if it is bound to what is bu
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from megtrim.config.scenarios import Scenario
 from megtrim.devices import Lease
@@ -19,103 +18,113 @@ from megtrim.errors import InputError
 from megtrim.evidence.bundle import binding, deviceless
 from megtrim.evidence.imported import ImportedEvidence
 from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.midout.trace import parse_trace
+from megtrim.midout.trace import Trace, parse_trace
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.filenames import CACHE_FILE, TRACE_FILE
+from megtrim.pipeline.results import SearchResult, TraceResult
 from megtrim.pipeline.running import imported_evidence, tracing
 from megtrim.pipeline.running.execution import RunResult
 from megtrim.pipeline.running.scenario_runs import cache_of, make_run_spec, scenario_of
-from megtrim.pipeline.session import Context, scenario_inputs
+from megtrim.pipeline.session import Session, scenario_inputs
 from megtrim.plan.graph import PLAIN, PROFILE, SEARCH_SUFFIX, Task, search_task
+from megtrim.verdict.model import DeviceIdentity
 
 _TRACE = "trace"
 
 
-def inputs(task: Task, context: Context) -> dict[str, str]:
+def inputs(task: Task, session: Session) -> dict[str, str]:
     """Name the program and all that binds the run, or the trace that was taken elsewhere."""
     scenario = scenario_of(task)
-    is_search = task.name.endswith(SEARCH_SUFFIX)
-    given = imported_evidence.of(scenario, context.traced, _TRACE)
+    is_search = _is_search(task)
+    given = imported_evidence.of(scenario, session.request.traced, _TRACE)
     if given is not None:
-        named = named_inputs(scenario, context)
+        named = named_inputs(scenario, session)
         digest = given.cache_sha256 if is_search else given.trace_sha256
         return named | {"taken elsewhere": digest or "", "by": given.device.name}
-    named = scenario_inputs(scenario, context)
+    named = scenario_inputs(scenario, session)
     if is_search:
-        return named | programs.digests(scenario, context, PLAIN, "program")
+        return named | programs.digests(scenario, session, PLAIN, "program")
     if scenario.searches:
-        named["algorithm cache"] = context.done[search_task(scenario)].files[CACHE_FILE]
-    return named | programs.digests(scenario, context, PROFILE, "program")
+        named["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
+    return named | programs.digests(scenario, session, PROFILE, "program")
 
 
-def named_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
+def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     """Name what a trace taken elsewhere rests on: all but the device, and what it searches for."""
-    named = deviceless(scenario_inputs(scenario, context))
+    named = deviceless(scenario_inputs(scenario, session))
     if scenario.searches:
-        named |= programs.digests(scenario, context, PLAIN, "searching program")
-    return named | programs.digests(scenario, context, PROFILE, "program")
+        named |= programs.digests(scenario, session, PLAIN, "searching program")
+    return named | programs.digests(scenario, session, PROFILE, "program")
 
 
-def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
+def result_type(task: Task) -> type[SearchResult | TraceResult]:
+    """Return the type of what :func:`work` finds."""
+    return SearchResult if _is_search(task) else TraceResult
+
+
+def work(task: Task, session: Session, folder: Path) -> SearchResult | TraceResult:
     """Search or trace, or take what a device job brought."""
     scenario = scenario_of(task)
-    is_search = task.name.endswith(SEARCH_SUFFIX)
-    given = imported_evidence.of(scenario, context.traced, _TRACE)
+    given = imported_evidence.of(scenario, session.request.traced, _TRACE)
     if given is not None:
-        imported_evidence.expect_fitting(given, binding(named_inputs(scenario, context)), _TRACE)
-        take = _take_cache if is_search else _take_trace
-        return take(given, folder)
-    return (_search if is_search else _trace)(scenario, context, folder)
+        imported_evidence.expect_fitting(given, binding(named_inputs(scenario, session)), _TRACE)
+        return (_take_cache if _is_search(task) else _take_trace)(given, folder)
+    return (_search if _is_search(task) else _trace)(scenario, session, folder)
 
 
-def _take_cache(given: ImportedEvidence, folder: Path) -> dict[str, Any]:
+def _is_search(task: Task) -> bool:
+    return task.name.endswith(SEARCH_SUFFIX)
+
+
+def _take_cache(given: ImportedEvidence, folder: Path) -> SearchResult:
     cache = given.load_cache()
     if not cache:
         msg = f"{given.scenario}: the device job brought no algorithm cache"
         raise InputError(msg, hint=imported_evidence.ANOTHER)
     (folder / CACHE_FILE).write_bytes(cache)
-    return {"time_s": given.time_s}
+    return SearchResult(time_s=given.time_s)
 
 
-def _take_trace(given: ImportedEvidence, folder: Path) -> dict[str, Any]:
+def _take_trace(given: ImportedEvidence, folder: Path) -> TraceResult:
     data = given.load_trace() or b""
     trace = parse_trace(data, source=str(given.trace))
     (folder / TRACE_FILE).write_bytes(data)
-    device = {"name": given.device.name, "facts": dict(given.device.facts)}
-    return _summarize_trace(len(trace.regions), trace.sha256, device, given.time_s)
+    return _summarize_trace(trace, given.device, given.time_s)
 
 
-def _search(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]:
-    program = programs.program(scenario, context, context.done[PLAIN])
-    spec = make_run_spec(scenario, context, program, cache=None, search=True)
+def _search(scenario: Scenario, session: Session, folder: Path) -> SearchResult:
+    program = programs.program(scenario, session.request, session.results.done[PLAIN])
+    spec = make_run_spec(scenario, session, program, cache=None, search=True)
 
     def attempt(lease: Lease) -> tuple[bytes, ProgramRun]:
         return tracing.search(scenario.id, spec, lease, lambda seen: _write_log(folder, seen))
 
-    cache, run = deliver(context.device(scenario), attempt, say=context.console.say)
+    cache, run = deliver(
+        session.services.device(scenario), attempt, say=session.services.console.say
+    )
     (folder / CACHE_FILE).write_bytes(cache)
-    return {"time_s": run.wall_s}
+    return SearchResult(time_s=run.wall_s)
 
 
-def _trace(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]:
-    program = programs.program(scenario, context, context.done[PROFILE])
-    spec = make_run_spec(scenario, context, program, cache=cache_of(scenario, context))
+def _trace(scenario: Scenario, session: Session, folder: Path) -> TraceResult:
+    program = programs.program(scenario, session.request, session.results.done[PROFILE])
+    spec = make_run_spec(scenario, session, program, cache=cache_of(scenario, session))
 
-    def attempt(lease: Lease) -> dict[str, Any]:
-        told = {"name": lease.name, "facts": lease.facts()}
+    def attempt(lease: Lease) -> TraceResult:
+        device = DeviceIdentity(name=lease.name, kind=lease.kind, facts=lease.facts())
         trace, data, run = tracing.trace(
             scenario.id, spec, lease, lambda seen: _write_log(folder, seen)
         )
         (folder / TRACE_FILE).write_bytes(data)
-        return _summarize_trace(len(trace.regions), trace.sha256, told, run.wall_s)
+        return _summarize_trace(trace, device, run.wall_s)
 
-    return deliver(context.device(scenario), attempt, say=context.console.say)
+    return deliver(session.services.device(scenario), attempt, say=session.services.console.say)
 
 
-def _summarize_trace(
-    regions: int, sha256: str, device: dict[str, Any], time_s: float
-) -> dict[str, Any]:
-    return {"regions": regions, "trace": sha256, "device": device, "time_s": time_s}
+def _summarize_trace(trace: Trace, device: DeviceIdentity, time_s: float) -> TraceResult:
+    return TraceResult(
+        regions=len(trace.regions), trace_sha256=trace.sha256, device=device, time_s=time_s
+    )
 
 
 def _write_log(folder: Path, seen: RunResult) -> None:

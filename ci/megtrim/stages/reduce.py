@@ -7,10 +7,9 @@ again, so that a change of the functions alone compiles nothing.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from megtrim.build_spec import Link, LinkSpec, Variant
 from megtrim.elf.function_table import FunctionTable, read_registrations, read_table
@@ -24,7 +23,14 @@ from megtrim.pipeline.building import generated_headers, size_options, variants
 from megtrim.pipeline.building import links as linking
 from megtrim.pipeline.filenames import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.pipeline.result_content import content_of
-from megtrim.pipeline.session import Context, binary
+from megtrim.pipeline.results import (
+    BuildResult,
+    BuildSummary,
+    FunctionCount,
+    ReduceResult,
+    SymbolizingLinkResult,
+)
+from megtrim.pipeline.session import Session, TrimRequest, binary
 from megtrim.plan import rebuilds
 from megtrim.plan.graph import (
     FUNCTIONS,
@@ -39,45 +45,50 @@ from megtrim.plan.graph import (
 from megtrim.store import StageFolder
 
 
-def inputs(task: Task, context: Context) -> dict[str, str]:
+def inputs(task: Task, session: Session) -> dict[str, str]:
     """Name what enters the build, each generated file among it, or what enters the link."""
-    if _is_link(task, context):
-        links = linking.identities(context)
-        base = context.done[base_task(context.loaded.config)]
-        return linking.shipped_inputs(context) | {
-            linking.KEEP_SET: context.done[FUNCTIONS].files[KEEP_SET_FILE],
+    if _is_link(task, session.request):
+        links = linking.identities(session.results)
+        base = session.results.done[base_task(session.request.config)]
+        return linking.shipped_inputs(session) | {
+            linking.KEEP_SET: session.results.done[FUNCTIONS].files[KEEP_SET_FILE],
             "base": content_of(base),
             **{f"link {name}": sha256 for name, sha256 in links.items()},
         }
-    return variants.region_inputs(context)
+    return variants.region_inputs(session)
 
 
-def forecast(task: Task, context: Context) -> str:
+def forecast(task: Task, session: Session) -> str:
     """Say which sources would be compiled; empty where the keep set is not known yet."""
-    if _is_link(task, context):
+    if _is_link(task, session.request):
         return rebuilds.describe_forecast(())
-    if HEADER in context.done:
-        header = variants.header_files(context)
-    elif context.committed:
-        keep = committed_keepset.read_committed(context.loaded, context.engine)
-        header = generated_headers.files(keep, context)
+    if HEADER in session.results.done:
+        header = variants.header_files(session.results)
+    elif session.request.committed:
+        keep = committed_keepset.read_committed(session.request.loaded, session.services.engine)
+        header = generated_headers.files(keep, session)
     else:
         return ""
-    return variants.forecast(context, variants.make_spec(context, Variant.REDUCED, header))
+    return variants.forecast(session.services, variants.make_spec(session, Variant.REDUCED, header))
 
 
-def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
+def result_type(task: Task) -> type[ReduceResult | SymbolizingLinkResult]:
+    """Return the type of what :func:`work` finds."""
+    return SymbolizingLinkResult if task.id == NAMED else ReduceResult
+
+
+def work(task: Task, session: Session, folder: Path) -> ReduceResult | SymbolizingLinkResult:
     """Build, or link; the builder proves from the build's own records that the header was in it."""
     if task.id == NAMED:
-        return _name(context, folder)
-    if _is_link(task, context):
-        return _link(context, folder)
-    wanted = variants.make_spec(context, Variant.REDUCED, variants.header_files(context))
-    return variants.work(context, wanted, folder)
+        return _name(session, folder)
+    if _is_link(task, session.request):
+        return _link(session, folder)
+    wanted = variants.make_spec(session, Variant.REDUCED, variants.header_files(session.results))
+    return ReduceResult(build=variants.work(session, wanted, folder), functions={})
 
 
-def _is_link(task: Task, context: Context) -> bool:
-    return task.id in (REDUCED, NAMED) and by_function(context.loaded.config)
+def _is_link(task: Task, request: TrimRequest) -> bool:
+    return task.id in (REDUCED, NAMED) and by_function(request.config)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,31 +104,34 @@ class _Program:
     """Of its unfolded link: who calls whom."""
 
 
-def _link(context: Context, folder: Path) -> dict[str, Any]:
+def _link(session: Session, folder: Path) -> ReduceResult:
     """Link without what never ran, prove it, and take what is linked as it is from the base."""
-    programs = _programs(context)
-    specs = tuple(_specify_shipped_link(each, context) for each in programs)
-    variants.link(context, linking.make_base_spec(context), specs, folder)
+    programs = _programs(session)
+    specs = tuple(_specify_shipped_link(each, session) for each in programs)
+    variants.link(session, linking.make_base_spec(session), specs, folder)
     for program in programs:
-        _prove(program, context, folder)
+        _prove(program, session, folder)
         _list(program, folder)
-    base = context.done[base_task(context.loaded.config)]
-    return {
-        **base.result,
-        "artifacts": _collect(base, [each.target for each in programs], folder),
-        linking.DROPPED: {each.target: len(each.dropped) for each in programs},
-        linking.HELD: {each.target: len(each.before.functions) for each in programs},
-    }
+    base = session.results.done[base_task(session.request.config)]
+    built = _build_summary(base)
+    linked = [each.target for each in programs]
+    return ReduceResult(
+        build=replace(built, artifacts=_collect(base, built.artifacts, linked, folder)),
+        functions={
+            each.target: FunctionCount(held=len(each.before.functions), dropped=len(each.dropped))
+            for each in programs
+        },
+    )
 
 
-def _name(context: Context, folder: Path) -> dict[str, Any]:
+def _name(session: Session, folder: Path) -> SymbolizingLinkResult:
     """Link the same so that a function that is not kept says its number."""
-    programs = _programs(context)
-    specs = tuple(_specify_named_link(each, context) for each in programs)
-    variants.link(context, linking.make_base_spec(context), specs, folder)
+    programs = _programs(session)
+    specs = tuple(_specify_named_link(each, session) for each in programs)
+    variants.link(session, linking.make_base_spec(session), specs, folder)
     for program in programs:
         _list(program, folder)
-    return {}
+    return SymbolizingLinkResult()
 
 
 def _list(program: _Program, folder: Path) -> None:
@@ -125,11 +139,20 @@ def _list(program: _Program, folder: Path) -> None:
     (folder / DROPPED_FILE.format(target=program.target)).write_text(names, encoding="utf-8")
 
 
-def _collect(base: StageFolder, linked: Collection[str], folder: Path) -> dict[str, int]:
+def _build_summary(base: StageFolder) -> BuildSummary:
+    """Return the record of the base build: the plain variant, or the build by regions."""
+    if isinstance(base.result, BuildResult):
+        return base.result.build
+    return base.result_as(ReduceResult).build
+
+
+def _collect(
+    base: StageFolder, names: Iterable[str], linked: Collection[str], folder: Path
+) -> dict[str, int]:
     """Put each artifact where a build leaves it; return their sizes in bytes."""
     (folder / "bin").mkdir()
     sizes = {}
-    for name in base.result["artifacts"]:
+    for name in names:
         shipped = folder / linking.locate_stripped(Link.SHIPPED, name)
         built = shipped if name in linked else binary(base, name)
         shutil.copy2(built, folder / "bin" / name)
@@ -137,60 +160,60 @@ def _collect(base: StageFolder, linked: Collection[str], folder: Path) -> dict[s
     return sizes
 
 
-def _programs(context: Context) -> list[_Program]:
-    keep = read_keep_set(context.done[FUNCTIONS].file(KEEP_SET_FILE))
-    links = linking.identities(context)
-    return [_program(target, links[target], keep, context) for target in links]
+def _programs(session: Session) -> list[_Program]:
+    keep = read_keep_set(session.results.done[FUNCTIONS].file(KEEP_SET_FILE))
+    links = linking.identities(session.results)
+    return [_program(target, links[target], keep, session) for target in links]
 
 
-def _program(target: str, identity: str, keep: KeepSet, context: Context) -> _Program:
+def _program(target: str, identity: str, keep: KeepSet, session: Session) -> _Program:
     records = [record for record in keep.scenarios if record.link_sha256 == identity]
     ran = frozenset(name for record in records for name in record.functions)
     if not ran:
         msg = f"{target}: no scenario lists functions of this link, so nothing of it would stay"
         raise InputError(msg, hint="record them", command=("trim",))
-    unfolded = linking.read_unfolded(target, context)
+    unfolded = linking.read_unfolded(target, session.results)
     table, code = unfolded.table, unfolded.code
     listed = linking.locate_unstripped(Link.UNFOLDED, f"{target}.map")
-    origins = link_map.read_map(context.done[LINKED].file(listed))
-    wanted = _list_keep_patterns(context)
+    origins = link_map.read_map(session.results.done[LINKED].file(listed))
+    wanted = _list_keep_patterns(session)
     always = keep_always(wanted, ran=ran, unseen=unfolded.unseen, code=code, origins=origins)
     dropped = linker_script.droppable(table, {*ran, *always}, unfolded.observables)
     return _Program(target=target, before=table, kept=ran, dropped=dropped, code=code)
 
 
-def _list_keep_patterns(context: Context) -> list[KeepPattern]:
+def _list_keep_patterns(session: Session) -> list[KeepPattern]:
     """Return the patterns of what stays whatever ran: the engine's, and the team's own.
 
-    Of several programs one may well lack what another has: then nobody minds.
+    Of several programs one may well not have what another has: that is no mistake.
     """
-    loaded = context.loaded
-    alone = len(linking.identities(context)) == 1
+    loaded = session.request.loaded
+    alone = len(linking.identities(session.results)) == 1
     own = (
         KeepPattern(text=text, where=f"{loaded.path}:{loaded.line('trim', 'keep', at)}" * alone)
         for at, text in enumerate(loaded.config.trim.keep)
     )
-    return [*(KeepPattern(text=text) for text in context.engine.kept), *own]
+    return [*(KeepPattern(text=text) for text in session.services.engine.kept), *own]
 
 
-def _specify_shipped_link(program: _Program, context: Context) -> LinkSpec:
+def _specify_shipped_link(program: _Program, session: Session) -> LinkSpec:
     return LinkSpec(
         target=program.target,
         label=Link.SHIPPED,
-        flags=size_options.relink_flags(context),
+        flags=size_options.relink_flags(session),
         sources=linker_script.SOURCES,
         script=linker_script.script(program.dropped),
         emptied=program.dropped,
-        unwind_tables=size_options.keeps_unwind_tables(program.target, context),
+        unwind_tables=size_options.keeps_unwind_tables(program.target, session),
     )
 
 
-def _specify_named_link(program: _Program, context: Context) -> LinkSpec:
+def _specify_named_link(program: _Program, session: Session) -> LinkSpec:
     return replace(
-        _specify_shipped_link(program, context),
+        _specify_shipped_link(program, session),
         label=Link.NAMED,
         unfolded=True,
-        flags=(*size_options.relink_flags(context), *size_options.unfolded_flags(context)),
+        flags=(*size_options.relink_flags(session), *size_options.unfolded_flags(session)),
         sources=linker_script.named_sources(len(program.dropped)),
         script=linker_script.named_script(program.dropped),
         named=True,
@@ -198,11 +221,11 @@ def _specify_named_link(program: _Program, context: Context) -> LinkSpec:
     )
 
 
-def _prove(program: _Program, context: Context, folder: Path) -> None:
+def _prove(program: _Program, session: Session, folder: Path) -> None:
     link_proof.expect_known(program.before, program.kept, source=program.target)
     after = read_table(folder / linking.locate_unstripped(Link.SHIPPED, program.target))
-    inlines = size_options.inlines_at_link(context)
-    base = context.done[base_task(context.loaded.config)]
+    inlines = size_options.inlines_at_link(session)
+    base = session.results.done[base_task(session.request.config)]
     link_proof.prove(
         program.before,
         after,

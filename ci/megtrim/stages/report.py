@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from megtrim.pipeline.filenames import VERDICT_FILE
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.results import ReportResult
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import VERDICT, Task
 from megtrim.report import comment, html, junit
 from megtrim.verdict.model import parse_verdict
@@ -19,15 +19,20 @@ _WRITERS = (
 )
 
 
-def inputs(task: Task, context: Context) -> dict[str, str]:
+def inputs(task: Task, session: Session) -> dict[str, str]:
     """Name what enters: the verdict alone."""
-    return {"verdict": context.done[VERDICT].files[VERDICT_FILE]}
+    return {"verdict": session.results.done[VERDICT].files[VERDICT_FILE]}
 
 
-def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
+def result_type(_task: Task) -> type[ReportResult]:
+    """Return the type of what :func:`work` finds."""
+    return ReportResult
+
+
+def work(task: Task, session: Session, folder: Path) -> ReportResult:
     """Write every form of the report."""
-    source = context.done[VERDICT].file(VERDICT_FILE)
+    source = session.results.done[VERDICT].file(VERDICT_FILE)
     verdict = parse_verdict(source.read_text(encoding="utf-8"), source=str(source))
     for name, render in _WRITERS:
         (folder / name).write_text(render(verdict), encoding="utf-8")
-    return {}
+    return ReportResult()

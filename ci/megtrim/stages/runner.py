@@ -1,7 +1,7 @@
 """Running a plan: each task once for equal inputs, in order, and what became of each.
 
 Bad input and Ctrl-C end a chain at once. A product or infrastructure failure ends only what
-rests on it: the verdict speaks of it, and the chain exits as its worst stage.
+depends on it: the verdict speaks of it, and the chain exits as its worst stage.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, ProductFailure, worst
 from megtrim.pipeline import committed_keepset
-from megtrim.pipeline.session import Context, StageModule
+from megtrim.pipeline.session import Session, StageModule
 from megtrim.plan.graph import Stage, Task, keep_task, on_demand, resting
 from megtrim.plan.graph import tasks as tasks_of
 from megtrim.plan.staleness import PlanStep, TaskState, reason
+from megtrim.stage_result import StageResult
 from megtrim.stages import (
     build,
     functions,
@@ -48,11 +48,11 @@ MODULES: Mapping[Stage, StageModule] = {
 }
 
 
-def run(tasks: Sequence[Task], context: Context) -> tuple[int, list[int]]:
+def run(tasks: Sequence[Task], session: Session) -> tuple[int, list[int]]:
     """Run what is not up to date; return how many tasks that were, and the exit statuses."""
     ran = 0
     codes = []
-    can = able(context)
+    can = able(session)
     for task in tasks:
         if _is_ready(task, can):
             fresh, code = _attempt(task, can)
@@ -61,97 +61,101 @@ def run(tasks: Sequence[Task], context: Context) -> tuple[int, list[int]]:
     return ran, codes
 
 
-def able(context: Context) -> Context:
-    """Return the same context, which makes a task that only some runs need when it is asked for."""
-    return replace(context, make=lambda task_id: obtain(task_id, context))
+def able(session: Session) -> Session:
+    """Return the same session, which makes a task that only some runs need when it is asked for."""
+    results = replace(session.results, make=lambda task_id: obtain(task_id, session))
+    return replace(session, results=results)
 
 
-def obtain(task_id: str, context: Context) -> StageFolder | None:
+def obtain(task_id: str, session: Session) -> StageFolder | None:
     """Return the finished folder of a task, making it and what it rests on where need be.
 
     For results that only some runs need. What failed is not tried again: None.
     """
-    config = context.loaded.config
-    planned = (*tasks_of(config, committed=context.committed), *on_demand(config))
+    config = session.request.config
+    planned = (*tasks_of(config, committed=session.request.committed), *on_demand(config))
     ids = {task.id for task in planned}
     # A build that the committed keep set spared may be wanted all the same.
     every = (*planned, *(task for task in tasks_of(config) if task.id not in ids))
     for task in resting([task_id], every):
-        known = task.id in context.done or task.id in context.failed
-        if not known and _is_ready(task, context):
-            _attempt(task, context)
-    return context.done.get(task_id)
+        known = task.id in session.results.done or task.id in session.results.failed
+        if not known and _is_ready(task, session):
+            _attempt(task, session)
+    return session.results.done.get(task_id)
 
 
-def _is_ready(task: Task, context: Context) -> bool:
-    missing = [need for need in task.needs if need not in context.done]
+def _is_ready(task: Task, session: Session) -> bool:
+    missing = [need for need in task.needs if need not in session.results.done]
     if missing:
-        context.console.say(f"  skip  {task.id}: {missing[0]} did not succeed")
+        session.services.console.say(f"  skip  {task.id}: {missing[0]} did not succeed")
     return not missing
 
 
-def _attempt(task: Task, context: Context) -> tuple[bool, int]:
+def _attempt(task: Task, session: Session) -> tuple[bool, int]:
     """Do a task; return whether anything was done, and its exit status."""
     stale = EXIT_PASS
     try:
-        folder, fresh = _ensure(task, context)
-        if task.id == keep_task(context.loaded.config):
-            stale = committed_keepset.settle(context, folder)
+        folder, fresh = _ensure(task, session)
+        if task.id == keep_task(session.request.config):
+            stale = committed_keepset.settle(session, folder)
     except (ProductFailure, InfrastructureFailure) as failure:
-        failure.complete(context.invocation.place)
-        context.failed[task.id] = failure
-        context.console.warn(f"{task.id}: {failure}")
+        failure.complete(session.request.invocation.place)
+        session.results.failed[task.id] = failure
+        session.services.console.warn(f"{task.id}: {failure}")
         return False, failure.exit_code
-    context.done[task.id] = folder
-    return fresh, worst([stale, int(folder.result.get("exit code", EXIT_PASS))])
+    session.results.done[task.id] = folder
+    return fresh, worst([stale, folder.result.exit_code])
 
 
-def plan(tasks: Sequence[Task], context: Context) -> tuple[PlanStep, ...]:
+def plan(tasks: Sequence[Task], session: Session) -> tuple[PlanStep, ...]:
     """Say what :func:`run` would do and why, without doing it."""
-    return tuple(_step(task, context) for task in tasks)
+    return tuple(_step(task, session) for task in tasks)
 
 
-def _ensure(task: Task, context: Context) -> tuple[StageFolder, bool]:
+def _ensure(task: Task, session: Session) -> tuple[StageFolder, bool]:
     started = time.monotonic()
     module = MODULES[task.stage]
-    named = module.inputs(task, context)
+    named = module.inputs(task, session)
 
-    def produce(folder: Path) -> Mapping[str, Any]:
-        context.console.say(f"  run   {task.id}")
-        return module.work(task, context, folder)
+    def produce(folder: Path) -> StageResult:
+        session.services.console.say(f"  run   {task.id}")
+        return module.work(task, session, folder)
 
-    folder, fresh = context.store.ensure(task.stage, task.name, named, produce)
+    kind = module.result_type(task)
+    folder, fresh = session.services.store.ensure(task.stage, task.name, named, produce, kind)
     how = f"done  {task.id} in {time.monotonic() - started:.1f} s" if fresh else f"ok    {task.id}"
-    context.console.say(f"  {how}")
+    session.services.console.say(f"  {how}")
     return folder, fresh
 
 
-def _step(task: Task, context: Context) -> PlanStep:
-    waits = [need for need in (*task.needs, *task.wants) if need not in context.done]
+def _step(task: Task, session: Session) -> PlanStep:
+    waits = [need for need in (*task.needs, *task.wants) if need not in session.results.done]
     if waits:
         return _make_plan_step(
-            task, TaskState.WAITS, _with_forecast(f"on {waits[0]}", task, context)
+            task, TaskState.WAITS, _with_forecast(f"on {waits[0]}", task, session)
         )
+    module = MODULES[task.stage]
     try:
-        named = MODULES[task.stage].inputs(task, context)
+        named = module.inputs(task, session)
     except (InputError, ProductFailure, InfrastructureFailure) as error:
         return _make_plan_step(task, TaskState.WAITS, error.message)
-    found = context.store.find(task.stage, key_of(task.stage, task.name, named))
+    kind = module.result_type(task)
+    found = session.services.store.find(task.stage, key_of(task.stage, task.name, named), kind)
     if found is not None:
-        context.done[task.id] = found
-        relative = found.path.relative_to(context.store.root)
+        session.results.done[task.id] = found
+        relative = found.path.relative_to(session.services.store.root)
         return _make_plan_step(task, TaskState.DONE, "up to date", str(relative))
-    previous = context.store.previous(task.stage, task.name)
+    previous = session.services.store.previous(task.stage, kind, task.name)
     why = reason(named, previous.inputs if previous else None)
-    return _make_plan_step(task, TaskState.RUN, _with_forecast(why, task, context))
+    return _make_plan_step(task, TaskState.RUN, _with_forecast(why, task, session))
 
 
-def _with_forecast(why: str, task: Task, context: Context) -> str:
-    """Add what a build would compile, where that can be told before it."""
+def _with_forecast(why: str, task: Task, session: Session) -> str:
+    """Add what a build would compile, where that is known before it."""
     if task.stage is not Stage.REDUCE:
         return why
     try:
-        return "; ".join(filter(None, (why, reduce.forecast(task, context))))
+        return "; ".join(filter(None, (why, reduce.forecast(task, session))))
     except (InputError, ProductFailure, InfrastructureFailure):
         return why  # the stage itself says what is wrong, when its turn comes
 

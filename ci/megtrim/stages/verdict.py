@@ -9,16 +9,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from megtrim.config.scenarios import all_scenarios
 from megtrim.errors import InfrastructureFailure
-from megtrim.pipeline.building import links
 from megtrim.pipeline.building.programs import warn_unweighed
 from megtrim.pipeline.committed_keepset import keep_set_checks
 from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.pipeline.result_content import content_of, failure_content
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.results import (
+    FunctionsKeepSetResult,
+    HeaderResult,
+    ReduceResult,
+    UnfoldedLinksResult,
+    VerdictResult,
+    VerifyResult,
+)
+from megtrim.pipeline.session import Session, TaskResults
 from megtrim.pipeline.summary.keepset_usage import (
     functions_use,
     operators_use,
@@ -44,7 +50,7 @@ from megtrim.plan.graph import (
 from megtrim.size.budgets import ending
 from megtrim.store import sha256_file
 from megtrim.strict_json import dump
-from megtrim.verdict.join import VerdictInputs, exit_code, join
+from megtrim.verdict.join import VerdictInputs, join
 from megtrim.verdict.model import (
     Check,
     CheckKind,
@@ -65,109 +71,120 @@ _STAGE_CHECKS = {
 }
 
 
-def inputs(task: Task, context: Context) -> dict[str, str]:
-    """Name what every task found, or how it failed, and all that is told beside that."""
-    config, toolchain = context.loaded.config, context.toolchain
-    identity = context.engine.identity()
+def inputs(task: Task, session: Session) -> dict[str, str]:
+    """Name what every task found, or how it failed, and all that is reported next to that."""
+    config, toolchain = session.request.config, session.services.toolchain
+    identity = session.services.engine.identity()
     named = {
-        "project": context.loaded.folder.name,
-        "config file": context.loaded.path.name,
-        "config": context.loaded.sha256,
+        "project": session.request.loaded.folder.name,
+        "config file": session.request.loaded.path.name,
+        "config": session.request.loaded.sha256,
         "engine": identity.digest,
         "commit": identity.commit,
         "dirty": " ".join(identity.dirty),
-        "keep set": "committed" if context.committed else "quick" if context.quick else "traced",
-        "invocation": dump(context.invocation),
+        "keep set": "committed"
+        if session.request.committed
+        else "quick"
+        if session.request.quick
+        else "traced",
+        "invocation": dump(session.request.invocation),
         **{f"toolchain {label}": value for label, value in toolchain.identity().items()},
     }
-    for name, device in context.devices.items():
-        told = {"name": device.name, "kind": device.kind, "facts": device.facts()}
-        named[f"device of {name}"] = json.dumps(told, sort_keys=True)
+    for name, device in session.services.devices.items():
+        shown = {"name": device.name, "kind": device.kind, "facts": device.facts()}
+        named[f"device of {name}"] = json.dumps(shown, sort_keys=True)
     for wanted in task.wants:
-        if wanted in context.done:
-            named[wanted] = content_of(context.done[wanted])
-        elif wanted in context.failed:
-            named[wanted] = failure_content(context.failed[wanted])
+        if wanted in session.results.done:
+            named[wanted] = content_of(session.results.done[wanted])
+        elif wanted in session.results.failed:
+            named[wanted] = failure_content(session.results.failed[wanted])
         else:
             named[wanted] = "not reached"
-    committed = context.path(config.keep_set)
-    if not (context.committed or context.quick) and committed.is_file():
+    committed = session.request.path(config.keep_set)
+    if not (session.request.committed or session.request.quick) and committed.is_file():
         named["committed keep set"] = sha256_file(committed)
     if config.waivers:
-        named["today"] = context.today.isoformat()  # people are told before one lapses
-    for scenario, proof in last_proofs(context).items():
+        named["today"] = session.request.today.isoformat()  # people are told before one lapses
+    for scenario, proof in last_proofs(session).items():
         if proof is not None:
             named[f"last proof of {scenario}"] = repr(proof)
     return named
 
 
-def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
-    """Join, write ``verdict.json``, say what the exit status is."""
-    config = context.loaded.config
-    toolchain = context.toolchain
-    proofs = last_proofs(context)
-    lines = {e.id: context.loaded.line(*e.path) for e in all_scenarios(config)}
-    lines |= {b.artifact: context.loaded.line("budgets", i) for i, b in enumerate(config.budgets)}
+def result_type(_task: Task) -> type[VerdictResult]:
+    """Return the type of what :func:`work` finds."""
+    return VerdictResult
+
+
+def work(task: Task, session: Session, folder: Path) -> VerdictResult:
+    """Join, write ``verdict.json``, return what it adds up to."""
+    config = session.request.config
+    toolchain = session.services.toolchain
+    proofs = last_proofs(session)
+    lines = {e.id: session.request.loaded.line(*e.path) for e in all_scenarios(config)}
+    lines |= {
+        b.artifact: session.request.loaded.line("budgets", i) for i, b in enumerate(config.budgets)
+    }
     verdict = join(
         VerdictInputs(
-            project=context.loaded.folder.name,
-            config=context.loaded.path.name,
+            project=session.request.loaded.folder.name,
+            config=session.request.loaded.path.name,
             lines=lines,
-            engine=context.engine.identity(),
+            engine=session.services.engine.identity(),
             toolchain=ToolchainIdentity(
                 kind=toolchain.kind,
                 target=toolchain.target,
                 version=toolchain.version,
                 image=toolchain.image,
             ),
-            devices=_devices(context),
-            trim=trim_choice(context),
-            artifacts=artifact_sizes(context),
-            regions=regions_use(task, context),
-            operators=operators_use(context),
-            scenarios=scenario_results(context, proofs),
+            devices=_devices(session),
+            trim=trim_choice(session),
+            artifacts=artifact_sizes(session),
+            regions=regions_use(task, session),
+            operators=operators_use(session.results),
+            scenarios=scenario_results(session, proofs),
             expired=find_expired(proofs, allowed_s=config.verify.max_age_s),
-            budgets=budget_rows(context),
-            baseline=baseline_text(context),
-            switches=switch_sizes(context),
-            functions=functions_use(context),
-            rebuild=rebuild(context),
-            neighbours=neighbour_results(context),
+            budgets=budget_rows(session.results),
+            baseline=baseline_text(session.results),
+            switches=switch_sizes(session.results),
+            functions=functions_use(session.results),
+            rebuild=rebuild(session.results),
+            neighbours=neighbour_results(session),
             checks=(
-                *_stage_checks(task, context),
-                *keep_set_checks(context),
-                *neighbour_checks(context),
+                *_stage_checks(task, session),
+                *keep_set_checks(session),
+                *neighbour_checks(session),
             ),
-            warnings=_warnings(context),
-            invocation=context.invocation,
+            warnings=_warnings(session),
+            invocation=session.request.invocation,
         )
     )
     (folder / VERDICT_FILE).write_text(to_json(verdict), encoding="utf-8")
-    return {"verdict": verdict.verdict, "exit code": exit_code(verdict)}
+    return VerdictResult(verdict=verdict.verdict)
 
 
-def _devices(context: Context) -> tuple[DeviceIdentity, ...]:
+def _devices(session: Session) -> tuple[DeviceIdentity, ...]:
     """Return the machines that ran something, and for a class without any what stands for it."""
     found: dict[str, DeviceIdentity] = {}
-    for each in all_scenarios(context.loaded.config):
-        device = context.devices.get(each.cpu_class.name)
-        done = context.done.get(verify_task(each))
+    for each in all_scenarios(session.request.config):
+        device = session.services.devices.get(each.cpu_class.name)
+        done = session.results.done.get(verify_task(each))
         if done is not None:
-            told = DeviceIdentity(**done.result["device"])
+            machine = done.result_as(VerifyResult).device
         elif device is not None:
-            told = DeviceIdentity(name=device.name, kind=device.kind, facts=device.facts())
+            machine = DeviceIdentity(name=device.name, kind=device.kind, facts=device.facts())
         else:
             continue
-        found.setdefault(told.name, told)
+        found.setdefault(machine.name, machine)
     return tuple(found[name] for name in sorted(found))
 
 
-def _stage_checks(judged: Task, context: Context) -> Iterator[Check]:
+def _stage_checks(judged: Task, session: Session) -> Iterator[Check]:
     """Yield a check for each stage that is no scenario and no budget."""
     for task, kind in _STAGE_CHECKS.items():
         if task not in judged.wants:
             continue
-        done, failure = context.done.get(task), context.failed.get(task)
+        done, failure = session.results.done.get(task), session.results.failed.get(task)
         if done is None and failure is None:
             continue
         infrastructure = isinstance(failure, InfrastructureFailure)
@@ -177,40 +194,48 @@ def _stage_checks(judged: Task, context: Context) -> Iterator[Check]:
             kind=kind,
             subject=task,
             status=bad if failure else CheckStatus.PASS,
-            text=failure.message.splitlines()[0] if failure else _describe_result(task, context),
+            text=failure.message.splitlines()[0]
+            if failure
+            else _describe_result(task, session.results),
             detail=str(failure) if failure else "",
             hint=failure.hint if failure else "",
-            reproduce=context.invocation.again(task.partition("/")[0]) if failure else "",
-            file=context.loaded.path.name,
-            line=context.loaded.line("engine"),
+            reproduce=session.request.invocation.again(task.partition("/")[0]) if failure else "",
+            file=session.request.loaded.path.name,
+            line=session.request.loaded.line("engine"),
         )
 
 
-def _describe_result(task: str, context: Context) -> str:
-    result = context.done[task].result
+def _describe_result(task: str, results: TaskResults) -> str:
+    done = results.done[task]
     if task == HEADER:
-        return f"{result['regions']} regions, {result['operators']} operators are kept"
+        header = done.result_as(HeaderResult)
+        return f"{header.regions} regions, {header.operators} operators are kept"
     if task == LINKED:
-        return f"{len(result['links'])} programs linked unfolded"
+        return f"{len(done.result_as(UnfoldedLinksResult).links)} programs linked unfolded"
     if task == FUNCTIONS:
-        return f"{result['functions']} functions ran"
-    if links.DROPPED in result:
-        dropped, held = (sum(result[each].values()) for each in (links.DROPPED, links.HELD))
-        stay = f"{held - dropped} stay: what ran, and what must stay whatever ran"
-        return f"linked without {dropped} of {held} functions; {stay}"
+        return f"{done.result_as(FunctionsKeepSetResult).functions} functions ran"
     if task in (REGION, REDUCED):
-        units = result["translation units"]
-        return f"built; the header was in all {units} translation units that were compiled"
+        return _describe_reduced(done.result_as(ReduceResult))
     return "built"
 
 
-def _warnings(context: Context) -> tuple[str, ...]:
-    dirty = context.engine.identity().dirty
-    header = context.done.get(HEADER)
+def _describe_reduced(reduced: ReduceResult) -> str:
+    counts = reduced.functions.values()
+    if counts:
+        dropped, held = sum(each.dropped for each in counts), sum(each.held for each in counts)
+        stay = f"{held - dropped} stay: what ran, and what must stay whatever ran"
+        return f"linked without {dropped} of {held} functions; {stay}"
+    units = reduced.build.translation_units
+    return f"built; the header was in all {units} translation units that were compiled"
+
+
+def _warnings(session: Session) -> tuple[str, ...]:
+    dirty = session.services.engine.identity().dirty
+    header = session.results.done.get(HEADER)
     return (
-        *context.loaded.warnings,
+        *session.request.loaded.warnings,
         *((f"the engine's tree differs from its commit in {len(dirty)} files",) if dirty else ()),
-        *(header.result["warnings"] if header else ()),
-        *warn_unweighed(context),
-        *ending(context.loaded.config.waivers, context.today),
+        *(header.result_as(HeaderResult).warnings if header else ()),
+        *warn_unweighed(session),
+        *ending(session.request.config.waivers, session.request.today),
     )

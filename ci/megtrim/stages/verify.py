@@ -2,7 +2,7 @@
 
 Outputs are compared; a run that ends badly is explained by difference: the *profile* build
 runs the same scenario, the keep set is subtracted, and what is missing is named. Where nothing
-is missing it is no trimming fault but an engine error, told in the profile build's own words
+is missing it is no trimming fault but an engine error, reported in the profile build's own words
 (a minimum-size build traps on any error and prints nothing).
 """
 
@@ -12,7 +12,6 @@ import shutil
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from megtrim.config.scenarios import Scenario
 from megtrim.devices import Lease
@@ -21,6 +20,7 @@ from megtrim.evidence.bundle import binding
 from megtrim.midout.keepset import read_keep_set
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.filenames import CACHE_FILE, KEEP_SET_FILE
+from megtrim.pipeline.results import VerificationOutcome, VerifyResult
 from megtrim.pipeline.running.execution import RunResult
 from megtrim.pipeline.running.scenario_runs import (
     cache_of,
@@ -30,7 +30,7 @@ from megtrim.pipeline.running.scenario_runs import (
 )
 from megtrim.pipeline.running.symbolizing_link import ensure_named_program
 from megtrim.pipeline.running.verification import TrapBeforeFailure, VerificationCase, prove
-from megtrim.pipeline.session import Context, scenario_inputs
+from megtrim.pipeline.session import Session, TrimRequest, scenario_inputs
 from megtrim.plan.graph import (
     PLAIN,
     PROFILE,
@@ -41,98 +41,114 @@ from megtrim.plan.graph import (
     search_task,
 )
 from megtrim.store import StageFolder, code_digest
+from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
+
+_Ended = tuple[DeviceIdentity, VerificationOutcome]
+"""The machine, and how the scenario ended there."""
 
 
-def inputs(task: Task, context: Context) -> dict[str, str]:
+def inputs(task: Task, session: Session) -> dict[str, str]:
     """Name the two programs, the keep set, the tolerance, and all that binds the run.
 
     The profile build is none of them: it explains a bad end, it does not change one.
     """
-    return named_inputs(scenario_of(task), context) | {
+    return named_inputs(scenario_of(task), session) | {
         # What is said of a trap: a committed list may lack what a scenario runs.
-        "committed": str(context.committed),
+        "committed": str(session.request.committed),
     }
 
 
-def named_inputs(scenario: Scenario, context: Context) -> dict[str, str]:
+def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     """Name what a verification of a scenario rests on; see :func:`inputs`."""
-    named = scenario_inputs(scenario, context)
+    named = scenario_inputs(scenario, session)
     if scenario.searches:
-        named["algorithm cache"] = context.done[search_task(scenario)].files[CACHE_FILE]
+        named["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
     return named | {
-        **programs.digests(scenario, context, PLAIN, "plain"),
-        **programs.digests(scenario, context, REDUCED, "reduced"),
-        "keep set": _keep_set(context).files[KEEP_SET_FILE],
+        **programs.digests(scenario, session, PLAIN, "plain"),
+        **programs.digests(scenario, session, REDUCED, "reduced"),
+        "keep set": _keep_set(session).files[KEEP_SET_FILE],
         "tolerance": repr(scenario.settings.allowed),
         # A proof of another version, which may have compared otherwise, proves nothing to this one.
         "megtrim": code_digest(),
     }
 
 
-def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
+def result_type(_task: Task) -> type[VerifyResult]:
+    """Return the type of what :func:`work` finds."""
+    return VerifyResult
+
+
+def work(task: Task, session: Session, folder: Path) -> VerifyResult:
     """Run, compare, explain. A product failure is a result; the verdict judges it."""
     scenario = scenario_of(task)
-    keep = read_keep_set(_keep_set(context).file(KEEP_SET_FILE))
-    expect_as_traced(scenario, context, keep)
+    keep = read_keep_set(_keep_set(session).file(KEEP_SET_FILE))
+    expect_as_traced(scenario, session, keep)
 
     def note(build: str, seen: RunResult) -> None:
         _keep(folder, build, seen)
 
-    trimmed = by_function(context.loaded.config)
+    trimmed = by_function(session.request.config)
     trial = VerificationCase(
         spec=make_run_spec(
             scenario,
-            context,
-            programs.program(scenario, context, context.done[PLAIN]),
-            cache=cache_of(scenario, context),
+            session,
+            programs.program(scenario, session.request, session.results.done[PLAIN]),
+            cache=cache_of(scenario, session),
         ),
-        reduced=programs.program(scenario, context, context.done[REDUCED]),
+        reduced=programs.program(scenario, session.request, session.results.done[REDUCED]),
         # Where functions are trimmed, what is missing is asked of the named link first.
-        profile=None if trimmed else _profile(scenario, context.done.get(PROFILE), context),
+        profile=None
+        if trimmed
+        else _profile(scenario, session.results.done.get(PROFILE), session.request),
         keep=keep,
         tolerance=scenario.settings.allowed,
-        committed=context.committed,
+        committed=session.request.committed,
     )
 
-    def prove_case(trial: VerificationCase, seen: list[dict[str, Any]]) -> dict[str, Any]:
-        def attempt(lease: Lease) -> dict[str, Any]:
-            told = {"device": {"name": lease.name, "kind": lease.kind, "facts": lease.facts()}}
+    def prove_case(trial: VerificationCase, seen: list[_Ended]) -> _Ended:
+        def attempt(lease: Lease) -> _Ended:
+            device = DeviceIdentity(name=lease.name, kind=lease.kind, facts=lease.facts())
             try:
-                return told | prove(trial, lease, note)
+                return device, prove(trial, lease, note)
             except TrapBeforeFailure as trap:
-                seen.append(told | trap.ended)
+                seen.append((device, trap.outcome))
                 raise
 
-        again = partial(deliver, context.device(scenario), attempt, say=context.console.say)
-        return unhidden(seen, again, good=_good)
+        again = partial(
+            deliver, session.services.device(scenario), attempt, say=session.services.console.say
+        )
+        return unhidden(seen, again, good=_has_passed)
 
-    ended = prove_case(trial, [])
-    # What explains is made while no phone waits for a compiler; then all of it is run anew on one
-    # machine.
-    if ended["unexplained"] and trimmed:
-        at_hand = _profile(scenario, context.done.get(PROFILE), context)
-        trial = replace(trial, named=ensure_named_program(scenario, context), profile=at_hand)
-        ended = prove_case(trial, [ended])
-    if ended["unexplained"] and (profile := _profile(scenario, context.obtain(PROFILE), context)):
-        ended = prove_case(replace(trial, profile=profile), [ended])
-    return {
-        "scenario": scenario.id,
-        "binding": binding(named_inputs(scenario, context)),
-        "day": context.today.isoformat(),
-        **ended,
-    }
-
-
-def _keep_set(context: Context) -> StageFolder:
-    return context.done[keep_task(context.loaded.config)]
-
-
-def _good(ended: dict[str, Any]) -> bool:
-    return bool(ended["exit code"] == 0)
+    device, outcome = prove_case(trial, [])
+    # What explains is made while no phone waits for a compiler; then all of it runs once more on
+    # one machine.
+    if outcome.unexplained and trimmed:
+        at_hand = _profile(scenario, session.results.done.get(PROFILE), session.request)
+        trial = replace(trial, named=ensure_named_program(scenario, session), profile=at_hand)
+        device, outcome = prove_case(trial, [(device, outcome)])
+    if outcome.unexplained and (
+        profile := _profile(scenario, session.results.obtain(PROFILE), session.request)
+    ):
+        device, outcome = prove_case(replace(trial, profile=profile), [(device, outcome)])
+    return VerifyResult(
+        scenario=scenario.id,
+        binding=binding(named_inputs(scenario, session)),
+        day=session.request.today,
+        device=device,
+        outcome=outcome,
+    )
 
 
-def _profile(scenario: Scenario, made: StageFolder | None, context: Context) -> Path | None:
-    return programs.program(scenario, context, made) if made else None
+def _keep_set(session: Session) -> StageFolder:
+    return session.results.done[keep_task(session.request.config)]
+
+
+def _has_passed(ended: _Ended) -> bool:
+    return ended[1].status is ScenarioStatus.PASS
+
+
+def _profile(scenario: Scenario, made: StageFolder | None, request: TrimRequest) -> Path | None:
+    return programs.program(scenario, request, made) if made else None
 
 
 def _keep(folder: Path, build: str, seen: RunResult) -> None:

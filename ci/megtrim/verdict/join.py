@@ -92,9 +92,9 @@ def join(facts: VerdictInputs) -> Verdict:
     )
 
 
-def exit_code(verdict: Verdict) -> int:
+def exit_code(verdict: VerdictKind) -> int:
     """Return the exit status: 1 for a failure (an expired proof is one), else 0."""
-    return ProductFailure.exit_code if verdict.verdict is VerdictKind.FAIL else EXIT_PASS
+    return ProductFailure.exit_code if verdict is VerdictKind.FAIL else EXIT_PASS
 
 
 def _checks(facts: VerdictInputs) -> tuple[Check, ...]:

@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import REPORT, SIZE, VERDICT
+from megtrim.stage_result import StageResult
 from megtrim.store import Store
 from unit.cli.support import Answer, Shell
-from unit.stages.support import context
+from unit.stages.results import SAMPLES, type_of
+from unit.stages.support import open_session
 
-Chain = Callable[..., tuple[Context, list[int]]]
+Chain = Callable[..., tuple[Session, list[int]]]
 FILES = {SIZE: ["sizes.json"], VERDICT: ["verdict.json"], REPORT: ["junit.xml", "index.html"]}
 
 
@@ -31,14 +33,14 @@ def trim(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Answer]
         failed: dict[str, MegtrimError] | None = None,
         codes: tuple[int, ...] = (0,),
     ) -> Answer:
-        def chain(*_: Any, **__: Any) -> tuple[Context, list[int]]:
+        def chain(*_: Any, **__: Any) -> tuple[Session, list[int]]:
             if error is not None:
                 raise error
-            made, _said = context(shell.folder)
+            made, _said = open_session(shell.folder)
             for task, names in FILES.items():
                 if task not in (failed or {}):
-                    made.done[task] = _folder(made.store, task, names)
-            made.failed.update(failed or {})
+                    made.results.done[task] = _folder(made.services.store, task, names)
+            made.results.failed.update(failed or {})
             return made, list(codes)
 
         monkeypatch.setattr(sys.modules["megtrim.cli.trim"], "run_chain", chain)
@@ -50,12 +52,13 @@ def trim(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Answer]
 def _folder(store: Store, task: str, names: list[str]) -> Any:
     stage, _, name = task.partition("/")
 
-    def produce(folder: Path) -> dict[str, str]:
+    def produce(folder: Path) -> StageResult:
         for file in names:
             (folder / file).write_text(f"{task} {file}", encoding="utf-8")
-        return {}
+        return SAMPLES[kind]
 
-    return store.ensure(stage, name, {}, produce)[0]
+    kind = type_of(task)
+    return store.ensure(stage, name, {}, produce, kind)[0]
 
 
 def left(shell: Shell) -> dict[str, str]:

@@ -16,16 +16,18 @@ from megtrim.config.load import load_config
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.errors import InputError
 from megtrim.midout.keepset import dump_keep_set
+from megtrim.pipeline.results import VerdictResult
 from megtrim.pipeline.running.trap_diagnosis import Diagnosis
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session
 from megtrim.process import ProcessRunner
 from megtrim.store import Store
 from megtrim.verdict import next_step
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.join import join
 from megtrim.verdict.model import to_json
+from megtrim.verdict.statuses import ScenarioStatus
 from unit.cli.support import Shell
-from unit.stages.support import CONFIG, context, keep_set
+from unit.stages.support import CONFIG, changed, keep_set, open_session
 from unit.verdict.examples import TUNED, facts, trapped
 
 
@@ -324,11 +326,11 @@ def test_explain_knows_what_trapped(project: Shell, thing: str) -> None:
     text = "it trapped: the function ns::one() is not kept, for the keep set does not list it"
     verdict = join(facts(scenarios=(replace(trapped(), text=text),)))
 
-    def produce(folder: Path) -> dict[str, str]:
+    def produce(folder: Path) -> VerdictResult:
         (folder / "verdict.json").write_text(to_json(verdict), encoding="utf-8")
-        return {}
+        return VerdictResult(verdict=verdict.verdict)
 
-    Store(project.folder / "megtrim-out").ensure("verdict", "verdict", {}, produce)
+    Store(project.folder / "megtrim-out").ensure("verdict", "verdict", {}, produce, VerdictResult)
     found = json.loads(project("explain", "--json", thing).out)
 
     assert list(found) == [thing]
@@ -371,12 +373,14 @@ def test_an_input_without_name_or_file_is_refused(shell: Shell, text: str) -> No
 
 
 @pytest.fixture
-def known(processes: ProcessRunner, tmp_path: Path) -> Context:
-    """A context with the sample engine and the model ``m``."""
-    return replace(context(tmp_path)[0], engine=SampleEngine(find_embedded_source(), processes))
+def known(processes: ProcessRunner, tmp_path: Path) -> Session:
+    """A session with the sample engine and the model ``m``."""
+    return changed(
+        open_session(tmp_path)[0], engine=SampleEngine(find_embedded_source(), processes)
+    )
 
 
-def test_a_probe_runs_a_configured_model_or_any_file(known: Context, tmp_path: Path) -> None:
+def test_a_probe_runs_a_configured_model_or_any_file(known: Session, tmp_path: Path) -> None:
     """By the model's name, or the file's."""
     other = tmp_path / "other.mge"
     other.write_bytes(b"x")
@@ -391,10 +395,13 @@ def test_a_probe_runs_a_configured_model_or_any_file(known: Context, tmp_path: P
 @pytest.mark.parametrize(
     ("found", "keeps"),
     [
-        (Diagnosis(status="trap", text="-", log="", missing=("x<>",)), True),
-        (Diagnosis(status="trap", text="-", log="", lacking_operators=("Pooling",)), True),
-        (Diagnosis(status="trap", text="-", log="", function="ns::one()"), True),
-        (Diagnosis(status="engine-error", text="-", log=""), False),
+        (Diagnosis(status=ScenarioStatus.TRAP, text="-", log="", missing=("x<>",)), True),
+        (
+            Diagnosis(status=ScenarioStatus.TRAP, text="-", log="", lacking_operators=("Pooling",)),
+            True,
+        ),
+        (Diagnosis(status=ScenarioStatus.TRAP, text="-", log="", function="ns::one()"), True),
+        (Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text="-", log=""), False),
     ],
 )
 def test_a_probe_says_how_to_keep_what_was_missing(found: Diagnosis, keeps: bool) -> None:
@@ -409,7 +416,7 @@ def test_a_probe_says_how_to_keep_what_was_missing(found: Diagnosis, keeps: bool
 
 
 @pytest.mark.parametrize("model", ["m/s", "m/s@any"])
-def test_a_traced_scenario_is_not_probed(known: Context, model: str) -> None:
+def test_a_traced_scenario_is_not_probed(known: Session, model: str) -> None:
     """Under its name only what it was traced with may run."""
     with pytest.raises(InputError) as caught:
         probe._make_spec(probe.request(model, (), ("--cpu",)), known)
@@ -430,7 +437,7 @@ def test_a_traced_scenario_is_not_probed(known: Context, model: str) -> None:
     ],
 )
 def test_a_probe_that_cannot_work_is_refused_before_building(
-    known: Context,
+    known: Session,
     model: str,
     inputs: tuple[str, ...],
     arguments: tuple[str, ...],

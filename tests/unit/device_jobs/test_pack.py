@@ -29,7 +29,8 @@ from megtrim.evidence.device import (
 )
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.load_and_run.parity import EXACT, Tolerance
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.results import UnfoldedLinksResult
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import (
     FUNCTIONS,
     HEADER,
@@ -55,6 +56,7 @@ from unit.stages.built import (
     finish,
     linked,
 )
+from unit.stages.support import changed
 
 NONE = EvidenceSet(entries=())
 ANY, BIG, OTHER = "m/s@any", "m/s@big", "m/t@any"
@@ -70,7 +72,7 @@ def ids(selected: Sequence[Any]) -> list[str]:
 
 
 def proof(
-    context: Context,
+    session: Session,
     id_: str = ANY,
     *,
     day: str = "2027-01-31",
@@ -78,7 +80,7 @@ def proof(
     **changes: Any,
 ) -> Any:
     """Return the proof of a scenario as it is now."""
-    bound = {each.id: text for each, text in select(context, JobPurpose.VERIFY, NONE).asked}
+    bound = {each.id: text for each, text in select(session, JobPurpose.VERIFY, NONE).asked}
     given = {"scenario": id_, "binding": bound[id_]} | changes
     entry = evidence(result(**given), day=day, device=device)
     return EvidenceSet(entries=(entry,))
@@ -93,9 +95,9 @@ def test_what_no_bundle_takes_is_refused_before_anything_is_built(
         (tmp_path / name).mkdir()
     expect_packable(built(tmp_path / "good", committed=committed))
     long = CONFIG.replace("timeout: 90 s", "timeout: 2 days")
-    context = built(tmp_path / "long", config=long, committed=committed)
+    session = built(tmp_path / "long", config=long, committed=committed)
     with pytest.raises(InputError) as caught:
-        expect_packable(context)
+        expect_packable(session)
 
     assert caught.value.message == (
         f"{tmp_path}/long/megtrim.yaml:12: m/s@any: timeout_s: "
@@ -110,11 +112,11 @@ def test_what_no_bundle_takes_is_refused_before_anything_is_built(
 
 def test_a_quick_trim_may_search(tmp_path: Path) -> None:
     """The cache that it found goes along; before that there is none to look at."""
-    context = built(tmp_path, config=SEARCHES, quick=True)
-    expect_packable(context)
-    found = all_scenarios(context.loaded.config)
-    finish(context, search_task(next(found)), {"algo.cache": "found"})
-    packed = pack(context, JobPurpose.VERIFY, NONE, tmp_path / "bundle")
+    session = built(tmp_path, config=SEARCHES, quick=True)
+    expect_packable(session)
+    found = all_scenarios(session.request.config)
+    finish(session, search_task(next(found)), {"algo.cache": "found"})
+    packed = pack(session, JobPurpose.VERIFY, NONE, tmp_path / "bundle")
 
     assert [(each.cache, each.search) for each in packed.scenarios] == [
         *((sha("found"), False), (None, False)),
@@ -123,38 +125,40 @@ def test_a_quick_trim_may_search(tmp_path: Path) -> None:
 
 def test_to_verify_classes_with_a_runner_are_asked(tmp_path: Path) -> None:
     """Each with what it is bound to; others are verified by the build."""
-    context = built(tmp_path)
-    selected = select(context, JobPurpose.VERIFY, NONE)
+    session = built(tmp_path)
+    selected = select(session, JobPurpose.VERIFY, NONE)
 
-    assert runner_classes(context) == {"any"}
+    assert runner_classes(session.request) == {"any"}
     assert ids(selected.asked) == [ANY, OTHER]
     assert selected.proven == ()
     scenario, bound = selected.asked[0]
-    assert bound == binding(verify.named_inputs(scenario, context))
+    assert bound == binding(verify.named_inputs(scenario, session))
     assert selected.counts(runners=frozenset({"any"}), on_runners=True) == {"any": 2}
     assert selected.counts(runners=frozenset({"any"}), on_runners=False) == {}
 
 
 def test_to_trace_all_are_asked(tmp_path: Path) -> None:
     """Those of other classes run emulated."""
-    context = built(tmp_path)
-    selected = select(context, JobPurpose.TRACE, NONE)
+    session = built(tmp_path)
+    selected = select(session, JobPurpose.TRACE, NONE)
 
     assert ids(selected.asked) == [ANY, BIG, OTHER]
     scenario, bound = selected.asked[1]
-    assert bound == binding(profile.named_inputs(scenario, context))
+    assert bound == binding(profile.named_inputs(scenario, session))
     assert selected.counts(runners=frozenset({"any"}), on_runners=True) == {"any": 2}
     assert selected.counts(runners=frozenset({"any"}), on_runners=False) == {"big": 1}
 
 
 def test_a_binding_does_not_name_the_device(tmp_path: Path) -> None:
     """So a proof of a phone fits a build whose own runs are emulated."""
-    context = built(tmp_path)
-    other = replace(context, devices={**context.devices, "any": context.devices["big"]})
-    cast("Any", context.devices["any"]).kind = "another"
+    session = built(tmp_path)
+    other = changed(
+        session, devices={**session.services.devices, "any": session.services.devices["big"]}
+    )
+    cast("Any", session.services.devices["any"]).kind = "another"
 
     for purpose in JobPurpose:
-        assert [b for _, b in select(context, purpose, NONE).asked] == [
+        assert [b for _, b in select(session, purpose, NONE).asked] == [
             b for _, b in select(other, purpose, NONE).asked
         ]
 
@@ -162,17 +166,17 @@ def test_a_binding_does_not_name_the_device(tmp_path: Path) -> None:
 @pytest.mark.parametrize("lacking", [PLAIN, REDUCED, HEADER])
 def test_without_programs_nothing_is_asked(tmp_path: Path, lacking: str) -> None:
     """The build failed, or was not made yet."""
-    context = built(tmp_path)
-    del context.done[lacking]
+    session = built(tmp_path)
+    del session.results.done[lacking]
 
-    assert select(context, JobPurpose.VERIFY, NONE).asked == ()
-    assert bool(select(context, JobPurpose.TRACE, NONE).asked) is (lacking != PLAIN)
+    assert select(session, JobPurpose.VERIFY, NONE).asked == ()
+    assert bool(select(session, JobPurpose.TRACE, NONE).asked) is (lacking != PLAIN)
 
 
 def test_a_young_proof_needs_no_device(tmp_path: Path) -> None:
     """Of exactly this program; the rest is asked for."""
-    context = built(tmp_path)
-    selected = select(context, JobPurpose.VERIFY, proof(context))
+    session = built(tmp_path)
+    selected = select(session, JobPurpose.VERIFY, proof(session))
 
     assert (ids(selected.asked), ids(selected.proven)) == ([OTHER], [ANY])
 
@@ -199,8 +203,8 @@ def test_an_old_or_another_proof_is_none(
     tmp_path: Path, changes: dict[str, Any], fresh: bool
 ) -> None:
     """Fourteen days are allowed, to the day, by a device that is configured, and exactly."""
-    context = built(tmp_path)
-    selected = select(context, JobPurpose.VERIFY, proof(context, **changes))
+    session = built(tmp_path)
+    selected = select(session, JobPurpose.VERIFY, proof(session, **changes))
 
     assert (ANY in ids(selected.proven)) is fresh
     assert (ANY in ids(selected.asked)) is not fresh
@@ -216,14 +220,14 @@ def test_a_proof_ends_with_what_it_is_bound_to(tmp_path: Path, change: str) -> N
     if change in ("reduced", "plain"):
         programs[{"reduced": REDUCED, "plain": PLAIN}[change]] += "stderr other\n"
     config = CONFIG + "verify: {tolerance: 0.5}\n" if change == "tolerance" else CONFIG
-    context = built(tmp_path / "b", programs=programs, config=config)
+    session = built(tmp_path / "b", programs=programs, config=config)
     if change == "model":
         (tmp_path / "b" / "m.mge").write_bytes(b"other")
     if change == "keep set":
-        files = {**context.done[HEADER].files, "keepset.json": "0" * 64}
-        context.done[HEADER] = replace(context.done[HEADER], files=files)
+        files = {**session.results.done[HEADER].files, "keepset.json": "0" * 64}
+        session.results.done[HEADER] = replace(session.results.done[HEADER], files=files)
 
-    assert ids(select(context, JobPurpose.VERIFY, known).proven) == []
+    assert ids(select(session, JobPurpose.VERIFY, known).proven) == []
 
 
 def test_the_profile_build_binds_no_verification(tmp_path: Path) -> None:
@@ -239,8 +243,8 @@ def test_the_profile_build_binds_no_verification(tmp_path: Path) -> None:
 def test_a_bundle_tells_each_scenarios_tolerance(tmp_path: Path) -> None:
     """Its own, else that of verify."""
     own = CONFIG.replace("{name: t,", "{name: t, relative_tolerance: 0.25,")
-    context = built(tmp_path, config=f"{own}verify: {{tolerance: 0.5}}\n")
-    packed = pack(context, JobPurpose.VERIFY, EvidenceSet(entries=()), tmp_path / "bundle")
+    session = built(tmp_path, config=f"{own}verify: {{tolerance: 0.5}}\n")
+    packed = pack(session, JobPurpose.VERIFY, EvidenceSet(entries=()), tmp_path / "bundle")
 
     assert {each.id: each.tolerance for each in packed.scenarios} == {
         ANY: Tolerance(absolute=0.5),
@@ -250,9 +254,9 @@ def test_a_bundle_tells_each_scenarios_tolerance(tmp_path: Path) -> None:
 
 def test_a_bundle_to_verify(tmp_path: Path) -> None:
     """Programs, keep set, what to run, and every file under its digest."""
-    context = built(tmp_path)
+    session = built(tmp_path)
     to = tmp_path / "bundle"
-    packed = pack(context, JobPurpose.VERIFY, proof(context, OTHER), to)
+    packed = pack(session, JobPurpose.VERIFY, proof(session, OTHER), to)
 
     assert read_bundle(to) == packed
     assert packed.programs == (
@@ -311,9 +315,9 @@ def test_a_search_is_left_to_the_device(tmp_path: Path) -> None:
 
 def test_a_bundle_to_record(tmp_path: Path) -> None:
     """The links that tell, with their identity; no build and no keep set. All are asked."""
-    context = linked(tmp_path)
-    packed = pack(context, JobPurpose.RECORD, NONE, tmp_path / "bundle")
-    first = next(all_scenarios(context.loaded.config))
+    session = linked(tmp_path)
+    packed = pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle")
+    first = next(all_scenarios(session.request.config))
 
     assert read_bundle(tmp_path / "bundle") == packed
     assert packed.programs == (
@@ -324,7 +328,7 @@ def test_a_bundle_to_record(tmp_path: Path) -> None:
     assert [(each.id, each.link) for each in packed.scenarios] == [
         *((ANY, "7" * 64), (BIG, "7" * 64), (OTHER, "7" * 64)),
     ]
-    assert packed.scenarios[0].binding == binding(functions.named_inputs(first, context))
+    assert packed.scenarios[0].binding == binding(functions.named_inputs(first, session))
     assert [(each.name, each.kind) for each in packed.devices] == [
         *(("board", "local"), ("auto-big", "auto")),
     ]
@@ -333,15 +337,15 @@ def test_a_bundle_to_record(tmp_path: Path) -> None:
 @pytest.mark.parametrize("trim", ["base: plain", "minimum_size: false"])
 def test_programs_with_words_are_told_to_complain(tmp_path: Path, trim: str) -> None:
     """In a minimum-size build there is nothing to be kept by it."""
-    context = linked(tmp_path, trim=f"level: function, {trim}")
+    session = linked(tmp_path, trim=f"level: function, {trim}")
 
-    assert pack(context, JobPurpose.RECORD, NONE, tmp_path / "bundle").speaks
+    assert pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle").speaks
 
 
 def test_where_an_emulator_tells_all_there_is_no_twin(tmp_path: Path) -> None:
     """The bundle holds what was linked."""
-    context = linked(tmp_path, links={"links/unfolded/load_and_run": "unfolded", **OBSERVED})
-    packed = pack(context, JobPurpose.RECORD, NONE, tmp_path / "bundle")
+    session = linked(tmp_path, links={"links/unfolded/load_and_run": "unfolded", **OBSERVED})
+    packed = pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle")
 
     assert [name for name, _ in packed.programs] == ["unfolded", "observables"]
 
@@ -354,7 +358,9 @@ def test_a_link_is_what_a_list_is_bound_to(tmp_path: Path) -> None:
     twin = linked(tmp_path / "b", links={**LINKS, "links/probed/load_and_run": "another"})
     bound = select(one, JobPurpose.RECORD, NONE).asked[0][1]
     same = select(twin, JobPurpose.RECORD, NONE).asked[0][1]
-    twin.done[LINKED] = replace(twin.done[LINKED], result={"links": {"load_and_run": "8" * 64}})
+    twin.results.done[LINKED] = replace(
+        twin.results.done[LINKED], result=UnfoldedLinksResult(links={"load_and_run": "8" * 64})
+    )
 
     assert bound == same
     assert select(twin, JobPurpose.RECORD, NONE).asked[0][1] != bound
@@ -362,35 +368,35 @@ def test_a_link_is_what_a_list_is_bound_to(tmp_path: Path) -> None:
 
 def test_a_search_is_not_made_where_functions_are_recorded(tmp_path: Path) -> None:
     """Its cache comes with the trace; without a trace, somebody has to record it."""
-    context = linked(tmp_path, config=SEARCHES)
+    session = linked(tmp_path, config=SEARCHES)
     with pytest.raises(InputError) as caught:
-        pack(context, JobPurpose.RECORD, NONE, tmp_path / "bundle")
+        pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle")
     assert caught.value.message == (
         f"{tmp_path / 'megtrim.yaml'}:12: m/s@any searches for algorithms, "
         "which is done where it is traced"
     )
 
-    for each in all_scenarios(context.loaded.config):
+    for each in all_scenarios(session.request.config):
         if each.searches:
-            finish(context, search_task(each), {"algo.cache": f"found for {each.id}"})
-    first, *_ = pack(context, JobPurpose.RECORD, NONE, tmp_path / "bundle").scenarios
+            finish(session, search_task(each), {"algo.cache": f"found for {each.id}"})
+    first, *_ = pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle").scenarios
     assert (first.search, first.cache) == (False, sha(f"found for {ANY}"))
 
 
 def test_a_link_that_failed_makes_a_bundle_that_asks_for_nothing(tmp_path: Path) -> None:
     """The step says what failed."""
-    context = linked(tmp_path)
-    del context.done[LINKED]
-    packed = pack(context, JobPurpose.RECORD, NONE, tmp_path / "bundle")
+    session = linked(tmp_path)
+    del session.results.done[LINKED]
+    packed = pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle")
 
     assert (packed.scenarios, packed.programs) == ((), ())
 
 
 def test_a_failed_build_makes_a_bundle_that_asks_for_nothing(tmp_path: Path) -> None:
     """Devices are named all the same: their scenarios stay unverified."""
-    context = built(tmp_path)
-    del context.done[REDUCED]
-    packed = pack(context, JobPurpose.VERIFY, NONE, tmp_path / "bundle")
+    session = built(tmp_path)
+    del session.results.done[REDUCED]
+    packed = pack(session, JobPurpose.VERIFY, NONE, tmp_path / "bundle")
 
     assert (packed.scenarios, packed.proven) == ((), ())
     assert packed.runner_classes() == {"any"}
@@ -408,18 +414,18 @@ def test_equal_builds_make_equal_bundles(tmp_path: Path) -> None:
     assert dump_bundle(made[0]) == dump_bundle(made[1])
 
 
-def by_function(folder: Path, asked: list[str]) -> Context:
-    """Return a context that trims functions; what is made on demand is noted in ``asked``."""
+def by_function(folder: Path, asked: list[str]) -> Session:
+    """Return a session that trims functions; what is made on demand is noted in ``asked``."""
     folder.mkdir()
-    context = built(folder, config=CONFIG + "trim: {level: function}\n")
-    finish(context, FUNCTIONS, {"keepset.json": "with functions"})
+    session = built(folder, config=CONFIG + "trim: {level: function}\n")
+    finish(session, FUNCTIONS, {"keepset.json": "with functions"})
 
     def make(task: str) -> StageFolder:
         asked.append(task)
         listed = {"dropped-load_and_run.txt": "one\ntwo\n"}
-        return finish(context, task, {"links/named/load_and_run": "says its number", **listed})
+        return finish(session, task, {"links/named/load_and_run": "says its number", **listed})
 
-    return replace(context, make=make)
+    return changed(session, make=make)
 
 
 def test_what_names_a_function_goes_along(tmp_path: Path) -> None:
@@ -446,8 +452,8 @@ def test_what_names_a_function_goes_along(tmp_path: Path) -> None:
 
 def test_what_cannot_be_linked_is_left_out(tmp_path: Path) -> None:
     """Devices run all the same; a trap there is then not named."""
-    context = replace(by_function(tmp_path / "a", []), make=lambda _task: None)
-    packed = pack(context, JobPurpose.VERIFY, NONE, tmp_path / "1")
+    session = changed(by_function(tmp_path / "a", []), make=lambda _task: None)
+    packed = pack(session, JobPurpose.VERIFY, NONE, tmp_path / "1")
 
     assert [name for name, _ in packed.programs] == ["plain", "profile", "reduced"]
     assert ids([(each, "") for each in packed.scenarios]) == [ANY, OTHER]
@@ -456,13 +462,13 @@ def test_what_cannot_be_linked_is_left_out(tmp_path: Path) -> None:
 def test_by_regions_nothing_is_linked_for_devices(tmp_path: Path) -> None:
     """Their bundle is what it would be if there were no functions to name."""
     asked: list[str] = []
-    context = built(tmp_path)
-    pack(context, JobPurpose.VERIFY, NONE, tmp_path / "1")
+    session = built(tmp_path)
+    pack(session, JobPurpose.VERIFY, NONE, tmp_path / "1")
 
     def make(task: str) -> None:
         asked.append(task)
 
-    pack(replace(context, make=make), JobPurpose.VERIFY, NONE, tmp_path / "2")
+    pack(changed(session, make=make), JobPurpose.VERIFY, NONE, tmp_path / "2")
 
     texts = [(tmp_path / name / "bundle.json").read_bytes() for name in "12"]
     assert (asked, texts[0]) == ([], texts[1])
@@ -471,9 +477,9 @@ def test_by_regions_nothing_is_linked_for_devices(tmp_path: Path) -> None:
 def test_a_sysroot_is_told(tmp_path: Path) -> None:
     """Programs that are not static find their loader there."""
     toolchain = SimpleNamespace(machine="aarch64", sysroot=Path("/usr/aarch64-linux-gnu"))
-    context = replace(built(tmp_path), toolchain=cast("Any", toolchain))
+    session = changed(built(tmp_path), toolchain=cast("Any", toolchain))
 
-    assert pack(context, JobPurpose.VERIFY, NONE, tmp_path / "bundle").sysroot == (
+    assert pack(session, JobPurpose.VERIFY, NONE, tmp_path / "bundle").sysroot == (
         "/usr/aarch64-linux-gnu"
     )
 
@@ -525,10 +531,10 @@ def test_a_runner_is_told_how_to_reach_its_device(tmp_path: Path) -> None:
 def test_a_bundle_takes_the_place_of_one(tmp_path: Path) -> None:
     """Nothing of the old one is left."""
     to = tmp_path / "bundle"
-    context = built(tmp_path)
-    pack(context, JobPurpose.VERIFY, NONE, to)
+    session = built(tmp_path)
+    pack(session, JobPurpose.VERIFY, NONE, to)
     (to / "files" / "stray").touch()
-    packed = pack(context, JobPurpose.VERIFY, NONE, to)
+    packed = pack(session, JobPurpose.VERIFY, NONE, to)
 
     assert read_bundle(to) == packed
     assert not (to / "files" / "stray").exists()
@@ -582,7 +588,7 @@ def test_what_devices_are_for(
     functions: bool,
 ) -> None:
     """One answer for the jobs and for their bundle."""
-    config = built(tmp_path, config=f"{CONFIG}trim: {{{trim}}}\n").loaded.config
+    config = built(tmp_path, config=f"{CONFIG}trim: {{{trim}}}\n").request.config
     told = second if functions else first
 
     found = purpose_of(config, proves=proves, functions=functions)

@@ -15,32 +15,33 @@ from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
 from megtrim.midout.scoped_headers import macro_file, tag_file
 from megtrim.models.operators import OperatorNeeds
 from megtrim.pipeline import committed_keepset
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.results import HeaderResult
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import Stage, Task
 from megtrim.process import ProcessRunner
 from megtrim.stages import header
 from megtrim.store import StageFolder
-from unit.stages.support import context, keep_set
+from unit.stages.support import changed, keep_set, open_session
 
 TASK = Task(stage=Stage.HEADER, name="keepset", needs=())
 
 
 @pytest.fixture
-def opened(tmp_path: Path, processes: ProcessRunner) -> tuple[Context, io.StringIO]:
-    """A context in committed mode with the sample engine; there is no keep set yet."""
-    made, said = context(tmp_path)
-    return replace(
+def opened(tmp_path: Path, processes: ProcessRunner) -> tuple[Session, io.StringIO]:
+    """A session in committed mode with the sample engine; there is no keep set yet."""
+    made, said = open_session(tmp_path)
+    return changed(
         made, committed=True, engine=SampleEngine(find_embedded_source(), processes)
     ), said
 
 
 @pytest.fixture
-def now(opened: tuple[Context, io.StringIO]) -> Context:
+def now(opened: tuple[Session, io.StringIO]) -> Session:
     return opened[0]
 
 
-def commit(context: Context, keep: KeepSet) -> Path:
-    path = context.path(context.loaded.config.keep_set)
+def commit(session: Session, keep: KeepSet) -> Path:
+    path = session.request.path(session.request.config.keep_set)
     path.parent.mkdir(exist_ok=True)
     path.write_text(dump_keep_set(keep), encoding="utf-8")
     return path
@@ -53,22 +54,22 @@ def functions_alone() -> KeepSet:
     return replace(keep_set(1), scenarios=(record,))
 
 
-def trimming(context: Context, **changes: str) -> Context:
-    """Return the context with another ``trim``."""
-    config = context.loaded.config
+def trimming(session: Session, **changes: str) -> Session:
+    """Return the session with another ``trim``."""
+    config = session.request.config
     trim = config.trim.model_copy(update=changes)
-    loaded = replace(context.loaded, config=config.model_copy(update={"trim": trim}))
-    return replace(context, loaded=loaded)
+    loaded = replace(session.request.loaded, config=config.model_copy(update={"trim": trim}))
+    return changed(session, loaded=loaded)
 
 
-def make(context: Context) -> StageFolder:
-    def produce(folder: Path) -> dict[str, object]:
-        return header.work(TASK, context, folder)
+def make(session: Session) -> StageFolder:
+    named = header.inputs(TASK, session)
+    return session.services.store.ensure(
+        "header", "keepset", named, lambda folder: header.work(TASK, session, folder), HeaderResult
+    )[0]
 
-    return context.store.ensure("header", "keepset", header.inputs(TASK, context), produce)[0]
 
-
-def test_the_header_is_made_from_the_committed_file(now: Context) -> None:
+def test_the_header_is_made_from_the_committed_file(now: Session) -> None:
     """Traces are not asked for: there are none."""
     commit(now, keep_set(1, 2))
 
@@ -77,9 +78,9 @@ def test_the_header_is_made_from_the_committed_file(now: Context) -> None:
     assert read_keep_set(folder.file("keepset.json")) == keep_set(1, 2)
     text = folder.file("include/midout.h").read_text(encoding="utf-8")
     assert text.count("kern") > 0
-    assert folder.result == {"regions": 2, "operators": 0, "warnings": []}
+    assert folder.result == HeaderResult(regions=2, operators=0, warnings=())
     files = {name for name in folder.files if name.startswith("include/")}
-    scopes = now.engine.scopes()
+    scopes = now.services.engine.scopes()
     assert files == {
         *("include/bin_reduce.h", "include/midout.h"),
         *(f"include/{tag_file(tag)}" for tag in scopes.tags),
@@ -88,17 +89,17 @@ def test_the_header_is_made_from_the_committed_file(now: Context) -> None:
     assert len(scopes.tags) > 20
 
 
-def test_operators_are_counted(now: Context) -> None:
+def test_operators_are_counted(now: Session) -> None:
     """Those that the file lists."""
     needs = OperatorNeeds(
         hashes=(), dtypes=(), operators=(("Conv", ("m",)), ("Pool", ("m",))), elemwise_modes=()
     )
     commit(now, replace(keep_set(1), operators=needs))
 
-    assert make(now).result == {"regions": 1, "operators": 2, "warnings": []}
+    assert make(now).result == HeaderResult(regions=1, operators=2, warnings=())
 
 
-def test_the_order_of_lines_changes_nothing(now: Context) -> None:
+def test_the_order_of_lines_changes_nothing(now: Session) -> None:
     """A merge by line is the same keep set: the same key, and the file is the normal form."""
     path = commit(now, keep_set(1, 2))
     whole = path.read_text(encoding="utf-8")
@@ -113,7 +114,7 @@ def test_the_order_of_lines_changes_nothing(now: Context) -> None:
     assert make(now).file("keepset.json").read_text(encoding="utf-8") == whole
 
 
-def test_the_file_is_bound_by_its_digest(now: Context) -> None:
+def test_the_file_is_bound_by_its_digest(now: Session) -> None:
     """With the scenarios that are configured, of which the warnings speak."""
     commit(now, keep_set(1))
     named = header.inputs(TASK, now)
@@ -130,17 +131,17 @@ def test_the_file_is_bound_by_its_digest(now: Context) -> None:
     assert header.inputs(TASK, now) != named
 
 
-def test_what_is_kept_for_nobody_is_warned_of(now: Context) -> None:
+def test_what_is_kept_for_nobody_is_warned_of(now: Session) -> None:
     """A scenario that was taken out of the configuration still costs bytes."""
     [record] = keep_set(1).scenarios
     commit(now, replace(keep_set(1), scenarios=(record, replace(record, id="old/s@any"))))
 
-    assert make(now).result["warnings"] == [
-        "the keep set keeps regions for old/s@any, which is not configured any more"
-    ]
+    assert make(now).result_as(HeaderResult).warnings == (
+        "the keep set keeps regions for old/s@any, which is not configured any more",
+    )
 
 
-def test_without_the_file_nothing_can_be_trimmed(now: Context) -> None:
+def test_without_the_file_nothing_can_be_trimmed(now: Session) -> None:
     """And it is said how to get it."""
     with pytest.raises(InputError) as caught:
         header.inputs(TASK, now)
@@ -151,12 +152,12 @@ def test_without_the_file_nothing_can_be_trimmed(now: Context) -> None:
     assert caught.value.hint == ("make it, and commit it: megtrim trim --accept")
 
 
-def test_another_generation_is_refused(now: Context) -> None:
+def test_another_generation_is_refused(now: Session) -> None:
     """Regions of another header would enable nothing in this engine."""
     commit(now, replace(keep_set(1), generation=20190219))
 
     with pytest.raises(InputError) as caught:
-        committed_keepset.read_committed(now.loaded, now.engine)
+        committed_keepset.read_committed(now.request.loaded, now.services.engine)
 
     assert caught.value.message == (
         "megtrim/keepset.json: found header generation 20190219, expected the engine's: 20220507"
@@ -165,12 +166,14 @@ def test_another_generation_is_refused(now: Context) -> None:
 
 
 @pytest.mark.parametrize("level", ["region", "function"])
-def test_a_file_whose_regions_are_gone_is_refused(now: Context, level: str) -> None:
+def test_a_file_whose_regions_are_gone_is_refused(now: Session, level: str) -> None:
     """Before anything is built: no region would be left out, and no header would say so."""
     commit(now, functions_alone())
 
     with pytest.raises(InputError) as caught:
-        committed_keepset.read_committed(trimming(now, level=level).loaded, now.engine)
+        committed_keepset.read_committed(
+            trimming(now, level=level).request.loaded, now.services.engine
+        )
 
     assert caught.value.message == (
         "megtrim/keepset.json: no region is needed by any scenario, but regions are trimmed"
@@ -180,31 +183,34 @@ def test_a_file_whose_regions_are_gone_is_refused(now: Context, level: str) -> N
     )
 
 
-def test_functions_alone_are_enough_for_the_plain_build(now: Context) -> None:
+def test_functions_alone_are_enough_for_the_plain_build(now: Session) -> None:
     """There are no regions to trim by."""
     commit(now, functions_alone())
     plain = trimming(now, level="function", base="plain")
 
-    assert committed_keepset.read_committed(plain.loaded, now.engine) == functions_alone()
+    assert (
+        committed_keepset.read_committed(plain.request.loaded, now.services.engine)
+        == functions_alone()
+    )
 
 
-def test_a_folder_is_no_keep_set(now: Context) -> None:
+def test_a_folder_is_no_keep_set(now: Session) -> None:
     """It is there, so it is not said to be missing."""
-    path = now.path(now.loaded.config.keep_set)
+    path = now.request.path(now.request.config.keep_set)
     path.mkdir(parents=True)
 
     with pytest.raises(InputError, match=r"keepset\.json: found a folder, expected"):
-        committed_keepset.read_committed(now.loaded, now.engine)
+        committed_keepset.read_committed(now.request.loaded, now.services.engine)
 
 
-def test_there_is_nothing_to_settle(opened: tuple[Context, io.StringIO]) -> None:
+def test_there_is_nothing_to_settle(opened: tuple[Session, io.StringIO]) -> None:
     """The file is never written, however it is spelled."""
     now, said = opened
     path = commit(now, keep_set(1))
     folder = make(now)
     path.write_text("anything", encoding="utf-8")
 
-    committed_keepset.settle(replace(now, accept=True), folder)
+    committed_keepset.settle(changed(now, accept=True), folder)
 
     assert path.read_text(encoding="utf-8") == "anything"
     assert said.getvalue() == ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -9,52 +11,71 @@ import pytest
 
 from megtrim.errors import InfrastructureFailure, MegtrimError, ProductFailure
 from megtrim.pipeline.result_content import content_of, failure_content
+from megtrim.pipeline.results import NeighbourRunResult, VerifyResult
+from megtrim.stage_result import StageResult
 from megtrim.store import StageFolder
+from megtrim.verdict.statuses import ScenarioStatus
+from unit.stages.results import DEVICE, NEIGHBOUR, OUTCOME, sample
 
-RESULT: dict[str, Any] = {
-    "status": "pass",
-    "outputs": [{"name": "out", "equal": True, "time_s": 1.0}],
-    "device": {"name": "board", "facts": {"model": "B"}},
-    "time_s": 1.5,
-    "conditions": None,
-}
+RESULT = sample(VerifyResult)
 
 
-def folder(result: dict[str, Any], **files: str) -> StageFolder:
+def folder(result: StageResult, **files: str) -> StageFolder:
     named = {name.replace("_", "."): sha256 for name, sha256 in files.items()}
     return StageFolder(
         path=Path("out"), stage="verify", name="m", key="k", inputs={}, result=result, files=named
     )
 
 
+def ended(**changes: Any) -> VerifyResult:
+    """Return the same verification with another outcome."""
+    return replace(RESULT, outcome=replace(RESULT.outcome, **changes))
+
+
+def of_neighbour(**changes: Any) -> NeighbourRunResult:
+    """Return a neighbour's run that differs in what was seen on one level."""
+    [level] = NEIGHBOUR.levels
+    return NeighbourRunResult(
+        neighbour=replace(NEIGHBOUR, levels=(replace(level, **changes),)),
+    )
+
+
 @pytest.mark.parametrize(
-    "changes",
+    "other",
     [
-        {"status": "parity"},
-        {"exit code": 1},
-        {"outputs": []},
-        {"outputs": [{"name": "out", "equal": False, "time_s": 1.0}]},
-        {"device": {"name": "other", "facts": {"model": "B"}}},
+        ended(status=ScenarioStatus.PARITY),
+        ended(outputs=()),
+        ended(outputs=(replace(OUTCOME.outputs[0], equal=False),)),
+        replace(RESULT, device=replace(DEVICE, name="other")),
+        replace(RESULT, device=replace(DEVICE, facts={"model": "C"})),
     ],
 )
-def test_what_was_found_is_its_content(changes: dict[str, Any]) -> None:
+def test_what_was_found_is_its_content(other: VerifyResult) -> None:
     """At any depth."""
-    assert content_of(folder(RESULT | changes)) != content_of(folder(RESULT))
+    assert content_of(folder(other)) != content_of(folder(RESULT))
 
 
 @pytest.mark.parametrize(
-    "changes",
+    "other",
     [
-        {"time_s": 9.0},
-        {"day": "2027-01-31"},
-        {"conditions": {"before": 1}},
-        {"log tail": "a"},
-        {"outputs": [{"name": "out", "equal": True, "time_s": 2.0}]},
+        ended(time_s=9.0),
+        ended(conditions=None),
+        ended(log_tail="a"),
+        ended(crash="signal 5"),
+        replace(RESULT, day=date(2027, 1, 31)),
     ],
 )
-def test_what_is_measured_is_not(changes: dict[str, Any]) -> None:
+def test_what_is_measured_is_not(other: VerifyResult) -> None:
     """It differs where the same is done again."""
-    assert content_of(folder(RESULT | changes)) == content_of(folder(RESULT))
+    assert content_of(folder(other)) == content_of(folder(RESULT))
+
+
+def test_what_is_measured_in_a_row_is_not_either() -> None:
+    """At any depth."""
+    same = content_of(folder(of_neighbour()))
+
+    assert content_of(folder(of_neighbour(time_s=9.0))) == same
+    assert content_of(folder(of_neighbour(works=False))) != same
 
 
 def test_files_are_and_logs_are_not() -> None:

@@ -1,4 +1,4 @@
-"""A context whose programs are built: files with a few words, in the store where stages look."""
+"""A session whose programs are built: files with a few words, in the store where stages look."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from typing import Any, cast
 
 from megtrim.config.load import load_config
 from megtrim.devices import Device
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.results import UnfoldedLinksResult
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import HEADER, LINKED, PLAIN, PROFILE, REDUCED
+from megtrim.stage_result import StageResult
 from megtrim.store import StageFolder
 from unit.stages.fake_device import GOOD, FakeDevice
 from unit.stages.fake_device import PROFILE as TRACES
-from unit.stages.support import context
+from unit.stages.results import SAMPLES, type_of
+from unit.stages.support import changed, open_session
 
 CONFIG = """\
 version: 1
@@ -53,13 +56,13 @@ def built(
     keep: str = KEEP,
     devices: Mapping[str, FakeDevice] | None = None,
     **changes: Any,
-) -> Context:
-    """Return a context in which ``programs`` (task and text) are built."""
-    base, _ = context(folder)
+) -> Session:
+    """Return a session in which ``programs`` (task and text) are built."""
+    base, _ = open_session(folder)
     (folder / "d.npy").write_bytes(b"numbers")
     (folder / "megtrim.yaml").write_text(config, encoding="utf-8")
     given = devices or {"any": FakeDevice("here"), "big": FakeDevice("emulated")}
-    made = replace(
+    made = changed(
         base,
         loaded=load_config(folder / "megtrim.yaml"),
         engine=cast(
@@ -76,21 +79,24 @@ def built(
 
 
 def finish(
-    made: Context, task: str, files: Mapping[str, str], named: Mapping[str, str] | None = None
+    made: Session, task: str, files: Mapping[str, str], named: Mapping[str, str] | None = None
 ) -> StageFolder:
     """Let a task have left ``files``, name and text; ``named``: its inputs, else the files."""
     stage, _, task_name = task.partition("/")
 
-    def produce(folder: Path) -> dict[str, Any]:
+    def produce(folder: Path) -> StageResult:
         for name, text in files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        return {}
+        return SAMPLES[kind]
 
+    kind = type_of(task)
     inputs = files if named is None else named
-    made.done[task] = made.store.ensure(stage, task_name, dict(inputs), produce)[0]
-    return made.done[task]
+    made.results.done[task] = made.services.store.ensure(
+        stage, task_name, dict(inputs), produce, kind
+    )[0]
+    return made.results.done[task]
 
 
 def linked(
@@ -99,9 +105,11 @@ def linked(
     config: str = CONFIG,
     trim: str = "level: function",
     links: Mapping[str, str] = LINKS,
-) -> Context:
-    """Return a context that trims functions, and whose link is made that tells them."""
+) -> Session:
+    """Return a session that trims functions, and whose link is made that tells them."""
     made = built(folder, config=f"{config}trim: {{{trim}}}\n")
     left = finish(made, LINKED, links)
-    made.done[LINKED] = replace(left, result={"links": {"load_and_run": LINK}})
+    made.results.done[LINKED] = replace(
+        left, result=UnfoldedLinksResult(links={"load_and_run": LINK})
+    )
     return made

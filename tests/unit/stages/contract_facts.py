@@ -15,6 +15,7 @@ from typing import Any
 from megtrim.build_spec import Linkage, Relocations, SourceOptions, Switch, Variant
 from megtrim.errors import InfrastructureFailure
 from megtrim.load_and_run import dialects
+from megtrim.pipeline.results import UnfoldedLinksResult
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.model import DeviceIdentity
 from unit.stages.contract_world import BASES, UNVERIFIED, World
@@ -236,12 +237,12 @@ def having(
 
 
 def _loaded(**changes: Any) -> Callable[[World], World]:
-    return lambda world: world.having(loaded=replace(world.context.loaded, **changes))
+    return lambda world: world.having(loaded=replace(world.session.request.loaded, **changes))
 
 
 def _moved(world: World) -> World:
     """Look at the same files in a folder of another name."""
-    folder = world.context.loaded.folder
+    folder = world.session.request.loaded.folder
     other = folder.with_name(f"moved {folder.name}")
     if not other.exists():
         other.symlink_to(folder)
@@ -250,7 +251,7 @@ def _moved(world: World) -> World:
 
 def _device(cpu_class: str = "big", **facts: Any) -> Callable[[World], World]:
     def change(world: World) -> World:
-        return world.having(devices={**world.context.devices, cpu_class: Other(**facts)})
+        return world.having(devices={**world.session.services.devices, cpu_class: Other(**facts)})
 
     return change
 
@@ -268,7 +269,7 @@ class Other(FakeDevice):
 
 def _given(field_: str, **changes: Any) -> Callable[[World], World]:
     def change(world: World) -> World:
-        given = getattr(world.context, field_)
+        given = getattr(world.session.request, field_)
         return world.having(
             **{field_: {**given, "m/tuned@any": replace(given["m/tuned@any"], **changes)}}
         )
@@ -283,7 +284,7 @@ def _failed(message: str, *attempts: str) -> Callable[[World], World]:
 
 def _application(name: str) -> Callable[[World], World]:
     def change(world: World) -> World:
-        every = world.context.applications
+        every = world.session.services.applications
         other = replace(every[name], files={"a.cpp": "b"})
         return world.having(applications={**every, name: other})
 
@@ -385,7 +386,7 @@ AROUND: tuple[Fact, ...] = (
         "devices.probed",
         "functions/linked" + VERDICT,
         lambda world: world.having(
-            devices={name: Other(kind="qemu") for name in world.context.devices}
+            devices={name: Other(kind="qemu") for name in world.session.services.devices}
         ),
         (*PLAIN, "function"),
     ),
@@ -416,12 +417,12 @@ AROUND: tuple[Fact, ...] = (
     having(
         "baseline",
         "size/artifacts",
-        lambda world: world.having(baseline=world.context.path(Path("another-sizes.json"))),
+        lambda world: world.having(baseline=world.session.request.path(Path("another-sizes.json"))),
     ),
     having(
         "baseline",
         "size/artifacts",
-        lambda world: world.having(baseline=world.context.path(Path("gone.json"))),
+        lambda world: world.having(baseline=world.session.request.path(Path("gone.json"))),
     ),
     having(
         "invocation", VERDICT, lambda world: world.having(invocation=Invocation(device="other"))
@@ -449,7 +450,7 @@ AROUND: tuple[Fact, ...] = (
     having("failed", VERDICT, _failed("another"), ("unverified",)),
     having("failed", VERDICT, _failed("no phone", "another"), ("unverified",)),
 )
-"""Facts of a context, by the name of its field."""
+"""Facts of a session, by the name of its field."""
 NO_FACTS: Mapping[str, str] = {
     "toolchain": "see TOOLCHAIN",
     "builder": "does what it is ordered",
@@ -460,7 +461,7 @@ NO_FACTS: Mapping[str, str] = {
     "make": "makes tasks",
     "done": "see LEFT",
 }
-"""Fields of a context that no key rests on, and why."""
+"""Fields of a session that no key rests on, and why."""
 
 
 _TOOLCHAIN: Mapping[str, Any] = {
@@ -497,7 +498,7 @@ PLACES: Mapping[str, str] = dict.fromkeys(
 
 def _tool(name: str, value: Any) -> Fact:
     def change(world: World) -> World:
-        return world.having(toolchain=replace(world.context.toolchain, **{name: value}))
+        return world.having(toolchain=replace(world.session.services.toolchain, **{name: value}))
 
     return having(name, BUILDS + VERDICT, change)
 
@@ -507,7 +508,7 @@ TOOLCHAIN: tuple[Fact, ...] = tuple(_tool(name, value) for name, value in _TOOLC
 
 def _link(program: str, rest: str, where: tuple[str, ...]) -> Fact:
     def change(world: World) -> World:
-        links = world.context.done["functions/linked"].result["links"]
+        links = world.session.results.done["functions/linked"].result_as(UnfoldedLinksResult).links
         return world.found("functions/linked", links={**links, program: "another"})
 
     return having(

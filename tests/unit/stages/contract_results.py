@@ -26,12 +26,13 @@ class Left:
 
     task: str
     file: str
-    """Pattern of its files, or FOUND: an entry of its result."""
+    """Pattern of its files, and of :data:`FOUND` with the fields of its result."""
     rest: str
     where: tuple[str, ...] = ALL
 
 
-FOUND = "what was found"
+FOUND = "found: {}"
+"""What a field of a result is called, beside files."""
 
 
 def _programs() -> Iterator[Left]:
@@ -85,6 +86,12 @@ LEFT: tuple[Left, ...] = (
     Left(task="header/keepset", file="include/*", rest=TRIMS),
     Left(task="header/keepset", file="keepset.json", rest="verify/* neighbours/*", where=REGION),
     Left(task="header/keepset", file="keepset.json", rest="functions/keepset"),
+    Left(
+        task="functions/linked",
+        file=FOUND.format("links"),
+        rest=f"functions/keepset {LINKS}"
+        + "".join(f" functions/{each}" for each in (*ENGINES, "m/app@any")),
+    ),
     Left(task="functions/keepset", file="keepset.json", rest=f"{LINKS} verify/* neighbours/*"),
     Left(task="functions/*/*", file="functions.txt", rest="functions/keepset"),
     Left(task="verdict/verdict", file="verdict.json", rest="report/report"),

@@ -1,6 +1,6 @@
 """Whole runs for the contract of the stages: everything is done, and nothing had to be run.
 
-A world is a context in which every task has left files of a few words. What a stage names of it
+A world is a session in which every task has left files of a few words. What a stage names of it
 can then be asked for without a compiler or a device, and compared with what it names after one
 fact was changed.
 """
@@ -29,16 +29,17 @@ from megtrim.errors import InfrastructureFailure
 from megtrim.evidence.imported import ImportedEvidence
 from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.midout.scoped_headers import Scopes
-from megtrim.pipeline.result_content import MEASURED
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.results import VerifyResult
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import Stage, Task, on_demand, tasks
 from megtrim.process import ProcessRunner
 from megtrim.stages import runner
 from megtrim.store import StageFolder, Store, sha256_file
 from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 from unit.engines.support import TOOLCHAIN
+from unit.stages import results
 from unit.stages.fake_device import FakeDevice
-from unit.stages.support import context, keep_set
+from unit.stages.support import changed, keep_set, open_session
 
 CONFIG = """\
 version: 1
@@ -154,46 +155,46 @@ _IDENTITY = ("kind", "generation", "digest", "commit", "dirty")
 
 @dataclass(frozen=True)
 class World:
-    """A context and the tasks of its plan."""
+    """A session and the tasks of its plan."""
 
     name: str
-    context: Context
+    session: Session
     patches: Mapping[str, str | Callable[[], str]] = field(default_factory=dict)
     """Constants of megtrim's own that are others, by their full name."""
     tasks: tuple[Task, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        config, now = self.context.loaded.config, self.context
-        planned = tasks(config, committed=now.committed, neighbours=now.neighbours)
+        config, now = self.session.request.config, self.session
+        planned = tasks(config, committed=now.request.committed, neighbours=now.request.neighbours)
         object.__setattr__(self, "tasks", (*planned, *on_demand(config)))
 
     def having(self, **changes: Any) -> World:
-        """Return the same world with other fields of the context, its tasks done as before."""
+        """Return the same world with other fields of the session, its tasks done as before."""
         fields: dict[str, Any] = {
-            "done": self.context.done,
-            "failed": self.context.failed,
+            "done": self.session.results.done,
+            "failed": self.session.results.failed,
         } | changes
-        made = World(self.name, replace(self.context, **fields))
+        made = World(self.name, changed(self.session, **fields))
         ids = {task.id for task in made.tasks}
         done = {id_: folder for id_, folder in fields["done"].items() if id_ in ids}
-        made = World(self.name, replace(made.context, done=done))
+        made = World(self.name, changed(made.session, done=done))
         fill(made)
         return made
 
     def configured(self, path: str, value: Any) -> World:
         """Return it with another value of a key, such as ``models.0.file``, and another file."""
-        config = _changed(self.context.loaded.config, path.split("."), value)
-        loaded = replace(self.context.loaded, config=config, sha256="another")
+        config = _changed(self.session.request.config, path.split("."), value)
+        loaded = replace(self.session.request.loaded, config=config, sha256="another")
         return self.having(loaded=loaded)
 
     def edited(self, file: str) -> World:
         """Return it with other bytes in a file that the configuration names, where it was."""
-        folder = self.context.loaded.folder
+        folder = self.session.request.loaded.folder
         other = folder.parent / f"edited {file.replace('/', ' ')}" / folder.name
         if not other.exists():
             shutil.copytree(folder, other, ignore=shutil.ignore_patterns("out"))
             (other / file).write_bytes(_edited((other / file).read_bytes()))
-        return self.having(loaded=replace(self.context.loaded, folder=other))
+        return self.having(loaded=replace(self.session.request.loaded, folder=other))
 
     def patched(self, **patches: str | Callable[[], str]) -> World:
         """Return it as another version of megtrim would see it."""
@@ -201,17 +202,17 @@ class World:
 
     def engine(self, **facts: Any) -> World:
         """Return it with other facts of the engine."""
-        engine = cast("StandIn", self.context.engine)
+        engine = cast("StandIn", self.session.services.engine)
         return self.having(engine=StandIn(engine.real, **(engine.facts | facts)))
 
     def found(self, task: str, **facts: Any) -> World:
-        """Return it with other entries of a task's result."""
-        folder = self.context.done[task]
-        return self._with(task, replace(folder, result={**folder.result, **facts}))
+        """Return it with other values in fields of a task's result."""
+        folder = self.session.results.done[task]
+        return self._with(task, replace(folder, result=replace(folder.result, **facts)))
 
     def left(self, task: str, file: str) -> World:
         """Return it with other bytes in one of the files that a task left."""
-        folder = self.context.done[task]
+        folder = self.session.results.done[task]
         if not (folder.path / file).exists():
             return self._with(task, replace(folder, files={**folder.files, file: "f" * 64}))
         path = folder.path.with_name(f"another-{file.replace('/', '-')}")
@@ -221,14 +222,14 @@ class World:
 
     def made_anew(self, task: str) -> World:
         """Return it with the same found again: in a folder of another key, and as a log tells."""
-        folder = self.context.done[task]
-        result = {**folder.result, **dict.fromkeys(MEASURED, "as measured now")}
+        folder = self.session.results.done[task]
+        result = results.measured_again(folder.result)
         logs = {name: "f" * 64 for name in folder.files if name.endswith(".log")}
         files = {**folder.files, **logs}
         return self._with(task, replace(folder, key="another", result=result, files=files))
 
     def _with(self, task: str, folder: StageFolder) -> World:
-        return self.having(done={**self.context.done, task: folder})
+        return self.having(done={**self.session.results.done, task: folder})
 
     def labels(self) -> dict[str, dict[str, str]]:
         """Return what each task names, by its id."""
@@ -236,7 +237,7 @@ class World:
             for name, value in self.patches.items():
                 patched.enter_context(patch(name, value))
             return {
-                task.id: runner.MODULES[task.stage].inputs(task, self.context)
+                task.id: runner.MODULES[task.stage].inputs(task, self.session)
                 for task in self.tasks
             }
 
@@ -250,16 +251,16 @@ def worlds(folder: Path) -> Iterator[World]:
 
 def fill(world: World) -> None:
     """Let every task that is not done have left its files."""
-    done = world.context.done
+    done = world.session.results.done
     for task in world.tasks:
-        lacking = task.id not in done and task.id not in world.context.failed
+        lacking = task.id not in done and task.id not in world.session.results.failed
         if lacking:
-            done[task.id] = _folder(task, world.context.store.root / "made")
+            done[task.id] = _folder(task, world.session.services.store.root / "made")
 
 
 def _world(folder: Path, name: str, trim: Mapping[str, Any], real: Real) -> World:
     folder.mkdir(parents=True)
-    base, _ = context(folder)
+    base, _ = open_session(folder)
     _write(folder)
     data = yaml.safe_load(CONFIG) | {"trim": dict(trim)}
     if name.startswith("committed"):
@@ -272,7 +273,7 @@ def _world(folder: Path, name: str, trim: Mapping[str, Any], real: Real) -> Worl
     (folder / "megtrim.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
     loaded = load_config(folder / "megtrim.yaml")
     checkout = Checkout(root=folder, files={"a.cpp": "a"}, commit="", dirty=())
-    made = replace(
+    made = changed(
         base,
         loaded=loaded,
         engine=cast("Any", StandIn(real, **ENGINES.get(name, {}))),
@@ -285,7 +286,7 @@ def _world(folder: Path, name: str, trim: Mapping[str, Any], real: Real) -> Worl
         baseline=folder / "sizes.json" if name == "quick" else None,
         store=Store(folder / "out"),
     )
-    made = replace(made, **_brought(name, loaded.config))
+    made = changed(made, **_brought(name, loaded.config))
     if name != "quick":  # which is for those who have committed nothing yet
         _commit(made)
     world = World(name, made)
@@ -307,15 +308,15 @@ def _write(folder: Path) -> None:
         (folder / f"another-{name}").write_bytes(_edited((folder / name).read_bytes()))
 
 
-def _commit(made: Context) -> None:
+def _commit(made: Session) -> None:
     """Write the keep set that a team committed, and another."""
     record = replace(keep_set(1).scenarios[0], functions=("f",), link_sha256="7" * 64)
     for name, ids in (("megtrim/keepset.json", "s"), ("another-keepset.json", "st")):
         records = tuple(replace(record, id=f"m/{each}@any") for each in ids)
         keep = KeepSet(
-            generation=made.engine.identity().generation, scenarios=records, operators=None
+            generation=made.services.engine.identity().generation, scenarios=records, operators=None
         )
-        path = made.path(Path(name))
+        path = made.request.path(Path(name))
         path.parent.mkdir(exist_ok=True)
         path.write_text(dump_keep_set(keep), encoding="utf-8")
 
@@ -343,11 +344,11 @@ def _brought(name: str, config: Config) -> dict[str, Any]:
 
 def _unverified(world: World) -> World:
     """Let a scenario have no result but an earlier one, and a device that is gone."""
-    made = world.context
-    del made.done[UNVERIFIED]
-    made.failed[UNVERIFIED] = InfrastructureFailure("no phone", attempts=("link lost",))
-    earlier = {"status": "pass", "day": "2027-01-20"}
-    made.store.ensure(Stage.VERIFY, UNVERIFIED.partition("/")[2], {}, lambda _folder: earlier)
+    made = world.session
+    del made.results.done[UNVERIFIED]
+    made.results.failed[UNVERIFIED] = InfrastructureFailure("no phone", attempts=("link lost",))
+    earlier, name = results.sample(VerifyResult), UNVERIFIED.partition("/")[2]
+    made.services.store.ensure(Stage.VERIFY, name, {}, lambda _folder: earlier, VerifyResult)
     return world
 
 
@@ -365,12 +366,7 @@ def _folder(task: Task, root: Path) -> StageFolder:
         name=task.name,
         key=f"key of {task.id}",
         inputs={},
-        result={
-            "exit code": 0,
-            "text": f"found by {task.id}",
-            "time_s": 1.5,
-            "links": {name: f"link of {name}" for name in ("load_and_run", "classify")},
-        },
+        result=results.SAMPLES[results.type_of(task.id)],
         files=files,
     )
 

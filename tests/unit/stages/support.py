@@ -1,10 +1,11 @@
-"""A context around a small configuration, and runs that nobody has to make."""
+"""A session around a small configuration, and runs that nobody has to make."""
 
 from __future__ import annotations
 
 import io
 import struct
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from datetime import date
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +16,7 @@ from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.midout.keepset import KeepSet, ScenarioRecord
 from megtrim.midout.region import Region
 from megtrim.pipeline.running.execution import RunResult
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Services, Session, TrimRequest
 from megtrim.store import Store
 
 CONFIG = """\
@@ -27,23 +28,33 @@ models:
 NOTHING = cast(Any, None)
 
 
-def context(folder: Path, *, accept: bool = False) -> tuple[Context, io.StringIO]:
-    """Return a context whose engine, compiler and devices must not be used, and its console."""
+def open_session(folder: Path, *, accept: bool = False) -> tuple[Session, io.StringIO]:
+    """Return a session whose engine, compiler and devices must not be used, and its console."""
     (folder / "m.mge").write_bytes(b"model")
     (folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
     stream = io.StringIO()
-    made = Context(
-        loaded=load_config(folder / "megtrim.yaml"),
+    request = TrimRequest(
+        loaded=load_config(folder / "megtrim.yaml"), today=date(2027, 1, 31), accept=accept
+    )
+    services = Services(
         engine=NOTHING,
         toolchain=NOTHING,
         builder=NOTHING,
         devices={},
         store=Store(folder / "out"),
         console=Console(stream),
-        today=date(2027, 1, 31),
-        accept=accept,
     )
-    return made, stream
+    return Session(request=request, services=services), stream
+
+
+def changed(session: Session, **changes: Any) -> Session:
+    """Return the session with other values in fields of its parts, each known by its name."""
+    parts = {}
+    for name in ("request", "services", "results"):
+        part = getattr(session, name)
+        own = {field.name for field in fields(part)} & changes.keys()
+        parts[name] = replace(part, **{each: changes.pop(each) for each in own})
+    return replace(session, **parts, **changes)
 
 
 def run(rc: int = 0, *, stderr: str = "", timed_out: bool = False) -> ProgramRun:

@@ -28,18 +28,19 @@ from megtrim.load_and_run.parity import EXACT
 from megtrim.midout.keepset import dump_keep_set
 from megtrim.midout.trace import Trace
 from megtrim.pipeline.building import programs
+from megtrim.pipeline.results import UnfoldedLinksResult
 from megtrim.pipeline.running import verification
 from megtrim.pipeline.running.execution import RunSpec, run_on
 from megtrim.pipeline.running.scenario_runs import make_run_spec, record_of
-from megtrim.pipeline.running.verification import VerificationCase, prove
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.running.verification import OutputComparison, VerificationCase, prove
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import HEADER, LINKED, PLAIN, PROFILE, REDUCED
 from megtrim.stages import profile, verify
-from megtrim.verdict.model import ScenarioStatus
+from megtrim.verdict.model import OutputResult, ScenarioStatus
 from unit.evidence.support import device
 from unit.stages.built import finish
 from unit.stages.fake_device import FakeDevice
-from unit.stages.support import context, evidence, keep_set
+from unit.stages.support import changed, evidence, keep_set, open_session
 
 LIBRARY = "libengine.so"
 CONFIG = """\
@@ -77,15 +78,15 @@ class _Engine:
         return EngineLibrary(linkage=linkage, file=file, include=("include",))
 
 
-def built(folder: Path, config: str = CONFIG, says: Mapping[str, str] = SAYS) -> Context:
-    """Return a context whose programs are built."""
-    base, _ = context(folder)
+def built(folder: Path, config: str = CONFIG, says: Mapping[str, str] = SAYS) -> Session:
+    """Return a session whose programs are built."""
+    base, _ = open_session(folder)
     (folder / "d.npy").write_bytes(b"numbers")
     (folder / "app").mkdir()
     (folder / "app/CMakeLists.txt").write_text("project(x)\n", encoding="utf-8")
     (folder / "megtrim.yaml").write_text(config, encoding="utf-8")
     checkout = Checkout(root=folder / "app", files={"CMakeLists.txt": "a"}, commit="", dirty=())
-    made = replace(
+    made = changed(
         base,
         loaded=load_config(folder / "megtrim.yaml"),
         engine=cast("Any", _Engine()),
@@ -106,8 +107,8 @@ def sha(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def scenarios(made: Context) -> tuple[Scenario, Scenario]:
-    one, two = all_scenarios(made.loaded.config)
+def scenarios(made: Session) -> tuple[Scenario, Scenario]:
+    one, two = all_scenarios(made.request.config)
     return one, two
 
 
@@ -116,7 +117,7 @@ def test_a_run_of_an_application(tmp_path: Path) -> None:
     made = built(tmp_path)
     scenario, _ = scenarios(made)
     lease = FakeDevice()
-    program = programs.program(scenario, made, made.done[PLAIN])
+    program = programs.program(scenario, made.request, made.results.done[PLAIN])
 
     seen = run_on(lease, make_run_spec(scenario, made, program, cache=None))
 
@@ -130,7 +131,7 @@ def test_a_shared_object_goes_along(tmp_path: Path) -> None:
     made = built(tmp_path)
     _, scenario = scenarios(made)
     lease = FakeDevice()
-    program = programs.program(scenario, made, made.done[REDUCED])
+    program = programs.program(scenario, made.request, made.results.done[REDUCED])
 
     seen = run_on(lease, make_run_spec(scenario, made, program, cache=None))
 
@@ -180,9 +181,9 @@ def test_plain_and_reduced_are_optimised_alike(tmp_path: Path) -> None:
     """So their sizes compare; a trace says the same however it was linked."""
     made = built(tmp_path)
 
-    assert programs.lto_flags(made, Variant.PLAIN) == ("-flto=full",)
-    assert programs.lto_flags(made, Variant.REDUCED) == ("-flto=full",)
-    assert programs.lto_flags(made, Variant.PROFILE) == ()
+    assert programs.lto_flags(made.request, Variant.PLAIN) == ("-flto=full",)
+    assert programs.lto_flags(made.request, Variant.REDUCED) == ("-flto=full",)
+    assert programs.lto_flags(made.request, Variant.PROFILE) == ()
     assert [each.lto for each in programs.list_specs(made, Variant.PROFILE)] == [False, False]
 
 
@@ -208,7 +209,7 @@ def test_what_a_toolchain_cannot_make_is_refused(
 ) -> None:
     """Before anything is built."""
     toolchain = SimpleNamespace(kind=kind, link_flags=link_flags, version="g++ 12")
-    made = replace(built(tmp_path), toolchain=cast("Any", toolchain))
+    made = changed(built(tmp_path), toolchain=cast("Any", toolchain))
 
     with pytest.raises(InputError) as caught:
         programs.expect_buildable(made)
@@ -216,26 +217,21 @@ def test_what_a_toolchain_cannot_make_is_refused(
     assert caught.value.message.startswith(said)
 
 
-def compared(plain: dict[str, bytes], reduced: dict[str, bytes]) -> dict[str, Any]:
+def compared(plain: dict[str, bytes], reduced: dict[str, bytes]) -> OutputComparison:
     seen = evidence(outputs=plain), evidence(outputs=reduced)
     return verification.compare_outputs(*seen, EXACT, application=True)
 
 
 def test_equal_words_are_a_proof() -> None:
     """Counted as outputs: they need not be tensors."""
-    assert compared({"standard output": b"cat\n"}, {"standard output": b"cat\n"}) == {
-        "status": "pass",
-        "text": "outputs equal to the last bit (1 output, 4 bytes)",
-        "outputs": [
-            {
-                "name": "standard output",
-                "size_bytes": 4,
-                "equal": True,
-                "largest_difference": 0.0,
-            }
-        ],
-        "exit code": 0,
-    }
+    same = {"standard output": b"cat\n"}
+    output = OutputResult(name="standard output", size_bytes=4, equal=True, largest_difference=0.0)
+
+    assert compared(same, same) == OutputComparison(
+        status=ScenarioStatus.PASS,
+        text="outputs equal to the last bit (1 output, 4 bytes)",
+        outputs=(output,),
+    )
 
 
 @pytest.mark.parametrize(
@@ -253,7 +249,7 @@ def test_another_output_or_none_is_no_proof(
     """It is a parity break."""
     found = compared(plain, reduced)
 
-    assert (found["status"], found["text"], found["exit code"]) == ("parity", said, 1)
+    assert (found.status, found.text) == ("parity", said)
 
 
 def test_a_trap_is_explained_by_the_applications_own_profile_build(tmp_path: Path) -> None:
@@ -261,7 +257,9 @@ def test_a_trap_is_explained_by_the_applications_own_profile_build(tmp_path: Pat
     says = SAYS | {PROFILE: "trace 1 7\npromise 2\nprint cat\n", REDUCED: "exit 133\n"}
     made = built(tmp_path, says=says)
     scenario, _ = scenarios(made)
-    built_in = {task: programs.program(scenario, made, made.done[task]) for task in says}
+    built_in = {
+        task: programs.program(scenario, made.request, made.results.done[task]) for task in says
+    }
     trial = VerificationCase(
         spec=make_run_spec(scenario, made, built_in[PLAIN], cache=None),
         reduced=built_in[REDUCED],
@@ -272,11 +270,11 @@ def test_a_trap_is_explained_by_the_applications_own_profile_build(tmp_path: Pat
 
     ended = prove(trial, FakeDevice(), lambda _variant, _seen: None)
 
-    assert ended["status"] == "trap"
-    assert ended["missing regions"] == ["kern<7>"]
+    assert ended.status == "trap"
+    assert ended.missing_regions == ("kern<7>",)
 
 
-def packed(made: Context, purpose: JobPurpose, to: Path) -> Bundle:
+def packed(made: Session, purpose: JobPurpose, to: Path) -> Bundle:
     pack(made, purpose, EvidenceSet(entries=()), to)
     return read_bundle(to)
 
@@ -335,7 +333,9 @@ def test_functions_are_recorded_of_applications_that_hold_the_engine(tmp_path: P
     links = {f"links/{label}/classify": label for label in ("unfolded", "probed")}
     links["links/unfolded/classify.observables"] = "observables"
     finish(made, LINKED, links)
-    made.done[LINKED] = replace(made.done[LINKED], result={"links": {"classify": "7" * 64}})
+    made.results.done[LINKED] = replace(
+        made.results.done[LINKED], result=UnfoldedLinksResult(links={"classify": "7" * 64})
+    )
     bundle = packed(made, JobPurpose.RECORD, tmp_path / "bundle")
 
     assert [(each.application, each.link) for each in bundle.scenarios] == [("classify", "7" * 64)]

@@ -14,15 +14,15 @@ from megtrim.midout.keepset import KeepSet
 from megtrim.midout.region import Region
 from megtrim.midout.trace import Trace, TraceFailure, TraceProblem
 from megtrim.pipeline.running.scenario_runs import expect_as_traced, record_of
-from unit.stages.support import context
+from unit.stages.support import changed, open_session
 
 TRACE = Trace(regions=(Region("kern", (1,)),), sha256="b" * 64)
 
 
 def kept(folder: Path, **changes: Any) -> KeepSet:
     """Return the keep set of the only scenario, traced with ``changes`` to what it is now."""
-    now, _ = context(folder)
-    scenario = next(all_scenarios(now.loaded.config))
+    now, _ = open_session(folder)
+    scenario = next(all_scenarios(now.request.config))
     record = replace(record_of(scenario, now, TRACE), **changes)
     return KeepSet(generation=20220507, scenarios=(record,), operators=None)
 
@@ -30,9 +30,9 @@ def kept(folder: Path, **changes: Any) -> KeepSet:
 def test_what_was_traced_may_run(tmp_path: Path) -> None:
     """Nothing is said about a scenario that did not change."""
     keep = kept(tmp_path)
-    now, _ = context(tmp_path)
+    now, _ = open_session(tmp_path)
 
-    expect_as_traced(next(all_scenarios(now.loaded.config)), now, keep)
+    expect_as_traced(next(all_scenarios(now.request.config)), now, keep)
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_what_was_traced_may_run(tmp_path: Path) -> None:
 def test_anything_else_is_refused(tmp_path: Path, change: dict[str, Any], told: str) -> None:
     """Before running, as bad input, and what changed is named."""
     keep = kept(tmp_path, **change)
-    now, _ = context(tmp_path)
+    now, _ = open_session(tmp_path)
     with pytest.raises(InputError) as refused:
-        expect_as_traced(next(all_scenarios(now.loaded.config)), now, keep)
+        expect_as_traced(next(all_scenarios(now.request.config)), now, keep)
 
     assert refused.value.exit_code == 2
     assert refused.value.message == f"m/s@any is not what was traced: {told} changed"
@@ -58,20 +58,20 @@ def test_anything_else_is_refused(tmp_path: Path, change: dict[str, Any], told: 
 
 def test_a_scenario_that_was_never_traced_is_refused(tmp_path: Path) -> None:
     """A keep set without it knows nothing of what it needs."""
-    now, _ = context(tmp_path)
+    now, _ = open_session(tmp_path)
     empty = KeepSet(generation=20220507, scenarios=(), operators=None)
     with pytest.raises(InputError, match="was not traced"):
-        expect_as_traced(next(all_scenarios(now.loaded.config)), now, empty)
+        expect_as_traced(next(all_scenarios(now.request.config)), now, empty)
 
 
 @pytest.mark.parametrize("known", [True, False])
 def test_in_committed_mode_it_is_a_finding_of_the_verdict(tmp_path: Path, known: bool) -> None:
     """The committed keep set is stale: a trace failure, which other scenarios survive."""
-    changed = kept(tmp_path, threads=4)
-    keep = changed if known else replace(changed, scenarios=())
-    now = replace(context(tmp_path)[0], committed=True)
+    other = kept(tmp_path, threads=4)
+    keep = other if known else replace(other, scenarios=())
+    now = changed(open_session(tmp_path)[0], committed=True)
     with pytest.raises(TraceFailure) as failed:
-        expect_as_traced(next(all_scenarios(now.loaded.config)), now, keep)
+        expect_as_traced(next(all_scenarios(now.request.config)), now, keep)
 
     assert failed.value.problem is TraceProblem.STALE
     assert failed.value.exit_code == 1

@@ -10,22 +10,23 @@ import pytest
 
 from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.midout.trace import TraceFailure
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.results import FunctionsKeepSetResult
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import FUNCTIONS, Stage, Task
 from megtrim.stages import functions
 from unit.stages.built import LINK, linked
-from unit.stages.support import keep_set
+from unit.stages.support import changed, keep_set
 
 TASK = Task(stage=Stage.FUNCTIONS, name=FUNCTIONS.partition("/")[2], needs=())
 
 
-def committed(folder: Path, **changes: Any) -> tuple[Context, KeepSet]:
-    """Return a context in committed mode, and the keep set that is committed there."""
-    now = replace(linked(folder), committed=True)
+def committed(folder: Path, **changes: Any) -> tuple[Session, KeepSet]:
+    """Return a session in committed mode, and the keep set that is committed there."""
+    now = changed(linked(folder), committed=True)
     [record] = keep_set(1).scenarios
     record = replace(record, **({"functions": ("main",), "link_sha256": LINK} | changes))
     keep = replace(keep_set(1), scenarios=(record,))
-    path = now.path(now.loaded.config.keep_set)
+    path = now.request.path(now.request.config.keep_set)
     path.parent.mkdir()
     path.write_text(dump_keep_set(keep), encoding="utf-8")
     return now, keep
@@ -35,7 +36,7 @@ def test_functions_of_this_link_are_kept(tmp_path: Path) -> None:
     """The stage leaves the file in its normal form."""
     now, keep = committed(tmp_path)
 
-    assert functions.work(TASK, now, tmp_path) == {"functions": 1}
+    assert functions.work(TASK, now, tmp_path) == FunctionsKeepSetResult(functions=1)
     assert (tmp_path / "keepset.json").read_text("utf-8") == dump_keep_set(keep)
 
 

@@ -1,6 +1,6 @@
 """The contract of all stages: a key changes with every fact that its task rests on, and no other.
 
-It is made from what there is: a new stage, a new key of megtrim.yaml, a new field of a context or
+It is made from what there is: a new stage, a new key of megtrim.yaml, a new field of a session or
 of a toolchain and a new file that a task leaves fail here until a row says what rests on them.
 """
 
@@ -19,7 +19,10 @@ from pydantic import BaseModel
 
 from megtrim.build_spec import Toolchain
 from megtrim.config.model import Config
-from megtrim.pipeline.session import Context
+from megtrim.pipeline import results
+from megtrim.pipeline.result_content import MEASURED
+from megtrim.pipeline.session import Session
+from megtrim.stage_result import StageResult
 from megtrim.stages import runner
 from unit.stages.contract_facts import (
     AROUND,
@@ -37,6 +40,7 @@ from unit.stages.contract_facts import (
 )
 from unit.stages.contract_results import FOUND, LEFT
 from unit.stages.contract_world import World, worlds
+from unit.stages.results import SAMPLES, field_names, found_facts
 
 FACTS = (*CONFIG, *EDITED, *VERSIONS, *AROUND, *TOOLCHAIN, *IDENTITIES)
 LEAST_OMISSIONS = 60
@@ -99,10 +103,12 @@ class Contract:
     def _left(self) -> Iterator[Seen]:
         """Yield what comes of every file that any task left, and of what it found."""
         for name, world in self.worlds.items():
-            for task, folder in world.context.done.items():
-                for file in (FOUND, *folder.files):
-                    changed = world.found(task, text="another") if file is FOUND else None
-                    after = changed or world.left(task, file)
+            for task, folder in world.session.results.done.items():
+                for field, value in found_facts(folder.result):
+                    after, file = world.found(task, **{field: value}), FOUND.format(field)
+                    yield self.seen(f"{task}: {file}", name, after, self._rest(name, task, file))
+                for file in folder.files:
+                    after = world.left(task, file)
                     yield self.seen(f"{task}: {file}", name, after, self._rest(name, task, file))
 
     def _rest(self, name: str, task: str, file: str) -> str:
@@ -135,14 +141,14 @@ def test_exactly_what_rests_on_a_fact_has_another_key(contract: Contract, fact: 
 
 
 def test_exactly_what_rests_on_a_result_has_another_key(contract: Contract) -> None:
-    """On each file that a task left, and on what it found; a log is nobody's business."""
+    """On each file that a task left, and each field of what it found; logs are left out."""
     assert [seen.unlike for seen in contract.left if seen.changed != seen.expected] == []
 
 
 def test_what_is_measured_is_in_no_key(contract: Contract) -> None:
     """Times, logs, conditions of a device, where the same was found: nothing is made anew."""
     for name, world in contract.worlds.items():
-        for task in world.context.done:
+        for task in world.session.results.done:
             assert world.made_anew(task).labels() == contract.labels[name], (name, task)
 
 
@@ -230,11 +236,28 @@ def section_of(annotation: object) -> type[BaseModel] | None:
     return None
 
 
-def test_every_field_of_a_context_is_in_it() -> None:
-    """Or is said to be no fact."""
-    rows = {fact.name.partition(".")[0] for fact in AROUND}
+def test_every_kind_of_result_is_in_it() -> None:
+    """Of some task, and what is measured is a field of some of them."""
+    assert SAMPLES.keys() == set(result_types())
+    fields_of = {name for sample in SAMPLES.values() for name in field_names(sample)}
+    assert fields_of >= MEASURED
 
-    assert sorted({field.name for field in fields(Context)} ^ (rows | NO_FACTS.keys())) == []
+
+def result_types() -> Iterator[type[StageResult]]:
+    """Yield the types of what the stages find."""
+    for each in vars(results).values():
+        if isinstance(each, type) and issubclass(each, StageResult) and each is not StageResult:
+            yield each
+
+
+def test_every_field_of_a_session_is_in_it() -> None:
+    """Of each of its parts; or is said to be no fact."""
+    rows = {fact.name.partition(".")[0] for fact in AROUND}
+    parts = typing.get_type_hints(Session).values()
+    facts = [field.name for part in parts for field in fields(part)]
+
+    assert len(facts) == len(set(facts)), "a name alone says which fact is meant"
+    assert sorted(set(facts) ^ (rows | NO_FACTS.keys())) == []
 
 
 def test_every_field_of_a_toolchain_is_in_it() -> None:

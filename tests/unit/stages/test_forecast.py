@@ -11,13 +11,13 @@ import pytest
 from megtrim.build_spec import BuildSpec
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.midout.keepset import dump_keep_set
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import HEADER, PLAIN, REDUCED, Stage, Task
 from megtrim.process import ProcessRunner
 from megtrim.stages import reduce, runner
 from unit.engines.support import TOOLCHAIN
 from unit.stages.built import finish
-from unit.stages.support import context, keep_set
+from unit.stages.support import changed, keep_set, open_session
 
 TASK = Task(stage=Stage.REDUCE, name="reduced", needs=(HEADER,))
 
@@ -39,17 +39,17 @@ def builder() -> Foreteller:
 
 
 @pytest.fixture
-def now(tmp_path: Path, processes: ProcessRunner, builder: Foreteller) -> Context:
-    """A context with the sample engine and a committed keep set; nothing was made yet."""
-    made, _ = context(tmp_path)
-    path = made.path(made.loaded.config.keep_set)
+def now(tmp_path: Path, processes: ProcessRunner, builder: Foreteller) -> Session:
+    """A session with the sample engine and a committed keep set; nothing was made yet."""
+    made, _ = open_session(tmp_path)
+    path = made.request.path(made.request.config.keep_set)
     path.parent.mkdir()
     path.write_text(dump_keep_set(keep_set(1)), encoding="utf-8")
     engine = SampleEngine(find_embedded_source(), processes)
-    return replace(made, engine=engine, toolchain=TOOLCHAIN, builder=cast(Any, builder))
+    return changed(made, engine=engine, toolchain=TOOLCHAIN, builder=cast(Any, builder))
 
 
-def test_the_header_that_was_made_tells(now: Context, builder: Foreteller) -> None:
+def test_the_header_that_was_made_tells(now: Session, builder: Foreteller) -> None:
     """In the tree that the build would go on in, with the files as they are included."""
     finish(
         now,
@@ -68,24 +68,24 @@ def test_the_header_that_was_made_tells(now: Context, builder: Foreteller) -> No
     ]
 
 
-def test_a_committed_keep_set_tells_without_a_header(now: Context, builder: Foreteller) -> None:
+def test_a_committed_keep_set_tells_without_a_header(now: Session, builder: Foreteller) -> None:
     """What the header would be follows from the file alone."""
-    assert reduce.forecast(TASK, replace(now, committed=True)) == "1 file is compiled: kern.cpp"
+    assert reduce.forecast(TASK, changed(now, committed=True)) == "1 file is compiled: kern.cpp"
     ((_, spec),) = builder.asked
     assert dict(spec.include)["midout.h"].count("kern") > 0
 
 
-def test_nothing_is_told_before_the_traces(now: Context, builder: Foreteller) -> None:
+def test_nothing_is_told_before_the_traces(now: Session, builder: Foreteller) -> None:
     """Nobody knows yet which regions there will be."""
     assert (reduce.forecast(TASK, now), builder.asked) == ("", [])
 
 
-def test_functions_alone_compile_nothing(now: Context, builder: Foreteller) -> None:
+def test_functions_alone_compile_nothing(now: Session, builder: Foreteller) -> None:
     """What ships is linked again from objects that are there."""
-    config = now.loaded.config
+    config = now.request.config
     trim = config.trim.model_copy(update={"level": "function"})
-    loaded = replace(now.loaded, config=config.model_copy(update={"trim": trim}))
-    by_function = replace(now, loaded=loaded)
+    loaded = replace(now.request.loaded, config=config.model_copy(update={"trim": trim}))
+    by_function = changed(now, loaded=loaded)
 
     assert TASK.id == REDUCED
     assert reduce.forecast(TASK, by_function) == "no file is compiled"
@@ -99,8 +99,8 @@ def test_functions_alone_compile_nothing(now: Context, builder: Foreteller) -> N
         (Task(stage=Stage.SIZE, name="artifacts", needs=(PLAIN,)), "on build/plain"),
     ],
 )
-def test_a_plan_adds_it_to_the_reason(now: Context, task: Task, why: str) -> None:
+def test_a_plan_adds_it_to_the_reason(now: Session, task: Task, why: str) -> None:
     """For the reduced build only."""
-    (step,) = runner.plan([task], replace(now, committed=True))
+    (step,) = runner.plan([task], changed(now, committed=True))
 
     assert step.why == why

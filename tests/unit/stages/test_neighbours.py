@@ -17,15 +17,16 @@ from megtrim.devices import Device
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.load_and_run.dialects import LITE
 from megtrim.midout.keepset import dump_keep_set
+from megtrim.pipeline.results import NeighboursResult
 from megtrim.pipeline.running import neighbour_plan
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session
 from megtrim.pipeline.summary.neighbours import neighbour_checks, neighbour_results
 from megtrim.plan.graph import PLAIN, REDUCED, Stage, Task
 from megtrim.stages import neighbours
 from megtrim.verdict.statuses import CheckStatus
 from unit.stages.built import built
 from unit.stages.fake_device import GOOD, TRAPS, Fickle
-from unit.stages.support import keep_set
+from unit.stages.support import changed, keep_set
 
 CONFIG = """\
 version: 1
@@ -39,8 +40,8 @@ budgets:
 COMPLAINT = "exit 1\nstderr ERROR: cannot open\n"
 
 
-def opened(folder: Path, asked: str, plays: Sequence[str] = ()) -> tuple[Context, Task, Fickle]:
-    """Return a context in which programs are built, the task, and a machine that plays in turn."""
+def opened(folder: Path, asked: str, plays: Sequence[str] = ()) -> tuple[Session, Task, Fickle]:
+    """Return a session in which programs are built, the task, and a machine that plays in turn."""
     (folder / "m.v2.mge").write_bytes(b"model")
     device = Fickle(plays=list(plays))
     made = built(
@@ -50,39 +51,43 @@ def opened(folder: Path, asked: str, plays: Sequence[str] = ()) -> tuple[Context
         keep=dump_keep_set(keep_set(1)),
         devices={"any": device},
     )
-    made = replace(made, engine=cast("Any", SimpleNamespace(dialect=lambda: LITE)))
+    made = changed(made, engine=cast("Any", SimpleNamespace(dialect=lambda: LITE)))
     np.save(folder / "d.npy", np.arange(6, dtype="<f4"))
-    scenario = next(all_scenarios(made.loaded.config))
+    scenario = next(all_scenarios(made.request.config))
     task = Task(stage=Stage.NEIGHBOURS, name=scenario.id, needs=(), scenario=scenario)
     return made, task, device
 
 
-def ran(context: Context, task: Task) -> dict[str, Any]:
+def ran(session: Session, task: Task) -> NeighboursResult:
     """Do the task as the chain does, and keep its result."""
-    named = neighbours.inputs(task, context)
-    context.done[task.id], _ = context.store.ensure(
-        Stage.NEIGHBOURS, task.name, named, lambda folder: neighbours.work(task, context, folder)
+    named = neighbours.inputs(task, session)
+    session.results.done[task.id], _ = session.services.store.ensure(
+        Stage.NEIGHBOURS,
+        task.name,
+        named,
+        lambda folder: neighbours.work(task, session, folder),
+        NeighboursResult,
     )
-    return dict(context.done[task.id].result)
+    return session.results.done[task.id].result_as(NeighboursResult)
 
 
 def test_those_that_a_budget_names_are_tried(tmp_path: Path) -> None:
     """On plain and on what ships, each with the one thing that differs."""
     plays = [GOOD, GOOD, GOOD, TRAPS, GOOD, GOOD, COMPLAINT, COMPLAINT]
     asked = "[iter-1, other-values, model-m.v2.mge, no-model]"
-    context, task, device = opened(tmp_path, asked, plays)
-    found = ran(context, task)
+    session, task, device = opened(tmp_path, asked, plays)
+    found = ran(session, task)
 
-    rows = {row["name"]: row for row in found["neighbours"]}
-    outcomes = {name: [level["outcome"] for level in row["levels"]] for name, row in rows.items()}
+    rows = {row.name: row for row in found.neighbours}
+    outcomes = {name: [level.outcome for level in row.levels] for name, row in rows.items()}
     assert outcomes == {
         "iter-1": ["same"],
         "other-values": ["trapped"],
         "model-m.v2.mge": ["same"],
         "no-model": ["same"],
     }
-    assert {level["level"] for row in rows.values() for level in row["levels"]} == {"region"}
-    assert (found["exit code"], found["unmet"]) == (
+    assert {level.level for row in rows.values() for level in row.levels} == {"region"}
+    assert (found.exit_code, found.unmet) == (
         *(1, "1 of those asked for do not work: other-values trapped"),
     )
     assert device.runs[0][2:5] == ("--cpu", "--iter", "1")
@@ -94,30 +99,30 @@ def test_those_that_a_budget_names_are_tried(tmp_path: Path) -> None:
 
 def test_what_was_tried_is_not_tried_again(tmp_path: Path) -> None:
     """A run that was cut off goes on where it was; one more name runs alone."""
-    context, task, device = opened(tmp_path, "[iter-1, iter-3]", [GOOD, GOOD, GOOD, "lose phone"])
+    session, task, device = opened(tmp_path, "[iter-1, iter-3]", [GOOD, GOOD, GOOD, "lose phone"])
     with pytest.raises(InfrastructureFailure, match="phone is gone"):
-        ran(context, task)
+        ran(session, task)
     device.plays[:] = [GOOD, GOOD]
-    second = ran(context, task)
+    second = ran(session, task)
     more, again, _ = opened(tmp_path, "[iter-1, iter-3, warm-up-0]")
     other = Fickle(plays=[GOOD, TRAPS])
-    more = replace(more, devices=cast("dict[str, Device]", {"any": other}))
+    more = changed(more, devices=cast("dict[str, Device]", {"any": other}))
     third = ran(more, again)
 
-    assert [row["name"] for row in second["neighbours"]] == ["iter-1", "iter-3"]
-    assert second["exit code"] == 0
+    assert [row.name for row in second.neighbours] == ["iter-1", "iter-3"]
+    assert second.exit_code == 0
     assert len(other.runs) == 2
-    assert [row["levels"][0]["outcome"] for row in third["neighbours"]] == [
+    assert [row.levels[0].outcome for row in third.neighbours] == [
         *("same", "same", "trapped"),
     ]
 
 
 def test_asked_for_on_the_command_line_all_are_tried(tmp_path: Path) -> None:
     """Whatever a budget names; the key says which they are."""
-    context, task, _ = opened(tmp_path, "[iter-1]")
-    every = replace(context, neighbours=True)
+    session, task, _ = opened(tmp_path, "[iter-1]")
+    every = changed(session, neighbours=True)
 
-    labels = neighbours.inputs(task, context)
+    labels = neighbours.inputs(task, session)
     assert [each for each in labels if each.startswith("neighbour ")] == ["neighbour iter-1"]
     labels = neighbours.inputs(task, every)
     names = {each.removeprefix("neighbour ") for each in labels if each.startswith("neighbour ")}
@@ -129,26 +134,26 @@ def test_another_program_or_dump_is_another_result(tmp_path: Path) -> None:
     """As is another budget; the neighbours themselves are then not run again."""
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    context, task, _ = opened(tmp_path / "a", "all")
+    session, task, _ = opened(tmp_path / "a", "all")
     other, _, _ = opened(tmp_path / "b", "3")
     assert task.scenario is not None
-    named, others = neighbours.inputs(task, context), neighbours.inputs(task, other)
+    named, others = neighbours.inputs(task, session), neighbours.inputs(task, other)
 
     assert {"plain", "region", "model", "tolerance", "keep set", "other dumps"} <= named.keys()
     assert (named.pop("asked"), others.pop("asked")) == ("all", "3")
     assert named == others
     looser = task.scenario.settings.model_copy(update={"relative_tolerance": 0.5})
     loose = replace(task, scenario=replace(task.scenario, settings=looser))
-    assert neighbours.inputs(loose, context)["tolerance"] != named["tolerance"]
+    assert neighbours.inputs(loose, session)["tolerance"] != named["tolerance"]
     (tmp_path / "b/m.v2.mge").write_bytes(b"another")
     assert neighbours.inputs(task, other)["other dumps"] != named["other dumps"]
 
 
 def test_a_name_that_no_scenario_has_is_refused_by_line(tmp_path: Path) -> None:
     """Before anything is built, with the nearest that there is."""
-    context, _, _ = opened(tmp_path, "[iter-1, thread-4]")
+    session, _, _ = opened(tmp_path, "[iter-1, thread-4]")
     with pytest.raises(InputError) as caught:
-        neighbour_plan.expect_known(context)
+        neighbour_plan.expect_known(session)
 
     assert caught.value.message == (
         f"{tmp_path}/megtrim.yaml:7: budgets[0].neighbours: no scenario has a neighbour 'thread-4'"
@@ -158,10 +163,10 @@ def test_a_name_that_no_scenario_has_is_refused_by_line(tmp_path: Path) -> None:
 
 def test_a_verdict_tells_them_and_holds_the_budget(tmp_path: Path) -> None:
     """With the line of its key, and what does not work."""
-    context, task, _ = opened(tmp_path, "[iter-1, iter-3]", [GOOD, GOOD, GOOD, TRAPS])
-    ran(context, task)
-    rows = neighbour_results(context)
-    [check] = neighbour_checks(context)
+    session, task, _ = opened(tmp_path, "[iter-1, iter-3]", [GOOD, GOOD, GOOD, TRAPS])
+    ran(session, task)
+    rows = neighbour_results(session)
+    [check] = neighbour_checks(session)
 
     assert [(row.scenario, row.name, row.works) for row in rows] == [
         *(("m/s@any", "iter-1", True), ("m/s@any", "iter-3", False)),
@@ -174,11 +179,11 @@ def test_a_verdict_tells_them_and_holds_the_budget(tmp_path: Path) -> None:
 
 def test_a_machine_that_failed_leaves_the_budget_open(tmp_path: Path) -> None:
     """Nothing is known of the product."""
-    context, task, _ = opened(tmp_path, "2")
-    context.failed[task.id] = InfrastructureFailure("the phone is gone\nfor good")
-    [check] = neighbour_checks(context)
+    session, task, _ = opened(tmp_path, "2")
+    session.results.failed[task.id] = InfrastructureFailure("the phone is gone\nfor good")
+    [check] = neighbour_checks(session)
 
-    assert neighbour_results(context) == ()
+    assert neighbour_results(session) == ()
     assert (check.status, check.text) == (
         *(CheckStatus.INFRASTRUCTURE, "m/s@any: the phone is gone"),
     )

@@ -16,20 +16,22 @@ from megtrim.evidence.bundle import binding
 from megtrim.evidence.imported import ImportedEvidence
 from megtrim.functions.function_list import FunctionList, dump_list
 from megtrim.pipeline.building import links
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.results import RecordResult
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import Stage, Task
 from megtrim.stages import functions
 from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 from unit.stages.built import CONFIG, LINK, built, linked
+from unit.stages.support import changed
 
 OTHER = "8" * 64
 LISTED = dump_list(FunctionList(link_sha256=LINK, names=("main", "one")))
 
 
-def prepared(tmp_path: Path, text: str = LISTED, **changes: Any) -> tuple[Context, Task, Path]:
-    """Return a context with a list, the task of its scenario, and an empty folder."""
+def prepared(tmp_path: Path, text: str = LISTED, **changes: Any) -> tuple[Session, Task, Path]:
+    """Return a session with a list, the task of its scenario, and an empty folder."""
     base = linked(tmp_path)
-    scenario = next(all_scenarios(base.loaded.config))
+    scenario = next(all_scenarios(base.request.config))
     digest = hashlib.sha256(text.encode()).hexdigest()
     (tmp_path / "evidence/files").mkdir(parents=True)
     (tmp_path / "evidence/files" / digest).write_text(text, encoding="utf-8")
@@ -48,22 +50,22 @@ def prepared(tmp_path: Path, text: str = LISTED, **changes: Any) -> tuple[Contex
     work = tmp_path / "work"
     work.mkdir()
     task = Task(stage=Stage.FUNCTIONS, name=scenario.id, needs=(), scenario=scenario)
-    return replace(base, recorded={scenario.id: replace(whole, **changes)}), task, work
+    return changed(base, recorded={scenario.id: replace(whole, **changes)}), task, work
 
 
 def test_the_list_is_taken_as_it_is(tmp_path: Path) -> None:
     """Nothing runs here; the result is what a run would have left."""
-    context, task, work = prepared(tmp_path)
+    session, task, work = prepared(tmp_path)
 
-    assert functions.work(task, context, work) == {"functions": 2, "time_s": 1.5}
+    assert functions.work(task, session, work) == RecordResult(functions=2, time_s=1.5)
     assert (work / "functions.txt").read_text("utf-8") == LISTED
-    assert cast("Any", context.devices["any"]).runs == []
+    assert cast("Any", session.services.devices["any"]).runs == []
 
 
 def test_inputs_name_the_list_and_what_binds_it(tmp_path: Path) -> None:
     """But no device of this machine; another list is another result."""
-    context, task, _ = prepared(tmp_path)
-    named = functions.inputs(task, context)
+    session, task, _ = prepared(tmp_path)
+    named = functions.inputs(task, session)
 
     assert named["taken elsewhere"] == hashlib.sha256(LISTED.encode()).hexdigest()
     assert (named["by"], named["link"]) == ("board", LINK)
@@ -72,9 +74,9 @@ def test_inputs_name_the_list_and_what_binds_it(tmp_path: Path) -> None:
 
 def test_a_list_of_another_link_is_refused(tmp_path: Path) -> None:
     """Whatever it says that it is bound to: its functions are other functions."""
-    context, task, work = prepared(tmp_path, LISTED.replace(LINK, OTHER))
+    session, task, work = prepared(tmp_path, LISTED.replace(LINK, OTHER))
     with pytest.raises(InputError) as caught:
-        functions.work(task, context, work)
+        functions.work(task, session, work)
 
     assert caught.value.message == (
         "m/s@any: its functions were recorded on another link (888888888888), "
@@ -85,9 +87,9 @@ def test_a_list_of_another_link_is_refused(tmp_path: Path) -> None:
 
 def test_a_list_of_something_else_is_refused(tmp_path: Path) -> None:
     """Another model, argument or input."""
-    context, task, work = prepared(tmp_path, binding="0" * 64)
+    session, task, work = prepared(tmp_path, binding="0" * 64)
     with pytest.raises(InputError) as caught:
-        functions.work(task, context, work)
+        functions.work(task, session, work)
 
     assert caught.value.message == (
         f"m/s@any: the list of functions in {tmp_path / 'evidence'} "
@@ -108,9 +110,9 @@ def test_a_list_of_something_else_is_refused(tmp_path: Path) -> None:
 )
 def test_what_is_no_list_is_refused(tmp_path: Path, text: str, said: str) -> None:
     """It comes from another machine, and its names end up in a linker script."""
-    context, task, work = prepared(tmp_path, text)
+    session, task, work = prepared(tmp_path, text)
     with pytest.raises(InputError) as caught:
-        functions.work(task, context, work)
+        functions.work(task, session, work)
 
     assert said in caught.value.message
     assert not (work / "functions.txt").exists()
@@ -128,17 +130,17 @@ def test_a_job_that_made_no_list_is_a_failure_here(
     tmp_path: Path, status: ScenarioStatus, kind: type[Exception]
 ) -> None:
     """It is not made good for on another machine."""
-    context, task, work = prepared(tmp_path, status=status, text="why", functions_sha256=None)
+    session, task, work = prepared(tmp_path, status=status, text="why", functions_sha256=None)
     with pytest.raises(kind) as caught:
-        functions.work(task, context, work)
+        functions.work(task, session, work)
 
     assert str(caught.value).startswith("m/s@any: board")
 
 
 def test_a_scenario_that_no_job_brought_is_not_recorded_here(tmp_path: Path) -> None:
     """Another CPU may run other functions."""
-    context, task, _ = prepared(tmp_path)
-    other = replace(context, recorded={"m/t@any": context.recorded["m/s@any"]})
+    session, task, _ = prepared(tmp_path)
+    other = changed(session, recorded={"m/t@any": session.request.recorded["m/s@any"]})
     with pytest.raises(InfrastructureFailure) as caught:
         functions.inputs(task, other)
 
@@ -167,8 +169,8 @@ def test_a_twin_is_linked_for_whom_no_emulator_tells_it(
     emulated = cast("Any", SimpleNamespace(kind="qemu"))
     config = CONFIG.replace("{name: any}", "{name: any, qemu_cpu: max}")
     config = config.replace("local, class: any, runner", f"{runner}, class: any, runner")
-    context = built(tmp_path, config=config + "trim: {level: function}\n")
-    context = replace(context, devices={"any": emulated, "big": emulated}, **changes)
+    session = built(tmp_path, config=config + "trim: {level: function}\n")
+    session = changed(session, devices={"any": emulated, "big": emulated}, **changes)
     task = Task(stage=Stage.FUNCTIONS, name="linked", needs=())
 
-    assert functions.inputs(task, context)["probed"] == probed
+    assert functions.inputs(task, session)["probed"] == probed

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,12 +16,13 @@ from megtrim.errors import (
     ProductFailure,
 )
 from megtrim.pipeline import committed_keepset
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import PROFILE, Stage, Task
 from megtrim.plan.staleness import PlanStep, TaskState
+from megtrim.stage_result import StageResult
 from megtrim.stages import runner
 from megtrim.store import StageFolder
-from unit.stages.support import context
+from unit.stages.support import open_session
 
 BUILD = Task(stage=Stage.BUILD, name="plain", needs=())
 TRACE = Task(stage=Stage.PROFILE, name="m/s@any", needs=(BUILD.id,))
@@ -32,22 +32,36 @@ VERDICT = Task(stage=Stage.VERDICT, name="verdict", needs=(), wants=(BUILD.id, T
 TASKS = (BUILD, TRACE, OTHER, VERIFY, VERDICT)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found(StageResult):
+    """What the stages of these tests find: how they end."""
+
+    code: int
+
+    @property
+    def exit_code(self) -> int:
+        return self.code
+
+
 class Fake:
     """A stage module for every stage: what it was asked, and what each task shall do."""
 
     def __init__(self) -> None:
         self.worked: list[str] = []
         self.named: dict[str, Mapping[str, str]] = {}
-        self.does: dict[str, MegtrimError | Mapping[str, Any]] = {}
+        self.does: dict[str, MegtrimError | Found] = {}
 
-    def inputs(self, task: Task, context: Context) -> dict[str, str]:
-        rests = {need: context.done[need].key for need in task.needs}
-        wanted = {want: str(want in context.done) for want in task.wants}
+    def inputs(self, task: Task, session: Session) -> dict[str, str]:
+        rests = {need: session.results.done[need].key for need in task.needs}
+        wanted = {want: str(want in session.results.done) for want in task.wants}
         return {"version": "1", **rests, **wanted, **self.named.get(task.id, {})}
 
-    def work(self, task: Task, context: Context, folder: Path) -> Mapping[str, Any]:
+    def result_type(self, task: Task) -> type[Found]:
+        return Found
+
+    def work(self, task: Task, session: Session, folder: Path) -> Found:
         self.worked.append(task.id)
-        done = self.does.get(task.id, {})
+        done = self.does.get(task.id, Found(code=0))
         if isinstance(done, MegtrimError):
             raise done
         return done
@@ -62,13 +76,13 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
 
 def test_every_task_runs_once(fake: Fake, tmp_path: Path) -> None:
     """In order; the second run finds everything."""
-    first, said = context(tmp_path)
+    first, said = open_session(tmp_path)
     assert runner.run(TASKS, first) == (5, [0] * 5)
     assert fake.worked == [task.id for task in TASKS]
-    assert list(first.done) == fake.worked
+    assert list(first.results.done) == fake.worked
     assert "  run   build/plain\n  done  build/plain in 0." in said.getvalue()
 
-    second, said = context(tmp_path)
+    second, said = open_session(tmp_path)
     assert runner.run(TASKS, second) == (0, [0] * 5)
     assert len(fake.worked) == 5
     assert said.getvalue() == "".join(f"  ok    {task.id}\n" for task in TASKS)
@@ -76,11 +90,11 @@ def test_every_task_runs_once(fake: Fake, tmp_path: Path) -> None:
 
 def test_a_changed_input_redoes_what_rests_on_it(fake: Fake, tmp_path: Path) -> None:
     """And nothing else."""
-    runner.run(TASKS, context(tmp_path)[0])
+    runner.run(TASKS, open_session(tmp_path)[0])
     fake.named[TRACE.id] = {"arguments": "--cpu"}
     fake.worked.clear()
 
-    assert runner.run(TASKS, context(tmp_path)[0]) == (2, [0] * 5)
+    assert runner.run(TASKS, open_session(tmp_path)[0]) == (2, [0] * 5)
     assert fake.worked == [TRACE.id, VERIFY.id]
 
 
@@ -93,13 +107,13 @@ def test_a_failure_ends_what_rests_on_it(
 ) -> None:
     """The rest goes on, the verdict too: it speaks of the failure."""
     fake.does[TRACE.id] = failure
-    made, said = context(tmp_path)
+    made, said = open_session(tmp_path)
 
     assert runner.run(TASKS, made) == (3, [0, code, 0, 0])
 
     assert fake.worked == [BUILD.id, TRACE.id, OTHER.id, VERDICT.id]
-    assert list(made.done) == [BUILD.id, OTHER.id, VERDICT.id]
-    assert made.failed == {TRACE.id: failure}
+    assert list(made.results.done) == [BUILD.id, OTHER.id, VERDICT.id]
+    assert made.results.failed == {TRACE.id: failure}
     text = said.getvalue()
     assert f"warning: {TRACE.id}: {failure}\n" in text
     assert f"  skip  {VERIFY.id}: {TRACE.id} did not succeed\n" in text
@@ -108,11 +122,11 @@ def test_a_failure_ends_what_rests_on_it(
 def test_what_failed_is_tried_again(fake: Fake, tmp_path: Path) -> None:
     """A failure is no result."""
     fake.does[TRACE.id] = ProductFailure("once")
-    runner.run(TASKS, context(tmp_path)[0])
+    runner.run(TASKS, open_session(tmp_path)[0])
     fake.does.clear()
     fake.worked.clear()
 
-    assert runner.run(TASKS, context(tmp_path)[0]) == (3, [0] * 5)
+    assert runner.run(TASKS, open_session(tmp_path)[0]) == (3, [0] * 5)
     assert fake.worked == [TRACE.id, VERIFY.id, VERDICT.id]
 
 
@@ -122,21 +136,21 @@ def test_bad_input_and_ctrl_c_end_the_chain(
 ) -> None:
     """At once: what follows would be of no use."""
     fake.does[TRACE.id] = error
-    made, _ = context(tmp_path)
+    made, _ = open_session(tmp_path)
 
     with pytest.raises(type(error)):
         runner.run(TASKS, made)
 
     assert fake.worked == [BUILD.id, TRACE.id]
-    assert made.failed == {}
+    assert made.results.failed == {}
 
 
 def test_a_result_can_be_a_failure(fake: Fake, tmp_path: Path) -> None:
     """A trap is what verification found out: kept, and told again by the second run."""
-    fake.does[VERIFY.id] = {"exit code": 1}
+    fake.does[VERIFY.id] = Found(code=1)
 
-    assert runner.run(TASKS, context(tmp_path)[0]) == (5, [0, 0, 0, 1, 0])
-    assert runner.run(TASKS, context(tmp_path)[0]) == (0, [0, 0, 0, 1, 0])
+    assert runner.run(TASKS, open_session(tmp_path)[0]) == (5, [0, 0, 0, 1, 0])
+    assert runner.run(TASKS, open_session(tmp_path)[0]) == (0, [0, 0, 0, 1, 0])
 
 
 def test_a_keep_set_is_settled_each_time(
@@ -147,8 +161,8 @@ def test_a_keep_set_is_settled_each_time(
     settled: list[str] = []
     monkeypatch.setattr(committed_keepset, "settle", lambda _, folder: settled.append(folder.name))
 
-    runner.run((task,), context(tmp_path)[0])
-    runner.run((task,), context(tmp_path)[0])
+    runner.run((task,), open_session(tmp_path)[0])
+    runner.run((task,), open_session(tmp_path)[0])
     assert settled == ["keepset", "keepset"]
 
     def refuse(*_: object) -> None:
@@ -156,13 +170,13 @@ def test_a_keep_set_is_settled_each_time(
         raise ProductFailure(msg)
 
     monkeypatch.setattr(committed_keepset, "settle", refuse)
-    made, _ = context(tmp_path)
+    made, _ = open_session(tmp_path)
     assert runner.run((task,), made) == (0, [1])
-    assert (made.done, list(made.failed)) == ({}, [task.id])
+    assert (made.results.done, list(made.results.failed)) == ({}, [task.id])
 
 
 def steps(tmp_path: Path) -> list[tuple[str, str, str]]:
-    made, _ = context(tmp_path)
+    made, _ = open_session(tmp_path)
     return [(step.task, step.state.value, step.why) for step in runner.plan(TASKS, made)]
 
 
@@ -181,7 +195,7 @@ def test_a_plan_runs_nothing(fake: Fake, tmp_path: Path) -> None:
 
 def test_a_plan_says_why(fake: Fake, tmp_path: Path) -> None:
     """By the inputs of the last result."""
-    runner.run(TASKS, context(tmp_path)[0])
+    runner.run(TASKS, open_session(tmp_path)[0])
     fake.named[TRACE.id] = {"version": "2"}
 
     assert steps(tmp_path) == [
@@ -195,11 +209,11 @@ def test_a_plan_says_why(fake: Fake, tmp_path: Path) -> None:
 
 def test_a_plan_names_the_folders_of_what_is_done(fake: Fake, tmp_path: Path) -> None:
     """Relative to the folder of results."""
-    made, _ = context(tmp_path)
+    made, _ = open_session(tmp_path)
     runner.run((BUILD,), made)
-    key = made.done[BUILD.id].key
+    key = made.results.done[BUILD.id].key
 
-    assert runner.plan((BUILD,), context(tmp_path)[0]) == (
+    assert runner.plan((BUILD,), open_session(tmp_path)[0]) == (
         PlanStep(
             task="build/plain",
             stage="build",
@@ -216,7 +230,7 @@ def test_a_plan_goes_on_where_inputs_cannot_be_named(
 ) -> None:
     """It tells why instead."""
 
-    def refuse(task: Task, context: Context) -> dict[str, str]:
+    def refuse(task: Task, session: Session) -> dict[str, str]:
         msg = "m.mge cannot be read"
         raise InputError(msg)
 
@@ -231,10 +245,10 @@ def asking(fake: Fake, monkeypatch: pytest.MonkeyPatch, task_id: str) -> list[St
     got: list[StageFolder | None] = []
     work = fake.work
 
-    def asks(task: Task, context: Context, folder: Path) -> Mapping[str, Any]:
+    def asks(task: Task, session: Session, folder: Path) -> Found:
         if task.id == VERIFY.id:
-            got.append(context.obtain(task_id))
-        return work(task, context, folder)
+            got.append(session.results.obtain(task_id))
+        return work(task, session, folder)
 
     monkeypatch.setattr(fake, "work", asks)
     return got
@@ -245,11 +259,11 @@ def test_what_a_stage_asks_for_is_made_then(
 ) -> None:
     """A profile build that only a trap needs: made within verification, and said as usual."""
     got = asking(fake, monkeypatch, PROFILE)
-    made, said = context(tmp_path)
+    made, said = open_session(tmp_path)
 
     assert runner.run(TASKS, made) == (5, [0] * 5)
 
-    assert got == [made.done[PROFILE]]
+    assert got == [made.results.done[PROFILE]]
     spec = [TRACE.id, OTHER.id, PROFILE, VERIFY.id, VERDICT.id]
     assert fake.worked == [BUILD.id, *spec]
     lines = said.getvalue()
@@ -263,15 +277,15 @@ def test_what_is_there_is_not_made_again(
     """Neither what this run made nor what a former one did."""
     profile = Task(stage=Stage.BUILD, name="profile", needs=())
     got = asking(fake, monkeypatch, PROFILE)
-    made, _ = context(tmp_path)
+    made, _ = open_session(tmp_path)
     runner.run((profile, *TASKS), made)
-    assert got == [made.done[PROFILE]]
+    assert got == [made.results.done[PROFILE]]
     assert fake.worked.count(PROFILE) == 1
 
     fake.named[VERIFY.id] = {"tolerance": "1"}
-    later, _ = context(tmp_path)
+    later, _ = open_session(tmp_path)
     runner.run(TASKS, later)
-    assert [folder and folder.key for folder in got] == [made.done[PROFILE].key] * 2
+    assert [folder and folder.key for folder in got] == [made.results.done[PROFILE].key] * 2
     assert fake.worked.count(PROFILE) == 1
 
 
@@ -280,13 +294,13 @@ def test_what_is_asked_for_brings_what_it_rests_on(
 ) -> None:
     """A trace needs the profile build."""
     got = asking(fake, monkeypatch, "profile/m/s@any")
-    made, _ = context(tmp_path)
+    made, _ = open_session(tmp_path)
     verify = replace(VERIFY, needs=())
 
     runner.run((verify,), made)
 
     assert fake.worked == ["build/profile", "profile/m/s@any", VERIFY.id]
-    assert got == [made.done["profile/m/s@any"]]
+    assert got == [made.results.done["profile/m/s@any"]]
 
 
 def test_what_is_asked_for_may_fail(
@@ -296,13 +310,13 @@ def test_what_is_asked_for_may_fail(
     failure = ProductFailure("it does not compile")
     fake.does[PROFILE] = failure
     got = asking(fake, monkeypatch, "profile/m/s@any")
-    made, said = context(tmp_path)
+    made, said = open_session(tmp_path)
     verify = replace(VERIFY, needs=())
     again = replace(VERIFY, name="m/t@any", needs=())
     runner.run((verify, again), made)
 
     assert got == [None]
-    assert (made.failed, PROFILE in made.done) == ({PROFILE: failure}, False)
+    assert (made.results.failed, PROFILE in made.results.done) == ({PROFILE: failure}, False)
     assert fake.worked == [PROFILE, VERIFY.id, again.id]
     assert runner.obtain(PROFILE, made) is None
     assert fake.worked.count(PROFILE) == 1
@@ -312,12 +326,12 @@ def test_what_is_asked_for_may_fail(
 
 def test_without_a_chain_nothing_is_made(fake: Fake, tmp_path: Path) -> None:
     """What is there already is given out."""
-    made, _ = context(tmp_path)
-    assert made.obtain(BUILD.id) is None
+    made, _ = open_session(tmp_path)
+    assert made.results.obtain(BUILD.id) is None
     assert fake.worked == []
 
     runner.run((BUILD,), made)
-    assert made.obtain(BUILD.id) is made.done[BUILD.id]
+    assert made.results.obtain(BUILD.id) is made.results.done[BUILD.id]
 
 
 def test_every_stage_has_its_module() -> None:

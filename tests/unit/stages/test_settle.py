@@ -10,27 +10,31 @@ import pytest
 from megtrim.errors import InputError, ProductFailure
 from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.pipeline.committed_keepset import settle
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.results import HeaderResult
+from megtrim.pipeline.session import Session
 from megtrim.store import StageFolder
-from unit.stages.support import context, keep_set
+from unit.stages.results import sample
+from unit.stages.support import keep_set, open_session
 
 TYPES = [f"14some_type_num{number}" for number in range(7)]
 
 
-def made(context: Context, *numbers: int) -> StageFolder:
+def made(session: Session, *numbers: int) -> StageFolder:
     """Return a header folder whose keep set holds ``kern<N>`` for each number."""
-    return holding(context, keep_set(*numbers))
+    return holding(session, keep_set(*numbers))
 
 
-def holding(context: Context, keep: KeepSet) -> StageFolder:
+def holding(session: Session, keep: KeepSet) -> StageFolder:
     """Return a header folder with that keep set."""
     text = dump_keep_set(keep)
 
-    def produce(folder: Path) -> dict[str, str]:
+    def produce(folder: Path) -> HeaderResult:
         (folder / "keepset.json").write_text(text, encoding="utf-8")
-        return {}
+        return sample(HeaderResult)
 
-    return context.store.ensure("header", "keepset", {"text": text}, produce)[0]
+    return session.services.store.ensure(
+        "header", "keepset", {"text": text}, produce, HeaderResult
+    )[0]
 
 
 def with_functions(*names: str, **changes: object) -> KeepSet:
@@ -46,7 +50,7 @@ def committed(folder: Path) -> Path:
 
 def test_the_first_keep_set_is_written(tmp_path: Path) -> None:
     """And said to be committed."""
-    now, said = context(tmp_path)
+    now, said = open_session(tmp_path)
     settle(now, made(now, 1, 2))
 
     assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(1, 2))
@@ -55,9 +59,9 @@ def test_the_first_keep_set_is_written(tmp_path: Path) -> None:
 
 def test_an_equal_keep_set_is_not_talked_about(tmp_path: Path) -> None:
     """Nor written."""
-    now, _ = context(tmp_path)
+    now, _ = open_session(tmp_path)
     settle(now, made(now, 1, 2))
-    again, said = context(tmp_path)
+    again, said = open_session(tmp_path)
     settle(again, made(again, 1, 2))
 
     assert said.getvalue() == ""
@@ -65,16 +69,16 @@ def test_an_equal_keep_set_is_not_talked_about(tmp_path: Path) -> None:
 
 def test_a_keep_set_that_grew_is_warned_of(tmp_path: Path) -> None:
     """The committed file is written by a person's word only."""
-    now, _ = context(tmp_path)
+    now, _ = open_session(tmp_path)
     settle(now, made(now, 1))
-    later, said = context(tmp_path)
+    later, said = open_session(tmp_path)
     assert settle(later, made(later, 1, 2)) == 1
 
     assert "the committed keep set is stale: m/s@any needs kern<2>\n" in said.getvalue()
     assert "megtrim trim --config megtrim.yaml --accept, then commit" in said.getvalue()
     assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(1))
 
-    accepted, _ = context(tmp_path, accept=True)
+    accepted, _ = open_session(tmp_path, accept=True)
     settle(accepted, made(accepted, 1, 2))
     assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(1, 2))
 
@@ -99,7 +103,7 @@ def test_what_is_written_says_how_much_it_keeps(
     committed(tmp_path).parent.mkdir()
     committed(tmp_path).write_text(old, encoding="utf-8")
 
-    now, said = context(tmp_path, accept=True)
+    now, said = open_session(tmp_path, accept=True)
     settle(now, holding(now, with_functions("main")))
 
     assert f"wrote {committed(tmp_path)}: {told}: commit it" in said.getvalue()
@@ -111,7 +115,7 @@ def test_a_list_of_another_link_that_shrank_is_told(tmp_path: Path) -> None:
     before = with_functions("a", "main", link_sha256="d" * 64)
     committed(tmp_path).write_text(dump_keep_set(before), encoding="utf-8")
 
-    now, said = context(tmp_path)
+    now, said = open_session(tmp_path)
     settle(now, holding(now, with_functions("main")))
 
     assert "lists functions of another link: m/s@any\n" in said.getvalue()
@@ -119,9 +123,9 @@ def test_a_list_of_another_link_that_shrank_is_told(tmp_path: Path) -> None:
 
 def test_a_trace_that_shrank_fails_until_it_is_accepted(tmp_path: Path) -> None:
     """The scenario and the lost regions are named, the first five of them."""
-    now, _ = context(tmp_path)
+    now, _ = open_session(tmp_path)
     settle(now, made(now, *range(13)))
-    later, _ = context(tmp_path)
+    later, _ = open_session(tmp_path)
 
     with pytest.raises(ProductFailure) as caught:
         settle(later, made(later, 12))
@@ -134,7 +138,7 @@ def test_a_trace_that_shrank_fails_until_it_is_accepted(tmp_path: Path) -> None:
     assert caught.value.hint == (
         "if that is meant, accept it, and commit the keep set: megtrim trim --accept"
     )
-    accepted, _ = context(tmp_path, accept=True)
+    accepted, _ = open_session(tmp_path, accept=True)
     settle(accepted, made(accepted, 12))
     assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(12))
 
@@ -142,7 +146,7 @@ def test_a_trace_that_shrank_fails_until_it_is_accepted(tmp_path: Path) -> None:
 def test_functions_that_are_lost_are_named_in_brief(tmp_path: Path) -> None:
     """The verdict shows the first line, so the scenario and what it lost are on that."""
     templates = [f"_ZNSt6vectorISt4pairI{it}SaI{it}EESaI{it}EE4pushE{it}" for it in TYPES]
-    now, _ = context(tmp_path)
+    now, _ = open_session(tmp_path)
     before, after = (with_functions(*names) for names in (("main", *templates), ("main",)))
     committed(tmp_path).parent.mkdir()
     committed(tmp_path).write_text(dump_keep_set(before), encoding="utf-8")
@@ -164,9 +168,9 @@ def test_every_scenario_that_lost_something_has_a_line(tmp_path: Path) -> None:
     [record] = keep_set(1, 2).scenarios
     both = replace(keep_set(), scenarios=(record, replace(record, id="n/s@any")))
     less = tuple(replace(each, regions=each.regions[:1]) for each in both.scenarios)
-    now, _ = context(tmp_path)
+    now, _ = open_session(tmp_path)
     settle(now, holding(now, both))
-    later, _ = context(tmp_path)
+    later, _ = open_session(tmp_path)
 
     with pytest.raises(ProductFailure) as caught:
         settle(later, holding(later, replace(both, scenarios=less)))
@@ -180,7 +184,7 @@ def test_every_scenario_that_lost_something_has_a_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", ["{", "", "folder"])
 def test_a_committed_file_that_is_none_is_bad_input(tmp_path: Path, damage: str) -> None:
     """Never overwritten without a word."""
-    now, _ = context(tmp_path)
+    now, _ = open_session(tmp_path)
     path = committed(tmp_path)
     path.parent.mkdir()
     if damage == "folder":

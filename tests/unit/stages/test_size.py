@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,17 @@ import pytest
 
 from megtrim.config.load import load_config
 from megtrim.errors import InputError
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.results import SizeResult
+from megtrim.pipeline.session import Session
 from megtrim.pipeline.summary import full_trim
 from megtrim.pipeline.summary.sizes import artifact_sizes, baseline_text
 from megtrim.plan.graph import SIZE, Task, tasks
 from megtrim.size.baseline import dump_sizes
+from megtrim.stage_result import StageResult
 from megtrim.stages import size
 from unit.size.support import PROGBITS, A, X, elf
-from unit.stages.support import CONFIG, context
+from unit.stages.results import SAMPLES, type_of
+from unit.stages.support import CONFIG, changed, open_session
 
 BYTES = {"plain": 900, "profile": 1_000, "reduced": 300}
 PROFILE_BUDGET = "budgets: [{artifact: load_and_run, variant: profile, max: 1 MiB}]\n"
@@ -32,32 +34,40 @@ def program(variant: str) -> bytes:
 
 def opened(
     folder: Path, *, committed: bool = True, more: str = "", **fields: Any
-) -> tuple[Context, Task, io.StringIO]:
-    """Return a context whose builds are done, its size task, and what is said."""
-    made, said = context(folder)
+) -> tuple[Session, Task, io.StringIO]:
+    """Return a session whose builds are done, its size task, and what is said."""
+    made, said = open_session(folder)
     (folder / "megtrim.yaml").write_text(CONFIG + more, encoding="utf-8")
     loaded = load_config(folder / "megtrim.yaml")
-    now = replace(made, loaded=loaded, committed=committed, **fields)
+    now = changed(made, loaded=loaded, committed=committed, **fields)
     every = {task.id: task for task in tasks(loaded.config, committed=committed)}
     for build in every[SIZE].needs:
         stage, _, variant = build.partition("/")
 
-        def produce(place: Path, variant: str = variant) -> dict[str, Any]:
+        kind = type_of(build)
+
+        def produce(
+            place: Path, variant: str = variant, kind: type[StageResult] = kind
+        ) -> StageResult:
             (place / "bin").mkdir()
             (place / "bin" / "load_and_run").write_bytes(program(variant))
-            return {}
+            return SAMPLES[kind]
 
-        now.done[build] = now.store.ensure(stage, variant, {}, produce)[0]
+        now.results.done[build] = now.services.store.ensure(stage, variant, {}, produce, kind)[0]
     return now, every[SIZE], said
 
 
-def weigh(now: Context, task: Task) -> dict[str, Any]:
+def weigh(now: Session, task: Task) -> SizeResult:
     """Do the task; return what came of it."""
-    folder, _ = now.store.ensure(
-        "size", "artifacts", size.inputs(task, now), lambda place: size.work(task, now, place)
+    folder, _ = now.services.store.ensure(
+        "size",
+        "artifacts",
+        size.inputs(task, now),
+        lambda place: size.work(task, now, place),
+        SizeResult,
     )
-    now.done[SIZE] = folder
-    return dict(folder.result)
+    now.results.done[SIZE] = folder
+    return folder.result_as(SizeResult)
 
 
 def baseline(path: Path, source: str = "", **sizes: int) -> Path:
@@ -77,13 +87,13 @@ def baseline(path: Path, source: str = "", **sizes: int) -> Path:
 def test_what_is_weighed(tmp_path: Path, committed: bool, more: str, weighed: list[str]) -> None:
     """With a committed keep set, a profile build is made only for a budget of it."""
     now, task, _ = opened(tmp_path, committed=committed, more=more)
-    rows = weigh(now, task)["artifacts"]
+    rows = weigh(now, task).artifacts
 
-    assert [row["variant"] for row in rows] == weighed
-    assert [row["size_bytes"] for row in rows] == [len(program(name)) for name in weighed]
-    assert [row["growth_bytes"] for row in rows] == [None] * len(weighed)
-    assert baseline_text(now) == ""
-    left = json.loads(now.done[SIZE].file("sizes.json").read_text(encoding="utf-8"))
+    assert [row.variant for row in rows] == weighed
+    assert [row.size_bytes for row in rows] == [len(program(name)) for name in weighed]
+    assert [row.growth_bytes for row in rows] == [None] * len(weighed)
+    assert baseline_text(now.results) == ""
+    left = json.loads(now.results.done[SIZE].file("sizes.json").read_text(encoding="utf-8"))
     assert left == {
         "version": 1,
         "artifacts": {"load_and_run": {name: len(program(name)) for name in weighed}},
@@ -108,13 +118,13 @@ def test_growth_needs_no_budget(tmp_path: Path) -> None:
     now, task, _ = opened(tmp_path, baseline=given)
     result = weigh(now, task)
 
-    assert (result["baseline"], result["budgets"], result["exit code"]) == ("main", [], 0)
+    assert (result.baseline, result.budgets, result.exit_code) == ("main", (), 0)
     [artifact] = artifact_sizes(now)
     assert [(each.variant, each.growth_bytes) for each in artifact.sizes] == [
         ("plain", None),
         ("reduced", 7),
     ]
-    assert baseline_text(now) == "main"
+    assert baseline_text(now.results) == "main"
 
 
 def test_the_command_lines_baseline_wins(tmp_path: Path) -> None:
@@ -125,7 +135,7 @@ def test_the_command_lines_baseline_wins(tmp_path: Path) -> None:
 
     assert named["baseline"] == hashlib.sha256(given.read_bytes()).hexdigest()
     assert named["baseline file"] == str(given)
-    assert weigh(now, task)["baseline"] == str(given)
+    assert weigh(now, task).baseline == str(given)
     baseline(given, plain=2)
     assert size.inputs(task, now)["baseline"] != named["baseline"]
 
@@ -137,26 +147,26 @@ def test_the_configured_baseline_is_called_as_it_is_written(tmp_path: Path) -> N
         size.inputs(task, now)
 
     baseline(tmp_path / "sizes.json", plain=1)
-    assert weigh(now, task)["baseline"] == "sizes.json"
+    assert weigh(now, task).baseline == "sizes.json"
 
 
 def test_a_quick_look_is_held_against_a_quick_one_alone(tmp_path: Path) -> None:
     """The configured baseline is the full way's; a given one of another kind is refused."""
     configured = baseline(tmp_path / "full.json", plain=1)
     now, task, _ = opened(tmp_path, more="baseline: full.json\n")
-    quick = replace(now, committed=False, quick=True)
+    quick = changed(now, committed=False, quick=True)
 
     assert "baseline" not in size.inputs(task, quick)
     assert size.inputs(task, quick)["quick"] == "True"
-    assert weigh(quick, task)["baseline"] == ""
-    left = quick.done[SIZE].file("sizes.json")
+    assert weigh(quick, task).baseline == ""
+    left = quick.results.done[SIZE].file("sizes.json")
     assert json.loads(left.read_text(encoding="utf-8"))["quick"] is True
 
     with pytest.raises(InputError, match=r"full\.json: found sizes of a full trim, expected"):
-        weigh(replace(quick, baseline=configured), task)
-    assert weigh(replace(quick, baseline=left), task)["baseline"] == str(left)
+        weigh(changed(quick, baseline=configured), task)
+    assert weigh(changed(quick, baseline=left), task).baseline == str(left)
     with pytest.raises(InputError, match=r"sizes\.json: found sizes of a quick trim, expected"):
-        weigh(replace(now, baseline=left), task)
+        weigh(changed(now, baseline=left), task)
 
 
 def test_a_quick_look_is_set_beside_the_full_way(
@@ -164,14 +174,14 @@ def test_a_quick_look_is_set_beside_the_full_way(
 ) -> None:
     """Where there is one of this very configuration; a full trim weighs what it made itself."""
     now, task, _ = opened(tmp_path)
-    quick = replace(now, committed=False, quick=True)
-    beside = now.done["build/plain"]
+    quick = changed(now, committed=False, quick=True)
+    beside = now.results.done["build/plain"]
     monkeypatch.setattr(full_trim, "find_builds", lambda _: {"region": beside, "function": beside})
 
-    assert [row["variant"] for row in weigh(now, task)["artifacts"]] == ["plain", "reduced"]
-    rows = weigh(quick, task)["artifacts"]
-    assert [row["variant"] for row in rows] == ["plain", "region", "function", "reduced"]
-    assert rows[1]["size_bytes"] == rows[0]["size_bytes"]
+    assert [row.variant for row in weigh(now, task).artifacts] == ["plain", "reduced"]
+    rows = weigh(quick, task).artifacts
+    assert [row.variant for row in rows] == ["plain", "region", "function", "reduced"]
+    assert rows[1].size_bytes == rows[0].size_bytes
 
 
 def test_a_given_baseline_may_be_missing(tmp_path: Path) -> None:
@@ -181,9 +191,9 @@ def test_a_given_baseline_may_be_missing(tmp_path: Path) -> None:
     result = weigh(now, task)
 
     missing = f"there is no {tmp_path / 'none.json'}"
-    assert result["baseline"] == f"none: {missing}"
-    assert [row["growth_bytes"] for row in result["artifacts"]] == [None, None]
-    assert [row["status"] for row in result["budgets"]] == ["skipped"]
-    assert result["exit code"] == 0
+    assert result.baseline == f"none: {missing}"
+    assert [row.growth_bytes for row in result.artifacts] == [None, None]
+    assert [row.status for row in result.budgets] == ["skipped"]
+    assert result.exit_code == 0
     assert f"there is no baseline {tmp_path / 'none.json'}, so growth" in said.getvalue()
     assert size.inputs(task, now)["baseline"] == "not there"

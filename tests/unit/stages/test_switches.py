@@ -6,7 +6,6 @@ The engine and its builder are stand-ins: a program is as large as its options s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -26,13 +25,15 @@ from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError, ProductFailure
 from megtrim.pipeline.building import switch_checks, variants
 from megtrim.pipeline.result_content import content_of
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.results import HeaderResult
+from megtrim.pipeline.session import Session
 from megtrim.pipeline.summary.keepset_usage import trim_choice
 from megtrim.pipeline.summary.sizes import switch_sizes
 from megtrim.plan.graph import HEADER, SWITCHES, Stage, tasks, through
 from megtrim.stages import runner, switches
 from unit.engines.support import TOOLCHAIN
-from unit.stages.support import context
+from unit.stages.results import sample
+from unit.stages.support import changed, open_session
 
 SIZES = {
     "MGE_WITH_MINIMUM_SIZE=ON": 700,
@@ -111,17 +112,17 @@ def made(
     kind: str = "sample",
     builder: Builder | None = None,
     model: str = "",
-) -> Context:
-    """Return a context with a header and with this trim section."""
+) -> Session:
+    """Return a session with a header and with this trim section."""
     folder.mkdir(exist_ok=True)
-    base, _ = context(folder)
+    base, _ = open_session(folder)
     if model:
         data = Path(__file__).parents[2] / "data/models" / model
         (folder / "m.mge").write_bytes(data.read_bytes())
     text = (folder / "megtrim.yaml").read_text(encoding="utf-8")
     (folder / "megtrim.yaml").write_text(f"{text}trim: {trim}\n", encoding="utf-8")
     (folder / "engine").mkdir()
-    ready = replace(
+    ready = changed(
         base,
         loaded=load_config(folder / "megtrim.yaml"),
         engine=cast(Any, Engine(folder / "engine", kind)),
@@ -129,25 +130,30 @@ def made(
         builder=cast(Any, builder or Builder()),
     )
 
-    def write(path: Path) -> dict[str, Any]:
+    def write(path: Path) -> HeaderResult:
         (path / "include").mkdir()
         (path / "include/midout.h").write_text("regions", encoding="utf-8")
-        return {}
+        return sample(HeaderResult)
 
-    ready.done[HEADER] = ready.store.ensure("header", "keepset", {}, write)[0]
+    ready.results.done[HEADER] = ready.services.store.ensure(
+        "header", "keepset", {}, write, HeaderResult
+    )[0]
     return ready
 
 
-def run(ready: Context) -> list[tuple[str, int | None, int | None, str]]:
+def run(ready: Session) -> list[tuple[str, int | None, int | None, str]]:
     """Run the stage's own tasks and the reduced build; return the table."""
-    config = ready.loaded.config
+    config = ready.request.config
     wanted = [
         task
         for task in through(Stage.SWITCHES, tasks(config))
         if task.stage in (Stage.REDUCE, Stage.SWITCHES)
     ]
     runner.run(wanted, ready)
-    return [(row.build, row.size_bytes, row.saved_bytes, row.note) for row in switch_sizes(ready)]
+    return [
+        (row.build, row.size_bytes, row.saved_bytes, row.note)
+        for row in switch_sizes(ready.results)
+    ]
 
 
 def test_the_table(tmp_path: Path) -> None:
@@ -172,7 +178,7 @@ def test_the_table(tmp_path: Path) -> None:
         (tree, "MGE_ENABLE_LOGGING=OFF"),
         (tree, "MGE_ENABLE_RTTI=OFF"),
     ]
-    first = switch_sizes(ready)
+    first = switch_sizes(ready.results)
     assert [row.off for row in first][-1] == ("rtti", "logging", "exceptions")
     assert [row.saved_share for row in first] == [0.0, 0.1, -0.024, 0.3, 0.7]
     assert {row.artifact for row in first} == {"load_and_run"}
@@ -184,7 +190,7 @@ def test_nothing_is_built_twice(tmp_path: Path) -> None:
     ready = made(tmp_path, "{measure: [rtti]}", builder=builder)
     run(ready)
     count = len(builder.built)
-    again = replace(ready, done={HEADER: ready.done[HEADER]})
+    again = changed(ready, done={HEADER: ready.results.done[HEADER]})
 
     assert run(again) == run(ready)
     assert len(builder.built) == count == 3
@@ -221,15 +227,15 @@ def test_a_build_that_fails_is_told_in_the_table(
     assert [row[1] for row in table] == sizes
     assert [row[2] for row in table] == saved
     assert table[1][3] == "not built: log.cpp:3: error: unused"
-    assert ready.failed == {}
+    assert ready.results.failed == {}
 
 
 def test_without_measure_there_is_no_table(tmp_path: Path) -> None:
     """A verdict then says nothing of switches."""
     ready = made(tmp_path, "{minimum_size: false, switches: {logging: false}}")
 
-    assert through(Stage.SWITCHES, tasks(ready.loaded.config)) == ()
-    assert switch_sizes(ready) == ()
+    assert through(Stage.SWITCHES, tasks(ready.request.config)) == ()
+    assert switch_sizes(ready.results) == ()
     assert trim_choice(ready).switched_off == ("logging",)
 
 
@@ -323,7 +329,7 @@ def test_a_model_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
     ready = made(tmp_path, "{switches: {flatbuffers: false}}")
     Engine(tmp_path / "engine", options=(*OPTIONS, "MGB_WITH_FLATBUFFERS"))
     warned: list[str] = []
-    spoken = replace(ready, console=cast(Any, SimpleNamespace(warn=warned.append)))
+    spoken = changed(ready, console=cast(Any, SimpleNamespace(warn=warned.append)))
 
     switch_checks.expect_switchable(spoken)
 
@@ -338,10 +344,10 @@ def test_a_table_rests_on_its_builds(tmp_path: Path) -> None:
     """Another build of one of them is another table."""
     ready = made(tmp_path, "{measure: [rtti]}")
     run(ready)
-    task = next(each for each in tasks(ready.loaded.config) if each.id == SWITCHES)
+    task = next(each for each in tasks(ready.request.config) if each.id == SWITCHES)
 
     builds = ("switches/all-on", "switches/rtti-off", "reduce/reduced")
     assert switches.inputs(task, ready) == {
         "artifacts": "load_and_run",
-        **{need: content_of(ready.done[need]) for need in builds},
+        **{need: content_of(ready.results.done[need]) for need in builds},
     }

@@ -14,26 +14,27 @@ from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.evidence.bundle import binding
 from megtrim.evidence.imported import ImportedEvidence
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.results import SearchResult, TraceResult
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import Stage, Task
 from megtrim.stages import profile
 from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 from unit.stages.built import CONFIG, built
-from unit.stages.support import trace
+from unit.stages.support import changed, trace
 
 DATA = trace(1, 7)
 CACHE = b"algorithms"
 SEARCHING = CONFIG.replace("threads: 2", "fast_run: true")
 
 
-def given(context: Context, scenario: Scenario, folder: Path, **changes: Any) -> ImportedEvidence:
+def given(session: Session, scenario: Scenario, folder: Path, **changes: Any) -> ImportedEvidence:
     """Return a trace of the scenario as it is now, with its files."""
     (folder / "files").mkdir(parents=True, exist_ok=True)
     for data in (DATA, CACHE):
         (folder / "files" / hashlib.sha256(data).hexdigest()).write_bytes(data)
     whole = ImportedEvidence(
         scenario=scenario.id,
-        binding=binding(profile.named_inputs(scenario, context)),
+        binding=binding(profile.named_inputs(scenario, session)),
         status=ScenarioStatus.PASS,
         text="traced: 2 regions",
         device=DeviceIdentity(name="board", kind="adb", facts={"model": "B"}),
@@ -47,66 +48,66 @@ def given(context: Context, scenario: Scenario, folder: Path, **changes: Any) ->
 
 def prepared(
     tmp_path: Path, *, config: str = CONFIG, **changes: Any
-) -> tuple[Context, Task, Task, Path]:
-    """Return a context with a trace, the scenario's tasks, and an empty folder."""
+) -> tuple[Session, Task, Task, Path]:
+    """Return a session with a trace, the scenario's tasks, and an empty folder."""
     base = built(tmp_path, config=config)
-    scenario = next(all_scenarios(base.loaded.config))
+    scenario = next(all_scenarios(base.request.config))
     found = given(base, scenario, tmp_path / "evidence", **changes)
     traced: Mapping[str, ImportedEvidence] = {scenario.id: found}
     work = tmp_path / "work"
     work.mkdir()
     task = Task(stage=Stage.PROFILE, name=scenario.id, needs=(), scenario=scenario)
     search = replace(task, name=f"{scenario.id}#search")
-    return replace(base, traced=traced), task, search, work
+    return changed(base, traced=traced), task, search, work
 
 
 def test_the_trace_is_taken_as_it_is(tmp_path: Path) -> None:
     """Nothing runs here; the result is what a run would have left."""
-    context, task, _, work = prepared(tmp_path)
-    result = profile.work(task, context, work)
+    session, task, _, work = prepared(tmp_path)
+    result = profile.work(task, session, work)
 
-    assert result == {
-        "regions": 2,
-        "trace": hashlib.sha256(DATA).hexdigest(),
-        "device": {"name": "board", "facts": {"model": "B"}},
-        "time_s": 1.5,
-    }
+    assert result == TraceResult(
+        regions=2,
+        trace_sha256=hashlib.sha256(DATA).hexdigest(),
+        device=session.request.traced["m/s@any"].device,
+        time_s=1.5,
+    )
     assert (work / "trace.txt").read_bytes() == DATA
-    assert context.devices["any"].runs == []  # type: ignore[attr-defined]
+    assert session.services.devices["any"].runs == []  # type: ignore[attr-defined]
 
 
 def test_the_cache_of_a_search_is_taken_too(tmp_path: Path) -> None:
     """By the task that would search."""
-    context, _, search, work = prepared(tmp_path, config=SEARCHING)
+    session, _, search, work = prepared(tmp_path, config=SEARCHING)
 
-    assert profile.work(search, context, work) == {"time_s": 1.5}
+    assert profile.work(search, session, work) == SearchResult(time_s=1.5)
     assert (work / "algo.cache").read_bytes() == CACHE
 
 
 def test_inputs_name_the_trace_and_what_binds_it(tmp_path: Path) -> None:
     """But no device of this machine; another trace is another result."""
-    context, task, search, _ = prepared(tmp_path, config=SEARCHING)
-    named = profile.inputs(task, context)
+    session, task, search, _ = prepared(tmp_path, config=SEARCHING)
+    named = profile.inputs(task, session)
 
     assert named["taken elsewhere"] == hashlib.sha256(DATA).hexdigest()
     assert named["by"] == "board"
-    assert profile.inputs(search, context)["taken elsewhere"] == hashlib.sha256(CACHE).hexdigest()
+    assert profile.inputs(search, session)["taken elsewhere"] == hashlib.sha256(CACHE).hexdigest()
     assert {label for label in named if label.startswith("device ")} == set()
     assert {"model", "arguments", "threads", "program", "searching program"} <= named.keys()
     assert "searching program" not in profile.inputs(*prepared_again(tmp_path))
 
 
-def prepared_again(tmp_path: Path) -> tuple[Task, Context]:
+def prepared_again(tmp_path: Path) -> tuple[Task, Session]:
     (tmp_path / "again").mkdir()
-    context, task, _, _ = prepared(tmp_path / "again")
-    return task, context
+    session, task, _, _ = prepared(tmp_path / "again")
+    return task, session
 
 
 def test_a_trace_of_something_else_is_refused(tmp_path: Path) -> None:
     """Another program, model, argument or input."""
-    context, task, _, work = prepared(tmp_path, binding="0" * 64)
+    session, task, _, work = prepared(tmp_path, binding="0" * 64)
     with pytest.raises(InputError) as caught:
-        profile.work(task, context, work)
+        profile.work(task, session, work)
 
     assert caught.value.message == (
         f"m/s@any: the trace in {tmp_path / 'evidence'} is of another program, model or input"
@@ -126,19 +127,19 @@ def test_a_job_that_took_no_trace_is_a_failure_here(
     tmp_path: Path, status: ScenarioStatus, kind: type[MegtrimError]
 ) -> None:
     """With what it said; it is not made good for on another machine."""
-    context, task, _, work = prepared(tmp_path, status=status, text="why", trace_sha256=None)
+    session, task, _, work = prepared(tmp_path, status=status, text="why", trace_sha256=None)
     with pytest.raises(MegtrimError) as caught:
-        profile.work(task, context, work)
+        profile.work(task, session, work)
 
     assert type(caught.value) is kind
     assert caught.value.message == "m/s@any: board: why"
-    assert profile.inputs(task, context)["taken elsewhere"] == ""
+    assert profile.inputs(task, session)["taken elsewhere"] == ""
 
 
 def test_a_scenario_that_no_job_brought_is_not_traced_here(tmp_path: Path) -> None:
     """A trace of another CPU would choose other kernels."""
-    context, task, _, _ = prepared(tmp_path)
-    other = replace(context, traced={"m/t@any": context.traced["m/s@any"]})
+    session, task, _, _ = prepared(tmp_path)
+    other = changed(session, traced={"m/t@any": session.request.traced["m/s@any"]})
     with pytest.raises(InfrastructureFailure) as caught:
         profile.inputs(task, other)
 
@@ -147,9 +148,9 @@ def test_a_scenario_that_no_job_brought_is_not_traced_here(tmp_path: Path) -> No
 
 def test_a_search_without_a_cache_is_refused(tmp_path: Path) -> None:
     """The trace would rest on nothing."""
-    context, _, search, work = prepared(tmp_path, config=SEARCHING, cache_sha256=None)
+    session, _, search, work = prepared(tmp_path, config=SEARCHING, cache_sha256=None)
     with pytest.raises(InputError, match="the device job brought no algorithm cache"):
-        profile.work(search, context, work)
+        profile.work(search, session, work)
 
 
 @pytest.mark.parametrize(
@@ -164,10 +165,10 @@ def test_a_search_without_a_cache_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_trace_is_refused(tmp_path: Path, data: bytes) -> None:
     """It comes from another machine, and its regions end up in compiled code."""
     digest = hashlib.sha256(data).hexdigest()
-    context, task, _, work = prepared(tmp_path, trace_sha256=digest)
+    session, task, _, work = prepared(tmp_path, trace_sha256=digest)
     (tmp_path / "evidence" / "files" / digest).write_bytes(data)
     with pytest.raises(InputError) as caught:
-        profile.work(task, context, work)
+        profile.work(task, session, work)
 
     assert caught.value.message.startswith(f"{tmp_path / 'evidence' / 'files' / digest}:")
     assert not (work / "trace.txt").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +16,26 @@ from megtrim.evidence.bundle import binding
 from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.midout.region import Region
 from megtrim.midout.trace import Trace
+from megtrim.pipeline.results import VerificationOutcome, VerifyResult
 from megtrim.pipeline.running.scenario_runs import record_of, scenario_of
 from megtrim.pipeline.running.verification import VerificationCase, prove
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, Stage, Task
 from megtrim.stages import verify
 from megtrim.store import StageFolder
+from megtrim.verdict.model import DeviceIdentity
 from unit.stages.built import PROGRAMS, built
 from unit.stages.fake_device import GOOD, TRAPS, FakeDevice, Fickle
+from unit.stages.support import changed
 
 Make = Callable[[str], StageFolder | None]
 
 
-def opened(folder: Path, reduced: str, *, profile: bool) -> tuple[Context, Task]:
-    """Return a context whose keep set was traced with what the scenario is now."""
+def opened(folder: Path, reduced: str, *, profile: bool) -> tuple[Session, Task]:
+    """Return a session whose keep set was traced with what the scenario is now."""
     (folder / "first").mkdir()
     first = built(folder / "first")
-    scenario = next(all_scenarios(first.loaded.config))
+    scenario = next(all_scenarios(first.request.config))
     trace = Trace(regions=(Region("kern", (1,)),), sha256="b" * 64)
     record = record_of(scenario, first, trace)
     keep = KeepSet(generation=20220507, scenarios=(record,), operators=None)
@@ -42,30 +46,30 @@ def opened(folder: Path, reduced: str, *, profile: bool) -> tuple[Context, Task]
     return made, task
 
 
-def work(context: Context, task: Task, folder: Path) -> tuple[dict[str, Any], list[str]]:
+def work(session: Session, task: Task, folder: Path) -> tuple[VerifyResult, list[str]]:
     """Verify; return the result and the names of what lies in the stage's folder."""
     to = folder / "work"
     to.mkdir()
-    found = verify.work(task, context, to)
+    found = verify.work(task, session, to)
     return found, sorted(path.name for path in to.iterdir())
 
 
 def test_a_result_says_what_it_is_bound_to(tmp_path: Path) -> None:
     """What a device job would be bound to; device and day stand beside it."""
-    context, task = opened(tmp_path, GOOD, profile=False)
-    found, left = work(context, task, tmp_path)
+    session, task = opened(tmp_path, GOOD, profile=False)
+    found, left = work(session, task, tmp_path)
 
-    assert found["binding"] == binding(verify.named_inputs(scenario_of(task), context))
-    assert (found["scenario"], found["day"]) == ("m/s@any", "2027-01-31")
-    assert found["device"] == {"name": "here", "kind": "fake", "facts": {"model": "Pixel 6"}}
-    assert (found["status"], found["exit code"]) == ("pass", 0)
+    assert found.binding == binding(verify.named_inputs(scenario_of(task), session))
+    assert (found.scenario, found.day) == ("m/s@any", date(2027, 1, 31))
+    assert found.device == DeviceIdentity(name="here", kind="fake", facts={"model": "Pixel 6"})
+    assert (found.outcome.status, found.exit_code) == ("pass", 0)
     assert left == ["plain", "plain.log", "reduced", "reduced.log"]
 
 
 def test_inputs_name_no_profile_build(tmp_path: Path) -> None:
     """It explains an end and does not change one, so it need not be there."""
-    context, task = opened(tmp_path, GOOD, profile=False)
-    named = verify.inputs(task, context)
+    session, task = opened(tmp_path, GOOD, profile=False)
+    named = verify.inputs(task, session)
 
     assert {"plain", "reduced", "keep set", "tolerance", "model", "device kind"} <= named.keys()
     assert not any("profile" in label for label in named)
@@ -82,10 +86,10 @@ def test_both_tolerances_and_the_version_bind_a_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was proved within others, or by another version, is not proved by this one."""
-    context, task = opened(tmp_path, GOOD, profile=False)
+    session, task = opened(tmp_path, GOOD, profile=False)
 
     def bound(asked: Task) -> str:
-        return binding(verify.named_inputs(scenario_of(asked), context))
+        return binding(verify.named_inputs(scenario_of(asked), session))
 
     bindings = {
         bound(task),
@@ -113,36 +117,36 @@ def test_a_scenario_is_held_to_its_own_tolerances(
     tmp_path: Path, tolerances: dict[str, float], status: str
 ) -> None:
     """The second of three numbers differs by a quarter, which is an eighth of it."""
-    context, task = opened(tmp_path, "output o 1 2.25 3\n", profile=False)
+    session, task = opened(tmp_path, "output o 1 2.25 3\n", profile=False)
 
-    assert work(context, within(task, **tolerances), tmp_path)[0]["status"] == status
+    assert work(session, within(task, **tolerances), tmp_path)[0].outcome.status == status
 
 
 def test_a_bad_end_asks_for_the_profile_build(tmp_path: Path) -> None:
     """It is made then, and names what is missing."""
-    context, task = opened(tmp_path, TRAPS, profile=True)
-    profile = context.done.pop(PROFILE)
+    session, task = opened(tmp_path, TRAPS, profile=True)
+    profile = session.results.done.pop(PROFILE)
     asked: list[str] = []
 
     def make(task_id: str) -> StageFolder | None:
         asked.append(task_id)
         return profile
 
-    found, left = work(replace(context, make=make), task, tmp_path)
+    found, left = work(changed(session, make=make), task, tmp_path)
 
     assert asked == [PROFILE]
-    assert (found["status"], found["missing regions"]) == ("trap", ["kern<7>"])
+    assert (found.outcome.status, found.outcome.missing_regions) == ("trap", ("kern<7>",))
     assert "profile.log" in left
 
 
 @pytest.mark.parametrize("make", [None, lambda _: None])
 def test_a_bad_end_without_a_profile_build_is_told(tmp_path: Path, make: Make | None) -> None:
     """It failed, or nobody can make it."""
-    context, task = opened(tmp_path, TRAPS, profile=False)
-    found, _ = work(replace(context, make=make), task, tmp_path)
+    session, task = opened(tmp_path, TRAPS, profile=False)
+    found, _ = work(changed(session, make=make), task, tmp_path)
 
-    assert (found["status"], found["missing regions"]) == ("trap", [])
-    assert found["text"].startswith("it trapped; no profile build is at hand")
+    assert (found.outcome.status, found.outcome.missing_regions) == ("trap", ())
+    assert found.outcome.text.startswith("it trapped; no profile build is at hand")
 
 
 def test_a_good_end_asks_for_nothing(tmp_path: Path) -> None:
@@ -151,11 +155,11 @@ def test_a_good_end_asks_for_nothing(tmp_path: Path) -> None:
     def make(task_id: str) -> StageFolder | None:
         raise AssertionError(task_id)
 
-    context, task = opened(tmp_path, GOOD, profile=False)
-    found, _ = work(replace(context, make=make), task, tmp_path)
-    device = context.devices["any"]
+    session, task = opened(tmp_path, GOOD, profile=False)
+    found, _ = work(changed(session, make=make), task, tmp_path)
+    device = session.services.devices["any"]
 
-    assert found["status"] == "pass"
+    assert found.outcome.status == "pass"
     assert isinstance(device, FakeDevice)
     assert len(device.runs) == 2
 
@@ -167,13 +171,13 @@ def test_who_explains_knows_whose_keep_set_it_is(
     """A committed one may lack what the scenario runs."""
     trials: list[VerificationCase] = []
 
-    def seen(trial: VerificationCase, *rest: Any) -> dict[str, Any]:
+    def seen(trial: VerificationCase, *rest: Any) -> VerificationOutcome:
         trials.append(trial)
         return prove(trial, *rest)
 
     monkeypatch.setattr(verify, "prove", seen)
-    context, task = opened(tmp_path, GOOD, profile=False)
-    work(replace(context, committed=committed), task, tmp_path)
+    session, task = opened(tmp_path, GOOD, profile=False)
+    work(changed(session, committed=committed), task, tmp_path)
 
     assert [trial.committed for trial in trials] == [committed]
 
@@ -197,13 +201,13 @@ def test_an_end_that_was_seen_is_not_run_away(
     tmp_path: Path, plays: list[str], status: str
 ) -> None:
     """Where the profile build is made late, all is run anew, and may end otherwise."""
-    context, task = opened(tmp_path, TRAPS, profile=True)
-    profile = context.done.pop(PROFILE)
+    session, task = opened(tmp_path, TRAPS, profile=True)
+    profile = session.results.done.pop(PROFILE)
     device = Fickle(plays=plays)
-    context = replace(context, make=lambda _: profile, devices={"any": device})
-    found, _ = work(context, task, tmp_path)
+    session = changed(session, make=lambda _: profile, devices={"any": device})
+    found, _ = work(session, task, tmp_path)
 
-    assert (found["status"], found["exit code"], device.plays) == (status, 1, [])
+    assert (found.outcome.status, found.exit_code, device.plays) == (status, 1, [])
 
 
 @pytest.mark.parametrize(
@@ -219,21 +223,21 @@ def test_a_trap_stays_seen_where_the_device_fails_while_it_is_explained(
     tmp_path: Path, plays: list[str], status: str
 ) -> None:
     """All is run anew, which may end otherwise, or not at all."""
-    context, task = opened(tmp_path, TRAPS, profile=True)
+    session, task = opened(tmp_path, TRAPS, profile=True)
     device = Fickle(retries=1, plays=plays)
-    found, _ = work(replace(context, devices={"any": device}), task, tmp_path)
+    found, _ = work(changed(session, devices={"any": device}), task, tmp_path)
 
-    assert (found["status"], device.plays) == (status, [])
-    assert found["device"]["name"] == "pixel-6"
+    assert (found.outcome.status, device.plays) == (status, [])
+    assert found.device.name == "pixel-6"
 
 
 def test_a_device_that_fails_before_anything_bad_was_seen_is_a_failure(tmp_path: Path) -> None:
     """Of the machine."""
-    context, task = opened(tmp_path, TRAPS, profile=True)
+    session, task = opened(tmp_path, TRAPS, profile=True)
     device = Fickle(retries=1, plays=[GOOD, LOSE, LOSE])
 
     with pytest.raises(InfrastructureFailure) as caught:
-        work(replace(context, devices={"any": device}), task, tmp_path)
+        work(changed(session, devices={"any": device}), task, tmp_path)
     assert len(caught.value.attempts) == 2
 
 
@@ -251,11 +255,11 @@ KILLED = "exit 137\n"
 )
 def test_a_program_that_was_killed_is_run_again(tmp_path: Path, plays: list[str]) -> None:
     """Whichever build it was, and on a device without retries as well."""
-    context, task = opened(tmp_path, GOOD, profile=True)
+    session, task = opened(tmp_path, GOOD, profile=True)
     device = Fickle(plays=plays)
-    found, _ = work(replace(context, devices={"any": device}), task, tmp_path)
+    found, _ = work(changed(session, devices={"any": device}), task, tmp_path)
 
-    assert (found["status"], device.plays) == ("pass", [])
+    assert (found.outcome.status, device.plays) == ("pass", [])
 
 
 @pytest.mark.parametrize(
@@ -265,20 +269,20 @@ def test_a_program_that_is_always_killed_says_nothing_of_trimming(
     tmp_path: Path, plays: list[str]
 ) -> None:
     """It is a failure of the infrastructure, whichever build it was, and no result is left."""
-    context, task = opened(tmp_path, GOOD, profile=True)
+    session, task = opened(tmp_path, GOOD, profile=True)
     device = Fickle(plays=plays)
 
     with pytest.raises(InfrastructureFailure, match=r"SIGKILL.*megtrim did not send") as caught:
-        work(replace(context, devices={"any": device}), task, tmp_path)
+        work(changed(session, devices={"any": device}), task, tmp_path)
     assert len(caught.value.attempts) == 2
     assert device.plays == []
 
 
 def test_a_trap_stays_seen_where_what_explains_it_is_killed(tmp_path: Path) -> None:
     """The profile build is the largest, and the first that a low-memory killer takes."""
-    context, task = opened(tmp_path, TRAPS, profile=True)
+    session, task = opened(tmp_path, TRAPS, profile=True)
     device = Fickle(plays=[GOOD, TRAPS, KILLED])
-    found, _ = work(replace(context, devices={"any": device}), task, tmp_path)
+    found, _ = work(changed(session, devices={"any": device}), task, tmp_path)
 
-    assert (found["status"], found["exit code"]) == ("trap", 1)
-    assert "what it needs is not known: pixel-6: load_and_run was ended" in found["text"]
+    assert (found.outcome.status, found.exit_code) == ("trap", 1)
+    assert "what it needs is not known: pixel-6: load_and_run was ended" in found.outcome.text

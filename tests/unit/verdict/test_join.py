@@ -28,7 +28,7 @@ def test_a_good_trim_passes() -> None:
     verdict = passing()
 
     assert verdict.verdict is VerdictKind.PASS
-    assert exit_code(verdict) == 0
+    assert exit_code(verdict.verdict) == 0
     assert verdict.headline == (
         "load_and_run: 37.5 MiB → 2.5 MiB (6.7% of plain), "
         "3 of 3 scenarios verified, 149 of 900 regions kept"
@@ -48,7 +48,7 @@ def test_failures_come_first_in_the_headline() -> None:
     verdict = failing()
 
     assert verdict.verdict is VerdictKind.FAIL
-    assert exit_code(verdict) == 1
+    assert exit_code(verdict.verdict) == 1
     assert verdict.headline.startswith("4 checks failed, load_and_run: 37.5 MiB → 2.9 MiB")
     assert "1 of 3 scenarios verified" in verdict.headline
 
@@ -57,8 +57,8 @@ def test_a_sleeping_phone_never_blocks_but_an_expired_proof_does() -> None:
     """Unverified is exit 0 within its age, and 1 past it."""
     within, past = unverified(), unverified(expired=True)
 
-    assert (within.verdict, exit_code(within)) == (VerdictKind.UNVERIFIED, 0)
-    assert (past.verdict, exit_code(past)) == (VerdictKind.FAIL, 1)
+    assert (within.verdict, exit_code(within.verdict)) == (VerdictKind.UNVERIFIED, 0)
+    assert (past.verdict, exit_code(past.verdict)) == (VerdictKind.FAIL, 1)
     assert past.headline.startswith("1 check failed, ")
     assert "failed" not in within.headline
 
@@ -100,7 +100,7 @@ def test_without_scenarios_nothing_is_proven() -> None:
     verdict = join(facts(scenarios=()))
 
     assert verdict.verdict is VerdictKind.INCONCLUSIVE
-    assert exit_code(verdict) == 0
+    assert exit_code(verdict.verdict) == 0
     (check,) = [check for check in verdict.checks if check.id == "coverage:scenarios"]
     assert check.status is CheckStatus.INCONCLUSIVE
     assert check.hint == "add scenarios to the models in megtrim.yaml"

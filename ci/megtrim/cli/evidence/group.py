@@ -19,7 +19,7 @@ from megtrim.cli.session.setup import (
     committed_option,
     common,
     describe,
-    open_context,
+    open_session,
     quick_option,
     today_option,
 )
@@ -87,21 +87,25 @@ def pack(asked: str | None, proofs: Path | None, to: Path, **options: Any) -> in
     if chosen.traces and asked != "functions":
         msg = "--evidence has traces that functions rest on: it goes with --functions alone"
         raise click.UsageError(msg)
-    context = replace(open_context(chosen), recorded={})  # functions are asked for anew
-    describe(context)
-    config = context.loaded.config
+    session = open_session(chosen)
+    # Functions are recorded again.
+    session = replace(session, request=replace(session.request, recorded={}))
+    describe(session)
+    config = session.request.config
     if asked == "functions" and not by_function(config):
-        msg = f"{context.loaded.path}: trim.level is region, so no functions are recorded"
+        msg = f"{session.request.loaded.path}: trim.level is region, so no functions are recorded"
         raise InputError(msg, hint="add trim: {level: function}")
     purpose = bundling.purpose_of(config, proves=asked is None, functions=asked == "functions")
-    known = read_proofs(proofs, context.console)
-    every = tasks(config, committed=context.committed)
-    _, codes = runner.run(resting(bundling.list_required_tasks(config, purpose), every), context)
+    known = read_proofs(proofs, session.services.console)
+    every = tasks(config, committed=session.request.committed)
+    _, codes = runner.run(resting(bundling.list_required_tasks(config, purpose), every), session)
     # A profile build that a trap needed already explains one on a device, too.
-    runner.plan(resting([PROFILE], tasks(config)), context)
-    bundle = bundling.pack(runner.able(context), purpose, known, to)
+    runner.plan(resting([PROFILE], tasks(config)), session)
+    bundle = bundling.pack(runner.able(session), purpose, known, to)
     if worst(codes) != EXIT_PASS:
-        context.console.warn("not all programs could be built: the bundle asks for nothing")
+        session.services.console.warn(
+            "not all programs could be built: the bundle asks for nothing"
+        )
     digest = sha256_file(to / BUNDLE_FILE)
     show(f"{_describe_bundle(bundle)}\nbundle-sha256={digest}")
     write_output(open_processes().env, "bundle-sha256", digest)

@@ -17,7 +17,7 @@ from megtrim.cli.echo import show
 from megtrim.cli.github.client import open_api, open_event
 from megtrim.cli.options import out_option
 from megtrim.cli.session.environment import open_processes
-from megtrim.cli.session.setup import Options, common, describe, open_console, open_context
+from megtrim.cli.session.setup import Options, common, describe, open_console, open_session
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, Interrupted, MegtrimError
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
 from megtrim.github.answers import one_line
@@ -153,11 +153,13 @@ def _read_base(path: Path) -> Base:
 
 def _measure_variants(options: Options) -> Sizes:
     """Return the sizes of the configuration's variants."""
-    context = open_context(options)
-    describe(context)
-    every = tasks(context.loaded.config, committed=context.committed)
-    runner.run(through(Stage.SIZE, every), context)
-    folder = context.done.get(SIZE)
+    session = open_session(options)
+    describe(session)
+    every = tasks(session.request.config, committed=session.request.committed)
+    runner.run(through(Stage.SIZE, every), session)
+    folder = session.results.done.get(SIZE)
     if folder is None:
-        raise next(iter(context.failed.values()), InfrastructureFailure("nothing was weighed"))
+        raise next(
+            iter(session.results.failed.values()), InfrastructureFailure("nothing was weighed")
+        )
     return load_sizes(folder.file(SIZES_FILE), shown=SIZES_FILE).sizes

@@ -12,7 +12,7 @@ from megtrim.device_jobs import pack
 from megtrim.errors import EXIT_PASS
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.github.runner import write_output
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import by_function
 from megtrim.plan.matrix import MatrixEntry, entries
 
@@ -23,22 +23,26 @@ _ARTIFACTS = {
 }
 
 
-def show_matrix(context: Context, *, proofs: Path | None, per_job: int) -> int:
+def show_matrix(session: Session, *, proofs: Path | None, per_job: int) -> int:
     """Print the jobs as JSON and give them to the steps after this one.
 
-    ``context`` knows what is built. What a young proof in ``proofs`` shows needs no job. Functions
+    ``session`` knows what is built. What a young proof in ``proofs`` shows needs no job. Functions
     are next once there are traces.
     """
-    config = context.loaded.config
+    config = session.request.config
     purpose = pack.purpose_of(
-        config, proves=context.committed or context.quick, functions=bool(context.traced)
+        config,
+        proves=session.request.committed or session.request.quick,
+        functions=bool(session.request.traced),
     )
-    for task in pack.missing(context, purpose)[:1]:
-        context.console.warn(f"no job: {task} is not made yet, and devices would run it")
-    selection = pack.select(context, purpose, read_proofs(proofs, context.console))
-    runners = pack.runner_classes(context)
+    for task in pack.missing(session, purpose)[:1]:
+        session.services.console.warn(f"no job: {task} is not made yet, and devices would run it")
+    selection = pack.select(session, purpose, read_proofs(proofs, session.services.console))
+    runners = pack.runner_classes(session.request)
     if selection.proven:
-        context.console.say(f"no job for what is proven: {len(selection.proven)} of the scenarios")
+        session.services.console.say(
+            f"no job for what is proven: {len(selection.proven)} of the scenarios"
+        )
     jobs = {
         "device": _jobs(selection, runners, purpose, per_job, on_runners=True),
         "emulated": _jobs(selection, runners, purpose, per_job, on_runners=False),

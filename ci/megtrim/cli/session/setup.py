@@ -48,7 +48,7 @@ from megtrim.images.reference import expect_fixed
 from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.building import programs, size_options, switch_checks
 from megtrim.pipeline.running import neighbour_plan
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Services, Session, TrimRequest
 from megtrim.process import ProcessRunner
 from megtrim.stages import size
 from megtrim.store import Store
@@ -187,7 +187,7 @@ def open_console(*, quiet: bool) -> Console:
     return Console(sys.stderr, quiet=quiet)
 
 
-def open_context(options: Options, *, accept: bool = False, writes: bool = True) -> Context:
+def open_session(options: Options, *, accept: bool = False, writes: bool = True) -> Session:
     """Load the configuration and construct everything that a trim needs.
 
     ``writes``: whether anything goes to the folder of results.
@@ -222,8 +222,20 @@ def open_context(options: Options, *, accept: bool = False, writes: bool = True)
         expect_plain(Path(toolchain.ndk), "the NDK", script=True, hint="move it to a folder")
     jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
     brought = read_brought(options.traces) if options.traces else {}
-    context = Context(
+    request = TrimRequest(
         loaded=loaded,
+        today=options.today or date.today(),
+        accept=accept,
+        committed=options.committed,
+        quick=options.quick,
+        full=_full(options) if options.quick else None,
+        neighbours=options.neighbours,
+        baseline=options.baseline,
+        invocation=invocation_of(asdict(options), processes.env, keep_set=loaded.config.keep_set),
+        traced=brought.get(JobPurpose.TRACE, {}),
+        recorded=brought.get(JobPurpose.RECORD, {}),
+    )
+    services = Services(
         engine=engine,
         toolchain=toolchain,
         builder=Builder(
@@ -236,33 +248,24 @@ def open_context(options: Options, *, accept: bool = False, writes: bool = True)
         devices=_devices(loaded, toolchain, (processes, place), options, console),
         store=Store(out, say=console.say, warn=console.warn),
         console=console,
-        today=options.today or date.today(),
-        accept=accept,
-        committed=options.committed,
-        quick=options.quick,
-        full=_full(options) if options.quick else None,
-        neighbours=options.neighbours,
-        baseline=options.baseline,
-        invocation=invocation_of(asdict(options), processes.env, keep_set=loaded.config.keep_set),
-        traced=brought.get(JobPurpose.TRACE, {}),
-        recorded=brought.get(JobPurpose.RECORD, {}),
         applications={
             each.name: checkout.take(loaded.resolve(each.source), processes)
             for each in loaded.config.applications
             if each.source is not None
         },
     )
-    refuse_folders(loaded, (engine.checkout, *context.applications.values()))
-    programs.expect_buildable(context)
-    programs.expect_trimmable(context)
-    for warning in programs.warn_unweighed(context):
+    session = Session(request=request, services=services)
+    refuse_folders(loaded, (engine.checkout, *session.services.applications.values()))
+    programs.expect_buildable(session)
+    programs.expect_trimmable(session.request)
+    for warning in programs.warn_unweighed(session):
         console.warn(warning)
-    pack.expect_packable(context)
-    switch_checks.expect_switchable(context)
-    neighbour_plan.expect_known(context)
-    size_options.expect_usable(context)
-    size.expect_usable_baseline(context)
-    return context
+    pack.expect_packable(session)
+    switch_checks.expect_switchable(session)
+    neighbour_plan.expect_known(session)
+    size_options.expect_usable(session)
+    size.expect_usable_baseline(session.request)
+    return session
 
 
 def _refuse_contradictions(options: Options, *, accept: bool) -> None:
@@ -299,22 +302,28 @@ def open_engine(loaded: LoadedConfig, processes: ProcessRunner) -> Engine:
     return engines.KINDS[config.kind](source, processes)
 
 
-def describe(context: Context) -> None:
+def describe(session: Session) -> None:
     """Say what is trimmed, with what, and where it runs."""
-    identity = context.engine.identity()
+    identity = session.services.engine.identity()
     commit = f" at {identity.commit[:12]}" if identity.commit else ""
-    context.console.say(f"engine     {identity.kind}{commit}, digest {identity.digest[:12]}")
+    session.services.console.say(
+        f"engine     {identity.kind}{commit}, digest {identity.digest[:12]}"
+    )
     if identity.dirty:
         shown = ", ".join(identity.dirty[:3])
         more = f" and {len(identity.dirty) - 3} more" if len(identity.dirty) > 3 else ""
-        context.console.warn(f"the engine's tree differs from its commit: {shown}{more}")
-    toolchain = context.toolchain
-    context.console.say(f"toolchain  {toolchain.kind} {toolchain.version} for {toolchain.target}")
-    for line in size_options.lines(context):
-        context.console.say(line)
-    for name, device in sorted(context.devices.items()):
+        session.services.console.warn(f"the engine's tree differs from its commit: {shown}{more}")
+    toolchain = session.services.toolchain
+    session.services.console.say(
+        f"toolchain  {toolchain.kind} {toolchain.version} for {toolchain.target}"
+    )
+    for line in size_options.lines(session):
+        session.services.console.say(line)
+    for name, device in sorted(session.services.devices.items()):
         facts = ", ".join(f"{label} {value}" for label, value in sorted(device.facts().items()))
-        context.console.say(f"device     {device.name} ({device.kind}) for class {name}: {facts}")
+        session.services.console.say(
+            f"device     {device.name} ({device.kind}) for class {name}: {facts}"
+        )
 
 
 def _place(loaded: LoadedConfig, processes: ProcessRunner, options: Options) -> ProcessRunner:

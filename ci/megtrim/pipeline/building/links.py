@@ -3,46 +3,48 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from megtrim.build_spec import BuildSpec, Link, Variant
 from megtrim.elf.function_table import FunctionTable, parse_table, read_linked
 from megtrim.functions.calls import Disassembly, parse_code
 from megtrim.functions.observables import Observables, read_observables
 from megtrim.pipeline.building import programs, size_options, variants
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.results import UnfoldedLinksResult
+from megtrim.pipeline.session import Session, TaskResults
 from megtrim.plan.graph import LINKED, from_plain
 
-DROPPED = "functions dropped"
-"""In the result of a stage: how many functions each program was linked without."""
-HELD = "functions held"
-"""Likewise: how many its unfolded link has."""
 KEEP_SET = "keep set"
 """What the inputs of the link that ships call the file that lists its functions."""
 
 
-def make_base_spec(context: Context) -> BuildSpec:
+def make_base_spec(session: Session) -> BuildSpec:
     """Return the build whose objects are linked again."""
-    if from_plain(context.loaded.config):
-        return variants.make_spec(context, Variant.PLAIN, {})
-    return variants.make_spec(context, Variant.REDUCED, variants.header_files(context))
+    if from_plain(session.request.config):
+        return variants.make_spec(session, Variant.PLAIN, {})
+    return variants.make_spec(session, Variant.REDUCED, variants.header_files(session.results))
 
 
-def base_inputs(context: Context) -> dict[str, str]:
+def base_inputs(session: Session) -> dict[str, str]:
     """Name what that build rests on."""
-    named = variants.inputs(context, make_base_spec(context))
-    return named if from_plain(context.loaded.config) else named | variants.header_inputs(context)
+    named = variants.inputs(session, make_base_spec(session))
+    return (
+        named
+        if from_plain(session.request.config)
+        else named | variants.header_inputs(session.results)
+    )
 
 
-def shipped_inputs(context: Context) -> dict[str, str]:
+def shipped_inputs(session: Session) -> dict[str, str]:
     """Name what the link that ships rests on and that is known before functions are recorded."""
-    return base_inputs(context) | {
-        "kept whatever ran": "\n".join((*context.engine.kept, *context.loaded.config.trim.keep)),
-        "flags": " ".join(size_options.relink_flags(context)),
+    return base_inputs(session) | {
+        "kept whatever ran": "\n".join(
+            (*session.services.engine.kept, *session.request.config.trim.keep)
+        ),
+        "flags": " ".join(size_options.relink_flags(session)),
         "without unwind tables": " ".join(
             target
-            for target in programs.linked_again(context)
-            if not size_options.keeps_unwind_tables(target, context)
+            for target in programs.linked_again(session.request)
+            if not size_options.keeps_unwind_tables(target, session)
         ),
     }
 
@@ -76,9 +78,9 @@ class UnfoldedLink:
         return frozenset(each.name for each in self.table.functions) - self.observables.names()
 
 
-def read_unfolded(target: str, context: Context) -> UnfoldedLink:
+def read_unfolded(target: str, results: TaskResults) -> UnfoldedLink:
     """Read a program's unfolded link."""
-    folder = context.done[LINKED]
+    folder = results.done[LINKED]
     program = folder.file(locate_unstripped(Link.UNFOLDED, target))
     data = read_linked(program)
     table = parse_table(data, source=str(program))
@@ -89,10 +91,9 @@ def read_unfolded(target: str, context: Context) -> UnfoldedLink:
     )
 
 
-def identities(context: Context) -> dict[str, str]:
+def identities(results: TaskResults) -> dict[str, str]:
     """Return the link identity of each program, by bytes and names of its unfolded link.
 
     Equal ones hold equal functions: a list is of use for no other link.
     """
-    told: dict[str, Any] = context.done[LINKED].result["links"]
-    return {name: str(sha256) for name, sha256 in told.items()}
+    return dict(results.done[LINKED].result_as(UnfoldedLinksResult).links)

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from megtrim.build_spec import BuildSpec, LinkSpec, Switch, Variant
 from megtrim.config.switches import switched_off, switched_on
 from megtrim.engines import switches
 from megtrim.pipeline.building import programs, size_options
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.results import BuildSummary, RebuildRecord
+from megtrim.pipeline.session import Services, Session, TaskResults
 from megtrim.plan import rebuilds
 from megtrim.plan.graph import HEADER
 
@@ -24,23 +24,23 @@ _LISTED = 100
 
 
 def make_spec(
-    context: Context,
+    session: Session,
     variant: Variant,
     header: Mapping[str, str],
     *,
     off: Sequence[Switch] | None = None,
 ) -> BuildSpec:
     """Return what is to be built, by the configuration; ``off``: switches, in place of its own."""
-    config = context.loaded.config
+    config = session.request.config
     without = switched_off(config.trim) if off is None else off
-    made = context.engine.make_spec(
+    made = session.services.engine.make_spec(
         variant,
-        context.toolchain,
-        targets=programs.targets(context),
+        session.services.toolchain,
+        targets=programs.targets(session),
         minimum_size=switches.is_minimum_size(without),
         header=header,
     )
-    lto = programs.lto_flags(context, variant)
+    lto = programs.lto_flags(session.request, variant)
     made = replace(
         made,
         compile_flags=(*made.compile_flags, *lto),
@@ -49,15 +49,15 @@ def make_spec(
     if variant is Variant.REDUCED:
         on = [each for each in switched_on(config.trim) if each not in without]
         made = size_options.apply_flags(
-            context, made.with_options(switches.options(without, on)), without
+            session, made.with_options(switches.options(without, on)), without
         )
     return made.with_options(config.engine.cmake)
 
 
-def inputs(context: Context, wanted: BuildSpec) -> dict[str, str]:
+def inputs(session: Session, wanted: BuildSpec) -> dict[str, str]:
     """Name what enters a build: the engine's digest, the toolchain, the options."""
-    identity = context.engine.identity()
-    toolchain = context.toolchain.identity()
+    identity = session.services.engine.identity()
+    toolchain = session.services.toolchain.identity()
     return {
         "engine": identity.digest,
         "targets": " ".join(wanted.targets),
@@ -65,7 +65,7 @@ def inputs(context: Context, wanted: BuildSpec) -> dict[str, str]:
         "engine compile flags": " ".join(wanted.compile_flags),
         "engine link flags": " ".join(wanted.link_flags),
         **{f"toolchain {label}": value for label, value in toolchain.items()},
-        **_applications(context, wanted.variant),
+        **_applications(session, wanted.variant),
         **_beyond(wanted),
     }
 
@@ -79,24 +79,24 @@ def way_of(wanted: BuildSpec) -> str:
 
 def _beyond(wanted: BuildSpec) -> dict[str, str]:
     """Name what only means beyond the recipe bring: other keys stay what they were."""
-    told = {"engine's own link flags": " ".join(wanted.own_link_flags)}
+    named = {"engine's own link flags": " ".join(wanted.own_link_flags)}
     if wanted.source_options is not None:
-        told["engine source options"] = shlex.join(wanted.source_options.words)
-    return {label: value for label, value in told.items() if value}
+        named["engine source options"] = shlex.join(wanted.source_options.words)
+    return {label: value for label, value in named.items() if value}
 
 
-def _applications(context: Context, variant: Variant) -> dict[str, str]:
+def _applications(session: Session, variant: Variant) -> dict[str, str]:
     return {
         f"application {each.name}": " ".join(
             (each.checkout.digest, each.library.file, "lto" if each.lto else "")
         )
-        for each in programs.list_specs(context, variant)
+        for each in programs.list_specs(session, variant)
     }
 
 
-def header_files(context: Context) -> dict[str, str]:
+def header_files(results: TaskResults) -> dict[str, str]:
     """Return the generated files that the header stage left, name and text."""
-    folder = context.done[HEADER]
+    folder = results.done[HEADER]
     return {
         name.removeprefix(_INCLUDE): folder.file(name).read_text(encoding="utf-8")
         for name in folder.files
@@ -104,98 +104,92 @@ def header_files(context: Context) -> dict[str, str]:
     }
 
 
-def header_inputs(context: Context) -> dict[str, str]:
+def header_inputs(results: TaskResults) -> dict[str, str]:
     """Name each generated file with its digest."""
     return {
         f"header {name.removeprefix(_INCLUDE)}": digest
-        for name, digest in context.done[HEADER].files.items()
+        for name, digest in results.done[HEADER].files.items()
         if name.startswith(_INCLUDE)
     }
 
 
-def region_inputs(context: Context) -> dict[str, str]:
+def region_inputs(session: Session) -> dict[str, str]:
     """Name what enters the build by regions: what the header stage generated, among it."""
-    wanted = make_spec(context, Variant.REDUCED, header_files(context))
-    return inputs(context, wanted) | header_inputs(context)
+    wanted = make_spec(session, Variant.REDUCED, header_files(session.results))
+    return inputs(session, wanted) | header_inputs(session.results)
 
 
-def work(context: Context, wanted: BuildSpec, folder: Path, *, purpose: str = "") -> dict[str, Any]:
-    """Build, and return the record for the manifest; ``purpose`` has a tree of its own."""
+def work(session: Session, wanted: BuildSpec, folder: Path, *, purpose: str = "") -> BuildSummary:
+    """Build, and return the record of it; ``purpose`` has a tree of its own."""
     what = purpose or str(wanted.variant)
-    progress = context.console.progress(f"building {what}")
+    progress = session.services.console.progress(f"building {what}")
     way = way_of(wanted)
-    context.console.say(f"  by {way}")
-    with _tree(context, what) as tree:
-        record = context.builder.build(
+    session.services.console.say(f"  by {way}")
+    with _tree(session.services, what) as tree:
+        record = session.services.builder.build(
             wanted,
             work=tree,
             folder=folder,
             progress=progress,
-            applications=programs.list_specs(context, wanted.variant),
+            applications=programs.list_specs(session, wanted.variant),
         )
-    identity, rebuilt = context.engine.identity(), record.rebuilt
-    return {
-        "engine": {
-            "kind": identity.kind,
-            "generation": identity.generation,
-            "digest": identity.digest,
-            "commit": identity.commit,
-            "dirty": list(identity.dirty),
-        },
-        "toolchain": context.toolchain.identity(),
-        "built by": way,
-        "artifacts": {name: (folder / path).stat().st_size for name, path in record.artifacts},
-        "translation units": record.translation_units,
-        "translation units with the header": record.units_with_header,
-        "translation units with midout.h": record.units_with_regions,
-        "rebuilt": {
-            "predicted": None if rebuilt.predicted is None else len(rebuilt.predicted),
-            "compiled": len(rebuilt.compiled),
-            "cpu_s": rebuilt.cpu_s,
-            "files": list(rebuilt.compiled[:_LISTED]),
-        },
-    }
+    rebuilt = record.rebuilt
+    return BuildSummary(
+        engine=session.services.engine.identity(),
+        toolchain=session.services.toolchain.identity(),
+        built_by=way,
+        artifacts={name: (folder / path).stat().st_size for name, path in record.artifacts},
+        translation_units=record.translation_units,
+        units_with_header=record.units_with_header,
+        units_with_regions=record.units_with_regions,
+        rebuilt=RebuildRecord(
+            predicted=None if rebuilt.predicted is None else len(rebuilt.predicted),
+            compiled=len(rebuilt.compiled),
+            cpu_s=rebuilt.cpu_s,
+            files=tuple(rebuilt.compiled[:_LISTED]),
+        ),
+    )
 
 
-def forecast(context: Context, wanted: BuildSpec) -> str:
+def forecast(services: Services, wanted: BuildSpec) -> str:
     """Say which sources :func:`work` would compile; nothing is built."""
-    predicted = context.builder.predict(wanted, work=_folder(context, str(wanted.variant)))
+    predicted = services.builder.predict(wanted, work=_folder(services, str(wanted.variant)))
     return rebuilds.describe_forecast(predicted)
 
 
-def link(context: Context, wanted: BuildSpec, links: tuple[LinkSpec, ...], folder: Path) -> None:
+def link(session: Session, wanted: BuildSpec, links: tuple[LinkSpec, ...], folder: Path) -> None:
     """Make further links from the objects of a build, which is brought up to date first."""
-    with _tree(context, str(wanted.variant)) as tree:
-        context.builder.link(
+    with _tree(session.services, str(wanted.variant)) as tree:
+        session.services.builder.link(
             wanted,
             links,
             work=tree,
             folder=folder,
-            progress=context.console.progress(f"linking {wanted.variant}"),
-            applications=programs.list_specs(context, wanted.variant),
+            progress=session.services.console.progress(f"linking {wanted.variant}"),
+            applications=programs.list_specs(session, wanted.variant),
         )
 
 
-def expect_linkable(context: Context, wanted: BuildSpec, folder: Path) -> None:
+def expect_linkable(session: Session, wanted: BuildSpec, folder: Path) -> None:
     """Raise InputError unless functions can be left out of the programs of a build."""
-    with _tree(context, str(wanted.variant)) as tree:
-        context.builder.expect_linkable(
+    with _tree(session.services, str(wanted.variant)) as tree:
+        session.services.builder.expect_linkable(
             wanted,
-            programs.linked_again(context),
+            programs.linked_again(session.request),
             work=tree,
             folder=folder,
-            applications=programs.list_specs(context, wanted.variant),
+            applications=programs.list_specs(session, wanted.variant),
         )
 
 
 @contextmanager
-def _tree(context: Context, what: str) -> Iterator[Path]:
+def _tree(services: Services, what: str) -> Iterator[Path]:
     """Give out the tree of an engine, target and variant: the next build compiles what changed."""
-    folder = _folder(context, what)
-    with context.store.lock(f"work-{folder.name}"):
+    folder = _folder(services, what)
+    with services.store.lock(f"work-{folder.name}"):
         yield folder
 
 
-def _folder(context: Context, what: str) -> Path:
-    kind, toolchain = context.engine.identity().kind, context.toolchain
-    return context.store.root / "work" / f"{kind}-{toolchain.kind}-{toolchain.machine}-{what}"
+def _folder(services: Services, what: str) -> Path:
+    kind, toolchain = services.engine.identity().kind, services.toolchain
+    return services.store.root / "work" / f"{kind}-{toolchain.kind}-{toolchain.machine}-{what}"

@@ -45,7 +45,7 @@ class RunSpec:
     lacks_model: bool = False
     """The model is named and not there."""
     prefix: str = ""
-    """Stands in front of the names that the program is told: of model, inputs, cache and dump."""
+    """Begins the names that the program gets: of model, inputs, cache and dump."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Further environment of the program."""
 

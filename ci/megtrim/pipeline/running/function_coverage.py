@@ -55,21 +55,20 @@ def ran(
     fails, InfrastructureFailure where nothing was recorded.
     """
     emulated = lease.kind == EMULATED
-    told = replace(spec, **(_LOGGED if emulated else _PROBED))
+    wanted = replace(spec, **(_LOGGED if emulated else _PROBED))
     read = qemu_log.ran_in_log if emulated else probes.parse_record
     table = read_table(spec.program)
-    asked = _run_checked(scenario, told, lease, note)
-    found = [asked, _run_checked(scenario, _long_names(told), lease, note)]
-    complaints = _complaints(told) if speaks else ()
+    asked = _run_checked(scenario, wanted, lease, note)
+    found = [asked, _run_checked(scenario, _long_names(wanted), lease, note)]
+    complaints = _complaints(wanted) if speaks else ()
     found += [_run(scenario, each, lease, note) for each in complaints]
     names: set[str] = set()
     for each in found:
         if not each.recorded:
-            msg = (
-                f"{scenario}: {lease.name} left no {told.recorded}, so its functions are not known"
-            )
+            lost = f"left no {wanted.recorded}, so its functions are not known"
+            msg = f"{scenario}: {lease.name} {lost}"
             raise InfrastructureFailure(msg, hint="run it again, or on another device")
-        names.update(read(each.recorded, table, source=f"{told.recorded} of {scenario}"))
+        names.update(read(each.recorded, table, source=f"{wanted.recorded} of {scenario}"))
     return function_list(observables, names), asked.run
 
 

@@ -19,24 +19,24 @@ from megtrim.models.reader import read_model
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.running.execution import RunSpec
 from megtrim.pipeline.running.scenario_runs import cache_of, make_run_spec
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session, TrimRequest
 from megtrim.plan.neighbours import Neighbour, NeighbourKind, neighbours, select_scenarios
 from megtrim.verdict.neighbours import Asked
 
 
-def near(scenario: Scenario, context: Context) -> tuple[Neighbour, ...]:
+def near(scenario: Scenario, session: Session) -> tuple[Neighbour, ...]:
     """Return the neighbours that are tried: all, or those that a budget names."""
-    every = _every(scenario, context)
-    budget = budget_of(scenario, context)
-    if context.neighbours or budget is None or not isinstance(budget.neighbours, tuple):
+    every = _every(scenario, session)
+    budget = budget_of(scenario, session.request)
+    if session.request.neighbours or budget is None or not isinstance(budget.neighbours, tuple):
         return every
     return tuple(each for each in every if each.name in (budget.neighbours or ()))
 
 
-def budget_of(scenario: Scenario, context: Context) -> Budget | None:
+def budget_of(scenario: Scenario, request: TrimRequest) -> Budget | None:
     """Return the budget that asks for the scenario's neighbours."""
-    name = programs.name_of(scenario, context)
-    budgets = context.loaded.config.budgets
+    name = programs.name_of(scenario, request)
+    budgets = request.config.budgets
     asking = (each for each in budgets if each.artifact == name and each.neighbours is not None)
     return next(asking, None)
 
@@ -46,17 +46,17 @@ def asked_of(budget: Budget) -> Asked:
     return budget.neighbours or ALL
 
 
-def expect_known(context: Context) -> None:
+def expect_known(session: Session) -> None:
     """Refuse a budget that names a neighbour which no scenario of its program has."""
-    loaded = context.loaded
+    loaded = session.request.loaded
     for index, budget in enumerate(loaded.config.budgets):
         if not isinstance(budget.neighbours, tuple):
             continue
         names = {
             each.name
             for scenario in select_scenarios(loaded.config, asked=False)
-            if budget_of(scenario, context) == budget
-            for each in _every(scenario, context)
+            if budget_of(scenario, session.request) == budget
+            for each in _every(scenario, session)
         }
         for place, name in enumerate(budget.neighbours):
             if name not in names:
@@ -66,54 +66,58 @@ def expect_known(context: Context) -> None:
 
 
 def order_of(
-    neighbour: Neighbour, scenario: Scenario, context: Context, program: Path, folder: Path
+    neighbour: Neighbour, scenario: Scenario, session: Session, program: Path, folder: Path
 ) -> RunSpec:
     """Return the run of a neighbour; inputs that it changes are written to ``folder``."""
-    own = make_run_spec(scenario, context, program, cache=cache_of(scenario, context))
+    own = make_run_spec(scenario, session, program, cache=cache_of(scenario, session))
     return replace(
         own,
-        model=own.model if neighbour.model is None else context.path(neighbour.model),
+        model=own.model if neighbour.model is None else session.request.path(neighbour.model),
         lacks_model=neighbour.model is None,
         arguments=neighbour.arguments,
         threads=neighbour.threads,
         cache=own.cache if neighbour.cached else None,
-        inputs=_inputs(neighbour, scenario, context, folder),
+        inputs=_inputs(neighbour, scenario, session.request, folder),
     )
 
 
-def _every(scenario: Scenario, context: Context) -> tuple[Neighbour, ...]:
-    changes = [change for change in NpyMutation if _mutate_inputs(scenario, context, change)]
-    return neighbours(scenario, dialect=context.engine.dialect(), changes=changes)
+def _every(scenario: Scenario, session: Session) -> tuple[Neighbour, ...]:
+    changes = [
+        change for change in NpyMutation if _mutate_inputs(scenario, session.request, change)
+    ]
+    return neighbours(scenario, dialect=session.services.engine.dialect(), changes=changes)
 
 
 def _inputs(
-    neighbour: Neighbour, scenario: Scenario, context: Context, folder: Path
+    neighbour: Neighbour, scenario: Scenario, request: TrimRequest, folder: Path
 ) -> dict[str, Path]:
-    given = {name: context.path(path) for name, path in scenario.settings.inputs.items()}
+    given = {name: request.path(path) for name, path in scenario.settings.inputs.items()}
     if neighbour.change is None:
         return given
     folder.mkdir(exist_ok=True)
     for number, (name, data) in enumerate(
-        _mutate_inputs(scenario, context, neighbour.change).items()
+        _mutate_inputs(scenario, request, neighbour.change).items()
     ):
         given[name] = folder / f"input{number}{NPY}"
         given[name].write_bytes(data)
     return given
 
 
-def _mutate_inputs(scenario: Scenario, context: Context, change: NpyMutation) -> dict[str, bytes]:
+def _mutate_inputs(
+    scenario: Scenario, request: TrimRequest, change: NpyMutation
+) -> dict[str, bytes]:
     """Return every input that can be changed so, by name."""
     settings = scenario.settings
     if not settings.inputs and settings.application is None and change is NpyMutation.VALUES:
-        return dict(_made_up(context.path(scenario.model.file)))
-    return dict(_changed_files(settings.inputs, context, change))
+        return dict(_made_up(request.path(scenario.model.file)))
+    return dict(_changed_files(settings.inputs, request, change))
 
 
 def _changed_files(
-    inputs: Mapping[str, Path], context: Context, change: NpyMutation
+    inputs: Mapping[str, Path], request: TrimRequest, change: NpyMutation
 ) -> Iterator[tuple[str, bytes]]:
     for name, relative in sorted(inputs.items()):
-        path = context.path(relative)
+        path = request.path(relative)
         if path.suffix == NPY:
             data = read_bytes(
                 path, most_bytes=LARGEST_BYTES, expected="a .npy file", shown=str(relative)
@@ -128,7 +132,7 @@ def _made_up(model: Path) -> Iterator[tuple[str, bytes]]:
     try:
         inputs = read_model(model).inputs
     except InputError:
-        return  # of a format that is not known: it runs, and nobody can tell with what else
+        return  # of a format that is not known: it runs, with what else is not known
     for each in inputs:
         made = npy_mutation.made_up(each.dtype, each.shape) if each.shape else None
         if made is not None:

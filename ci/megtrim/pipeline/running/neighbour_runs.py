@@ -32,7 +32,7 @@ _VARIES = re.compile(r"0x[0-9a-fA-F]+|\d+|(?<![\w.])\.{0,2}/[^\s:'\"]*")
 Note = Callable[[str, RunResult], None]
 """Called with each run and the build's name, so that its log can be kept."""
 Needs = Callable[[Lease, RunSpec, ProgramRun], tuple[str, ...]]
-"""Names what a run that trapped lacked, on that machine; nothing where nobody can tell."""
+"""Names what a run that trapped lacked, on that machine; nothing where that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,10 +155,10 @@ def _judge_outputs(
         tolerance = replace(tolerance, absolute=loose)
     found = compare_outputs(plain, seen, tolerance, application=application)
     # Outputs that prove little, such as a constant, are equal all the same.
-    equal = all(row["equal"] for row in found["outputs"])
-    if equal and len(found["outputs"]) == len({*plain.outputs, *seen.outputs}):
+    equal = all(row.equal for row in found.outputs)
+    if equal and len(found.outputs) == len({*plain.outputs, *seen.outputs}):
         return NeighbourOutcome.SAME, "the same outputs"
-    return NeighbourOutcome.DIFFERS, found["text"]
+    return NeighbourOutcome.DIFFERS, found.text
 
 
 def _largest(plain: RunResult) -> float:

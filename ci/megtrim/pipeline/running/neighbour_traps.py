@@ -13,15 +13,17 @@ from megtrim.pipeline.filenames import KEEP_SET_FILE
 from megtrim.pipeline.running.execution import RunResult, RunSpec, run_on
 from megtrim.pipeline.running.neighbour_runs import Needs
 from megtrim.pipeline.running.trap_diagnosis import SymbolizingLink, diagnose
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import PROFILE, keep_task
 
 
-def needs_of(scenario: Scenario, context: Context, link: SymbolizingLink | None) -> Needs:
+def needs_of(scenario: Scenario, session: Session, link: SymbolizingLink | None) -> Needs:
     """Return who names what a run lacked: the named link, and the profile build if there is one."""
-    made = context.done.get(PROFILE)
-    profile = programs.program(scenario, context, made) if made else None
-    keep = read_keep_set(context.done[keep_task(context.loaded.config)].file(KEEP_SET_FILE))
+    made = session.results.done.get(PROFILE)
+    profile = programs.program(scenario, session.request, made) if made else None
+    keep = read_keep_set(
+        session.results.done[keep_task(session.request.config)].file(KEEP_SET_FILE)
+    )
 
     def needs(lease: Lease, spec: RunSpec, trapped: ProgramRun) -> tuple[str, ...]:
         def again(_build: str, program: Path) -> RunResult:

@@ -13,7 +13,7 @@ from megtrim.midout.staleness import differing
 from megtrim.midout.trace import Trace, TraceFailure, TraceProblem
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.running.execution import CACHE, RunSpec
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session, TrimRequest
 from megtrim.plan.graph import Task, search_task
 from megtrim.store import sha256_file
 
@@ -28,18 +28,18 @@ def scenario_of(task: Task) -> Scenario:
     return task.scenario
 
 
-def cache_of(scenario: Scenario, context: Context) -> Path | None:
+def cache_of(scenario: Scenario, session: Session) -> Path | None:
     """Return the algorithm cache a scenario runs with: recorded by the team, or searched."""
     if scenario.settings.algo_cache is not None:
-        return context.path(scenario.settings.algo_cache)
+        return session.request.path(scenario.settings.algo_cache)
     if scenario.searches:
-        return context.done[search_task(scenario)].file(CACHE)
+        return session.results.done[search_task(scenario)].file(CACHE)
     return None
 
 
 def make_run_spec(
     scenario: Scenario,
-    context: Context,
+    session: Session,
     program: Path,
     *,
     cache: Path | None,
@@ -49,11 +49,11 @@ def make_run_spec(
     settings = scenario.settings
     return RunSpec(
         program=program,
-        model=context.path(scenario.model.file),
+        model=session.request.path(scenario.model.file),
         arguments=settings.args,
         application=settings.application is not None,
-        beside=programs.companion_files(programs.name_of(scenario, context), context),
-        inputs={name: context.path(path) for name, path in settings.inputs.items()},
+        beside=programs.companion_files(programs.name_of(scenario, session.request), session),
+        inputs={name: session.request.path(path) for name, path in settings.inputs.items()},
         threads=settings.threads,
         timeout_s=settings.timeout_s,
         cache=cache,
@@ -61,14 +61,16 @@ def make_run_spec(
     )
 
 
-def record_of(scenario: Scenario, context: Context, trace: Trace) -> ScenarioRecord:
+def record_of(scenario: Scenario, session: Session, trace: Trace) -> ScenarioRecord:
     """Return what a scenario's trace is bound to, as its files are now."""
     settings = scenario.settings
-    cache = cache_of(scenario, context)
-    digests = ((name, sha256_file(context.path(path))) for name, path in settings.inputs.items())
+    cache = cache_of(scenario, session)
+    digests = (
+        (name, sha256_file(session.request.path(path))) for name, path in settings.inputs.items()
+    )
     return ScenarioRecord(
         id=scenario.id,
-        model_sha256=sha256_file(context.path(scenario.model.file)),
+        model_sha256=sha256_file(session.request.path(scenario.model.file)),
         arguments=settings.command,
         inputs=tuple(sorted(digests)),
         algo_cache_sha256=sha256_file(cache) if cache else None,
@@ -78,13 +80,13 @@ def record_of(scenario: Scenario, context: Context, trace: Trace) -> ScenarioRec
     )
 
 
-def binding_of(scenario: Scenario, context: Context) -> str:
+def binding_of(scenario: Scenario, session: Session) -> str:
     """Return all that a scenario's trace is bound to, as one text."""
-    bound = asdict(record_of(scenario, context, Trace(regions=(), sha256="")))
+    bound = asdict(record_of(scenario, session, Trace(regions=(), sha256="")))
     return json.dumps(bound, sort_keys=True)
 
 
-def expect_as_traced(scenario: Scenario, context: Context, keep: KeepSet) -> None:
+def expect_as_traced(scenario: Scenario, session: Session, keep: KeepSet) -> None:
     """Refuse a scenario that is not run with exactly what it was traced with.
 
     Where the keep set is the committed one, that is a finding of the verdict: a TraceFailure.
@@ -93,15 +95,17 @@ def expect_as_traced(scenario: Scenario, context: Context, keep: KeepSet) -> Non
     traced = next((record for record in keep.scenarios if record.id == scenario.id), None)
     if traced is None:
         msg = f"{scenario.id} is not in the keep set: it was not traced"
-        raise unfit(msg, context, hint="trace it", command=("trim",))
-    now = record_of(scenario, context, Trace(regions=traced.regions, sha256=traced.trace_sha256))
+        raise unfit(msg, session.request, hint="trace it", command=("trim",))
+    now = record_of(scenario, session, Trace(regions=traced.regions, sha256=traced.trace_sha256))
     if changed := differing(traced, now):
         msg = f"{scenario.id} is not what was traced: {changed} changed"
-        raise unfit(msg, context, hint="trace it again", command=("trim",))
+        raise unfit(msg, session.request, hint="trace it again", command=("trim",))
 
 
-def unfit(message: str, context: Context, *, hint: str, command: tuple[str, ...]) -> MegtrimError:
+def unfit(
+    message: str, request: TrimRequest, *, hint: str, command: tuple[str, ...]
+) -> MegtrimError:
     """Return the error of what does not fit the keep set: see :func:`expect_as_traced`."""
-    if context.committed:
+    if request.committed:
         return TraceFailure(TraceProblem.STALE, message, hint=_REFRESH, command=ACCEPT)
     return InputError(message, hint=hint, command=command)

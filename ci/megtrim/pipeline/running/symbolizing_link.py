@@ -9,25 +9,25 @@ from megtrim.config.scenarios import Scenario
 from megtrim.pipeline.building import links, programs
 from megtrim.pipeline.filenames import DROPPED_FILE
 from megtrim.pipeline.running.trap_diagnosis import SymbolizingLink, read_named
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import NAMED, by_function
 
 
-def ensure_named_program(scenario: Scenario, context: Context) -> SymbolizingLink | None:
+def ensure_named_program(scenario: Scenario, session: Session) -> SymbolizingLink | None:
     """Return the scenario's named program, linked now if need be; None: no function is trimmed."""
-    return named_program(programs.name_of(scenario, context), context)
+    return named_program(programs.name_of(scenario, session.request), session)
 
 
-def named_program(name: str, context: Context) -> SymbolizingLink | None:
+def named_program(name: str, session: Session) -> SymbolizingLink | None:
     """Return the same of the program called ``name``."""
-    files = named_files(name, context)
+    files = named_files(name, session)
     return read_named(*files) if files else None
 
 
-def named_files(name: str, context: Context) -> tuple[Path, Path] | None:
+def named_files(name: str, session: Session) -> tuple[Path, Path] | None:
     """Return that program's file and the file of its list, linked now if need be."""
     listed = DROPPED_FILE.format(target=name)
-    made = context.obtain(NAMED) if by_function(context.loaded.config) else None
+    made = session.results.obtain(NAMED) if by_function(session.request.config) else None
     if made is None or listed not in made.files:
         return None
     return made.file(links.locate_unstripped(Link.NAMED, name)), made.file(listed)

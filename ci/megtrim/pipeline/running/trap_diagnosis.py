@@ -21,6 +21,7 @@ from megtrim.midout.keepset import KeepSet, missing
 from megtrim.midout.region import Region
 from megtrim.midout.trace import parse_trace
 from megtrim.pipeline.running.execution import RunResult
+from megtrim.verdict.statuses import ScenarioStatus
 
 _HOW_TO_NAME = "to verify it where the engine can be built names it"
 _NOT_LISTED = "the keep set does not list it"
@@ -54,7 +55,7 @@ def read_named(program: Path, listed: Path) -> SymbolizingLink:
 class Diagnosis:
     """What a failed run was: ``trap`` (regions are missing) or ``engine-error``."""
 
-    status: str
+    status: ScenarioStatus
     text: str
     log: str
     missing: tuple[str, ...] = ()
@@ -115,13 +116,13 @@ def explain(
     if ending(profile.run) is not RunOutcome.PASSED:
         said = error_message(profile.run.stderr) or f"it ended with {profile.run.rc}"
         text = f"{how}, and the profile build fails too: {said}"
-        return Diagnosis(status="engine-error", text=text, log=profile.run.stderr)
+        return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=profile.run.stderr)
     lacking = _lacking(profile, keep)
     if lacking or lacking_operators:
         counts = [_count(lacking, "region"), _count(lacking_operators, "operator")]
         text = f"{how}: {' and '.join(c for c in counts if c)} it needs are not in the keep set"
         return Diagnosis(
-            status="trap",
+            status=ScenarioStatus.TRAP,
             text=text,
             log=profile.run.stderr,
             missing=tuple(str(region) for region in lacking),
@@ -129,16 +130,16 @@ def explain(
         )
     if ending(reduced) is RunOutcome.TRAP and keep.functions():
         text = f"{how}: a function that the keep set does not list is gone; no region is missing"
-        return Diagnosis(status="trap", text=text, log=reduced.stderr)
+        return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr)
     text = f"{how}; the profile build runs it, and nothing is missing from the keep set"
-    return Diagnosis(status="engine-error", text=text, log=reduced.stderr)
+    return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=reduced.stderr)
 
 
 def diagnose_without_profile(reduced: ProgramRun) -> Diagnosis:
     """Say how it ended where no profile build can be run to name what is missing."""
     trapped = ending(reduced) is RunOutcome.TRAP
     text = f"{_how(reduced)}; no profile build is at hand to name what it needs: {_HOW_TO_NAME}"
-    status = "trap" if trapped else "engine-error"
+    status = ScenarioStatus.TRAP if trapped else ScenarioStatus.ENGINE_ERROR
     return Diagnosis(status=status, text=text, log=reduced.stderr, unexplained=True)
 
 
@@ -146,9 +147,9 @@ def _not_kept(reduced: ProgramRun, name: str, why: str) -> Diagnosis:
     try:
         function = readable(name)
     except InputError:
-        function = name  # a trap is told, whatever the machine has to make names readable
+        function = name  # a trap is reported, whatever the machine has to make names readable
     text = f"{_how(reduced)}: the function {function} is not kept, for {why}"
-    return Diagnosis(status="trap", text=text, log=reduced.stderr, function=function)
+    return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr, function=function)
 
 
 def _count(things: Sequence[object], noun: str) -> str:

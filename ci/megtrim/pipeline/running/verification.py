@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from megtrim.build_spec import Variant
 from megtrim.devices import Lease
@@ -18,9 +17,10 @@ from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence.validation import clean_log
 from megtrim.load_and_run import app_outputs
 from megtrim.load_and_run.dump import Comparison, compare, parse_dump, refusal
-from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
+from megtrim.load_and_run.exit_status import RunOutcome, ending
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.midout.keepset import KeepSet
+from megtrim.pipeline.results import VerificationOutcome
 from megtrim.pipeline.running.execution import RunResult, RunSpec, run_on
 from megtrim.pipeline.running.trap_diagnosis import (
     Diagnosis,
@@ -29,7 +29,7 @@ from megtrim.pipeline.running.trap_diagnosis import (
     diagnose_without_profile,
     why_not_kept,
 )
-from megtrim.verdict.codec import encode
+from megtrim.verdict.model import OutputResult, ScenarioStatus
 
 _TAIL_LINES = 30
 
@@ -55,37 +55,52 @@ class VerificationCase:
 
 
 class TrapBeforeFailure(InfrastructureFailure):
-    """The machine failed, and a trap had been seen there: tried anew, it might not come again."""
+    """The machine failed, and a trap had been seen there: the next try might not show it."""
 
-    def __init__(self, failure: InfrastructureFailure, ended: dict[str, Any]) -> None:
+    def __init__(self, failure: InfrastructureFailure, outcome: VerificationOutcome) -> None:
         super().__init__(failure.message, hint=failure.hint, attempts=failure.attempts)
-        self.ended = ended
-        """What is told of it where that is all that will be known."""
+        self.outcome = outcome
+        """What is reported where that is all that will be known."""
 
 
-def prove(trial: VerificationCase, lease: Lease, note: Note) -> dict[str, Any]:
-    """Return how it ended: status, text, outputs, missing regions, the end of the log, its crash.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputComparison:
+    """The outputs of two builds, compared."""
 
-    A product failure is a result. Raises what the device raises; TrapSeen where that happened
-    while a trap was to be explained.
+    status: ScenarioStatus
+    text: str
+    """One line: that all are equal, or what is not."""
+    outputs: tuple[OutputResult, ...]
+
+
+def prove(trial: VerificationCase, lease: Lease, note: Note) -> VerificationOutcome:
+    """Return how it ended; a product failure is a result.
+
+    Raises what the device raises; TrapBeforeFailure where that happened while a trap was to be
+    explained.
     """
     plain = run_on(lease, trial.spec)
     note(Variant.PLAIN, plain)
     if ending(plain.run) is not RunOutcome.PASSED:
         text = f"the plain build ended with {plain.run.rc} ({ending(plain.run)})"
-        found = Diagnosis(status="engine-error", text=text, log=plain.run.stderr)
+        found = Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=plain.run.stderr)
         return _record_failure(found, plain)
     reduced = run_on(lease, trial.spec.with_program(trial.reduced))
     note(Variant.REDUCED, reduced)
     if ending(reduced.run) is not RunOutcome.PASSED:
         return _record_failure(_diagnose(trial, lease, reduced, note), reduced)
-    return {
-        **_around(reduced.run),
-        "missing regions": [],
-        "unexplained": False,
-        "log tail": "",
-        **compare_outputs(plain, reduced, trial.tolerance, application=trial.spec.application),
-    }
+    compared = compare_outputs(plain, reduced, trial.tolerance, application=trial.spec.application)
+    return VerificationOutcome(
+        status=compared.status,
+        text=compared.text,
+        outputs=compared.outputs,
+        missing_regions=(),
+        unexplained=False,
+        log_tail="",
+        time_s=reduced.run.wall_s,
+        conditions=reduced.run.conditions,
+        crash=reduced.run.crash,
+    )
 
 
 def _diagnose(trial: VerificationCase, lease: Lease, reduced: RunResult, note: Note) -> Diagnosis:
@@ -112,28 +127,24 @@ def _diagnose(trial: VerificationCase, lease: Lease, reduced: RunResult, note: N
         raise TrapBeforeFailure(failure, _record_failure(found, reduced)) from failure
 
 
-def _around(run: ProgramRun) -> dict[str, Any]:
-    """Return a run's time, what it was taken under, and what is known of its crash."""
-    return {"time_s": run.wall_s, "conditions": encode(run.conditions), "crash": run.crash}
-
-
-def _record_failure(diagnosis: Diagnosis, last: RunResult) -> dict[str, Any]:
+def _record_failure(diagnosis: Diagnosis, last: RunResult) -> VerificationOutcome:
     tail = clean_log("\n".join(diagnosis.log.splitlines()[-_TAIL_LINES:]))
-    return {
-        **_around(last.run),
-        "outputs": [],
-        "status": diagnosis.status,
-        "text": diagnosis.text,
-        "missing regions": list(diagnosis.missing),
-        "unexplained": diagnosis.unexplained,
-        "log tail": tail,
-        "exit code": 1,
-    }
+    return VerificationOutcome(
+        status=diagnosis.status,
+        text=diagnosis.text,
+        outputs=(),
+        missing_regions=diagnosis.missing,
+        unexplained=diagnosis.unexplained,
+        log_tail=tail,
+        time_s=last.run.wall_s,
+        conditions=last.run.conditions,
+        crash=last.run.crash,
+    )
 
 
 def compare_outputs(
     plain: RunResult, reduced: RunResult, tolerance: Tolerance, *, application: bool = False
-) -> dict[str, Any]:
+) -> OutputComparison:
     """Compare every output of the plain build with the reduced build's of that name."""
     problems = []
     if not plain.outputs:
@@ -157,16 +168,15 @@ def compare_outputs(
             problems.append(f"{unfit}: that proves nothing")
         elif not found.equal:
             problems.append(f"output {name}: {found.text}")
-    total = sum(row["size_bytes"] for row in rows)
+    total = sum(row.size_bytes for row in rows)
     exact = "equal to the last bit" if tolerance.is_exact else f"equal within {tolerance}"
     noun = "output" if application else "tensor"
     counted = f"1 {noun}" if len(rows) == 1 else f"{len(rows)} {noun}s"
-    return {
-        "status": "parity" if problems else "pass",
-        "text": "; ".join(problems) or f"outputs {exact} ({counted}, {total:,} bytes)",
-        "outputs": rows,
-        "exit code": 1 if problems else 0,
-    }
+    return OutputComparison(
+        status=ScenarioStatus.PARITY if problems else ScenarioStatus.PASS,
+        text="; ".join(problems) or f"outputs {exact} ({counted}, {total:,} bytes)",
+        outputs=tuple(rows),
+    )
 
 
 def _judged_dump(
@@ -189,11 +199,11 @@ def _judged_file(
     return len(expected.data), found, app_outputs.refusal(expected, tolerance)
 
 
-def _row(name: str, size_bytes: int, found: Comparison) -> dict[str, Any]:
+def _row(name: str, size_bytes: int, found: Comparison) -> OutputResult:
     difference = found.largest_difference
-    return {
-        "name": name,
-        "size_bytes": size_bytes,
-        "equal": found.equal,
-        "largest_difference": difference if math.isfinite(difference) else None,
-    }
+    return OutputResult(
+        name=name,
+        size_bytes=size_bytes,
+        equal=found.equal,
+        largest_difference=difference if math.isfinite(difference) else None,
+    )

@@ -13,7 +13,8 @@ from megtrim.build_spec import Variant
 from megtrim.midout.keepset import bindings, read_keep_set
 from megtrim.pipeline.building import links, variants
 from megtrim.pipeline.filenames import KEEP_SET_FILE
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.results import FunctionsKeepSetResult, HeaderResult, ReduceResult
+from megtrim.pipeline.session import Session, TaskResults
 from megtrim.plan.graph import (
     FUNCTIONS,
     HEADER,
@@ -33,53 +34,61 @@ _Bound = tuple[tuple[object, ...], ...]
 """Which scenarios a keep set is of, as :func:`megtrim.midout.keepset.bindings` says it."""
 
 
-def find_builds(context: Context) -> Mapping[str, StageFolder]:
+def find_builds(session: Session) -> Mapping[str, StageFolder]:
     """Return the build by regions, and that by functions as well, where the full way has them."""
-    full = context.full
+    full = session.request.full
     if full is None or from_plain(full.config):
         return {}
-    as_full = replace(context, loaded=full, quick=False, done={})
-    bound = _read_bindings(context.done[FUNCTIONS])
+    request = replace(session.request, loaded=full, quick=False)
+    as_full = replace(session, request=request, results=TaskResults())
+    bound = _read_bindings(session.results.done[FUNCTIONS])
     header = _header(as_full, bound)
     if header is None:
         return {}
-    as_full.done[HEADER] = header
+    as_full.results.done[HEADER] = header
     function = _by_functions(as_full, bound) if by_function(full.config) else None
     builds = {Variant.REGION: _by_regions(as_full, header), FUNCTION: function}
     return {name: build for name, build in builds.items() if build is not None}
 
 
-def _header(context: Context, bound: _Bound) -> StageFolder | None:
+def _header(session: Session, bound: _Bound) -> StageFolder | None:
     """Find the newest header of these scenarios that a build was made with."""
-    form = {"layout": context.loaded.config.trim.layout}
+    form = {"layout": session.request.config.trim.layout}
 
     def fits(header: StageFolder) -> bool:
         alike = _has(header, form) and _read_bindings(header) == bound
-        return alike and _by_regions(context, header) is not None
+        return alike and _by_regions(session, header) is not None
 
-    return context.store.previous(Stage.HEADER, fits=fits)
-
-
-def _by_regions(context: Context, header: StageFolder) -> StageFolder | None:
-    inputs = variants.region_inputs(replace(context, done={HEADER: header}))
-    name = task_name(region_task(context.loaded.config))
-    return context.store.find(Stage.REDUCE, key_of(Stage.REDUCE, name, inputs))
+    return session.services.store.previous(Stage.HEADER, HeaderResult, fits=fits)
 
 
-def _by_functions(context: Context, bound: _Bound) -> StageFolder | None:
+def _by_regions(session: Session, header: StageFolder) -> StageFolder | None:
+    results = TaskResults(done={HEADER: header})
+    inputs = variants.region_inputs(replace(session, results=results))
+    name = task_name(region_task(session.request.config))
+    return session.services.store.find(
+        Stage.REDUCE, key_of(Stage.REDUCE, name, inputs), ReduceResult
+    )
+
+
+def _by_functions(session: Session, bound: _Bound) -> StageFolder | None:
     """Find the link of that build: by a keep set of these scenarios, whoever recorded it."""
-    wanted = links.shipped_inputs(context)
+    wanted = links.shipped_inputs(session)
 
     def find_keep_folder(digest: str | None) -> StageFolder | None:
         def fits(keep: StageFolder) -> bool:
             return keep.files.get(KEEP_SET_FILE) == digest and _read_bindings(keep) == bound
 
-        return context.store.previous(Stage.FUNCTIONS, task_name(FUNCTIONS), fits=fits)
+        return session.services.store.previous(
+            Stage.FUNCTIONS, FunctionsKeepSetResult, task_name(FUNCTIONS), fits=fits
+        )
 
     def fits(link: StageFolder) -> bool:
         return _has(link, wanted) and find_keep_folder(link.inputs.get(links.KEEP_SET)) is not None
 
-    return context.store.previous(Stage.REDUCE, task_name(REDUCED), fits=fits)
+    return session.services.store.previous(
+        Stage.REDUCE, ReduceResult, task_name(REDUCED), fits=fits
+    )
 
 
 def _has(folder: StageFolder, inputs: Mapping[str, str]) -> bool:

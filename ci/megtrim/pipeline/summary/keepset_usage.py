@@ -11,9 +11,10 @@ from megtrim.config.switches import switched_off
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.midout.names import NameTable
 from megtrim.midout.region import Region
-from megtrim.pipeline.building import links, size_options
+from megtrim.pipeline.building import size_options
 from megtrim.pipeline.filenames import KEEP_SET_FILE, REGIONS_FILE
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.results import ReduceResult, TraceResult
+from megtrim.pipeline.session import Session, TaskResults
 from megtrim.plan.graph import HEADER, PROFILE, REDUCED, REGION, Task, from_plain, trace_task
 from megtrim.verdict.model import (
     FunctionsUse,
@@ -27,10 +28,10 @@ from megtrim.verdict.model import (
 )
 
 
-def trim_choice(context: Context) -> TrimChoice:
+def trim_choice(session: Session) -> TrimChoice:
     """Return how far the engine was trimmed."""
-    trim = context.loaded.config.trim
-    plain = from_plain(context.loaded.config)
+    trim = session.request.config.trim
+    plain = from_plain(session.request.config)
     minimum = MINIMUM_SIZE if trim.minimum_size else ()
     off = () if plain else switched_off(trim)
     return TrimChoice(
@@ -39,24 +40,24 @@ def trim_choice(context: Context) -> TrimChoice:
         minimum_size=trim.minimum_size and not plain,
         optimize=trim.optimize,
         switched_off=tuple(str(each) for each in off if each not in minimum),
-        means=size_options.list_results(context),
-        quick=context.quick,
+        means=size_options.list_results(session),
+        quick=session.request.quick,
     )
 
 
-def regions_use(task: Task, context: Context) -> RegionsUse:
-    """Return the kept regions by tag, beside how many the profile binary holds.
+def regions_use(task: Task, session: Session) -> RegionsUse:
+    """Return the kept regions by tag, next to how many the profile binary holds.
 
     None are held where the verdict's task rests on no profile build: one that a trap made
-    necessary is not asked, or the same trap would be told otherwise by the next run.
+    necessary is not asked, or the next run would report the same trap otherwise.
     """
     profiled = PROFILE in task.wants
-    held = _read_regions(context) if profiled else ()
-    keep = _keep_set(context)
+    held = _read_regions(session.results) if profiled else ()
+    keep = _keep_set(session.results)
     if keep is None:
         return RegionsUse(held=len(held), kept=0, by_tag=())
     kept = keep.regions()
-    names = NameTable(context.engine.texts())
+    names = NameTable(session.services.engine.texts())
     total = Counter(region.tag for region in {*held, *kept})
     by_tag = {tag: tuple(group) for tag, group in groupby(sorted(kept), lambda r: r.tag)}
     return RegionsUse(
@@ -79,52 +80,46 @@ def regions_use(task: Task, context: Context) -> RegionsUse:
     )
 
 
-def traced_regions(context: Context) -> dict[str, int]:
+def traced_regions(session: Session) -> dict[str, int]:
     """Return how many regions each traced scenario has, by its id."""
-    keep = _keep_set(context)
-    if context.committed and keep is not None:
+    keep = _keep_set(session.results)
+    if session.request.committed and keep is not None:
         return {record.id: len(record.regions) for record in keep.scenarios}
-    tasks = ((each.id, trace_task(each)) for each in all_scenarios(context.loaded.config))
+    tasks = ((each.id, trace_task(each)) for each in all_scenarios(session.request.config))
     return {
-        id_: int(context.done[task].result["regions"])
+        id_: session.results.done[task].result_as(TraceResult).regions
         for id_, task in tasks
-        if task in context.done
+        if task in session.results.done
     }
 
 
-def functions_use(context: Context) -> tuple[FunctionsUse, ...]:
+def functions_use(results: TaskResults) -> tuple[FunctionsUse, ...]:
     """Return how many functions each program kept; nothing where none are trimmed."""
-    if REDUCED not in context.done:
+    if REDUCED not in results.done:
         return ()
-    result = context.done[REDUCED].result
-    dropped: dict[str, int] = result.get(links.DROPPED, {})
+    functions = results.done[REDUCED].result_as(ReduceResult).functions
     return tuple(
-        FunctionsUse(
-            artifact=name,
-            held=result[links.HELD][name],
-            kept=result[links.HELD][name] - count,
-        )
-        for name, count in dropped.items()
+        FunctionsUse(artifact=name, held=count.held, kept=count.held - count.dropped)
+        for name, count in functions.items()
     )
 
 
-def rebuild(context: Context) -> Rebuild | None:
+def rebuild(results: TaskResults) -> Rebuild | None:
     """Return what the build by regions compiled; None where there is none."""
-    made = [context.done[task] for task in (REGION, REDUCED) if task in context.done]
-    if HEADER not in context.done or not made:
+    made = [results.done[task] for task in (REGION, REDUCED) if task in results.done]
+    if HEADER not in results.done or not made:
         return None
-    result = made[0].result
-    told = result["rebuilt"]
+    build = made[0].result_as(ReduceResult).build
     return Rebuild(
-        predicted=told["predicted"],
-        compiled=told["compiled"],
-        units=result["translation units"],
+        predicted=build.rebuilt.predicted,
+        compiled=build.rebuilt.compiled,
+        units=build.translation_units,
     )
 
 
-def operators_use(context: Context) -> OperatorsUse:
+def operators_use(results: TaskResults) -> OperatorsUse:
     """Return operators, data types and elementwise modes, each with the models that need it."""
-    keep = _keep_set(context)
+    keep = _keep_set(results)
     needs = keep.operators if keep else None
     if needs is None:
         return OperatorsUse(kept=(), dtypes=(), elemwise_modes=())
@@ -135,19 +130,19 @@ def operators_use(context: Context) -> OperatorsUse:
     )
 
 
-def _keep_set(context: Context) -> KeepSet | None:
+def _keep_set(results: TaskResults) -> KeepSet | None:
     """Return the keep set as the header was made from it; functions bring no region."""
-    if HEADER not in context.done:
+    if HEADER not in results.done:
         return None
-    return read_keep_set(context.done[HEADER].file(KEEP_SET_FILE))
+    return read_keep_set(results.done[HEADER].file(KEEP_SET_FILE))
 
 
 def _uses(needed: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[OperatorUse, ...]:
     return tuple(OperatorUse(name=name, models=models) for name, models in needed)
 
 
-def _read_regions(context: Context) -> tuple[Region, ...]:
-    if PROFILE not in context.done:
+def _read_regions(results: TaskResults) -> tuple[Region, ...]:
+    if PROFILE not in results.done:
         return ()
-    text = context.done[PROFILE].file(REGIONS_FILE).read_text(encoding="utf-8")
+    text = results.done[PROFILE].file(REGIONS_FILE).read_text(encoding="utf-8")
     return tuple(Region.parse(line) for line in text.splitlines())

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import timedelta
 
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.evidence.proofs import DAY_S
 from megtrim.pipeline.building import programs
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.results import VerifyResult
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import REDUCED, Stage, verify_task
 from megtrim.verdict.model import ScenarioStatus
 
@@ -36,16 +37,16 @@ class LastProof:
         return text + expired * self.is_expired(allowed_s)
 
 
-def last_proofs(context: Context) -> dict[str, LastProof | None]:
+def last_proofs(session: Session) -> dict[str, LastProof | None]:
     """Return the last proof of each scenario without a result; None: its last word is none.
 
     An earlier program's counts as well: code that changes every day would else never be held to
     a device again. Every result of a stage is looked at, so ask once.
     """
     return {
-        each.id: _last(context, each)
-        for each in all_scenarios(context.loaded.config)
-        if verify_task(each) not in context.done
+        each.id: _last(session, each)
+        for each in all_scenarios(session.request.config)
+        if verify_task(each) not in session.results.done
     }
 
 
@@ -56,24 +57,31 @@ def find_expired(proofs: Mapping[str, LastProof | None], *, allowed_s: float) ->
     )
 
 
-def ahead(context: Context) -> Iterator[str]:
+def ahead(session: Session) -> Iterator[str]:
     """Yield a warning where the day that all is judged by lies before what was verified already.
 
     Where the machine is, it may be tomorrow; a clock that was set back lets lapsed waivers count.
     """
-    tasks = (verify_task(each) for each in all_scenarios(context.loaded.config))
-    days = [str(context.done[task].result.get("day", "")) for task in tasks if task in context.done]
-    latest = max(days, default="")
-    if latest > (context.today + timedelta(days=1)).isoformat():
-        yield f"this is the verdict of {context.today}, of what was verified on {latest}"
+    tasks = (verify_task(each) for each in all_scenarios(session.request.config))
+    done = [session.results.done[task] for task in tasks if task in session.results.done]
+    latest = max((each.result_as(VerifyResult).day for each in done), default=session.request.today)
+    if latest > session.request.today + timedelta(days=1):
+        yield f"this is the verdict of {session.request.today}, of what was verified on {latest}"
 
 
-def _last(context: Context, scenario: Scenario) -> LastProof | None:
-    last = context.store.previous(Stage.VERIFY, scenario.id)
-    if last is None or last.result["status"] != ScenarioStatus.PASS:
+def _last(session: Session, scenario: Scenario) -> LastProof | None:
+    last = session.services.store.previous(Stage.VERIFY, VerifyResult, scenario.id)
+    if last is None:
         return None
-    days = (context.today - date.fromisoformat(last.result["day"])).days
-    now = programs.digests(scenario, context, REDUCED, "reduced") if REDUCED in context.done else {}
+    verified = last.result_as(VerifyResult)
+    if verified.outcome.status is not ScenarioStatus.PASS:
+        return None
+    days = (session.request.today - verified.day).days
+    now = (
+        programs.digests(scenario, session, REDUCED, "reduced")
+        if REDUCED in session.results.done
+        else {}
+    )
     same = bool(now) and all(last.inputs.get(label) == digest for label, digest in now.items())
     # One of tomorrow, by another clock, is of today.
     return LastProof(days=0 if days == -1 else days, same=same)

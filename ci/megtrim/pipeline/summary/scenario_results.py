@@ -5,96 +5,92 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.errors import EXIT_PASS, InfrastructureFailure, MegtrimError
-from megtrim.load_and_run.telemetry import Conditions
+from megtrim.errors import InfrastructureFailure, MegtrimError
 from megtrim.midout.trace import TraceFailure
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.results import VerificationOutcome, VerifyResult
+from megtrim.pipeline.session import Session, TaskResults, TrimRequest
 from megtrim.pipeline.summary.keepset_usage import traced_regions
 from megtrim.pipeline.summary.last_proof import LastProof
 from megtrim.plan.graph import Stage, Task, functions_task, search_task, trace_task, verify_task
 from megtrim.store import StageFolder
 from megtrim.verdict.checks import scenario_checks
-from megtrim.verdict.codec import decode
 from megtrim.verdict.content import Contradiction, expect_consistent
-from megtrim.verdict.model import Check, OutputResult, ScenarioResult, ScenarioStatus
+from megtrim.verdict.model import Check, ScenarioResult, ScenarioStatus
 
 _VERIFY_AGAIN, _VERIFY = "verify it again", ("verify", "--again")
 """What to do about a result that contradicts itself, and the command that does it."""
 
 
 def scenario_results(
-    context: Context, proofs: Mapping[str, LastProof | None]
+    session: Session, proofs: Mapping[str, LastProof | None]
 ) -> tuple[ScenarioResult, ...]:
     """Return how every scenario ended; ``proofs``: the last one of each without a result."""
-    traced = traced_regions(context)
+    traced = traced_regions(session)
     return tuple(
-        scenario_result(each, context, traced.get(each.id, 0), proofs.get(each.id))
-        for each in all_scenarios(context.loaded.config)
+        scenario_result(each, session, traced.get(each.id, 0), proofs.get(each.id))
+        for each in all_scenarios(session.request.config)
     )
 
 
-def scenario_checks_of(tasks: Iterable[Task], context: Context) -> Iterator[Check]:
+def scenario_checks_of(tasks: Iterable[Task], session: Session) -> Iterator[Check]:
     """Yield the checks of the scenarios that these tasks verified, whatever became of them."""
-    traced = traced_regions(context)
+    traced = traced_regions(session)
     for task in tasks:
         if task.stage is Stage.VERIFY and task.scenario is not None:
             each = task.scenario
             yield from scenario_checks(
-                scenario_result(each, context, traced.get(each.id, 0), None),
-                invocation=context.invocation,
-                file=context.loaded.path.name,
-                line=context.loaded.line(*each.path),
+                scenario_result(each, session, traced.get(each.id, 0), None),
+                invocation=session.request.invocation,
+                file=session.request.loaded.path.name,
+                line=session.request.loaded.line(*each.path),
                 expired=False,
             )
 
 
 def scenario_result(
-    each: Scenario, context: Context, regions: int, proof: LastProof | None
+    each: Scenario, session: Session, regions: int, proof: LastProof | None
 ) -> ScenarioResult:
     """Return how a scenario ended; ``regions``: how many its trace holds."""
     task = verify_task(each)
-    if task not in context.done:
-        return _report_unverified(each, context, regions, proof)
-    folder = context.done[task]
-    result = folder.result
-    _expect_consistent(each.id, folder)
+    if task not in session.results.done:
+        return _report_unverified(each, session, regions, proof)
+    folder = session.results.done[task]
+    result = folder.result_as(VerifyResult)
+    outcome = result.outcome
+    _expect_consistent(each.id, folder, outcome)
     return ScenarioResult(
         id=each.id,
         model=each.model.name,
         scenario=each.settings.name,
         cpu_class=each.cpu_class.name,
         arguments=each.settings.command,
-        device=result["device"]["name"],
-        status=ScenarioStatus(result["status"]),
+        device=result.device.name,
+        status=outcome.status,
         regions=regions,
-        time_s=float(result["time_s"]),
-        text=result["text"],
-        outputs=tuple(OutputResult(**row) for row in result["outputs"]),
-        missing_regions=tuple(result["missing regions"]),
-        log_tail=result["log tail"],
-        conditions=decode(Conditions | None, result["conditions"], "conditions"),
-        crash=result["crash"],
-        reproduce=context.invocation.verify(each.id),
-        binding=result["binding"],
+        time_s=outcome.time_s,
+        text=outcome.text,
+        outputs=outcome.outputs,
+        missing_regions=outcome.missing_regions,
+        log_tail=outcome.log_tail,
+        conditions=outcome.conditions,
+        crash=outcome.crash,
+        reproduce=session.request.invocation.verify(each.id),
+        binding=result.binding,
     )
 
 
-def _expect_consistent(scenario: str, folder: StageFolder) -> None:
+def _expect_consistent(scenario: str, folder: StageFolder, outcome: VerificationOutcome) -> None:
     """Refuse a verification whose result says two things at once."""
-    result = folder.result
-    status = ScenarioStatus(result["status"])
-    passed = status is ScenarioStatus.PASS
-    if passed is not (result["exit code"] == EXIT_PASS) or (passed and result["unexplained"]):
-        ended = f"exit code {result['exit code']}, unexplained: {result['unexplained']}"
-        msg = f"{folder.path}: {scenario}: its status is {status}, with {ended}"
+    if outcome.status is ScenarioStatus.PASS and outcome.unexplained:
+        msg = f"{folder.path}: {scenario}: its status is pass, and it is unexplained"
         raise Contradiction(msg, hint=_VERIFY_AGAIN, command=_VERIFY)
     try:
         expect_consistent(
             scenario,
-            status,
-            outputs=tuple(OutputResult(**row) for row in result["outputs"]),
-            missing_regions=tuple(result["missing regions"]),
-            crash=result["crash"],
+            outcome.status,
+            outputs=outcome.outputs,
+            missing_regions=outcome.missing_regions,
+            crash=outcome.crash,
         )
     except Contradiction as error:
         msg = f"{folder.path}: {error.message}"
@@ -102,12 +98,15 @@ def _expect_consistent(scenario: str, folder: StageFolder) -> None:
 
 
 def _report_unverified(
-    each: Scenario, context: Context, regions: int, proof: LastProof | None
+    each: Scenario, session: Session, regions: int, proof: LastProof | None
 ) -> ScenarioResult:
     """Say why a scenario has no result: what failed before it could be verified."""
-    failure = next((context.failed[task] for task in _before(each) if task in context.failed), None)
-    device = context.devices.get(each.cpu_class.name)
-    status = _status(failure, each, context)
+    failure = next(
+        (session.results.failed[task] for task in _before(each) if task in session.results.failed),
+        None,
+    )
+    device = session.services.devices.get(each.cpu_class.name)
+    status = _status(failure, each, session.results)
     unknown = status in (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED)
     return ScenarioResult(
         id=each.id,
@@ -119,30 +118,30 @@ def _report_unverified(
         status=status,
         regions=regions,
         time_s=0.0,
-        text=_why(failure, proof if unknown else None, context),
+        text=_why(failure, proof if unknown else None, session.request),
         log_tail=str(failure) if failure else "",
         attempts=failure.attempts if isinstance(failure, InfrastructureFailure) else (),
-        reproduce=context.invocation.verify(each.id),
+        reproduce=session.request.invocation.verify(each.id),
     )
 
 
-def _why(failure: MegtrimError | None, proof: LastProof | None, context: Context) -> str:
+def _why(failure: MegtrimError | None, proof: LastProof | None, request: TrimRequest) -> str:
     why = failure.message.splitlines()[0] if failure else "a stage before it did not succeed"
     if proof is None:
         return why
-    return f"unverified, {proof.describe_age(context.loaded.config.verify.max_age_s)}: {why}"
+    return f"unverified, {proof.describe_age(request.config.verify.max_age_s)}: {why}"
 
 
 def _before(each: Scenario) -> tuple[str, ...]:
     return (search_task(each), trace_task(each), functions_task(each), verify_task(each))
 
 
-def _status(failure: MegtrimError | None, each: Scenario, context: Context) -> ScenarioStatus:
+def _status(failure: MegtrimError | None, each: Scenario, results: TaskResults) -> ScenarioStatus:
     if failure is None:
         return ScenarioStatus.UNVERIFIED
     if isinstance(failure, InfrastructureFailure):
         return ScenarioStatus.INFRASTRUCTURE
     # Without tracing, it is verification that finds a scenario to be another than was traced.
     recorded = (trace_task(each), functions_task(each))
-    by_trace = isinstance(failure, TraceFailure) or any(t in context.failed for t in recorded)
+    by_trace = isinstance(failure, TraceFailure) or any(t in results.failed for t in recorded)
     return ScenarioStatus.TRACE if by_trace else ScenarioStatus.ENGINE_ERROR

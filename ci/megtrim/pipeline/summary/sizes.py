@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from megtrim.pipeline.session import Context
+from megtrim.build_spec import Variant
+from megtrim.pipeline.results import SizeResult, SwitchTableResult
+from megtrim.pipeline.session import Session, TaskResults
 from megtrim.plan.graph import SIZE, SWITCHES
 from megtrim.verdict.checks import budget_checks
-from megtrim.verdict.codec import decode
 from megtrim.verdict.model import (
     ArtifactSizes,
     BudgetRow,
@@ -18,73 +19,72 @@ from megtrim.verdict.model import (
 )
 
 
-def artifact_sizes(context: Context) -> tuple[ArtifactSizes, ...]:
+def artifact_sizes(session: Session) -> tuple[ArtifactSizes, ...]:
     """Return every artifact with its variants, plain first; nothing where nothing was weighed."""
-    if SIZE not in context.done:
+    if SIZE not in session.results.done:
         return ()
-    rows = context.done[SIZE].result["artifacts"]
-    plain = {row["artifact"]: row["size_bytes"] for row in rows if row["variant"] == "plain"}
+    rows = session.results.done[SIZE].result_as(SizeResult).artifacts
+    plain = {row.artifact: row.size_bytes for row in rows if row.variant == Variant.PLAIN}
     return tuple(
         ArtifactSizes(
             name=name,
             sizes=tuple(
                 VariantSize(
-                    variant=row["variant"],
-                    size_bytes=row["size_bytes"],
-                    share=row["size_bytes"] / plain[name],
-                    growth_bytes=row["growth_bytes"],
-                    sections=tuple((group, size_bytes) for group, size_bytes in row["groups"]),
+                    variant=row.variant,
+                    size_bytes=row.size_bytes,
+                    share=row.size_bytes / plain[name],
+                    growth_bytes=row.growth_bytes,
+                    sections=row.groups,
                 )
                 for row in rows
-                if row["artifact"] == name
+                if row.artifact == name
             ),
         )
-        for name in context.loaded.config.artifacts
+        for name in session.request.config.artifacts
     )
 
 
-def budget_rows(context: Context) -> tuple[BudgetRow, ...]:
+def budget_rows(results: TaskResults) -> tuple[BudgetRow, ...]:
     """Return every budget as it was judged."""
-    if SIZE not in context.done:
+    if SIZE not in results.done:
         return ()
     return tuple(
         BudgetRow(
-            artifact=row["artifact"],
-            variant=row["variant"],
-            size_bytes=row["size_bytes"],
-            max_bytes=row["max_bytes"],
-            growth_bytes=row["growth_bytes"],
-            growth_max_bytes=row["growth_max_bytes"],
-            baseline=row["baseline"],
-            waiver=row["waiver"],
-            lapsed=row["lapsed"],
-            status=BudgetStatus(row["status"]),
+            artifact=row.artifact,
+            variant=row.variant,
+            size_bytes=row.size_bytes,
+            max_bytes=row.max_bytes,
+            growth_bytes=row.growth_bytes,
+            growth_max_bytes=row.growth_max_bytes,
+            baseline=row.baseline,
+            waiver=row.waiver,
+            lapsed=row.lapsed,
+            status=BudgetStatus(row.status),
         )
-        for row in context.done[SIZE].result["budgets"]
+        for row in results.done[SIZE].result_as(SizeResult).budgets
     )
 
 
-def budget_checks_of(context: Context) -> Iterator[Check]:
+def budget_checks_of(session: Session) -> Iterator[Check]:
     """Yield the checks of all budgets."""
-    loaded = context.loaded
+    loaded = session.request.loaded
     lines = {
         each.artifact: loaded.line("budgets", i) for i, each in enumerate(loaded.config.budgets)
     }
-    for row in budget_rows(context):
+    for row in budget_rows(session.results):
         line = lines.get(row.artifact, 1)
         yield from budget_checks(
-            row, invocation=context.invocation, file=loaded.path.name, line=line
+            row, invocation=session.request.invocation, file=loaded.path.name, line=line
         )
 
 
-def switch_sizes(context: Context) -> tuple[SwitchSize, ...]:
+def switch_sizes(results: TaskResults) -> tuple[SwitchSize, ...]:
     """Return the table of switches; nothing where none was measured."""
-    if SWITCHES not in context.done:
+    if SWITCHES not in results.done:
         return ()
-    rows = context.done[SWITCHES].result["rows"]
-    return tuple(decode(SwitchSize, row, f"rows[{at}]") for at, row in enumerate(rows))
+    return results.done[SWITCHES].result_as(SwitchTableResult).rows
 
 
-def baseline_text(context: Context) -> str:
+def baseline_text(results: TaskResults) -> str:
     """Return what growth was measured against; empty where nothing was."""
-    return str(context.done[SIZE].result["baseline"]) if SIZE in context.done else ""
+    return results.done[SIZE].result_as(SizeResult).baseline if SIZE in results.done else ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from megtrim.plan.graph import LINKED, REDUCED
 from megtrim.verdict.model import DeviceIdentity
 from unit.evidence.support import evidence, result
 from unit.stages.built import built, linked
-from unit.stages.support import NOTHING
+from unit.stages.support import NOTHING, changed
 
 Show = Callable[..., dict[str, Any]]
 NONE: dict[str, Any] = {"include": []}
@@ -52,9 +51,9 @@ def test_the_committed_keep_set_is_verified(
     tmp_path: Path, output: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By the devices on runners alone."""
-    context = built(tmp_path, committed=True)
+    session = built(tmp_path, committed=True)
 
-    assert show_matrix(context, proofs=None, per_job=1) == 0
+    assert show_matrix(session, proofs=None, per_job=1) == 0
     entries = [
         job("any", "1/2", "megtrim-evidence-any-1"),
         job("any", "2/2", "megtrim-evidence-any-2"),
@@ -95,11 +94,11 @@ def test_else_all_is_traced(tmp_path: Path, output: Path) -> None:
 
 def test_functions_are_next_once_there_are_traces(tmp_path: Path, output: Path) -> None:
     """The first jobs are told that others follow; those know that they are the last."""
-    context = linked(tmp_path)
-    show_matrix(context, proofs=None, per_job=20)
+    session = linked(tmp_path)
+    show_matrix(session, proofs=None, per_job=20)
     first = outputs(output)
     output.unlink()
-    show_matrix(replace(context, traced={"m/s@any": NOTHING}), proofs=None, per_job=20)
+    show_matrix(changed(session, traced={"m/s@any": NOTHING}), proofs=None, per_job=20)
     second = outputs(output)
 
     assert (first["functions"], second["functions"]) == ("true", "false")
@@ -125,10 +124,10 @@ def test_before_the_link_no_functions_can_be_asked_for(
     tmp_path: Path, output: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It is made where the bundle is packed; a plan before that says what lacks."""
-    context = linked(tmp_path, trim="level: function, base: plain")
-    del context.done[LINKED]
+    session = linked(tmp_path, trim="level: function, base: plain")
+    del session.results.done[LINKED]
     told = io.StringIO()
-    show_matrix(replace(context, console=Console(told)), proofs=None, per_job=20)
+    show_matrix(changed(session, console=Console(told)), proofs=None, per_job=20)
 
     assert json.loads(capsys.readouterr().out) == {"device": NONE, "emulated": NONE}
     jobs = outputs(output)
@@ -142,14 +141,14 @@ def test_what_is_proven_has_no_job(
     tmp_path: Path, output: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A pull request that changes nothing costs no device minute."""
-    context = built(tmp_path, committed=True)
-    asked = select(context, JobPurpose.VERIFY, EvidenceSet(entries=())).asked
+    session = built(tmp_path, committed=True)
+    asked = select(session, JobPurpose.VERIFY, EvidenceSet(entries=())).asked
     proven = (result(scenario=each.id, binding=bound) for each, bound in asked)
     proofs = tmp_path / "proofs.json"
     board = DeviceIdentity(name="board", kind="local", facts={})
     known = EvidenceSet(entries=(evidence(*proven, device=board),))
     proofs.write_text(dump_set(known), encoding="utf-8")
-    show_matrix(context, proofs=proofs, per_job=20)
+    show_matrix(session, proofs=proofs, per_job=20)
 
     assert json.loads(capsys.readouterr().out) == {"device": NONE, "emulated": NONE}
     assert outputs(output)["device-jobs"] == "0"
@@ -157,8 +156,8 @@ def test_what_is_proven_has_no_job(
 
 def test_a_build_that_failed_has_no_job(tmp_path: Path, output: Path) -> None:
     """There is nothing that a device could run."""
-    context = replace(built(tmp_path), committed=True)
-    del context.done[REDUCED]
-    show_matrix(context, proofs=tmp_path / "gone.json", per_job=20)
+    session = changed(built(tmp_path), committed=True)
+    del session.results.done[REDUCED]
+    show_matrix(session, proofs=tmp_path / "gone.json", per_job=20)
 
     assert outputs(output)["device-jobs"] == "0"

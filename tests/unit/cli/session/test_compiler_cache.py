@@ -257,7 +257,7 @@ def test_builds_get_it(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     (shell.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
     (shell.folder / "m.mge").write_bytes(b"model")
 
-    setup.open_context(
+    setup.open_session(
         setup.Options(
             config=shell.folder / "megtrim.yaml",
             out=tmp_path / "out",

@@ -272,10 +272,10 @@ def test_a_quick_look_knows_what_is_configured(
         quick=quick,
     )
 
-    made = setup.open_context(options)
+    made = setup.open_session(options)
 
-    assert (made.full and made.full.config.trim.level) == level
-    assert made.loaded.config.trim.level == ("function" if quick else "region")
+    assert (made.request.full and made.request.full.config.trim.level) == level
+    assert made.request.config.trim.level == ("function" if quick else "region")
 
 
 PACKED = """\

@@ -13,9 +13,9 @@ from megtrim.build_spec import MINIMUM_SIZE, BuildSpec, Switch, Toolchain, Varia
 from megtrim.config.load import load_config
 from megtrim.errors import InputError
 from megtrim.pipeline.building import size_options
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session
 from unit.engines.support import TOOLCHAIN, write
-from unit.stages.support import CONFIG, context
+from unit.stages.support import CONFIG, changed, open_session
 
 CLANG = replace(TOOLCHAIN, kind="clang-linux-arm64", version="clang version 14.0.6")
 NDK = replace(TOOLCHAIN, kind="ndk", version="NDK r22, clang version 11.0.5", api=30)
@@ -23,13 +23,13 @@ ORDER = BuildSpec(variant=Variant.REDUCED, targets=("load_and_run",), options=()
 UNWIND = ("-fno-unwind-tables", "-fno-asynchronous-unwind-tables")
 
 
-def ready(folder: Path, more: str, toolchain: Toolchain = CLANG) -> Context:
-    """Return a context with this toolchain and these further lines of megtrim.yaml."""
-    made, _ = context(folder)
+def ready(folder: Path, more: str, toolchain: Toolchain = CLANG) -> Session:
+    """Return a session with this toolchain and these further lines of megtrim.yaml."""
+    made, _ = open_session(folder)
     path = folder / "megtrim.yaml"
     path.write_text(CONFIG + more, encoding="utf-8")
     engine = cast(Any, SimpleNamespace(kernels=("src/kernels",)))
-    return replace(made, loaded=load_config(path), engine=engine, toolchain=toolchain)
+    return changed(made, loaded=load_config(path), engine=engine, toolchain=toolchain)
 
 
 def test_without_means_the_order_is_the_recipes(tmp_path: Path) -> None:

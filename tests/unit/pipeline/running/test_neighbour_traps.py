@@ -38,7 +38,7 @@ def test_a_trap_is_named_as_far_as_that_is_at_hand(
 ) -> None:
     """``named`` is what the named link does. No profile build is made: this is no scenario."""
     programs = {PLAIN: GOOD, REDUCED: TRAPS} | ({PROFILE: PROGRAMS[PROFILE]} if profile else {})
-    context = built(tmp_path, programs=programs, keep=dump_keep_set(keep_set(1)))
+    session = built(tmp_path, programs=programs, keep=dump_keep_set(keep_set(1)))
     link = None
     if named is not None:
         (tmp_path / "named").mkdir()
@@ -53,6 +53,6 @@ def test_a_trap_is_named_as_far_as_that_is_at_hand(
         threads=1,
         timeout_s=9.0,
     )
-    needs = needs_of(next(all_scenarios(context.loaded.config)), context, link)
+    needs = needs_of(next(all_scenarios(session.request.config)), session, link)
 
     assert needs(cast("Lease", FakeDevice()), spec, run(133)) == needed

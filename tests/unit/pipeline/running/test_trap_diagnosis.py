@@ -17,6 +17,7 @@ from megtrim.pipeline.running.trap_diagnosis import (
     explain,
     why_not_kept,
 )
+from megtrim.verdict.statuses import ScenarioStatus
 from unit.stages.support import evidence, keep_set, run, trace
 
 THROWN = (
@@ -31,7 +32,7 @@ def test_a_trap_names_the_regions_that_are_missing() -> None:
     profile = evidence(run(stderr="profile log"), trace=trace(9, 1, 3))
 
     assert explain(run(133), profile, keep_set(1, 2)) == Diagnosis(
-        status="trap",
+        status=ScenarioStatus.TRAP,
         text="it trapped: 2 regions it needs are not in the keep set",
         log="profile log",
         missing=("kern<3>", "kern<9>"),
@@ -63,7 +64,7 @@ def test_an_engine_error_is_told_in_the_profile_builds_words() -> None:
     profile = evidence(run(134, stderr=THROWN), trace=None)
 
     assert explain(run(133), profile, keep_set(1)) == Diagnosis(
-        status="engine-error",
+        status=ScenarioStatus.ENGINE_ERROR,
         text="it trapped, and the profile build fails too: "
         "std::runtime_error: the model is damaged",
         log=THROWN,
@@ -83,7 +84,7 @@ def test_a_reduced_build_that_alone_fails_is_an_engine_error() -> None:
     profile = evidence(run(stderr="profile log"), trace=trace(1))
 
     assert explain(run(139, stderr="reduced log"), profile, keep_set(1, 2)) == Diagnosis(
-        status="engine-error",
+        status=ScenarioStatus.ENGINE_ERROR,
         text="it ended with 139; "
         "the profile build runs it, and nothing is missing from the keep set",
         log="reduced log",

@@ -14,7 +14,7 @@ from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.pipeline.building import links
 from megtrim.pipeline.filenames import KEEP_SET_FILE
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session
 from megtrim.pipeline.summary import full_trim
 from megtrim.plan.graph import FUNCTIONS, HEADER, REDUCED, Stage, Task
 from megtrim.process import ProcessRunner
@@ -22,7 +22,7 @@ from megtrim.stages import reduce
 from megtrim.store import StageFolder
 from unit.engines.support import TOOLCHAIN
 from unit.stages.built import finish
-from unit.stages.support import CONFIG, context, keep_set
+from unit.stages.support import CONFIG, changed, keep_set, open_session
 
 FUNCTION = f"{CONFIG}trim: {{level: function}}\n"
 FORM = {"layout": "scoped"}
@@ -30,11 +30,11 @@ OURS = keep_set(1)
 
 
 @pytest.fixture
-def now(tmp_path: Path, processes: ProcessRunner) -> Context:
+def now(tmp_path: Path, processes: ProcessRunner) -> Session:
     """A quick look, in whose own keep set no region stands."""
-    made, _ = context(tmp_path)
+    made, _ = open_session(tmp_path)
     engine = SampleEngine(find_embedded_source(), processes)
-    opened = replace(made, engine=engine, toolchain=TOOLCHAIN, quick=True)
+    opened = changed(made, engine=engine, toolchain=TOOLCHAIN, quick=True)
     (ours,) = OURS.scenarios
     own = replace(
         OURS, scenarios=(replace(ours, regions=(), functions=("f",), link_sha256="7" * 64),)
@@ -43,14 +43,14 @@ def now(tmp_path: Path, processes: ProcessRunner) -> Context:
     return configured(opened, FUNCTION)
 
 
-def configured(now: Context, text: str) -> Context:
+def configured(now: Session, text: str) -> Session:
     """Return it with another configuration: as it is written, and as a quick look takes it."""
-    path = now.loaded.path
+    path = now.request.loaded.path
     path.write_text(text, encoding="utf-8")
-    return replace(now, loaded=load_config(path, quick=True), full=load_config(path))
+    return changed(now, loaded=load_config(path, quick=True), full=load_config(path))
 
 
-def made_header(now: Context, keep: KeepSet, **named: str) -> StageFolder:
+def made_header(now: Session, keep: KeepSet, **named: str) -> StageFolder:
     """Leave the header of a keep set."""
     text = dump_keep_set(keep)
     files = {KEEP_SET_FILE: text, "include/bin_reduce.h": f"/* {text} */"}
@@ -58,32 +58,32 @@ def made_header(now: Context, keep: KeepSet, **named: str) -> StageFolder:
 
 
 def trimmed(
-    now: Context, task: str = "reduce/region", *, keep: KeepSet = OURS, **named: str
+    now: Session, task: str = "reduce/region", *, keep: KeepSet = OURS, **named: str
 ) -> StageFolder:
-    """Leave what the full way makes of the context's configuration and this keep set."""
-    assert now.full is not None
+    """Leave what the full way makes of the session's configuration and this keep set."""
+    assert now.request.full is not None
     header = made_header(now, keep, **named)
     text = dump_keep_set(keep)
     name = task.partition("/")[2]
-    made = replace(now, loaded=now.full, quick=False, done={HEADER: header})
+    made = changed(now, loaded=now.request.full, quick=False, done={HEADER: header})
     inputs = reduce.inputs(Task(stage=Stage.REDUCE, name=name, needs=()), made)
     return finish(now, task, {"bin/load_and_run": text}, inputs)
 
 
-def by_regions(now: Context) -> StageFolder | None:
+def by_regions(now: Session) -> StageFolder | None:
     """Return the build by regions that is found."""
     return full_trim.find_builds(now).get(Variant.REGION)
 
 
-def by_functions(now: Context) -> StageFolder | None:
+def by_functions(now: Session) -> StageFolder | None:
     """Return the program by functions that is found."""
     return full_trim.find_builds(now).get(full_trim.FUNCTION)
 
 
-def linked(now: Context, *, keep: KeepSet = OURS, **named: str) -> StageFolder:
+def linked(now: Session, *, keep: KeepSet = OURS, **named: str) -> StageFolder:
     """Leave what the full way links of its build, by a list of functions."""
-    assert now.full is not None
-    full = replace(now, loaded=now.full, quick=False, done={HEADER: made_header(now, OURS)})
+    assert now.request.full is not None
+    full = changed(now, loaded=now.request.full, quick=False, done={HEADER: made_header(now, OURS)})
     (record,) = keep.scenarios
     recorded = replace(record, functions=("f",), link_sha256="7" * 64)
     text = dump_keep_set(replace(keep, scenarios=(recorded,)))
@@ -92,7 +92,7 @@ def linked(now: Context, *, keep: KeepSet = OURS, **named: str) -> StageFolder:
     return finish(full, REDUCED, {"bin/load_and_run": "by functions"}, inputs)
 
 
-def test_it_is_this_configurations_own(now: Context) -> None:
+def test_it_is_this_configurations_own(now: Session) -> None:
     """Whatever its level: the build by regions has another name where functions follow it."""
     assert by_regions(now) is None
     own = trimmed(now)
@@ -116,7 +116,7 @@ def test_it_is_this_configurations_own(now: Context) -> None:
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_another_scenario_is_another_trim(now: Context, change: dict[str, Any]) -> None:
+def test_another_scenario_is_another_trim(now: Session, change: dict[str, Any]) -> None:
     """A newer build in the same folder of results does not stand in for the own one."""
     (ours,) = OURS.scenarios
     other = replace(OURS, scenarios=(replace(ours, **change),))
@@ -142,7 +142,7 @@ def test_another_scenario_is_another_trim(now: Context, change: dict[str, Any]) 
         "{level: function, base: plain}",
     ],
 )
-def test_another_way_of_trimming_is_another_trim(now: Context, trim: str) -> None:
+def test_another_way_of_trimming_is_another_trim(now: Session, trim: str) -> None:
     """What a quick look does not mind, a reduced build does."""
     own = trimmed(now)
     changed = configured(now, f"{CONFIG}trim: {trim}\n")
@@ -151,7 +151,7 @@ def test_another_way_of_trimming_is_another_trim(now: Context, trim: str) -> Non
     assert by_regions(configured(changed, FUNCTION)) == own
 
 
-def test_the_program_by_functions_stands_beside(now: Context) -> None:
+def test_the_program_by_functions_stands_beside(now: Session) -> None:
     """Where the build that it was linked from does, and functions are configured."""
     made = linked(now)
     assert full_trim.find_builds(now) == {}
@@ -164,7 +164,7 @@ def test_the_program_by_functions_stands_beside(now: Context) -> None:
     assert by_functions(kept) is None
 
 
-def test_a_program_by_other_functions_does_not(now: Context) -> None:
+def test_a_program_by_other_functions_does_not(now: Session) -> None:
     """Its lists are of other runs, or it was linked with other flags."""
     trimmed(now)
     (ours,) = OURS.scenarios
@@ -174,15 +174,15 @@ def test_a_program_by_other_functions_does_not(now: Context) -> None:
     assert by_functions(now) is None
 
 
-def test_a_header_of_another_layout_is_not_read(now: Context) -> None:
+def test_a_header_of_another_layout_is_not_read(now: Session) -> None:
     """It is of another configuration that shares the folder."""
     trimmed(now, layout="upstream")
 
     assert by_regions(now) is None
 
 
-def test_a_configuration_with_mistakes_has_no_full_way(now: Context) -> None:
+def test_a_configuration_with_mistakes_has_no_full_way(now: Session) -> None:
     """A quick look minds no key of a reduced build."""
     trimmed(now)
 
-    assert by_regions(replace(now, full=None)) is None
+    assert by_regions(changed(now, full=None)) is None

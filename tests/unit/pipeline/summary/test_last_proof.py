@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -10,37 +11,43 @@ import pytest
 
 from megtrim.config.scenarios import all_scenarios
 from megtrim.pipeline.building import programs
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.results import VerifyResult
+from megtrim.pipeline.session import Session
 from megtrim.pipeline.summary.last_proof import LastProof, ahead, find_expired, last_proofs
 from megtrim.plan.graph import REDUCED, verify_task
 from megtrim.store import StageFolder
+from megtrim.verdict.statuses import ScenarioStatus
 from unit.stages.built import built
+from unit.stages.results import OUTCOME, sample
 
 DAY_S = 86_400.0
 ID = "m/s@any"
 
 
-def prove(context: Context, *, reduced: str, day: str = "2027-01-28", status: str = "pass") -> None:
-    result = {"status": status, "day": day}
-    context.store.ensure("verify", ID, {"reduced": reduced}, lambda _folder: result)
+def prove(session: Session, *, reduced: str, day: str = "2027-01-28", status: str = "pass") -> None:
+    outcome = replace(OUTCOME, status=ScenarioStatus(status))
+    result = sample(VerifyResult, day=date.fromisoformat(day), outcome=outcome)
+    session.services.store.ensure(
+        "verify", ID, {"reduced": reduced}, lambda _: result, VerifyResult
+    )
 
 
 @pytest.fixture
-def now(tmp_path: Path) -> Context:
-    """A context of 2027-01-31."""
+def now(tmp_path: Path) -> Session:
+    """A session of 2027-01-31."""
     return built(tmp_path, today=date(2027, 1, 31))
 
 
-def program(context: Context) -> str:
-    return context.done[REDUCED].files["bin/load_and_run"]
+def program(session: Session) -> str:
+    return session.results.done[REDUCED].files["bin/load_and_run"]
 
 
-def test_without_a_word_of_before_there_is_no_proof(now: Context) -> None:
+def test_without_a_word_of_before_there_is_no_proof(now: Session) -> None:
     """Of any scenario."""
     assert last_proofs(now) == {"m/s@any": None, "m/s@big": None, "m/t@any": None}
 
 
-def test_a_proof_of_this_program(now: Context) -> None:
+def test_a_proof_of_this_program(now: Session) -> None:
     """Its age is in days."""
     prove(now, reduced=program(now))
 
@@ -48,17 +55,17 @@ def test_a_proof_of_this_program(now: Context) -> None:
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_proof_of_an_earlier_program_counts(now: Context, there: bool) -> None:
+def test_a_proof_of_an_earlier_program_counts(now: Session, there: bool) -> None:
     """Code that changes every day would else never be held to a device."""
     prove(now, reduced="earlier")
     if not there:
-        del now.done[REDUCED]
+        del now.results.done[REDUCED]
 
     assert last_proofs(now)[ID] == LastProof(days=3, same=False)
 
 
 def test_a_program_with_another_library_beside_it_is_another(
-    now: Context, monkeypatch: pytest.MonkeyPatch
+    now: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The engine may be in the library, and the program never change."""
     prove(now, reduced=program(now))
@@ -68,21 +75,21 @@ def test_a_program_with_another_library_beside_it_is_another(
     assert last_proofs(now)[ID] == LastProof(days=3, same=False)
 
 
-def test_a_failure_is_no_proof(now: Context) -> None:
+def test_a_failure_is_no_proof(now: Session) -> None:
     """It revokes those before it."""
     prove(now, reduced=program(now), status="trap")
 
     assert last_proofs(now)[ID] is None
 
 
-def test_a_proof_of_tomorrow_is_of_today(now: Context) -> None:
+def test_a_proof_of_tomorrow_is_of_today(now: Session) -> None:
     """Clocks differ."""
     prove(now, reduced=program(now), day="2027-02-01")
 
     assert last_proofs(now)[ID] == LastProof(days=0, same=True)
 
 
-def test_a_proof_of_a_day_to_come_is_none(now: Context) -> None:
+def test_a_proof_of_a_day_to_come_is_none(now: Session) -> None:
     """It would never grow old."""
     prove(now, reduced=program(now), day="2027-02-02")
     proof = last_proofs(now)[ID]
@@ -91,13 +98,13 @@ def test_a_proof_of_a_day_to_come_is_none(now: Context) -> None:
     assert find_expired({ID: proof}, allowed_s=14 * DAY_S) == {ID}
 
 
-def test_a_result_of_now_needs_no_proof(now: Context) -> None:
+def test_a_result_of_now_needs_no_proof(now: Session) -> None:
     """It is one, or revokes them."""
-    scenario = next(each for each in all_scenarios(now.loaded.config) if each.id == ID)
+    scenario = next(each for each in all_scenarios(now.request.config) if each.id == ID)
     prove(now, reduced=program(now))
-    previous = now.store.previous("verify", ID)
+    previous = now.services.store.previous("verify", VerifyResult, ID)
     assert previous is not None
-    now.done[verify_task(scenario)] = previous
+    now.results.done[verify_task(scenario)] = previous
 
     assert ID not in last_proofs(now)
 
@@ -128,15 +135,15 @@ def test_a_proof_is_told_with_its_age(proof: LastProof, told: str, old: bool) ->
         ("2027-02-02", ["this is the verdict of 2027-01-31, of what was verified on 2027-02-02"]),
     ],
 )
-def test_a_day_before_what_was_verified_is_told(now: Context, day: str, told: list[str]) -> None:
+def test_a_day_before_what_was_verified_is_told(now: Session, day: str, told: list[str]) -> None:
     """A clock that was set back; one of tomorrow is another time zone's."""
     prove(now, reduced=program(now), day=day)
-    now.done[f"verify/{ID}"] = _found(now)
+    now.results.done[f"verify/{ID}"] = _found(now)
 
     assert list(ahead(now)) == told
 
 
-def _found(context: Context) -> StageFolder:
-    folder = context.store.previous("verify", ID)
+def _found(session: Session) -> StageFolder:
+    folder = session.services.store.previous("verify", VerifyResult, ID)
     assert folder is not None
     return folder

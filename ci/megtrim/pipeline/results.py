@@ -1,0 +1,260 @@
+"""What each stage finds: one type for each kind of task, written to its manifest and read back.
+
+Pure values. A field that another run of the same task may fill differently, such as a time, has a
+name of :data:`megtrim.pipeline.result_content.MEASURED`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from megtrim.build_spec import EngineIdentity
+from megtrim.errors import EXIT_PASS, ProductFailure
+from megtrim.load_and_run.telemetry import Conditions
+from megtrim.size.budgets import BudgetResult, LimitStatus
+from megtrim.stage_result import StageResult
+from megtrim.verdict.join import exit_code
+from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus, VerdictKind
+from megtrim.verdict.neighbours import NeighbourResult
+from megtrim.verdict.trim_summary import SwitchSize
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebuildRecord:
+    """What a build compiled, in a tree where there may have been one before it."""
+
+    predicted: int | None
+    """Source files that depend on what changed; None: no build before it, so all of them."""
+    compiled: int
+    cpu_s: float | None
+    """None where it could not be measured."""
+    files: tuple[str, ...]
+    """The first of those that were compiled."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildSummary:
+    """How a variant was built, and what came of it."""
+
+    engine: EngineIdentity
+    toolchain: Mapping[str, str]
+    built_by: str
+    """The command that builds it, and why that one."""
+    artifacts: Mapping[str, int]
+    """Bytes of each stripped file, by its name."""
+    translation_units: int
+    units_with_header: int
+    """Translation units that the generated header was compiled into."""
+    units_with_regions: int
+    """Translation units that include midout's header."""
+    rebuilt: RebuildRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildResult(StageResult):
+    """Of the stage `build`: one variant."""
+
+    build: BuildSummary
+    regions_held: int | None
+    """By the profile variant; None: another variant, where none are counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult(StageResult):
+    """Of the stage `profile`: a search for algorithms."""
+
+    time_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceResult(StageResult):
+    """Of the stage `profile`: a scenario's trace."""
+
+    regions: int
+    trace_sha256: str
+    device: DeviceIdentity
+    time_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeaderResult(StageResult):
+    """Of the stage `header`: the keep set that the header was made from."""
+
+    regions: int
+    operators: int
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionCount:
+    """The functions of one program that is linked again."""
+
+    held: int
+    """By its unfolded link."""
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReduceResult(StageResult):
+    """Of the stage `reduce`: what ships, or the build by regions before it."""
+
+    build: BuildSummary
+    """Of a link: the build whose objects were linked, with the sizes of what was linked."""
+    functions: Mapping[str, FunctionCount]
+    """By program; empty where no functions were trimmed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SymbolizingLinkResult(StageResult):
+    """Of the stage `reduce`: the link whose traps name functions. Its files say everything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnfoldedLinksResult(StageResult):
+    """Of the stage `functions`: the links that show which functions run."""
+
+    links: Mapping[str, str]
+    """Link identity of each program, by its name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordResult(StageResult):
+    """Of the stage `functions`: the functions that one scenario ran."""
+
+    functions: int
+    """0 where its program is not linked again."""
+    time_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionsKeepSetResult(StageResult):
+    """Of the stage `functions`: the keep set with the functions in it."""
+
+    functions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerificationOutcome:
+    """How a scenario ended on the reduced build."""
+
+    status: ScenarioStatus
+    text: str
+    outputs: tuple[OutputResult, ...]
+    missing_regions: tuple[str, ...]
+    unexplained: bool
+    """It ended badly, and the profile build, which may explain it, was not at hand."""
+    log_tail: str
+    time_s: float
+    conditions: Conditions | None
+    """What its time was taken under; None: the device does not measure that."""
+    crash: str
+    """What the device knows of a run that a signal ended: lines, or empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyResult(StageResult):
+    """Of the stage `verify`: one scenario."""
+
+    scenario: str
+    binding: str
+    """The sha256 of all that it depends on but the device."""
+    day: date
+    device: DeviceIdentity
+    outcome: VerificationOutcome
+
+    @property
+    def exit_code(self) -> int:
+        """1 for anything but a pass."""
+        passed = self.outcome.status is ScenarioStatus.PASS
+        return EXIT_PASS if passed else ProductFailure.exit_code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighbourRunResult(StageResult):
+    """Of the stage `neighbours`: one neighbour."""
+
+    neighbour: NeighbourResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighboursResult(StageResult):
+    """Of the stage `neighbours`: all neighbours of a scenario."""
+
+    scenario: str
+    neighbours: tuple[NeighbourResult, ...]
+    unmet: str
+    """How they fall short of what a budget asks; empty: they do not."""
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a budget is not met."""
+        return ProductFailure.exit_code if self.unmet else EXIT_PASS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArtifactSize:
+    """One artifact in one variant."""
+
+    artifact: str
+    variant: str
+    size_bytes: int
+    growth_bytes: int | None
+    """Against the baseline; None where that does not hold this file."""
+    groups: tuple[tuple[str, int], ...]
+    """(what the bytes are for, bytes), in drawing order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeResult(StageResult):
+    """Of the stage `size`: every artifact, and every budget that limits one."""
+
+    artifacts: tuple[ArtifactSize, ...]
+    budgets: tuple[BudgetResult, ...]
+    baseline: str
+    """Where the baseline is from; empty: there is none."""
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a budget is exceeded."""
+        exceeded = any(each.status is LimitStatus.FAIL for each in self.budgets)
+        return ProductFailure.exit_code if exceeded else EXIT_PASS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchBuildResult(StageResult):
+    """Of the stage `switches`: one build that is measured."""
+
+    build: BuildSummary | None
+    note: str
+    """Why there is no build; empty where there is one."""
+
+    @property
+    def artifacts(self) -> Mapping[str, int]:
+        """Bytes of each stripped file, by its name; empty without a build."""
+        return self.build.artifacts if self.build else {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchTableResult(StageResult):
+    """Of the stage `switches`: the builds compared."""
+
+    rows: tuple[SwitchSize, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictResult(StageResult):
+    """Of the stage `verdict`: what all results add up to."""
+
+    verdict: VerdictKind
+
+    @property
+    def exit_code(self) -> int:
+        """1 for a failure."""
+        return exit_code(self.verdict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportResult(StageResult):
+    """Of the stage `report`. Its files say everything."""
