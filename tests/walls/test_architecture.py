@@ -14,8 +14,10 @@ import pytest
 from megtrim import errors
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "ci" / "megtrim"
-MODULES = sorted(PACKAGE.rglob("*.py"))
+SOURCES = ROOT / "ci"
+PACKAGE = SOURCES / "megtrim"
+PHONE = SOURCES / "virtual_phone"
+MODULES = sorted([*PACKAGE.rglob("*.py"), *PHONE.rglob("*.py")])
 PURE_ROOMS = (
     *("config", "functions", "plan", "midout", "models", "load_and_run", "size", "verdict"),
     *("evidence", "report", "elf"),
@@ -40,12 +42,12 @@ def _imports(path: Path) -> Iterator[str]:
 
 
 def _room(path: Path) -> str:
-    relative = path.relative_to(PACKAGE)
-    return relative.parts[0].removesuffix(".py")
+    return Path(_id(path)).parts[0].removesuffix(".py")
 
 
 def _id(path: Path) -> str:
-    return str(path.relative_to(PACKAGE))
+    """Return the path within megtrim, or one that begins with the other package's name."""
+    return str(path.relative_to(PACKAGE if path.is_relative_to(PACKAGE) else SOURCES))
 
 
 @pytest.mark.parametrize("path", [m for m in MODULES if _room(m) in PURE_ROOMS], ids=_id)

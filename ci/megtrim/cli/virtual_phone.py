@@ -16,10 +16,10 @@ import click
 from megtrim.cli.echo import show
 from megtrim.cli.session.environment import open_processes
 from megtrim.errors import EXIT_PASS, MegtrimError
-from megtrim.virtual_phone import manager
-from megtrim.virtual_phone.fault_requests import ABOUT, FaultTrigger, make_request
-from megtrim.virtual_phone.manager import PhoneRequest, RunningPhone
-from megtrim.virtual_phone.system import rootfs as roots
+from virtual_phone import manager
+from virtual_phone.faults.request import ABOUT, FaultTrigger, make_request
+from virtual_phone.manager import PhoneRequest, RunningPhone
+from virtual_phone.system import rootfs as roots
 
 _MIB = 1024 * 1024
 _WAIT_S = 1.0

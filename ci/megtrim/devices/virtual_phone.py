@@ -18,10 +18,10 @@ from megtrim.devices import adb, qemu
 from megtrim.devices.remote.adb_server import find_adb
 from megtrim.errors import InputError, MegtrimError
 from megtrim.process import ProcessRunner
-from megtrim.virtual_phone import manager
-from megtrim.virtual_phone.adb_server import connect, private_server
-from megtrim.virtual_phone.manager import PhoneRequest
-from megtrim.virtual_phone.system import rootfs
+from virtual_phone import manager
+from virtual_phone.adb_server import connect, private_server
+from virtual_phone.manager import PhoneRequest
+from virtual_phone.system import rootfs
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from megtrim.process import ProcessRunner
-from megtrim.virtual_phone.supervisor import LOG
 from support.phones import ConnectedPhone, StartPhone
+from virtual_phone.supervisor import LOG
 
 TMP = "/data/local/tmp"
 MIB = 1024 * 1024

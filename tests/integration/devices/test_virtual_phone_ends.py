@@ -15,11 +15,11 @@ import pytest
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import Command, ProcessRunner
-from megtrim.virtual_phone import manager
-from megtrim.virtual_phone.manager import PhoneRequest
 from support.phones import ConnectedPhone, StartPhone
+from virtual_phone import manager
+from virtual_phone.manager import PhoneRequest
 
-_SOURCES = str(Path(manager.__file__).parents[2])
+_SOURCES = str(Path(manager.__file__).parents[1])
 _PROGRAM = (sys.executable, "-m", "megtrim.cli.virtual_phone")
 
 
@@ -31,7 +31,7 @@ def inhabitants(root: Path) -> set[int]:
             line = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
         except OSError:
             continue
-        if b"megtrim.virtual_phone." in line and str(root).encode() in line:
+        if b"virtual_phone." in line and str(root).encode() in line:
             found.add(int(entry.name))
     return found
 

@@ -9,7 +9,7 @@ import pytest
 from megtrim.devices import DeviceSpec, virtual_phone
 from megtrim.errors import InputError
 from megtrim.process import ProcessRunner
-from megtrim.virtual_phone import manager
+from virtual_phone import manager
 
 QEMU = """\
 #!/bin/sh

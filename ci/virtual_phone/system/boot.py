@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from megtrim.virtual_phone.system import kernel
-from megtrim.virtual_phone.system.programs import own_program
+from virtual_phone.system import kernel
+from virtual_phone.system.programs import own_program
 
 _ADBD = "/usr/lib/android-sdk/platform-tools/adbd"
 _SHELL_UID = 2000
@@ -41,7 +41,7 @@ class InitProcess:
 
     def argv(self) -> tuple[str, ...]:
         """Return how this program is started for it."""
-        return own_program("megtrim.virtual_phone.system.boot", json.dumps(asdict(self)), bare=True)
+        return own_program("virtual_phone.system.boot", json.dumps(asdict(self)), bare=True)
 
 
 def main() -> None:

@@ -19,12 +19,12 @@ from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import Background, Command, ProcessRunner
-from megtrim.virtual_phone.relay import ADBD_PORT
-from megtrim.virtual_phone.system import emulation, kernel
-from megtrim.virtual_phone.system import sensors as say
-from megtrim.virtual_phone.system.boot import InitProcess
-from megtrim.virtual_phone.system.mounts import MountTree
-from megtrim.virtual_phone.system.sensors import Sensors
+from virtual_phone.faults.relay import ADBD_PORT
+from virtual_phone.system import emulation, kernel
+from virtual_phone.system import sensors as say
+from virtual_phone.system.boot import InitProcess
+from virtual_phone.system.mounts import MountTree
+from virtual_phone.system.sensors import Sensors
 
 _ANSWER_S = 15.0
 _LOOK_S = 0.01

@@ -8,11 +8,11 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from megtrim.virtual_phone.fault_requests import UNDONE_BY, Fault, FaultRequest, FaultTrigger
-from megtrim.virtual_phone.packets import StreamEvent
-from megtrim.virtual_phone.phone import Phone
-from megtrim.virtual_phone.relay import Relay, RelayReply
-from megtrim.virtual_phone.system.sensors import Sensors
+from virtual_phone.faults.packets import StreamEvent
+from virtual_phone.faults.relay import Relay, RelayReply
+from virtual_phone.faults.request import UNDONE_BY, Fault, FaultRequest, FaultTrigger
+from virtual_phone.phone import Phone
+from virtual_phone.system.sensors import Sensors
 
 _BOOTS = (Fault.REVIVE, Fault.RESET)
 

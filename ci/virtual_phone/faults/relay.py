@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 
-from megtrim.virtual_phone.packets import (
+from virtual_phone.faults.packets import (
     HEAD_BYTES,
     PacketHeader,
     PacketStep,
@@ -21,7 +21,7 @@ from megtrim.virtual_phone.packets import (
     Watcher,
     parse_head,
 )
-from megtrim.virtual_phone.unauthorized_stub import refuse
+from virtual_phone.faults.unauthorized_stub import refuse
 
 ADBD_PORT = 5555
 _BUFFER_BYTES = 256 * 1024

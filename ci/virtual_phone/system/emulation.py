@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from megtrim.errors import InputError
-from megtrim.virtual_phone.system import kernel
+from virtual_phone.system import kernel
 
 TABLE = Path("/proc/sys/fs/binfmt_misc")
 _NAME = "qemu-aarch64"

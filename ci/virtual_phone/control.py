@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.virtual_phone.fault_requests import FaultRequest, make_request
+from virtual_phone.faults.request import FaultRequest, make_request
 
 SOCKET = "control"
 _ANSWER_BYTES = 1024 * 1024

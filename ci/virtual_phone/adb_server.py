@@ -18,7 +18,7 @@ from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import Background, Command, ProcessRunner
-from megtrim.virtual_phone.owned_dirs import hold, is_abandoned
+from virtual_phone.owned_dirs import hold, is_abandoned
 
 PORT_VARIABLE = "ANDROID_ADB_SERVER_PORT"
 _PREFIX = "megtrim-adb-"

@@ -15,7 +15,7 @@ from filelock import FileLock
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import Command, CompletedCommand, ProcessRunner
-from megtrim.virtual_phone.system.mounts import MOUNT_POINT
+from virtual_phone.system.mounts import MOUNT_POINT
 
 SUITE = "trixie"
 PACKAGES = ("adbd", "coreutils", "mksh", "toybox", "iproute2")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 
-from megtrim.virtual_phone.packets import HEAD_BYTES, packet, parse_head
+from virtual_phone.faults.packets import HEAD_BYTES, packet, parse_head
 
 _TOKEN = 1
 _TOKEN_BYTES = 20

@@ -20,13 +20,13 @@ from typing import Any
 
 from megtrim.errors import MegtrimError
 from megtrim.process import ProcessRunner
-from megtrim.virtual_phone.control import SOCKET
-from megtrim.virtual_phone.fault_requests import make_request
-from megtrim.virtual_phone.fault_scheduler import FaultScheduler
-from megtrim.virtual_phone.owned_dirs import hold
-from megtrim.virtual_phone.phone import Phone, PhoneModel
-from megtrim.virtual_phone.system import kernel
-from megtrim.virtual_phone.system.programs import own_program
+from virtual_phone.control import SOCKET
+from virtual_phone.faults.request import make_request
+from virtual_phone.faults.scheduler import FaultScheduler
+from virtual_phone.owned_dirs import hold
+from virtual_phone.phone import Phone, PhoneModel
+from virtual_phone.system import kernel
+from virtual_phone.system.programs import own_program
 
 READY = "phone.json"
 LOG = "log"
@@ -57,7 +57,7 @@ class PhoneSpec:
 
     def argv(self) -> tuple[str, ...]:
         """Return how this program is started for it."""
-        return own_program("megtrim.virtual_phone.supervisor", json.dumps(asdict(self)), bare=True)
+        return own_program("virtual_phone.supervisor", json.dumps(asdict(self)), bare=True)
 
 
 def main() -> None:
