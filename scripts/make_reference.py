@@ -25,14 +25,18 @@ from megtrim.cli.main import main as command_line
 from megtrim.cli.session.setup import common, trimming
 from megtrim.config.config_template import StarterModel, starter
 from megtrim.config.schema import json_schema
+from virtual_phone.cli import main as phone_command_line
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "ci" / "megtrim"
+SOURCES = ROOT / "ci"
 FOLDER = "docs/reference"
 
 _ARCHITECTURE = "docs/architecture.md"
-_ROOMS_BEGIN = "<!-- rooms: written by scripts/make_reference.py -->"
-_ROOMS_END = "<!-- end of rooms -->"
+_ROOMS = re.compile(
+    r"(<!-- rooms of (\w+): written by scripts/make_reference\.py -->\n)"
+    r".*?(<!-- end of rooms -->)",
+    re.DOTALL,
+)
 _MARKS = ("├─ ", *("│  ",) * 9)
 """Rooms of one layer stand together: only the first has a branch."""
 _WRITTEN = "<!-- Written by scripts/make_reference.py (nox -s docs): do not edit. -->\n"
@@ -82,21 +86,22 @@ def pages() -> dict[str, str]:
 
 
 def _architecture() -> str:
-    """Return the page with the picture of the rooms as they are now."""
+    """Return the page with the pictures of the rooms as they are now."""
     page = (ROOT / _ARCHITECTURE).read_text(encoding="utf-8")
-    before, opening, rest = page.partition(_ROOMS_BEGIN)
-    _, closing, after = rest.partition(_ROOMS_END)
-    picture = "\n".join(("```text", *_layers(), "```"))
-    return f"{before}{opening}\n{picture}\n{closing}{after}"
+    return _ROOMS.sub(
+        lambda found: "\n".join((f"{found[1]}```text", *_layers(found[2]), f"```\n{found[3]}")),
+        page,
+    )
 
 
-def _layers() -> Iterator[str]:
+def _layers(package: str) -> Iterator[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
-    for layer in next(each["layers"] for each in contracts if each["type"] == "layers"):
+    layered = (each for each in contracts if each["type"] == "layers")
+    for layer in next(each["layers"] for each in layered if each["containers"] == [package]):
         for mark, name in zip(_MARKS, re.split(r" [|:] ", layer), strict=False):
-            folder = PACKAGE / name
-            module = folder / "__init__.py" if folder.is_dir() else PACKAGE / f"{name}.py"
+            folder = SOURCES / package / name
+            module = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
             yield f"{mark}{name:<18}{_opening(module)}"
             for inner in sorted(folder.glob("*/__init__.py")):
                 yield f"│     {inner.parent.name:<14}{_opening(inner)}"
@@ -234,8 +239,9 @@ def _command_line() -> Iterator[str]:
     for text, shared in _shared():
         yield text
         yield from _options(shared, click.Context(command_line))
-    for name, command in _inner(command_line):
-        yield from _command(f"megtrim {name}", command)
+    for program, group in (("megtrim", command_line), ("virtual-phone", phone_command_line)):
+        for name, command in _inner(group):
+            yield from _command(f"{program} {name}", command)
 
 
 def _inner(group: click.Group) -> Iterator[tuple[str, click.Command]]:

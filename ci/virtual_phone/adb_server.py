@@ -1,6 +1,6 @@
 """An adb server of our own: on its own port, with its own keys, gone when we leave.
 
-The user's server is never asked for anything and never ended.
+The user's server is never used and never ended.
 """
 
 from __future__ import annotations

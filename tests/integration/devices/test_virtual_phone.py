@@ -200,7 +200,7 @@ def test_vanishing_in_the_midst_of_a_push(phone: ConnectedPhone, payload: Path) 
     assert phone.control.status()["waiting"] == ["vanish at push"]
     assert phone.adb("push", str(payload), TMP).rc != 0
     status = phone.control.status()
-    assert (status["state"], status["answers"]) == ("dead", "nobody")
+    assert (status["state"], status["answers"]) == ("dead", "none")
     assert status["happened"] == ["vanish at push"]
     phone.control.fault("reset")
     phone.connect()

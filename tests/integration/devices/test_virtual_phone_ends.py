@@ -20,7 +20,7 @@ from virtual_phone import manager
 from virtual_phone.manager import PhoneRequest
 
 _SOURCES = str(Path(manager.__file__).parents[1])
-_PROGRAM = (sys.executable, "-m", "megtrim.cli.virtual_phone")
+_PROGRAM = (sys.executable, "-m", "virtual_phone")
 
 
 def inhabitants(root: Path) -> set[int]:
@@ -176,7 +176,7 @@ def test_odd_requests_are_refused(phone: ConnectedPhone) -> None:
     """The supervisor answers every line, and goes on."""
     import socket
 
-    for line in (b"\n", b"{}\n", b"[]\n", b'{"do": "dance"}\n', b'{"do": "fault", "order": 3}\n'):
+    for line in (b"\n", b"{}\n", b"[]\n", b'{"do": "dance"}\n', b'{"do": "fault", "request": 3}\n'):
         with socket.socket(socket.AF_UNIX) as door:
             door.settimeout(10)
             door.connect(str(phone.folder / "control"))
