@@ -25,7 +25,7 @@ PACKAGE = PurePosixPath("ci/megtrim")
 PHONE = PurePosixPath("ci/virtual_phone")
 UNIT = PurePosixPath("tests/unit")
 WALLS = (
-    *("architecture", "checkers", "import_walls", "words"),
+    *("architecture", "checkers", "words"),
     *("docs_are_current", "docs_links", "page_commands", "plants"),
 )
 """Modules of tests/walls; lint and types are in ``checkers``."""

@@ -6,7 +6,7 @@ import ast
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -82,6 +82,27 @@ def test_only_the_command_line_reads_the_environment() -> None:
     found = {_id(path) for path in MODULES if reads.search(path.read_text(encoding="utf-8"))}
 
     assert found == {"cli/session/environment.py", "virtual_phone/cli.py"}
+
+
+def _shared(paths: Iterable[Path]) -> set[str]:
+    """Return the modules of megtrim that these modules import."""
+    names = (name.split(".") for path in paths for name in _imports(path))
+    return {".".join(name[:2]) for name in names if name[0] == "megtrim" and len(name) > 1}
+
+
+def test_the_virtual_phone_shares_two_modules_with_megtrim() -> None:
+    """One way to start programs and to fail; its image needs little more than Python."""
+    assert _shared(PHONE.rglob("*.py")) == {"megtrim.errors", "megtrim.process"}
+
+
+@pytest.mark.parametrize(
+    "planted", ["import megtrim.store", "from megtrim import store", "from megtrim.store import x"]
+)
+def test_another_shared_module_is_seen(planted: str, tmp_path: Path) -> None:
+    """This wall can fall."""
+    (tmp_path / "module.py").write_text(planted, encoding="utf-8")
+
+    assert _shared([tmp_path / "module.py"]) == {"megtrim.store"}
 
 
 def test_no_shell_strings() -> None:
