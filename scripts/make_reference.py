@@ -14,17 +14,21 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 import yaml
 
+from megtrim.build_spec import Switch
 from megtrim.cli.main import main as command_line
 from megtrim.cli.session.setup import common, trimming
 from megtrim.config.config_template import StarterModel, starter
+from megtrim.config.load import load_config
 from megtrim.config.schema import json_schema
+from megtrim.plan.graph import Stage, tasks
+from megtrim.stages.runner import MODULES
 from virtual_phone.cli import main as phone_command_line
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,6 +41,13 @@ _ROOMS = re.compile(
     r".*?(<!-- end of rooms -->)",
     re.DOTALL,
 )
+_STAGES = re.compile(
+    r"(<!-- stages: written by scripts/make_reference\.py -->\n).*?(<!-- end of stages -->)",
+    re.DOTALL,
+)
+_CHAIN = ROOT / "examples" / "sample-engine" / "functions.yaml"
+"""It has every stage but ``switches``, which a measured switch adds."""
+_MANY = 6
 _MARKS = ("├─ ", *("│  ",) * 9)
 """Rooms of one layer stand together: only the first has a branch."""
 _WRITTEN = "<!-- Written by scripts/make_reference.py (nox -s docs): do not edit. -->\n"
@@ -88,10 +99,27 @@ def pages() -> dict[str, str]:
 def _architecture() -> str:
     """Return the page with the pictures of the rooms as they are now."""
     page = (ROOT / _ARCHITECTURE).read_text(encoding="utf-8")
-    return _ROOMS.sub(
-        lambda found: "\n".join((f"{found[1]}```text", *_layers(found[2]), f"```\n{found[3]}")),
-        page,
-    )
+    page = _ROOMS.sub(lambda found: _block(found[1], _layers(found[2]), found[3]), page)
+    return _STAGES.sub(lambda found: _block(found[1], _data_flow(), found[2]), page)
+
+
+def _block(before: str, lines: Iterable[str], after: str) -> str:
+    return "\n".join((f"{before}```text", *lines, f"```\n{after}"))
+
+
+def _data_flow() -> Iterator[str]:
+    """Yield each stage with the stages whose results its tasks read, and what it does."""
+    config = load_config(_CHAIN).config
+    measuring = config.trim.model_copy(update={"measure": (Switch.RTTI,)})
+    config = config.model_copy(update={"trim": measuring})
+    every = tasks(config, neighbours=True)
+    for stage in Stage:
+        own = (task for task in every if task.stage is stage)
+        read = {need.partition("/")[0] for task in own for need in (*task.needs, *task.wants)}
+        known = [each.value for each in Stage if each in read and each is not stage]
+        reads = ", ".join(known) if len(known) < _MANY else "all of these"
+        about = _opening(Path(str(MODULES[stage].__file__))).partition(": ")[2]
+        yield f"{stage:<12}{f'◄ {reads}' if reads else '':<36}{about}"
 
 
 def _layers(package: str) -> Iterator[str]:
