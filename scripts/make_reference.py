@@ -28,7 +28,6 @@ from megtrim.config.config_template import StarterModel, starter
 from megtrim.config.load import load_config
 from megtrim.config.schema import json_schema
 from megtrim.plan.graph import Stage, tasks
-from megtrim.stages.runner import MODULES
 from virtual_phone.cli import main as phone_command_line
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -118,7 +117,7 @@ def _data_flow() -> Iterator[str]:
         read = {need.partition("/")[0] for task in own for need in (*task.needs, *task.wants)}
         known = [each.value for each in Stage if each in read and each is not stage]
         reads = ", ".join(known) if len(known) < _MANY else "all of these"
-        about = _opening(Path(str(MODULES[stage].__file__))).partition(": ")[2]
+        about = _opening(SOURCES / "megtrim" / "stages" / f"{stage}.py").partition(": ")[2]
         yield f"{stage:<12}{f'◄ {reads}' if reads else '':<36}{about}"
 
 

@@ -12,11 +12,12 @@ import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from megtrim import devices, engines, toolchains
-from megtrim.config.device import KINDS as DEVICE_KINDS
+from megtrim.config.device import DeviceConfig
 from megtrim.config.model import EngineConfig, ToolchainConfig
 from megtrim.process import Command, CompletedCommand, ProcessRunner
 from support.linter import lint_imports
@@ -127,11 +128,16 @@ def test_what_the_pages_add_keeps_the_walls(tree: Tree) -> None:
 
 def test_megtrim_yaml_names_every_kind() -> None:
     """What can be configured can be made, and the other way round."""
-    literal = EngineConfig.model_fields["kind"].annotation
-    assert set(literal.__args__) == set(engines.KINDS)  # type: ignore[union-attr]
-    literal = ToolchainConfig.model_fields["kind"].annotation
-    assert set(literal.__args__) == {"auto", *toolchains.KINDS}  # type: ignore[union-attr]
-    assert set(DEVICE_KINDS) == {"auto", *devices.KINDS}
+    configured = [
+        set(get_args(section.model_fields["kind"].annotation))
+        for section in (EngineConfig, ToolchainConfig, DeviceConfig)
+    ]
+
+    assert configured == [
+        set(engines.KINDS),
+        {"auto", *toolchains.KINDS},
+        {"auto", *devices.KINDS},
+    ]
 
 
 @pytest.mark.parametrize(
