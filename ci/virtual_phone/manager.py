@@ -17,8 +17,8 @@ from pathlib import Path
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import Background, Command, ProcessRunner
 from virtual_phone.control import ControlClient
-from virtual_phone.owned_dirs import LOCK, is_abandoned
-from virtual_phone.supervisor import LOG, READY, PhoneSpec, remove
+from virtual_phone.owned_dirs import LOCK, is_abandoned, remove
+from virtual_phone.spec import LOG, READY, PhoneSpec
 
 MACHINE = "aarch64"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,59}", re.ASCII)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -41,3 +42,10 @@ def is_abandoned(folder: Path) -> bool:
     finally:
         os.close(lock)
     return True
+
+
+def remove(folder: Path) -> None:
+    """Remove a phone's folder, and that of all phones if this was the last."""
+    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        folder.parent.rmdir()

@@ -9,12 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import signal
 import socket
 import sys
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,41 +20,10 @@ from megtrim.process import ProcessRunner
 from virtual_phone.control import SOCKET
 from virtual_phone.faults.request import make_request
 from virtual_phone.faults.scheduler import FaultScheduler
-from virtual_phone.owned_dirs import hold
+from virtual_phone.owned_dirs import hold, remove
 from virtual_phone.phone import Phone, PhoneModel
+from virtual_phone.spec import LOG, READY, PhoneSpec
 from virtual_phone.system import kernel
-from virtual_phone.system.programs import own_program
-
-READY = "phone.json"
-LOG = "log"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PhoneSpec:
-    """Which phone to be. ``emulator`` is empty where programs of the phone need none."""
-
-    name: str
-    folder: str
-    """Its own, for its socket and its log; removed with it."""
-    root: str
-    emulator: str
-    path: str
-    """Where its supervisor finds programs of this machine."""
-    cpu: str = "max"
-    host: str = "127.0.0.1"
-    port: int = 0
-    """On which it can be connected to; 0: any that is free."""
-    rooted: bool = False
-    data_bytes: int = 1024 * 1024 * 1024
-    boot_s: float = 2.0
-    """How long a reboot takes."""
-    properties: dict[str, str] = field(default_factory=dict)
-    android: str = ""
-    """Folder with the ``system`` of an Android; empty: programs of Android do not run."""
-
-    def argv(self) -> tuple[str, ...]:
-        """Return how this program is started for it."""
-        return own_program("virtual_phone.supervisor", json.dumps(asdict(self)), bare=True)
 
 
 def main() -> None:
@@ -78,13 +44,6 @@ def main() -> None:
         print(f"{error}", file=sys.stderr)  # noqa: T201 - this is the program's log
         return
     remove(folder)
-
-
-def remove(folder: Path) -> None:
-    """Remove a phone's folder, and that of all phones if this was the last."""
-    shutil.rmtree(folder, ignore_errors=True)
-    with suppress(OSError):
-        folder.parent.rmdir()
 
 
 def enter_namespaces() -> None:

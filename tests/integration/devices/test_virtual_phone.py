@@ -14,7 +14,7 @@ import pytest
 
 from megtrim.process import ProcessRunner
 from support.phones import ConnectedPhone, StartPhone
-from virtual_phone.supervisor import LOG
+from virtual_phone.spec import LOG
 
 TMP = "/data/local/tmp"
 MIB = 1024 * 1024
