@@ -22,7 +22,7 @@ nox.options.reuse_existing_virtualenvs = True
 
 VERBS = (
     *("trim", "init", "doctor", "plan", "build", "profile", "header", "reduce", "verify"),
-    *("size", "verdict", "report", "explain", "model", "devices", "virtual-phone"),
+    *("size", "verdict", "report", "explain", "model", "devices"),
     *("images", "dump", "switches", "functions"),
 )
 SAMPLE = "examples/sample-engine/functions.yaml"

@@ -29,9 +29,9 @@ from megtrim.devices import Device
 from megtrim.devices.timeouts import Timeouts
 from megtrim.pipeline.running.execution import RunSpec, run_on
 from megtrim.process import Command, ProcessRunner
-from megtrim.virtual_phone.adb_server import connect, private_server
-from megtrim.virtual_phone.manager import PhoneRequest, run_phone
-from megtrim.virtual_phone.system import rootfs
+from virtual_phone.adb_server import connect, private_server
+from virtual_phone.manager import PhoneRequest, run_phone
+from virtual_phone.system import rootfs
 
 PAYLOAD_BYTES = 10_000_000
 TENTHS = 10

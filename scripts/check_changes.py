@@ -22,6 +22,7 @@ from megtrim.process import Command, CompletedCommand, ProcessRunner
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = PurePosixPath("ci/megtrim")
+PHONE = PurePosixPath("ci/virtual_phone")
 UNIT = PurePosixPath("tests/unit")
 WALLS = (
     *("architecture", "checkers", "words"),
@@ -73,6 +74,8 @@ def select_tests(changed: Iterable[str], root: Path) -> tuple[str, ...]:
             inner = name.relative_to(PACKAGE)
             alone = len(inner.parts) == 1
             found.add(str(UNIT / (f"test_{inner.name}" if alone else inner.parts[0])))
+        elif name.is_relative_to(PHONE):
+            found.add(str(UNIT / PHONE.name))
         elif name.is_relative_to(UNIT) and name.name.startswith("test_"):
             found.add(str(name))
     present = {name for name in found if (root / name).exists()}

@@ -14,25 +14,39 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 import yaml
 
+from megtrim.build_spec import Switch
 from megtrim.cli.main import main as command_line
 from megtrim.cli.session.setup import common, trimming
 from megtrim.config.config_template import StarterModel, starter
+from megtrim.config.load import load_config
 from megtrim.config.schema import json_schema
+from megtrim.plan.graph import Stage, tasks
+from virtual_phone.cli import main as phone_command_line
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "ci" / "megtrim"
+SOURCES = ROOT / "ci"
 FOLDER = "docs/reference"
 
 _ARCHITECTURE = "docs/architecture.md"
-_ROOMS_BEGIN = "<!-- rooms: written by scripts/make_reference.py -->"
-_ROOMS_END = "<!-- end of rooms -->"
+_ROOMS = re.compile(
+    r"(<!-- rooms of (\w+): written by scripts/make_reference\.py -->\n)"
+    r".*?(<!-- end of rooms -->)",
+    re.DOTALL,
+)
+_STAGES = re.compile(
+    r"(<!-- stages: written by scripts/make_reference\.py -->\n).*?(<!-- end of stages -->)",
+    re.DOTALL,
+)
+_CHAIN = ROOT / "examples" / "sample-engine" / "functions.yaml"
+"""It has every stage but ``switches``, which a measured switch adds."""
+_MANY = 6
 _MARKS = ("├─ ", *("│  ",) * 9)
 """Rooms of one layer stand together: only the first has a branch."""
 _WRITTEN = "<!-- Written by scripts/make_reference.py (nox -s docs): do not edit. -->\n"
@@ -82,21 +96,39 @@ def pages() -> dict[str, str]:
 
 
 def _architecture() -> str:
-    """Return the page with the picture of the rooms as they are now."""
+    """Return the page with the pictures of the rooms as they are now."""
     page = (ROOT / _ARCHITECTURE).read_text(encoding="utf-8")
-    before, opening, rest = page.partition(_ROOMS_BEGIN)
-    _, closing, after = rest.partition(_ROOMS_END)
-    picture = "\n".join(("```text", *_layers(), "```"))
-    return f"{before}{opening}\n{picture}\n{closing}{after}"
+    page = _ROOMS.sub(lambda found: _block(found[1], _layers(found[2]), found[3]), page)
+    return _STAGES.sub(lambda found: _block(found[1], _data_flow(), found[2]), page)
 
 
-def _layers() -> Iterator[str]:
+def _block(before: str, lines: Iterable[str], after: str) -> str:
+    return "\n".join((f"{before}```text", *lines, f"```\n{after}"))
+
+
+def _data_flow() -> Iterator[str]:
+    """Yield each stage with the stages whose results its tasks read, and what it does."""
+    config = load_config(_CHAIN).config
+    measuring = config.trim.model_copy(update={"measure": (Switch.RTTI,)})
+    config = config.model_copy(update={"trim": measuring})
+    every = tasks(config, neighbours=True)
+    for stage in Stage:
+        own = (task for task in every if task.stage is stage)
+        read = {need.partition("/")[0] for task in own for need in (*task.needs, *task.wants)}
+        known = [each.value for each in Stage if each in read and each is not stage]
+        reads = ", ".join(known) if len(known) < _MANY else "all of these"
+        about = _opening(SOURCES / "megtrim" / "stages" / f"{stage}.py").partition(": ")[2]
+        yield f"{stage:<12}{f'◄ {reads}' if reads else '':<36}{about}"
+
+
+def _layers(package: str) -> Iterator[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
-    for layer in next(each["layers"] for each in contracts if each["type"] == "layers"):
+    layered = (each for each in contracts if each["type"] == "layers")
+    for layer in next(each["layers"] for each in layered if each["containers"] == [package]):
         for mark, name in zip(_MARKS, re.split(r" [|:] ", layer), strict=False):
-            folder = PACKAGE / name
-            module = folder / "__init__.py" if folder.is_dir() else PACKAGE / f"{name}.py"
+            folder = SOURCES / package / name
+            module = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
             yield f"{mark}{name:<18}{_opening(module)}"
             for inner in sorted(folder.glob("*/__init__.py")):
                 yield f"│     {inner.parent.name:<14}{_opening(inner)}"
@@ -234,8 +266,9 @@ def _command_line() -> Iterator[str]:
     for text, shared in _shared():
         yield text
         yield from _options(shared, click.Context(command_line))
-    for name, command in _inner(command_line):
-        yield from _command(f"megtrim {name}", command)
+    for program, group in (("megtrim", command_line), ("virtual-phone", phone_command_line)):
+        for name, command in _inner(group):
+            yield from _command(f"{program} {name}", command)
 
 
 def _inner(group: click.Group) -> Iterator[tuple[str, click.Command]]:

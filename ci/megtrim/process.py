@@ -168,7 +168,7 @@ class ProcessRunner:
                 raise stream.failure
         return CompletedCommand(
             argv=command.argv,
-            rc=child.returncode if child.returncode >= 0 else 128 - child.returncode,
+            rc=_shell_status(child.returncode),
             stdout=streams[0].text(),
             stderr=streams[1].text(),
             wall_s=time.monotonic() - started,
@@ -213,7 +213,16 @@ class Background:
 
     def alive(self) -> bool:
         """Tell whether it still runs."""
-        return self._child.poll() is None
+        return self.rc() is None
+
+    def rc(self) -> int | None:
+        """Return its exit status, as :attr:`CompletedCommand.rc`; None while it runs."""
+        status = self._child.poll()
+        return None if status is None else _shell_status(status)
+
+
+def _shell_status(status: int) -> int:
+    return status if status >= 0 else 128 - status
 
 
 def is_there(pid: int) -> bool:

@@ -92,14 +92,19 @@ def key_of(stage: str, name: str, inputs: Mapping[str, str]) -> str:
 
 @cache
 def code_digest() -> str:
-    """Return the sha256 of megtrim's own files: another version of it may find something else."""
-    root = Path(__file__).parent
+    """Return the sha256 of megtrim's own files: another version of it may find something else.
+
+    Those of the virtual phone are among them: what it plays is seen in results.
+    """
+    package = Path(__file__).parent
     hasher = hashlib.sha256()
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(each for each in folders if each != "__pycache__")
-        for name in sorted(names):
-            path = Path(folder, name)
-            hasher.update(f"{sha256_file(path)}  {path.relative_to(root)}\n".encode())
+    for root in (package, package.with_name("virtual_phone")):
+        for folder, folders, names in os.walk(root):
+            folders[:] = sorted(each for each in folders if each != "__pycache__")
+            for name in sorted(names):
+                path = Path(folder, name)
+                shown = path.relative_to(package.parent)
+                hasher.update(f"{sha256_file(path)}  {shown}\n".encode())
     return hasher.hexdigest()
 
 

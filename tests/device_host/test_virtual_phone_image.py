@@ -11,8 +11,8 @@ import pytest
 
 from device_host.conftest import ROOT, debian_image
 from megtrim.process import Command, CompletedCommand, ProcessRunner
-from megtrim.virtual_phone import adb_server as server
-from megtrim.virtual_phone.adb_server import AdbServer
+from virtual_phone import adb_server as server
+from virtual_phone.adb_server import AdbServer
 
 FOLDER = ROOT / "docker" / "virtual-phone"
 TAG = "megtrim-virtual-phone-test:trixie"

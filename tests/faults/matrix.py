@@ -13,7 +13,7 @@ from itertools import product
 
 
 class Fault(StrEnum):
-    """What happens to the phone, by the words of ``megtrim virtual-phone fault``."""
+    """What happens to the phone, by the names of ``virtual-phone fault``."""
 
     NONE = "none"
     KILL = "kill"

@@ -14,7 +14,7 @@ from typing import Any
 from faults.judge import Judged, Seen, Tally, tally
 from faults.matrix import Case, Fault, Moment, Plant, Purpose, Verdict, Way
 from megtrim.process import ProcessRunner
-from megtrim.virtual_phone.system import rootfs
+from virtual_phone.system import rootfs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

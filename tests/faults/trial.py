@@ -23,8 +23,8 @@ from megtrim.pipeline.results import VerificationOutcome
 from megtrim.pipeline.running import tracing
 from megtrim.pipeline.running.execution import RunResult, RunSpec
 from megtrim.pipeline.running.verification import VerificationCase, prove
-from megtrim.virtual_phone.fault_requests import UNDONE_BY
-from megtrim.virtual_phone.fault_requests import Fault as PhoneFault
+from virtual_phone.faults.request import UNDONE_BY
+from virtual_phone.faults.request import Fault as PhoneFault
 
 SHORT = replace(
     Timeouts().scale(0.1), call_s=4.0, probe_s=2.0, heartbeat_s=1.0, push_base_s=6.0, poll_s=0.2

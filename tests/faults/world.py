@@ -17,9 +17,9 @@ from megtrim.devices.adb import KIND, ROOT
 from megtrim.devices.pool.device_pool import merge_devices
 from megtrim.devices.timeouts import Timeouts
 from megtrim.process import Command, ProcessRunner
-from megtrim.virtual_phone.adb_server import AdbServer, connect, private_server
-from megtrim.virtual_phone.manager import PhoneRequest, RunningPhone, run_phone
-from megtrim.virtual_phone.system import rootfs
+from virtual_phone.adb_server import AdbServer, connect, private_server
+from virtual_phone.manager import PhoneRequest, RunningPhone, run_phone
+from virtual_phone.system import rootfs
 
 _CALL_S = 20.0
 _MEND_S = 60.0

@@ -26,7 +26,7 @@ PAGES = sorted(
     for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("benchmarks/*.md"))
     if path.name != "CHANGELOG.md"
 )
-_PROGRAMS = r"(?:megtrim|sudo|python3?|pip|git|docker|adb|nox|\.venv/bin/nox)"
+_PROGRAMS = r"(?:megtrim|virtual-phone|sudo|python3?|pip|git|docker|adb|nox|\.venv/bin/nox)"
 _BLOCK = re.compile(
     r"(?:^ *<!-- *(?P<kind>run|needs): *(?P<what>[^\n]*?) *-->\n)?"
     r"(?:^(?P<indent> *)```(?P<language>[a-z]*)\n(?P<text>.*?)^(?P=indent)```$"

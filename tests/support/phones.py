@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.process import Command, CompletedCommand, ProcessRunner
-from megtrim.virtual_phone import adb_server, manager
-from megtrim.virtual_phone.adb_server import AdbServer
-from megtrim.virtual_phone.control import ControlClient
-from megtrim.virtual_phone.manager import PhoneRequest
+from virtual_phone import adb_server, manager
+from virtual_phone.adb_server import AdbServer
+from virtual_phone.control import ControlClient
+from virtual_phone.manager import PhoneRequest
 
 CPU = "cortex-a76"
 _NUMBERS = count()

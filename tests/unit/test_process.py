@@ -401,9 +401,9 @@ def test_a_program_beside_us_ends_with_the_block(processes: ProcessRunner, tmp_p
     with processes.background(Command(argv=("sh", "-c", script), timeout_s=1, log=log)) as beside:
         pid = written_pid(pid_file)
         until(lambda: log.read_text("utf-8") == "out\nerr\n", "the log")
-        assert (beside.pid, beside.alive()) == (pid, True)
+        assert (beside.pid, beside.alive(), beside.rc()) == (pid, True, None)
 
-    assert not beside.alive()
+    assert (beside.alive(), beside.rc()) == (False, 128 + signal.SIGTERM)
     assert not alive(pid)
 
 
@@ -411,6 +411,7 @@ def test_a_program_beside_us_may_end_before_the_block(processes: ProcessRunner) 
     """Leaving it is no error then."""
     with processes.background(sh("exit 1")) as beside:
         until(lambda: not beside.alive(), "its end")
+        assert beside.rc() == 1
 
 
 def test_a_log_that_cannot_be_written_is_told(processes: ProcessRunner, tmp_path: Path) -> None:

@@ -306,7 +306,7 @@ def test_a_result_is_read_as_what_it_is(tmp_path: Path) -> None:
 
 
 def test_the_code_is_known_by_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of every file that comes with the package; what Python compiles beside them is none."""
+    """Of every file of both packages; what Python compiles next to them is none."""
     package = tmp_path / "megtrim"
     (package / "size").mkdir(parents=True)
     (package / "store.py").write_text("", encoding="utf-8")
@@ -325,7 +325,11 @@ def test_the_code_is_known_by_its_bytes(tmp_path: Path, monkeypatch: pytest.Monk
         (package / "size/page.j2").write_text("b", encoding="utf-8")
         second = digest()
         (package / "size/page.j2").rename(package / "size/other.j2")
-        assert len({first, second, digest()}) == 3
+        third = digest()
+        (tmp_path / "virtual_phone").mkdir()
+        (tmp_path / "virtual_phone/shim").write_text("", encoding="utf-8")
+        (tmp_path / "unrelated.py").write_text("", encoding="utf-8")
+        assert len({first, second, third, digest()}) == 4
     finally:
         code_digest.cache_clear()
 

@@ -6,7 +6,7 @@ import ast
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,8 +14,10 @@ import pytest
 from megtrim import errors
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "ci" / "megtrim"
-MODULES = sorted(PACKAGE.rglob("*.py"))
+SOURCES = ROOT / "ci"
+PACKAGE = SOURCES / "megtrim"
+PHONE = SOURCES / "virtual_phone"
+MODULES = sorted([*PACKAGE.rglob("*.py"), *PHONE.rglob("*.py")])
 PURE_ROOMS = (
     *("config", "functions", "plan", "midout", "models", "load_and_run", "size", "verdict"),
     *("evidence", "report", "elf"),
@@ -40,12 +42,12 @@ def _imports(path: Path) -> Iterator[str]:
 
 
 def _room(path: Path) -> str:
-    relative = path.relative_to(PACKAGE)
-    return relative.parts[0].removesuffix(".py")
+    return Path(_id(path)).parts[0].removesuffix(".py")
 
 
 def _id(path: Path) -> str:
-    return str(path.relative_to(PACKAGE))
+    """Return the path within megtrim, or one that begins with the other package's name."""
+    return str(path.relative_to(PACKAGE if path.is_relative_to(PACKAGE) else SOURCES))
 
 
 @pytest.mark.parametrize("path", [m for m in MODULES if _room(m) in PURE_ROOMS], ids=_id)
@@ -79,7 +81,28 @@ def test_only_the_command_line_reads_the_environment() -> None:
     reads = re.compile(r"\bos\.(?:environ|getenv)\b")
     found = {_id(path) for path in MODULES if reads.search(path.read_text(encoding="utf-8"))}
 
-    assert found == {"cli/session/environment.py"}
+    assert found == {"cli/session/environment.py", "virtual_phone/cli.py"}
+
+
+def _shared(paths: Iterable[Path]) -> set[str]:
+    """Return the modules of megtrim that these modules import."""
+    names = (name.split(".") for path in paths for name in _imports(path))
+    return {".".join(name[:2]) for name in names if name[0] == "megtrim" and len(name) > 1}
+
+
+def test_the_virtual_phone_shares_two_modules_with_megtrim() -> None:
+    """One way to start programs and to fail; its image needs little more than Python."""
+    assert _shared(PHONE.rglob("*.py")) == {"megtrim.errors", "megtrim.process"}
+
+
+@pytest.mark.parametrize(
+    "planted", ["import megtrim.store", "from megtrim import store", "from megtrim.store import x"]
+)
+def test_another_shared_module_is_seen(planted: str, tmp_path: Path) -> None:
+    """This wall can fall."""
+    (tmp_path / "module.py").write_text(planted, encoding="utf-8")
+
+    assert _shared([tmp_path / "module.py"]) == {"megtrim.store"}
 
 
 def test_no_shell_strings() -> None:

@@ -11,12 +11,14 @@ from types import ModuleType
 import click
 import pytest
 
-from megtrim.cli.main import main as command_line
+from megtrim.cli.main import main as megtrim
 from support.pages import PAGES, ROOT, blocks_of
+from virtual_phone.cli import main as virtual_phone
 
 _FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
-_TYPED = re.compile(r"(?:^|&& )(?:[A-Z_]+=\S+ )*(megtrim [a-z-].*)")
-_WORDS = re.compile(r"`(megtrim [a-z][^`\n]*)`")
+_PROGRAMS: dict[str, click.Command] = {"megtrim": megtrim, "virtual-phone": virtual_phone}
+_TYPED = re.compile(rf"(?:^|&& )(?:[A-Z_]+=\S+ )*((?:{'|'.join(_PROGRAMS)}) [a-z-].*)")
+_WORDS = re.compile(rf"`((?:{'|'.join(_PROGRAMS)}) [a-z][^`\n]*)`")
 
 
 def _generator() -> ModuleType:
@@ -44,7 +46,7 @@ def test_reference_is_the_same_every_time() -> None:
 
 
 def _commands() -> Iterator[tuple[str, str]]:
-    """Yield every quoted megtrim command with the page that quotes it."""
+    """Yield every quoted command of our programs with the page that quotes it."""
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         name = str(page.relative_to(ROOT))
@@ -61,10 +63,10 @@ def _typed(name: str, text: str) -> Iterator[str]:
 
 def _refusal(line: str) -> str:
     """Say why the command line would refuse a command; nothing is run."""
-    command: click.Command = command_line
     said = re.split(r" {3}| [|>] ", line, maxsplit=1)[0]
-    words = shlex.split(said, comments=True)[1:]
-    context = click.Context(command_line, info_name="megtrim")
+    program, *words = shlex.split(said, comments=True)
+    command = _PROGRAMS[program]
+    context = click.Context(command, info_name=program)
     try:
         while isinstance(command, click.Group):
             found = command.get_command(context, words[0]) if words else None
@@ -72,7 +74,7 @@ def _refusal(line: str) -> str:
                 return f"no verb {words[:1]}"
             command, words = found, words[1:]
         if words:  # a verb alone may be spoken of
-            command.make_context("megtrim", words, parent=context)
+            command.make_context(program, words, parent=context)
     except click.UsageError as error:
         return error.format_message()
     return ""
@@ -91,6 +93,7 @@ def test_commands_that_do_not_exist_are_seen() -> None:
     """This wall can fall, and there is something behind it."""
     assert _refusal("megtrim fly") == "no verb ['fly']"
     assert "--wings" in _refusal("megtrim trim --wings")
+    assert "--wings" in _refusal("virtual-phone start --wings")
     page = "<!-- x -->\n```console\n$ A=1 megtrim fly\n```\n```sh\n. x && megtrim \\\n  swim\n```\n"
     assert [*_typed("page.md", page)] == ["megtrim fly", "megtrim swim"]
     assert len(QUOTED) > 20

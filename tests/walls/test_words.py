@@ -11,7 +11,7 @@ import pytest
 
 from support.pages import PAGES, ROOT
 
-PACKAGE = ROOT / "ci" / "megtrim"
+SOURCES = ROOT / "ci"
 _GLOSSARY = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8")
 _CODE = re.compile(r"<!--.*?-->|^ *```.*?^ *```|``.*?``|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 _GENERATED = ROOT / "docs" / "reference"
@@ -62,12 +62,12 @@ def test_a_page_uses_the_words_of_the_glossary(page: Path) -> None:
 
 def definitions() -> Iterator[tuple[str, str, bool]]:
     """Yield file, name, and whether it is a called function, for each function and class."""
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in sorted(SOURCES.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 is_property = any("property" in ast.unparse(each) for each in node.decorator_list)
                 is_called = isinstance(node, ast.FunctionDef) and not is_property
-                yield str(path.relative_to(PACKAGE)), node.name, is_called
+                yield str(path.relative_to(SOURCES)), node.name, is_called
 
 
 def _is_participle(name: str) -> bool:

@@ -49,7 +49,6 @@ _MODULES = {
     "github": "github.group",
     "devices": "devices.group",
     "images": "images",
-    "virtual-phone": "virtual_phone",
     "doctor": "doctor",
 }
 """The module of each command: there it is in ``COMMANDS``, or has the command's name."""

@@ -48,18 +48,30 @@ class Local:
     @contextmanager
     def open(self) -> Iterator[LocalFolder]:
         try:
-            self._scratch.mkdir(parents=True, exist_ok=True)
-            _remove_abandoned(self._scratch)
-            with tempfile.TemporaryDirectory(
-                dir=self._scratch, prefix=f"run-{os.getpid()}-"
-            ) as folder:
+            with open_scratch(self._scratch) as folder:
                 try:
-                    yield LocalFolder(Path(folder), self._processes, self._launcher)
+                    yield LocalFolder(folder, self._processes, self._launcher)
                 finally:
-                    _end_strays(Path(folder))
+                    _end_strays(folder)
         except OSError as error:
-            msg = f"{self._scratch} cannot be used for runs: {error.strerror}"
-            raise InfrastructureFailure(msg) from None
+            raise _make_scratch_error(self._scratch, error) from None
+
+
+@contextmanager
+def open_scratch(scratch: Path) -> Iterator[Path]:
+    """Make a folder that is removed with the block, or by the next run if this one is killed."""
+    try:
+        scratch.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(scratch)
+        folder = tempfile.TemporaryDirectory(dir=scratch, prefix=f"run-{os.getpid()}-")
+    except OSError as error:
+        raise _make_scratch_error(scratch, error) from None
+    with folder as name:
+        yield Path(name)
+
+
+def _make_scratch_error(scratch: Path, error: OSError) -> InfrastructureFailure:
+    return InfrastructureFailure(f"{scratch} cannot be used for runs: {error.strerror}")
 
 
 def _remove_abandoned(scratch: Path) -> None:

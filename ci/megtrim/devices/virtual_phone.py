@@ -1,27 +1,29 @@
 """``virtual-phone``: a phone that is started for each lease, and is then like any behind adb.
 
-It brings its own adb server, on a port of its own: the user's is never asked for anything.
-Nobody else can have it, so there is no queue; it goes with its lease, so nothing is healed.
+The program ``virtual-phone`` plays it, with an adb server of its own on a port of its own: the
+user's server is never used. No one else can lease that phone, so there is no queue; it ends
+with its lease, so nothing is recovered.
 """
 
 from __future__ import annotations
 
 import os
 import platform
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
 from megtrim.devices import adb, qemu
-from megtrim.devices.remote.adb_server import find_adb
-from megtrim.errors import InputError, MegtrimError
-from megtrim.process import ProcessRunner
-from megtrim.virtual_phone import manager
-from megtrim.virtual_phone.adb_server import connect, private_server
-from megtrim.virtual_phone.manager import PhoneRequest
-from megtrim.virtual_phone.system import rootfs
+from megtrim.devices.local import open_scratch
+from megtrim.devices.remote.adb_server import PORT_VARIABLE, find_adb
+from megtrim.errors import InfrastructureFailure, InputError, MegtrimError
+from megtrim.process import Background, Command, ProcessRunner
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,11 +31,26 @@ if TYPE_CHECKING:
     from megtrim.devices.device import DeviceSpec
 
 KIND = "virtual-phone"
+MACHINE = "aarch64"
+PROGRAM = (sys.executable, "-P", "-m", "virtual_phone")
 _RETRIES = 2
 _NAME_LENGTH = 40
 _NUMBERS = count()
-_STORAGE_BYTES = 8 * 1024**3
+_STORAGE_MIB = 8 * 1024
 """A bound, not what it takes: files on the phone are this machine's memory."""
+_START_S = 1800.0
+"""The first start on a machine downloads the phone's own programs."""
+_CHECK_S = 60.0
+_POLL_S = 0.01
+
+
+class _Address(BaseModel):
+    """What the program writes once its phone can be used."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    serial: str
+    adb_port: int
 
 
 def find(spec: DeviceSpec, *, native: str | None = None) -> VirtualPhone:
@@ -41,19 +58,19 @@ def find(spec: DeviceSpec, *, native: str | None = None) -> VirtualPhone:
 
     ``native`` is what the machine is, by default this one: one for arm64 needs no emulator.
     """
-    if spec.machine != manager.MACHINE:
-        msg = f"device {spec.name}: a virtual phone runs {manager.MACHINE}, not {spec.machine}"
+    if spec.machine != MACHINE:
+        msg = f"device {spec.name}: a virtual phone runs {MACHINE}, not {spec.machine}"
         raise InputError(msg, hint="choose a toolchain for arm64, or another device")
     native = native or platform.machine()
     android = _android(spec.sysroot)
     system = {"system": qemu.system_of(spec.processes, android)} if android else {}
-    if not manager.emulator(spec.processes, native=native):
+    if native == MACHINE:
         return VirtualPhone(spec, {"machine": native, **system})
     emulator = qemu.find(
         spec.name,
         spec.processes,
         spec.scratch,
-        machine=manager.MACHINE,
+        machine=MACHINE,
         cpu=spec.qemu_cpu,
         sysroot=None,
     )
@@ -81,26 +98,62 @@ class VirtualPhone:
 
     @contextmanager
     def reserve(self) -> Iterator[PhoneLease]:
-        """Start a phone and a server, connect them, and end both with the block."""
+        """Start a phone and its adb server, and end both with the block."""
         spec = self._spec
-        program = find_adb(spec.processes).program
-        files = rootfs.provide(spec.processes)
-        wish = PhoneRequest(
-            name=f"{self.name[:_NAME_LENGTH]}-{os.getpid()}-{next(_NUMBERS)}",
-            cpu=spec.qemu_cpu,
+        with open_scratch(spec.scratch) as folder:
+            ready, log = folder / "ready.json", folder / "log"
+            words = (*self._start(), "--ready-file", str(ready))
+            command = _command(*words, timeout_s=_START_S, log=log)
+            with spec.processes.background(command) as program:
+                phone = _await_phone(program, ready, log)
+                env = {**spec.processes.env, PORT_VARIABLE: str(phone.adb_port)}
+                behind = replace(spec, processes=ProcessRunner(env))
+                yield PhoneLease(behind, phone.serial, self.facts())
+
+    def _start(self) -> tuple[str, ...]:
+        spec = self._spec
+        android = _android(spec.sysroot)
+        return (
+            *("start", f"{self.name[:_NAME_LENGTH]}-{os.getpid()}-{next(_NUMBERS)}"),
+            *("--adb-server", find_adb(spec.processes).program),
+            *("--cpu", spec.qemu_cpu),
+            *("--storage", str(_STORAGE_MIB)),
             # Governors are root's to set.
-            rooted=bool(spec.settings.governor),
-            data_bytes=_STORAGE_BYTES,
-            android=_android(spec.sysroot),
+            *(("--rooted",) if spec.settings.governor else ()),
+            *(("--android", str(android)) if android else ()),
         )
-        with (
-            manager.run_phone(spec.processes, files.path, wish) as phone,
-            private_server(spec.processes, program, parent=phone.folder) as server,
-        ):
-            processes = ProcessRunner({**spec.processes.env, **server.env})
-            connect(processes, server, phone.serial)
-            behind = replace(spec, processes=processes)
-            yield PhoneLease(behind, phone.serial, self.facts())
+
+
+def _command(*words: str, timeout_s: float, log: Path | None = None) -> Command:
+    """Return the command line of the program, which is installed where megtrim is."""
+    # A launcher may have extended the path of modules by hand: the program needs the same.
+    env = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return Command(argv=(*PROGRAM, *words), env=env, timeout_s=timeout_s, log=log)
+
+
+def _await_phone(program: Background, ready: Path, log: Path) -> _Address:
+    """Wait until the phone can be used. Raises what kept the program from starting it."""
+    deadline = time.monotonic() + _START_S
+    while not ready.is_file():
+        if (rc := program.rc()) is not None:
+            raise _failure(rc, log.read_text(encoding="utf-8", errors="replace"))
+        if time.monotonic() > deadline:
+            msg = f"virtual-phone did not start a phone within {_START_S:.0f} s"
+            raise InfrastructureFailure(msg)
+        time.sleep(_POLL_S)
+    try:
+        return _Address.model_validate_json(ready.read_bytes())
+    except ValidationError as error:
+        msg = f"{ready}: not what virtual-phone writes: {error.errors()[0]['msg']}"
+        raise InfrastructureFailure(msg) from None
+
+
+def _failure(rc: int, said: str) -> InputError | InfrastructureFailure:
+    """Return the failure that the program ended with: its message, and a hint indented."""
+    message, _, hint = said.strip().removeprefix("virtual-phone: ").partition("\n  ")
+    if rc == InputError.exit_code:
+        return InputError(message, hint=hint)
+    return InfrastructureFailure(message or f"virtual-phone ended with {rc}", hint=hint)
 
 
 def _android(sysroot: Path | None) -> Path | None:
@@ -109,7 +162,7 @@ def _android(sysroot: Path | None) -> Path | None:
 
 
 class PhoneLease(adb.AdbPhone):
-    """A phone behind adb that says what plays it."""
+    """A phone behind adb that reports what plays it."""
 
     kind = KIND
 
@@ -118,22 +171,23 @@ class PhoneLease(adb.AdbPhone):
         self._played_by = played_by
 
     def facts(self) -> dict[str, str]:
-        """Return what the phone says of itself, and what it really is."""
+        """Return what the phone reports, and what it really is."""
         return {**super().facts(), **self._played_by}
 
 
 def missing(processes: ProcessRunner) -> str:
-    """Say what this machine lacks to play a phone and how to get it; empty: nothing."""
+    """Say what is missing here to play a phone, and how to get it; empty: nothing."""
     try:
         find_adb(processes)
-        manager.emulator(processes)
-        rootfs.check(processes)
+        describe_tools(processes)
     except MegtrimError as error:
         return f"{error.message}; {error.hint}" if error.hint else error.message
     return ""
 
 
 def describe_tools(processes: ProcessRunner) -> str:
-    """Say what plays a phone here; only where nothing is missing."""
-    played_by = manager.emulator(processes) or "this machine's own CPU"
-    return f"{rootfs.describe(processes)}; arm64 programs by {played_by}"
+    """Say what plays a phone here. Raises InputError where something is missing."""
+    outcome = processes.run(_command("check", timeout_s=_CHECK_S))
+    if not outcome.ok:
+        raise _failure(outcome.rc, outcome.stderr)
+    return outcome.stdout.strip()

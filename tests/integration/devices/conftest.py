@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from megtrim.process import ProcessRunner
-from megtrim.virtual_phone import adb_server as server
-from megtrim.virtual_phone.adb_server import AdbServer
-from megtrim.virtual_phone.system import rootfs
 from support.phones import ConnectedPhone, StartPhone, phone_starter
+from virtual_phone import adb_server as server
+from virtual_phone.adb_server import AdbServer
+from virtual_phone.system import rootfs
 
 
 @pytest.fixture(scope="session")

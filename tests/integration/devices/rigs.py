@@ -16,9 +16,9 @@ from megtrim.config.device import DeviceSettings
 from megtrim.devices import Device, DeviceSpec, RunDirectory
 from megtrim.devices import adb as adb_kind
 from megtrim.process import Command, ProcessRunner
-from megtrim.virtual_phone import adb_server, manager
-from megtrim.virtual_phone.adb_server import AdbServer
 from support import sshd
+from virtual_phone import adb_server, manager
+from virtual_phone.adb_server import AdbServer
 
 KINDS = ("local", "qemu", "ssh", "adb", "virtual-phone")
 SYSROOT = Path("/usr/aarch64-linux-gnu")

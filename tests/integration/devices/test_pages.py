@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from megtrim.process import Command, ProcessRunner
-from megtrim.virtual_phone.adb_server import AdbServer
 from support import sshd
 from support.megtrim_cli import ARGV, ROOT, SAMPLE
 from support.pages import BLOCKS, Block, blocks_in
 from support.phones import StartPhone
 from support.places import LONGEST_S, Place, configured_folder
+from virtual_phone.adb_server import AdbServer
 
 CLASS = {"name": "armv82-dotprod", "qemu_cpu": "cortex-a76"}
 PHONE = {

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from megtrim.process import ProcessRunner
-from megtrim.virtual_phone.supervisor import LOG
 from support.phones import ConnectedPhone, StartPhone
+from virtual_phone.spec import LOG
 
 TMP = "/data/local/tmp"
 MIB = 1024 * 1024
@@ -200,7 +200,7 @@ def test_vanishing_in_the_midst_of_a_push(phone: ConnectedPhone, payload: Path) 
     assert phone.control.status()["waiting"] == ["vanish at push"]
     assert phone.adb("push", str(payload), TMP).rc != 0
     status = phone.control.status()
-    assert (status["state"], status["answers"]) == ("dead", "nobody")
+    assert (status["state"], status["answers"]) == ("dead", "none")
     assert status["happened"] == ["vanish at push"]
     phone.control.fault("reset")
     phone.connect()

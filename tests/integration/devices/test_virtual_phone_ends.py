@@ -15,12 +15,12 @@ import pytest
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import Command, ProcessRunner
-from megtrim.virtual_phone import manager
-from megtrim.virtual_phone.manager import PhoneRequest
 from support.phones import ConnectedPhone, StartPhone
+from virtual_phone import manager
+from virtual_phone.manager import PhoneRequest
 
-_SOURCES = str(Path(manager.__file__).parents[2])
-_PROGRAM = (sys.executable, "-m", "megtrim.cli.virtual_phone")
+_SOURCES = str(Path(manager.__file__).parents[1])
+_PROGRAM = (sys.executable, "-m", "virtual_phone")
 
 
 def inhabitants(root: Path) -> set[int]:
@@ -31,7 +31,7 @@ def inhabitants(root: Path) -> set[int]:
             line = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
         except OSError:
             continue
-        if b"megtrim.virtual_phone." in line and str(root).encode() in line:
+        if b"virtual_phone." in line and str(root).encode() in line:
             found.add(int(entry.name))
     return found
 
@@ -176,7 +176,7 @@ def test_odd_requests_are_refused(phone: ConnectedPhone) -> None:
     """The supervisor answers every line, and goes on."""
     import socket
 
-    for line in (b"\n", b"{}\n", b"[]\n", b'{"do": "dance"}\n', b'{"do": "fault", "order": 3}\n'):
+    for line in (b"\n", b"{}\n", b"[]\n", b'{"do": "dance"}\n', b'{"do": "fault", "request": 3}\n'):
         with socket.socket(socket.AF_UNIX) as door:
             door.settimeout(10)
             door.connect(str(phone.folder / "control"))

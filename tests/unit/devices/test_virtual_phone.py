@@ -9,7 +9,7 @@ import pytest
 from megtrim.devices import DeviceSpec, virtual_phone
 from megtrim.errors import InputError
 from megtrim.process import ProcessRunner
-from megtrim.virtual_phone import manager
+from virtual_phone.system import rootfs
 
 QEMU = """\
 #!/bin/sh
@@ -21,7 +21,7 @@ esac
 
 
 def make_spec(tmp_path: Path, *, cpu: str = "cortex-a76", machine: str = "aarch64") -> DeviceSpec:
-    """An order on a machine whose path leads to one folder."""
+    """A spec on a machine whose path leads to one folder."""
     return DeviceSpec(
         name="rehearsal",
         processes=ProcessRunner({"PATH": str(tmp_path)}),
@@ -62,7 +62,7 @@ def test_without_qemu(tmp_path: Path) -> None:
     with pytest.raises(InputError) as failure:
         virtual_phone.find(make_spec(tmp_path), native="x86_64")
     assert failure.value.message == (
-        "virtual phone: there is no qemu-aarch64 here, and the machine is no aarch64"
+        "qemu-aarch64 is not on the path, and this machine runs no aarch64 programs"
     )
     assert failure.value.hint == "on Debian: apt-get install qemu-user-static"
 
@@ -82,13 +82,56 @@ def test_programs_for_another_machine(tmp_path: Path, native: str) -> None:
     assert failure.value.message == ("device rehearsal: a virtual phone runs aarch64, not x86_64")
 
 
-def test_what_runs_arm64_programs(tmp_path: Path) -> None:
-    """The emulator by its real path, for it is opened where links lead elsewhere."""
-    (tmp_path / "real").mkdir()
-    has_qemu(tmp_path / "real")
-    (tmp_path / "qemu-aarch64").symlink_to(tmp_path / "real" / "qemu-aarch64-static")
-    processes = ProcessRunner({"PATH": str(tmp_path)})
+ADB = """\
+#!/bin/sh
+echo "Android Debug Bridge version 1.0.41"
+"""
 
-    real = str(tmp_path / "real" / "qemu-aarch64-static")
-    assert manager.emulator(processes, native="x86_64") == real
-    assert manager.emulator(processes, native="aarch64") == ""
+
+def has_adb(tmp_path: Path) -> None:
+    (tmp_path / "adb").write_text(ADB, encoding="utf-8")
+    (tmp_path / "adb").chmod(0o755)
+
+
+def test_a_phone_that_cannot_be_started(tmp_path: Path) -> None:
+    """The program's message and hint are the failure's, and nothing is left."""
+    has_qemu(tmp_path)
+    has_adb(tmp_path)
+    spec = make_spec(tmp_path)
+    spec.processes.env["HOME"] = str(tmp_path)
+    device = virtual_phone.find(spec, native="x86_64")
+
+    with pytest.raises(InputError) as failure, device.reserve():
+        pass
+
+    assert failure.value.message == "virtual phone: there is no apt-get here"
+    assert failure.value.hint.startswith("this needs apt-get and dpkg-deb; ")
+    assert list(spec.scratch.iterdir()) == []
+
+
+def test_what_is_missing(tmp_path: Path) -> None:
+    """First adb, then what the program itself needs."""
+    processes = ProcessRunner({"PATH": str(tmp_path), "HOME": str(tmp_path)})
+    assert virtual_phone.missing(processes).startswith("there is no program 'adb'; on Debian: ")
+
+    has_adb(tmp_path)
+    has_qemu(tmp_path)
+    assert virtual_phone.missing(processes) == (
+        "virtual phone: there is no apt-get here; "
+        "this needs apt-get and dpkg-deb; elsewhere use the image docker/virtual-phone"
+    )
+
+
+def test_where_nothing_is_missing(tmp_path: Path) -> None:
+    """The program reports which files and which emulator it uses."""
+    has_adb(tmp_path)
+    has_qemu(tmp_path)
+    made = tmp_path / "megtrim/virtual-phone" / f"{rootfs.SUITE}-amd64-2"
+    made.mkdir(parents=True)
+    for name, text in (("apt-get", ""), ("dpkg-deb", ""), ("dpkg", "echo amd64")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    processes = ProcessRunner({"PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)})
+
+    assert virtual_phone.missing(processes) == ""
+    assert virtual_phone.describe_tools(processes).startswith(f"{made}; arm64 programs by ")

@@ -12,10 +12,10 @@ import pytest
 
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import Command, ProcessRunner
-from megtrim.virtual_phone import adb_server, owned_dirs
-from megtrim.virtual_phone.adb_server import private_server
+from virtual_phone import adb_server, owned_dirs
+from virtual_phone.adb_server import private_server
 
-SOURCES = str(Path(adb_server.__file__).parents[2])
+SOURCES = str(Path(adb_server.__file__).parents[1])
 LISTENS = f"""\
 #!{sys.executable}
 import socket, sys, time
@@ -27,7 +27,7 @@ OWNER = """\
 import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from megtrim.virtual_phone.adb_server import private_server
+from virtual_phone.adb_server import private_server
 from megtrim.process import ProcessRunner
 with private_server(ProcessRunner({}), sys.argv[2], parent=Path(sys.argv[3])):
     time.sleep(60)

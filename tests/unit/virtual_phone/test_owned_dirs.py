@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.virtual_phone.owned_dirs import GRACE_S, hold, is_abandoned
+from virtual_phone.owned_dirs import GRACE_S, hold, is_abandoned
 
 
 def test_held_until_let_go(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import ProcessRunner
-from megtrim.virtual_phone.system import rootfs
+from virtual_phone.system import rootfs
 
 MIRROR = "http://mirror.example/debian"
 APT = """\

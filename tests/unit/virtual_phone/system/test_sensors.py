@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.virtual_phone.system import sensors
-from megtrim.virtual_phone.system.sensors import Sensors
+from virtual_phone.system import sensors
+from virtual_phone.system.sensors import Sensors
 
 
 def test_a_phone_at_ease() -> None:

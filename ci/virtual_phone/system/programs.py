@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-_SOURCES = str(Path(__file__).parents[3])
+_SOURCES = str(Path(__file__).parents[2])
 _START = (
     "import importlib, sys; sys.path.insert(0, sys.argv.pop(1)); "
     "importlib.import_module(sys.argv.pop(1)).main()"

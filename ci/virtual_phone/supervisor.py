@@ -1,7 +1,7 @@
-"""A program: one virtual phone. It makes the namespaces, boots, relays, and obeys its socket.
+"""A program: one virtual phone. It makes the namespaces, boots, relays, and serves its socket.
 
-Everything of a phone hangs on this process: when it ends, however it ends, the kernel ends the
-phone's processes and takes its mounts, network and memory away.
+A phone lives as long as this process: however it ends, the kernel ends the phone's processes
+and removes its mounts, network and memory.
 """
 
 from __future__ import annotations
@@ -9,59 +9,25 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import signal
 import socket
 import sys
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from megtrim.errors import MegtrimError
 from megtrim.process import ProcessRunner
-from megtrim.virtual_phone.control import SOCKET
-from megtrim.virtual_phone.fault_requests import make_request
-from megtrim.virtual_phone.fault_scheduler import FaultScheduler
-from megtrim.virtual_phone.owned_dirs import hold
-from megtrim.virtual_phone.phone import Phone, PhoneModel
-from megtrim.virtual_phone.system import kernel
-from megtrim.virtual_phone.system.programs import own_program
-
-READY = "phone.json"
-LOG = "log"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PhoneSpec:
-    """What phone to be. ``emulator`` is empty where programs of the phone need none."""
-
-    name: str
-    folder: str
-    """Its own, for its socket and its log; removed with it."""
-    root: str
-    emulator: str
-    path: str
-    """Where its supervisor finds programs of this machine."""
-    cpu: str = "max"
-    host: str = "127.0.0.1"
-    port: int = 0
-    """On which it can be connected to; 0: any that is free."""
-    rooted: bool = False
-    data_bytes: int = 1024 * 1024 * 1024
-    boot_s: float = 2.0
-    """How long a reboot takes."""
-    properties: dict[str, str] = field(default_factory=dict)
-    android: str = ""
-    """Folder with the ``system`` of an Android; empty: programs of Android do not run."""
-
-    def argv(self) -> tuple[str, ...]:
-        """Return how this program is started for it."""
-        return own_program("megtrim.virtual_phone.supervisor", json.dumps(asdict(self)), bare=True)
+from virtual_phone.control import SOCKET
+from virtual_phone.faults.request import make_request
+from virtual_phone.faults.scheduler import FaultScheduler
+from virtual_phone.owned_dirs import hold, remove
+from virtual_phone.phone import Phone, PhoneModel
+from virtual_phone.spec import LOG, READY, PhoneSpec
+from virtual_phone.system import kernel
 
 
 def main() -> None:
-    """Be a phone until told to end."""
+    """Be a phone until a signal comes."""
     spec = PhoneSpec(**json.loads(sys.argv[1]))
     folder = Path(spec.folder)
     hold(folder)
@@ -78,13 +44,6 @@ def main() -> None:
         print(f"{error}", file=sys.stderr)  # noqa: T201 - this is the program's log
         return
     remove(folder)
-
-
-def remove(folder: Path) -> None:
-    """Remove a phone's folder, and that of all phones if this was the last."""
-    shutil.rmtree(folder, ignore_errors=True)
-    with suppress(OSError):
-        folder.parent.rmdir()
 
 
 def enter_namespaces() -> None:
@@ -107,7 +66,7 @@ def enter_namespaces() -> None:
 class _Supervisor:
     def __init__(self, spec: PhoneSpec) -> None:
         self._spec = spec
-        make = PhoneModel(
+        model = PhoneModel(
             name=spec.name,
             root=Path(spec.root),
             emulator=spec.emulator,
@@ -118,8 +77,8 @@ class _Supervisor:
             log=Path(spec.folder) / LOG,
             android=Path(spec.android) if spec.android else None,
         )
-        self._phone = Phone(make, ProcessRunner({"PATH": spec.path}))
-        self._fate = FaultScheduler(self._phone, boot_s=spec.boot_s)
+        self._phone = Phone(model, ProcessRunner({"PATH": spec.path}))
+        self._faults = FaultScheduler(self._phone, boot_s=spec.boot_s)
 
     async def run(self, door: socket.socket, control: socket.socket) -> None:
         """Serve until a signal comes."""
@@ -129,22 +88,22 @@ class _Supervisor:
             loop.add_signal_handler(number, stop.set)
         with self._phone.on():
             port = door.getsockname()[1]
-            self._fate.listen()
+            self._faults.listen()
             await self._phone.answering()
-            relay = await self._fate.relay.serve(door)
+            relay = await self._faults.relay.serve(door)
             commands = await asyncio.start_unix_server(self._answer, sock=control)
-            self._tell(port)
+            self._report_ready(port)
             await stop.wait()
             relay.close()
             commands.close()
-            self._fate.relay.cut()
+            self._faults.relay.cut()
 
-    def _tell(self, port: int) -> None:
-        """Let those who wait know that it can be connected to."""
+    def _report_ready(self, port: int) -> None:
+        """Write the file that those who start a phone wait for."""
         ready = Path(self._spec.folder) / READY
-        told = {"name": self._spec.name, "pid": os.getpid(), "port": port, "cpu": self._spec.cpu}
+        address = {"name": self._spec.name, "pid": os.getpid(), "port": port, "cpu": self._spec.cpu}
         new = ready.with_suffix(".new")
-        new.write_text(json.dumps(told), encoding="utf-8")
+        new.write_text(json.dumps(address), encoding="utf-8")
         new.rename(ready)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -166,11 +125,9 @@ class _Supervisor:
     async def _do(self, request: dict[str, Any]) -> dict[str, Any]:
         match request["do"]:
             case "status":
-                return self._fate.status()
+                return self._faults.status()
             case "fault":
-                asked = request["order"]
-                spec = make_request(**asked)
-                await self._fate.take(spec)
+                await self._faults.take(make_request(**request["request"]))
             case "properties":
                 self._phone.set_properties(request["values"])
             case "log":

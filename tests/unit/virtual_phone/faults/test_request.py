@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from megtrim.errors import InputError
-from megtrim.virtual_phone.fault_requests import (
+from virtual_phone.faults.request import (
     ABOUT,
     UNDONE_BY,
     Fault,

@@ -1,12 +1,13 @@
-"""Folders that belong to a process for as long as it lives, and what dead ones left of them.
+"""Folders that belong to a process for as long as it lives, and how abandoned ones are found.
 
-The kernel releases a lock however its holder ends: kill -9 leaves a folder, and nobody in it.
+The kernel releases a lock however its holder ends: kill -9 leaves a folder without a lock.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -21,13 +22,13 @@ def hold(folder: Path) -> int:
     new = folder / f"{LOCK}.new"
     lock = os.open(new, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    # Named only now: nobody shall find it unlocked and take us for dead.
+    # Named only now: no one shall find it unlocked and think that we ended.
     new.rename(folder / LOCK)
     return lock
 
 
 def is_abandoned(folder: Path) -> bool:
-    """Tell whether nobody holds it any more, or nobody ever came to hold it."""
+    """Tell whether no process holds it any more, or none ever did."""
     try:
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
@@ -41,3 +42,10 @@ def is_abandoned(folder: Path) -> bool:
     finally:
         os.close(lock)
     return True
+
+
+def remove(folder: Path) -> None:
+    """Remove a phone's folder, and that of all phones if this was the last."""
+    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        folder.parent.rmdir()

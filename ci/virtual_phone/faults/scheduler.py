@@ -1,4 +1,4 @@
-"""What goes wrong with a phone, and when: takes orders, watches for their moments, acts."""
+"""Takes requests for faults, watches the link for their moments, and lets them happen."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from megtrim.virtual_phone.fault_requests import UNDONE_BY, Fault, FaultRequest, FaultTrigger
-from megtrim.virtual_phone.packets import StreamEvent
-from megtrim.virtual_phone.phone import Phone
-from megtrim.virtual_phone.relay import Relay, RelayReply
-from megtrim.virtual_phone.system.sensors import Sensors
+from virtual_phone.faults.packets import StreamEvent
+from virtual_phone.faults.relay import Relay, RelayReply
+from virtual_phone.faults.request import UNDONE_BY, Fault, FaultRequest, FaultTrigger
+from virtual_phone.phone import Phone
+from virtual_phone.system.sensors import Sensors
 
 _BOOTS = (Fault.REVIVE, Fault.RESET)
 
@@ -24,7 +24,7 @@ class _Waiting:
 
 
 class FaultScheduler:
-    """Holds the phone and its relay."""
+    """Has the phone and its relay."""
 
     def __init__(self, phone: Phone, *, boot_s: float) -> None:
         self.phone = phone
@@ -62,7 +62,7 @@ class FaultScheduler:
             await self.phone.answering()
 
     def listen(self) -> None:
-        """Obey what programs of the phone ask for."""
+        """Do what programs of the phone request: a reboot."""
         pipe = os.open(self.phone.requests, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         asyncio.get_running_loop().add_reader(pipe, self._handle_request, pipe)
 
@@ -88,7 +88,7 @@ class FaultScheduler:
         self._happen(FaultRequest(fault=Fault.REBOOT))
 
     def _happen(self, request: FaultRequest) -> None:
-        self._deeds()[request.fault](request.value or 0.0)
+        self._effects()[request.fault](request.value or 0.0)
         if request.fault is not Fault.RESET:
             self._happened.append(f"{request.fault} at {request.moment}")
         if request.for_s is not None:
@@ -106,16 +106,16 @@ class FaultScheduler:
         self._later.add(task)
         task.add_done_callback(self._later.discard)
 
-    def _deeds(self) -> Mapping[Fault, Callable[[float], None]]:
-        """Return what each fault does; most take no notice of the value."""
+    def _effects(self) -> Mapping[Fault, Callable[[float], None]]:
+        """Return what each fault does; most ignore the value."""
         phone = self.phone
         return {
             Fault.KILL: lambda _: self._kill(RelayReply.PHONE),
-            Fault.VANISH: lambda _: self._kill(RelayReply.NOBODY),
+            Fault.VANISH: lambda _: self._kill(RelayReply.NONE),
             Fault.REVIVE: lambda _: phone.boot(),
             Fault.FREEZE: lambda _: phone.freeze(),
             Fault.THAW: lambda _: phone.freeze(thaw=True),
-            Fault.UNPLUG: lambda _: self._answer(RelayReply.NOBODY),
+            Fault.UNPLUG: lambda _: self._answer(RelayReply.NONE),
             Fault.REPLUG: lambda _: self._answer(RelayReply.PHONE),
             Fault.UNAUTHORIZED: lambda _: self._answer(RelayReply.STUB),
             Fault.AUTHORIZED: lambda _: self._answer(RelayReply.PHONE),

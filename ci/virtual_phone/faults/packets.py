@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
-from megtrim.virtual_phone.fault_requests import FaultTrigger
+from virtual_phone.faults.request import FaultTrigger
 
 HEAD_BYTES = 24
 LARGEST_PAYLOAD = 8 * 1024 * 1024

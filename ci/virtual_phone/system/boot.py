@@ -1,4 +1,4 @@
-"""A program: one boot of a phone. It ends with its adbd, and its adbd with it.
+"""A program: one boot of a phone. It and its adbd end together.
 
 Started by the supervisor, inside the phone's namespaces. Its child is the first process of a
 process namespace of its own: when that ends, so does everything that was started on the phone.
@@ -15,9 +15,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from megtrim.virtual_phone.system import kernel
-from megtrim.virtual_phone.system.programs import own_program
+from virtual_phone.system import kernel
+from virtual_phone.system.programs import own_program
 
+ADBD_PORT = 5555
+"""On which adbd listens, if nothing else is configured."""
 _ADBD = "/usr/lib/android-sdk/platform-tools/adbd"
 _SHELL_UID = 2000
 _ENVIRONMENT = {
@@ -35,13 +37,13 @@ class InitProcess:
     """What to boot."""
 
     top: str
-    """The phone's files, its / to be."""
+    """The phone's files, which become its /."""
     cpu: str
     rooted: bool
 
     def argv(self) -> tuple[str, ...]:
         """Return how this program is started for it."""
-        return own_program("megtrim.virtual_phone.system.boot", json.dumps(asdict(self)), bare=True)
+        return own_program("virtual_phone.system.boot", json.dumps(asdict(self)), bare=True)
 
 
 def main() -> None:
@@ -61,7 +63,7 @@ def main() -> None:
 def _be_first(boot: InitProcess, alive: int) -> NoReturn:
     kernel.die_with_parent(signal.SIGKILL)
     if select.select([alive], [], [], 0)[0]:
-        os._exit(1)  # the parent was gone before we asked for word of it
+        os._exit(1)  # the parent was gone before we asked to be signalled
     os.close(alive)
     top = Path(boot.top)
     kernel.mount("proc", top / "proc")

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import Background, Command, ProcessRunner
-from megtrim.virtual_phone.control import ControlClient
-from megtrim.virtual_phone.owned_dirs import LOCK, is_abandoned
-from megtrim.virtual_phone.supervisor import LOG, READY, PhoneSpec, remove
+from virtual_phone.control import ControlClient
+from virtual_phone.owned_dirs import LOCK, is_abandoned, remove
+from virtual_phone.spec import LOG, READY, PhoneSpec
 
 MACHINE = "aarch64"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,59}", re.ASCII)
@@ -30,7 +30,7 @@ _HINT_QEMU = "on Debian: apt-get install qemu-user-static"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhoneRequest:
-    """What phone is asked for."""
+    """Which phone to run."""
 
     name: str
     cpu: str = "max"
@@ -68,27 +68,29 @@ class RunningPhone:
 
 
 @contextmanager
-def run_phone(processes: ProcessRunner, root: Path, wish: PhoneRequest) -> Iterator[RunningPhone]:
+def run_phone(
+    processes: ProcessRunner, root: Path, request: PhoneRequest
+) -> Iterator[RunningPhone]:
     """Run a phone until the block is left. It can be connected to when this yields.
 
     Raises InputError where this machine cannot run one, InfrastructureFailure where it failed.
     """
-    folder = _own_folder(processes, wish.name)
+    folder = _own_folder(processes, request.name)
     try:
         spec = PhoneSpec(
-            name=wish.name,
+            name=request.name,
             folder=str(folder),
             root=str(root),
             emulator=emulator(processes),
             path=processes.env.get("PATH", os.defpath),
-            cpu=wish.cpu,
-            host=wish.host,
-            port=wish.port,
-            rooted=wish.rooted,
-            data_bytes=wish.data_bytes,
-            boot_s=wish.boot_s,
-            properties=dict(wish.properties),
-            android=str(wish.android.resolve()) if wish.android else "",
+            cpu=request.cpu,
+            host=request.host,
+            port=request.port,
+            rooted=request.rooted,
+            data_bytes=request.data_bytes,
+            boot_s=request.boot_s,
+            properties=dict(request.properties),
+            android=str(request.android.resolve()) if request.android else "",
         )
         log = folder / LOG
         command = Command(argv=spec.argv(), timeout_s=_START_S, log=log)
@@ -149,7 +151,7 @@ def _state(processes: ProcessRunner) -> Path:
         msg = f"{folder} cannot be made: {error.strerror}"
         raise InfrastructureFailure(msg) from None
     if folder.is_symlink() or owner.st_uid != os.getuid():
-        msg = f"{folder} belongs to somebody else"
+        msg = f"{folder} belongs to someone else"
         raise InputError(msg, hint="set XDG_RUNTIME_DIR to a folder of your own")
     return folder
 
@@ -180,7 +182,7 @@ def _when_ready(folder: Path, supervisor: Background) -> RunningPhone:
     said = ""
     with suppress(OSError):
         said = (folder / LOG).read_text(encoding="utf-8", errors="replace").strip()[-500:]
-    msg = f"virtual phone {folder.name} did not start: {said or 'no word why'}"
+    msg = f"virtual phone {folder.name} did not start: {said or 'no message'}"
     raise InfrastructureFailure(msg, hint=_hint(said))
 
 
@@ -195,7 +197,7 @@ def _hint(said: str) -> str:
 
 def _read(folder: Path) -> RunningPhone | None:
     try:
-        told = json.loads((folder / READY).read_text(encoding="utf-8"))
-        return RunningPhone(name=told["name"], pid=told["pid"], port=told["port"], folder=folder)
+        address = json.loads((folder / READY).read_text(encoding="utf-8"))
+        return RunningPhone(**{key: address[key] for key in ("name", "pid", "port")}, folder=folder)
     except (OSError, ValueError, KeyError, TypeError):
         return None

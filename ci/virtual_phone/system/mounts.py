@@ -9,9 +9,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from megtrim.virtual_phone.system import kernel
-from megtrim.virtual_phone.system import sensors as say
-from megtrim.virtual_phone.system.sensors import Sensors
+from virtual_phone.system import kernel
+from virtual_phone.system import sensors as say
+from virtual_phone.system.sensors import Sensors
 
 MOUNT_POINT = "phone"
 """An empty folder in the root, on which each phone makes its own files in its own namespace."""

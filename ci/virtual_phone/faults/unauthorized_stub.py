@@ -1,4 +1,4 @@
-"""A stub, not a phone: it says to every host that a person must allow it, and nobody ever does.
+"""A stub, not a phone: it makes every host wait for a person to allow it, and no one does.
 
 Debian's adbd has no authentication, so the state ``unauthorized`` cannot come from it.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 
-from megtrim.virtual_phone.packets import HEAD_BYTES, packet, parse_head
+from virtual_phone.faults.packets import HEAD_BYTES, packet, parse_head
 
 _TOKEN = 1
 _TOKEN_BYTES = 20

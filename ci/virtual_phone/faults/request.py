@@ -1,4 +1,4 @@
-"""What can go wrong with a phone, and when: the words of it, and their strict reading. Pure."""
+"""What can go wrong with a phone, and when: the names of it, and their strict reading. Pure."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ class Fault(StrEnum):
 ABOUT = {
     Fault.KILL: "the phone's processes end, until revive",
     Fault.REVIVE: "it boots again",
-    Fault.FREEZE: "its processes stand still, until thaw; its kernel still answers",
-    Fault.THAW: "they go on",
+    Fault.FREEZE: "its processes are stopped, until thaw; its kernel still answers",
+    Fault.THAW: "they continue",
     Fault.UNPLUG: "its connections end and none can be made, until replug",
     Fault.REPLUG: "they can be made again",
-    Fault.MUTE: "nothing it sends or is sent arrives any more, until unmute",
-    Fault.UNMUTE: "all of it arrives",
+    Fault.MUTE: "its connections stay open but carry nothing, until unmute",
+    Fault.UNMUTE: "they carry data again",
     Fault.DISK_FULL: "its storage has VALUE bytes left (none, if left out), until disk-free",
     Fault.DISK_FREE: "its storage has its size again",
     Fault.SLOW: "its link passes VALUE bits a second, until full-speed",
     Fault.FULL_SPEED: "its link is as fast as it was",
-    Fault.HOT: "it has VALUE degrees Celsius (90, if left out); from 75 on it throttles",
-    Fault.COOL: "it has 33 degrees Celsius",
+    Fault.HOT: "its temperature is VALUE degrees Celsius (90, if left out); it throttles from 75",
+    Fault.COOL: "its temperature is 33 degrees Celsius",
     Fault.BATTERY: "its battery holds VALUE percent",
-    Fault.VANISH: "kill and unplug at once; by default in the midst of a push",
-    Fault.UNAUTHORIZED: "a stub answers in its place: it wants a key that nobody has",
+    Fault.VANISH: "kill and unplug at once; by default in the middle of a push",
+    Fault.UNAUTHORIZED: "a stub answers in its place: it wants a key that no one has",
     Fault.AUTHORIZED: "the phone itself answers again",
     Fault.REBOOT: "it ends and boots again",
     Fault.RESET: "all faults are undone, those still to come forgotten, and it boots if it must",
@@ -81,10 +81,10 @@ _LONGEST_S = 3600.0
 
 
 class FaultTrigger(StrEnum):
-    """When it happens: what the link is seen to begin, or ``now``.
+    """When it happens: once this begins on the link, or ``now``.
 
     ``between`` is right after a push, a pull or a run has ended. The last six follow the
-    comment ``# megtrim:WORD`` in what the shell is asked to do.
+    comment ``# megtrim:WORD`` in a script for the shell.
     """
 
     NOW = "now"
@@ -110,9 +110,9 @@ class FaultRequest:
     value: float | None = None
     moment: FaultTrigger = FaultTrigger.NOW
     nth: int = 1
-    """Of these moments, the how-manieth."""
+    """At which of these moments, counted from 1."""
     after_bytes: int = 0
-    """Of a push or a pull: so many bytes into it."""
+    """So many bytes into a push or a pull."""
     delay_s: float = 0.0
     """So long after the moment."""
     for_s: float | None = None
@@ -129,7 +129,7 @@ def make_request(
     delay_s: float = 0.0,
     for_s: float | None = None,
 ) -> FaultRequest:
-    """Return the request, with what goes without saying filled in. Raises InputError."""
+    """Return the request, with defaults filled in. Raises InputError."""
     kind = _one_of(Fault, fault, "fault")
     when = FaultTrigger.PUSH if kind is Fault.VANISH else FaultTrigger.NOW
     if moment is not None:

@@ -1,6 +1,6 @@
 """An adb server of our own: on its own port, with its own keys, gone when we leave.
 
-The user's server is never asked for anything and never ended.
+The user's server is never used and never ended.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import Background, Command, ProcessRunner
-from megtrim.virtual_phone.owned_dirs import hold, is_abandoned
+from virtual_phone.owned_dirs import hold, is_abandoned
 
 PORT_VARIABLE = "ANDROID_ADB_SERVER_PORT"
 _PREFIX = "megtrim-adb-"

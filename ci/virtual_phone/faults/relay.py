@@ -1,4 +1,4 @@
-"""Passes adb's packets between the host and the phone's adbd, and sees the moments go by.
+"""Passes adb's packets between the host and the phone's adbd, and reports moments for faults.
 
 The host's side listens outside the phone's network, the other side is inside it: what slows or
 cuts the phone's network acts on every byte.
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 
-from megtrim.virtual_phone.packets import (
+from virtual_phone.faults.packets import (
     HEAD_BYTES,
     PacketHeader,
     PacketStep,
@@ -21,19 +21,19 @@ from megtrim.virtual_phone.packets import (
     Watcher,
     parse_head,
 )
-from megtrim.virtual_phone.unauthorized_stub import refuse
+from virtual_phone.faults.unauthorized_stub import refuse
+from virtual_phone.system.boot import ADBD_PORT
 
-ADBD_PORT = 5555
 _BUFFER_BYTES = 256 * 1024
 """Small, or a slow link would seem fast until our own buffers are full."""
 _LIMIT_BYTES = 4 * 1024 * 1024
 
 
 class RelayReply(Enum):
-    """Who answers a host that connects."""
+    """What answers a host that connects."""
 
     PHONE = "phone"
-    NOBODY = "nobody"
+    NONE = "none"
     STUB = "stub"
 
 
@@ -65,7 +65,7 @@ class Relay:
                     await self._pass_on(reader, writer)
                 case RelayReply.STUB:
                     await refuse(reader, writer)
-                case RelayReply.NOBODY:
+                case RelayReply.NONE:
                     pass
         except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # either side may leave at any time, and cut() ends it from here
@@ -75,7 +75,7 @@ class Relay:
 
     async def _pass_on(self, host: asyncio.StreamReader, to_host: asyncio.StreamWriter) -> None:
         door = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        # Each waiting for more to send, or for word of what was sent, takes 40 ms a call.
+        # Waiting for more to send, or for an acknowledgement, takes 40 ms a call each.
         for end in (door, to_host.get_extra_info("socket")):
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         door.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)

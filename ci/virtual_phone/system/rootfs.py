@@ -15,14 +15,14 @@ from filelock import FileLock
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import Command, CompletedCommand, ProcessRunner
-from megtrim.virtual_phone.system.mounts import MOUNT_POINT
+from virtual_phone.system.mounts import MOUNT_POINT
 
 SUITE = "trixie"
 PACKAGES = ("adbd", "coreutils", "mksh", "toybox", "iproute2")
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 _RECIPE = 2
-"""Raised when a root is made otherwise, so that an older one is made anew."""
+"""Raise it when a root is made differently, so that older ones are made again."""
 _MAKING = ".making-"
 _UPDATE_S = 600.0
 _UNPACK_S = 60.0
@@ -168,7 +168,7 @@ def _demand(outcome: CompletedCommand) -> None:
     if outcome.ok:
         return
     said = (outcome.stderr or outcome.stdout).strip().splitlines()
-    why = "it took too long" if outcome.timed_out else (said[-1] if said else "no word why")
+    why = "it took too long" if outcome.timed_out else (said[-1] if said else "no message")
     msg = f"virtual phone: {' '.join(outcome.argv[:2])} ended with {outcome.rc}: {why}"
     raise InfrastructureFailure(msg, hint="is the mirror reachable? another: --mirror")
 

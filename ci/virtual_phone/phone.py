@@ -1,7 +1,7 @@
 """The phone itself, inside its namespaces: its power, its link, its storage, its state.
 
-Every method is a plain change that has happened when it returns; what goes wrong when is the
-business of ``fate``.
+Every method is a plain change that has happened when it returns; what goes wrong when is up
+to ``faults.scheduler``.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import Background, Command, ProcessRunner
-from megtrim.virtual_phone.relay import ADBD_PORT
-from megtrim.virtual_phone.system import emulation, kernel
-from megtrim.virtual_phone.system import sensors as say
-from megtrim.virtual_phone.system.boot import InitProcess
-from megtrim.virtual_phone.system.mounts import MountTree
-from megtrim.virtual_phone.system.sensors import Sensors
+from virtual_phone.system import emulation, kernel
+from virtual_phone.system import sensors as say
+from virtual_phone.system.boot import ADBD_PORT, InitProcess
+from virtual_phone.system.mounts import MountTree
+from virtual_phone.system.sensors import Sensors
 
 _ANSWER_S = 15.0
 _LOOK_S = 0.01
@@ -36,7 +35,7 @@ _BURST_BYTES = 131072
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhoneModel:
-    """What phone it is; none of it changes."""
+    """Which phone it is; none of it changes."""
 
     name: str
     root: Path
@@ -52,21 +51,21 @@ class PhoneModel:
 class Phone:
     """One phone that is switched on while ``on`` lasts."""
 
-    def __init__(self, make: PhoneModel, processes: ProcessRunner) -> None:
-        self._make = make
+    def __init__(self, model: PhoneModel, processes: ProcessRunner) -> None:
+        self._model = model
         self._processes = processes
         self._cpus = os.cpu_count() or 1
-        cpuinfo = say.cpuinfo(make.cpu, self._cpus)
-        if not make.emulator:
+        cpuinfo = say.cpuinfo(model.cpu, self._cpus)
+        if not model.emulator:
             cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8")  # what programs run on
         self._tree = MountTree(
-            make.root,
+            model.root,
             cpuinfo=cpuinfo,
-            rooted=make.rooted,
+            rooted=model.rooted,
             cpus=self._cpus,
-            android=make.android,
+            android=model.android,
         )
-        self._properties = dict(make.properties)
+        self._properties = dict(model.properties)
         self._power = ExitStack()
         self._boot: Background | None = None
         self.frozen = False
@@ -75,9 +74,9 @@ class Phone:
     @contextmanager
     def on(self) -> Iterator[None]:
         """Make the files, boot, and end everything at the end."""
-        if self._make.emulator:
-            emulation.ensure(Path(self._make.emulator))
-        self._tree.make(self._applets(), self._make.data_bytes)
+        if self._model.emulator:
+            emulation.ensure(Path(self._model.emulator))
+        self._tree.make(self._applets(), self._model.data_bytes)
         self.show(self._body)
         try:
             self.boot()
@@ -91,7 +90,7 @@ class Phone:
 
     @property
     def requests(self) -> Path:
-        """A pipe into which programs of the phone write what they want of its supervisor."""
+        """A pipe into which programs of the phone write requests to its supervisor."""
         return self._tree.own / "requests"
 
     def boot(self) -> None:
@@ -99,9 +98,9 @@ class Phone:
         if self.alive:
             return
         self._tree.write(self._tree.own / "boot_id", f"{uuid.uuid4()}\n")
-        self.tell_booted(False)
-        spec = InitProcess(top=str(self._tree.top), cpu=self._make.cpu, rooted=self._make.rooted)
-        command = Command(argv=spec.argv(), timeout_s=_CALL_S, log=self._make.log)
+        self.report_booted(False)
+        spec = InitProcess(top=str(self._tree.top), cpu=self._model.cpu, rooted=self._model.rooted)
+        command = Command(argv=spec.argv(), timeout_s=_CALL_S, log=self._model.log)
         self._boot = self._power.enter_context(self._processes.background(command))
         self.frozen = False
 
@@ -111,55 +110,55 @@ class Phone:
         self._boot = None
 
     async def answering(self) -> None:
-        """Wait until its adbd takes connections, and say that it has booted."""
+        """Wait until its adbd takes connections, and report that it has booted."""
         deadline = asyncio.get_running_loop().time() + _ANSWER_S
         while asyncio.get_running_loop().time() < deadline and self.alive:
             with suppress(OSError), socket.create_connection(("127.0.0.1", ADBD_PORT), 1.0):
-                self.tell_booted(True)
+                self.report_booted(True)
                 return
             await asyncio.sleep(_LOOK_S)
-        msg = f"virtual phone {self._make.name}: its adbd did not start; see {self._make.log}"
+        msg = f"virtual phone {self._model.name}: its adbd did not start; see {self._model.log}"
         raise InfrastructureFailure(msg)
 
     def freeze(self, *, thaw: bool = False) -> None:
-        """Let all its processes stand still, or go on."""
+        """Stop all its processes, or let them continue."""
         number = signal.SIGCONT if thaw else signal.SIGSTOP
-        told: set[int] = set()
-        # Those that stand still start no others: a round that finds nobody new is the last.
-        while new := self._inhabitants() - told:
+        signalled: set[int] = set()
+        # Stopped processes start no others: a round that finds no new one is the last.
+        while new := self._inhabitants() - signalled:
             for pid in new:
                 with suppress(ProcessLookupError):
                     os.kill(pid, number)
-            told |= new
+            signalled |= new
         self.frozen = not thaw
 
     def fill(self, left_bytes: int) -> None:
-        """Let its storage have so much left."""
+        """Leave it only so much storage."""
         place = os.statvfs(self._tree.data)
         used = (place.f_blocks - place.f_bfree) * place.f_frsize
         # A size of 0 would mean: no bound at all.
         kernel.resize(self._tree.data, max(used + left_bytes, place.f_frsize))
 
     def unfill(self) -> None:
-        """Give its storage back its size."""
-        kernel.resize(self._tree.data, self._make.data_bytes)
+        """Give it its whole storage again."""
+        kernel.resize(self._tree.data, self._model.data_bytes)
 
     def mute(self, silent: bool) -> None:
-        """Cut its network without a word to either side, or join it again."""
+        """Cut its network without closing connections, or join it again."""
         kernel.set_loopback(up=not silent)
 
     def slow(self, bits_per_s: int) -> None:
-        """Let its network pass so much."""
+        """Limit the rate of its network."""
         rate = ("rate", f"{bits_per_s}bit", "burst", str(_BURST_BYTES), "limit", str(_QUEUE_BYTES))
         self._tc("qdisc", "replace", "dev", "lo", "root", "tbf", *rate)
 
     def unslow(self) -> None:
-        """Let its network pass everything."""
+        """Remove the limit of its network."""
         # A queue without a rate; deleting one that is not there would be an error.
         self._tc("qdisc", "replace", "dev", "lo", "root", "pfifo")
 
     def show(self, body: Sensors) -> None:
-        """Let it say this state of itself."""
+        """Let its files report this state."""
         self._body = body
         self._tree.show(body)
 
@@ -167,13 +166,13 @@ class Phone:
     def body(self) -> Sensors:
         return self._body
 
-    def tell_booted(self, booted: bool) -> None:
-        """Let ``sys.boot_completed`` say it."""
-        make = self._make
+    def report_booted(self, booted: bool) -> None:
+        """Set ``sys.boot_completed``."""
+        model = self._model
         values = say.properties(
-            name=make.name,
-            cpu=make.cpu,
-            rooted=make.rooted,
+            name=model.name,
+            cpu=model.cpu,
+            rooted=model.rooted,
             more=self._properties,
             booted=booted,
         )
@@ -182,7 +181,7 @@ class Phone:
     def set_properties(self, values: Mapping[str, str]) -> None:
         """Add properties or change them."""
         self._properties |= values
-        self.tell_booted(True)
+        self.report_booted(True)
 
     def log_lines(self, text: str) -> None:
         """Add lines to what its logcat shows."""
@@ -191,15 +190,15 @@ class Phone:
 
     def _tc(self, *words: str) -> None:
         tool = shutil.which("chroot") or "/usr/sbin/chroot"
-        argv = (tool, str(self._make.root), "/usr/sbin/tc", *words)
+        argv = (tool, str(self._model.root), "/usr/sbin/tc", *words)
         outcome = self._processes.run(Command(argv=argv, timeout_s=_CALL_S))
         if not outcome.ok:
-            msg = f"virtual phone {self._make.name}: tc: {outcome.stderr.strip()[-200:]}"
+            msg = f"virtual phone {self._model.name}: tc: {outcome.stderr.strip()[-200:]}"
             raise InfrastructureFailure(msg)
 
     def _applets(self) -> tuple[str, ...]:
         tool = shutil.which("chroot") or "/usr/sbin/chroot"
-        argv = (tool, str(self._make.root), "/usr/bin/toybox")
+        argv = (tool, str(self._model.root), "/usr/bin/toybox")
         return tuple(self._processes.run(Command(argv=argv, timeout_s=_CALL_S)).stdout.split())
 
     def _inhabitants(self) -> set[int]:

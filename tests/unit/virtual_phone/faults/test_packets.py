@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.virtual_phone.fault_requests import FaultTrigger
-from megtrim.virtual_phone.packets import (
+from virtual_phone.faults.packets import (
     HEAD_BYTES,
     PacketHeader,
     PacketStep,
@@ -16,6 +15,7 @@ from megtrim.virtual_phone.packets import (
     packet,
     parse_head,
 )
+from virtual_phone.faults.request import FaultTrigger
 
 SHELL, SYNC = 1, 2
 

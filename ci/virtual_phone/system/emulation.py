@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from megtrim.errors import InputError
-from megtrim.virtual_phone.system import kernel
+from virtual_phone.system import kernel
 
 TABLE = Path("/proc/sys/fs/binfmt_misc")
 _NAME = "qemu-aarch64"
@@ -27,7 +27,7 @@ def ensure(emulator: Path) -> None:
         (TABLE / "register").write_text(line, encoding="ascii")
     except OSError as error:
         if not _machine_wide():
-            msg = f"virtual phone: this kernel lets nobody but root register qemu: {error.strerror}"
+            msg = f"virtual phone: this kernel lets only root register qemu: {error.strerror}"
             hint = (
                 "kernels from 6.7 on do; else, as root: apt-get install qemu-user-static "
                 "binfmt-support"

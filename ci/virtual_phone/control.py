@@ -1,4 +1,4 @@
-"""Speaking with a phone that runs: one line of JSON to its socket, one line back."""
+"""The client of a running phone: one line of JSON to its socket, one line back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.virtual_phone.fault_requests import FaultRequest, make_request
+from virtual_phone.faults.request import FaultRequest, make_request
 
 SOCKET = "control"
 _ANSWER_BYTES = 1024 * 1024
@@ -24,23 +24,23 @@ class ControlClient:
         self._socket = folder / SOCKET
 
     def status(self) -> dict[str, Any]:
-        """Return what the supervisor says of its phone.
+        """Return what the supervisor reports about its phone.
 
         ``state`` is running, frozen or dead; ``waiting`` the faults still to come and
-        ``happened`` those that came, in order.
+        ``happened`` those that came, in this order.
         """
         return self._ask({"do": "status"})
 
     def fault(self, fault: str, value: float | None = None, **more: Any) -> None:
-        """Make something go wrong, or right again, as ``fault_requests.make_order`` reads it."""
+        """Make something go wrong, or right again, as ``faults.request.make_request`` reads it."""
         self.give(make_request(fault, value=value, **more))
 
     def give(self, request: FaultRequest) -> None:
-        """Pass a request on. For those of now it has happened when this returns."""
-        self._ask({"do": "fault", "order": asdict(request)})
+        """Pass a request on. If it is for now, it has happened when this returns."""
+        self._ask({"do": "fault", "request": asdict(request)})
 
     def set_properties(self, values: Mapping[str, str]) -> None:
-        """Change or add what ``getprop`` says."""
+        """Change or add what ``getprop`` prints."""
         self._ask({"do": "properties", "values": dict(values)})
 
     def log(self, text: str) -> None:
@@ -59,7 +59,7 @@ class ControlClient:
             msg = f"the virtual phone at {self._socket.parent} does not answer: {error}"
             raise InfrastructureFailure(msg, hint="does it still run?") from None
         if not isinstance(answer, dict) or "error" in answer:
-            told = answer.get("error") if isinstance(answer, dict) else answer
-            msg = f"the virtual phone refused: {told}"
+            reason = answer.get("error") if isinstance(answer, dict) else answer
+            msg = f"the virtual phone refused: {reason}"
             raise InputError(msg)
         return answer

@@ -1,0 +1,43 @@
+"""``virtual-phone``: mistakes on its command line, and what it exits with."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from megtrim.process import Command, CompletedCommand, ProcessRunner
+
+SOURCES = Path(__file__).parents[3] / "ci"
+
+
+def virtual_phone(folder: Path, *words: str) -> CompletedCommand:
+    """Run the program on a machine that has nothing, and phones in that folder."""
+    env = {"PATH": str(folder), "PYTHONPATH": str(SOURCES), "XDG_RUNTIME_DIR": str(folder)}
+    argv = (sys.executable, "-m", "virtual_phone", *words)
+    return ProcessRunner(env).run(Command(argv=argv, timeout_s=60))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("fault", "mine", "boom"), "virtual-phone: there is no fault 'boom'\n  faults: kill, "),
+        (("fault", "mine", "kill"), "virtual-phone: no virtual phone named 'mine' runs here"),
+        (("start", "a/b", "--root", "/"), "virtual-phone: a virtual phone cannot be named 'a/b'"),
+        (("fly",), "Usage: virtual-phone "),
+    ],
+)
+def test_a_mistake_is_an_input_error(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    """One message on stderr, exit status 2."""
+    outcome = virtual_phone(tmp_path, *words)
+
+    assert (outcome.rc, outcome.stdout) == (2, "")
+    assert outcome.stderr.startswith(message)
+
+
+def test_no_phone_runs(tmp_path: Path) -> None:
+    """The list of none is empty."""
+    outcome = virtual_phone(tmp_path, "list")
+
+    assert (outcome.rc, outcome.stdout, outcome.stderr) == (0, "", "")

@@ -1,0 +1,162 @@
+"""The pages that show how to add a kind: what they print is added to a copy of the tree, and works.
+
+A comment before a block says what it is: ``<!-- new: FILE -->`` the whole of a new file,
+``<!-- edit: FILE -->`` changes, as ``diff`` prints them, each between lines with ``@@``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from megtrim import devices, engines, toolchains
+from megtrim.config.device import DeviceConfig
+from megtrim.config.model import EngineConfig, ToolchainConfig
+from megtrim.process import Command, CompletedCommand, ProcessRunner
+from support.linter import lint_imports
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs" / "how-to").glob("add-*.md"))
+LONGEST = 60
+_BLOCK = re.compile(r"^<!-- (new|edit): (\S+) -->\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"^<!--.*-->\n", re.MULTILINE)
+_COPIED = ("ci", "examples/sample-engine", "tests/support", "tests/unit")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """A copy of what is needed to use and test megtrim."""
+
+    root: Path
+
+    def add(self, page: Path) -> None:
+        """Do what the page says."""
+        for what, name, text in _BLOCK.findall(page.read_text(encoding="utf-8")):
+            path = self.root / name
+            if what == "new":
+                assert not path.exists()
+                path.write_text(text, encoding="utf-8")
+            else:
+                path.write_text(edit(path.read_text(encoding="utf-8"), text), encoding="utf-8")
+
+    def run(self, *argv: str) -> CompletedCommand:
+        """Run one of Python's programs on the tree."""
+        path = os.pathsep.join(str(self.root / each) for each in ("ci", "tests"))
+        command = Command(
+            argv=(sys.executable, "-P", "-m", *argv),
+            cwd=self.root,
+            env={"PYTHONPATH": path, "COLUMNS": "200"},
+            timeout_s=500,
+            merge_stderr=True,
+        )
+        return ProcessRunner(os.environ).run(command)
+
+
+def edit(text: str, diff: str) -> str:
+    """Apply changes, each of which must fit at one place."""
+    for change in diff.split("@@\n"):
+        lines = change.splitlines(keepends=True)
+        old, new = ("".join(line[1:] for line in lines if line[0] in f" {sign}") for sign in "-+")
+        assert text.count(old) == 1, f"found {text.count(old)} times, expected once:\n{old}"
+        text = text.replace(old, new)
+    return text
+
+
+def new_files(page: Path, folder: str) -> list[str]:
+    found = _BLOCK.findall(page.read_text(encoding="utf-8"))
+    return [name for what, name, _ in found if what == "new" and name.startswith(folder)]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    """A tree to which all the pages were applied."""
+    root = tmp_path_factory.mktemp("tree")
+    for name in _COPIED:
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "tests/conftest.py"):
+        shutil.copy(ROOT / name, root / name)
+    tree = Tree(root=root)
+    for page in PAGES:
+        tree.add(page)
+    return tree
+
+
+def test_each_kind_has_a_page() -> None:
+    """Those that a newcomer adds."""
+    kinds = ("a-device", "an-engine", "a-toolchain", "a-stage", "a-report")
+
+    assert {page.stem for page in PAGES} == {f"add-{kind}" for kind in kinds}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_is_short(page: Path) -> None:
+    """One screen, or it would be easier to look how another kind was added."""
+    shown = _COMMENT.sub("", page.read_text(encoding="utf-8"))
+
+    assert len(shown.splitlines()) <= LONGEST
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_what_a_page_adds_works(page: Path, tree: Tree) -> None:
+    """It is in its registry, and passes the test that the page prints."""
+    tests = new_files(page, "tests/")
+    outcome = tree.run("pytest", "-q", "-p", "no:cacheprovider", *tests)
+
+    assert tests
+    assert outcome.ok, outcome.stdout
+
+
+@pytest.mark.parametrize("checker", ["ruff check", "ruff format --check", "mypy"])
+def test_what_the_pages_add_is_clean(checker: str, tree: Tree) -> None:
+    """In style and in types."""
+    added = [name for page in PAGES for name in new_files(page, "ci/")]
+    outcome = tree.run(*checker.split(), *added)
+
+    assert outcome.ok, outcome.stdout
+
+
+def test_what_the_pages_add_keeps_the_walls(tree: Tree) -> None:
+    """No import goes upwards."""
+    outcome = lint_imports(tree.root)
+
+    assert outcome.ok, outcome.stdout
+
+
+def test_megtrim_yaml_names_every_kind() -> None:
+    """What can be configured can be made, and the other way round."""
+    configured = [
+        set(get_args(section.model_fields["kind"].annotation))
+        for section in (EngineConfig, ToolchainConfig, DeviceConfig)
+    ]
+
+    assert configured == [
+        set(engines.KINDS),
+        {"auto", *toolchains.KINDS},
+        {"auto", *devices.KINDS},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "diff", "result"),
+    [
+        ("a\nb\nc\n", " a\n-b\n+d\n", "a\nd\nc\n"),
+        ("a\nb\n", "-a\n+x\n@@\n b\n+c\n", "x\nb\nc\n"),
+    ],
+)
+def test_changes_are_applied(text: str, diff: str, result: str) -> None:
+    """Context stays."""
+    assert edit(text, diff) == result
+
+
+@pytest.mark.parametrize("text", ["a\na\n", "b\n"])
+def test_a_change_that_does_not_fit_is_seen(text: str) -> None:
+    """Or fits twice."""
+    with pytest.raises(AssertionError, match=r"found \d times, expected once"):
+        edit(text, "-a\n+c\n")

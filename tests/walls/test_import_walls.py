@@ -1,0 +1,61 @@
+"""What may import what: the linter's contracts catch a planted import."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from support.linter import lint_imports
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "ci"
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both packages, with the contracts that they keep."""
+    folder = tmp_path_factory.mktemp("tree")
+    shutil.copytree(SOURCES, folder / "ci", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("module", "planted", "contract"),
+    [
+        (
+            "megtrim/devices/virtual_phone.py",
+            "from virtual_phone import manager",
+            "the virtual phone is a program to megtrim, started like any other",
+        ),
+        (
+            "megtrim/verdict/model.py",
+            "from megtrim.report import text",
+            "the command line over the stages over the doers over the ground over the pure rooms",
+        ),
+        (
+            "megtrim/devices/local.py",
+            "from megtrim.engines import builder",
+            "doers do not know each other",
+        ),
+        (
+            "virtual_phone/phone.py",
+            "from virtual_phone.faults import relay",
+            "the virtual phone: the command line over the phone over what it is made of",
+        ),
+    ],
+)
+def test_a_planted_import_is_seen(copy: Path, module: str, planted: str, contract: str) -> None:
+    """The linter names the contract that is broken."""
+    path = copy / "ci" / module
+    text = path.read_text(encoding="utf-8")
+    path.write_text(f"{text}\n{planted}\n", encoding="utf-8")
+    try:
+        outcome = lint_imports(copy)
+    finally:
+        path.write_text(text, encoding="utf-8")
+
+    assert outcome.rc == 1, outcome.stdout
+    assert f"\n{contract} BROKEN\n" in outcome.stdout
