@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
+from megtrim.cli.ci.evidence.previous_proofs import proofs_option
+from megtrim.cli.ci.github.matrix import show_matrix
 from megtrim.cli.echo import show
-from megtrim.cli.evidence.previous_proofs import proofs_option
-from megtrim.cli.github.matrix import show_matrix
 from megtrim.cli.session.setup import Options, describe, open_context, traces_option, trimming
 from megtrim.errors import EXIT_PASS
 from megtrim.evidence.validation import MOST_RESULTS

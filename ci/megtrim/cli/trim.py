@@ -13,12 +13,12 @@ from typing import Any
 
 import click
 
-from megtrim.cli.evidence.join import leave_ending
+from megtrim.cli.ci.evidence.join import leave_ending
 from megtrim.cli.options import expect_writable
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.invocation import BASELINE_FILE, invocation_of
 from megtrim.cli.session.setup import Options, neighbours_option, traces_option, trimming
-from megtrim.cli.stages import EXAMPLE, clear_final, run_chain
+from megtrim.cli.stage.chain import EXAMPLE, clear_final, run_chain
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, MegtrimError, worst
 from megtrim.evidence.early_exit import EarlyExit
 from megtrim.pipeline.filenames import FINAL_FOLDER, SIZES_FILE

@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
+from megtrim.cli.ci.evidence import device_job
+from megtrim.cli.ci.evidence import join as final
+from megtrim.cli.ci.evidence.previous_proofs import proofs_option, read_proofs
 from megtrim.cli.echo import show
-from megtrim.cli.evidence import device_job
-from megtrim.cli.evidence import join as final
-from megtrim.cli.evidence.previous_proofs import proofs_option, read_proofs
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.setup import (
     Options,

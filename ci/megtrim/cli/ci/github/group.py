@@ -12,9 +12,9 @@ from typing import TypeVar
 
 import click
 
+from megtrim.cli.ci.github import image, jobs, logs
+from megtrim.cli.ci.github.client import open_api, open_event
 from megtrim.cli.echo import show
-from megtrim.cli.github import image, jobs, logs
-from megtrim.cli.github.client import open_api, open_event
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.job_summary import SummaryPage, read_page
 from megtrim.cli.session.setup import open_console

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.cli.evidence import join
+from megtrim.cli.ci.evidence import join
 from megtrim.devices import DeviceSpec
 from megtrim.devices.local import Local
 from megtrim.errors import InfrastructureFailure
@@ -239,7 +239,7 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Pool]]:
         made.append((kind, Pool(requests)))
         return made[-1][1]
 
-    monkeypatch.setattr("megtrim.cli.evidence.device_job.make", make)
+    monkeypatch.setattr("megtrim.cli.ci.evidence.device_job.make", make)
     return made
 
 

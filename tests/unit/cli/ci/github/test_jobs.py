@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.cli.github import baseline as github_baseline
+from megtrim.cli.ci.github import baseline as github_baseline
 from megtrim.errors import InfrastructureFailure, Interrupted, ProductFailure
 from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
 from megtrim.github.jobs import PollingLimits
@@ -350,7 +350,7 @@ def test_minutes_are_minutes(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(limits)
         raise failure
 
-    monkeypatch.setattr("megtrim.cli.github.jobs.wait_for_jobs", waited)
+    monkeypatch.setattr("megtrim.cli.ci.github.jobs.wait_for_jobs", waited)
     arguments = ("--pickup", "10.5", "--run", "120", "--name-prefix", "phone")
     answer = job("wait", "--jobs", "3", *arguments)
     job("wait", "--jobs", "2")

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from megtrim.cli.ci.evidence.previous_proofs import read_proofs
+from megtrim.cli.ci.gate import NOTHING_LEFT
 from megtrim.cli.echo import show
-from megtrim.cli.evidence.previous_proofs import read_proofs
-from megtrim.cli.gate import NOTHING_LEFT
 from megtrim.cli.session.invocation import BASELINE_FILE
 from megtrim.cli.session.job_summary import COMMENT_FILE, read_page
 from megtrim.cli.session.setup import open_console

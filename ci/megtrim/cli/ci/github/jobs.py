@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
+from megtrim.cli.ci.github.baseline import baseline
+from megtrim.cli.ci.github.client import open_api, open_event
 from megtrim.cli.echo import show
-from megtrim.cli.github.baseline import baseline
-from megtrim.cli.github.client import open_api, open_event
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.setup import open_console
 from megtrim.console import Console

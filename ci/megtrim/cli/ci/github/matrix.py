@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from megtrim.cli.ci.evidence.previous_proofs import read_proofs
 from megtrim.cli.echo import show
-from megtrim.cli.evidence.previous_proofs import read_proofs
 from megtrim.cli.session.environment import open_processes
 from megtrim.device_jobs import pack
 from megtrim.errors import EXIT_PASS

@@ -13,8 +13,8 @@ from typing import Any
 
 import click
 
+from megtrim.cli.ci.github.client import open_api, open_event
 from megtrim.cli.echo import show
-from megtrim.cli.github.client import open_api, open_event
 from megtrim.cli.options import out_option
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.setup import Options, common, describe, open_console, open_context

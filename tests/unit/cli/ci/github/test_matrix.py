@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.cli.github.matrix import show_matrix
+from megtrim.cli.ci.github.matrix import show_matrix
 from megtrim.console import Console
 from megtrim.device_jobs.pack import select
 from megtrim.evidence.bundle import JobPurpose
