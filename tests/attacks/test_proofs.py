@@ -50,8 +50,8 @@ class Pull:
         bundle = self.arena.folder / "bundle"
         shutil.rmtree(bundle, ignore_errors=True)
         where = ("--config", str(self.arena.project.config), "--out", str(self.arena.project.out))
-        words = ("evidence", "pack", *where, "--committed", "--proofs", PROOFS, "--to", "bundle")
-        ended = self.arena.run(*words, *more)
+        words = (*where, "--committed", "--proofs", PROOFS, "--to", "bundle")
+        ended = self.arena.run("ci", "evidence", "pack", *words, *more)
         if ended.rc != 0:
             return {"scenarios": [], "proven": [], "refused": ended.stderr}
         data: dict[str, Any] = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
@@ -207,10 +207,10 @@ def test_a_proof_of_an_older_megtrim(pull: Pull) -> None:
         shutil.rmtree(arena.folder / name, ignore_errors=True)
     assert run_older(arena, "trim", "--committed") == 0
     shutil.copytree(arena.project.out / "final", arena.folder / "results")
-    assert run_older(arena, "evidence pack", "--committed", "--to", "bundle") == 0
-    assert run_older(arena, "evidence run", "bundle", "--class", "any", "--to", "evidence") == 0
+    assert run_older(arena, "ci evidence pack", "--committed", "--to", "bundle") == 0
+    assert run_older(arena, "ci evidence run", "bundle", "--class", "any", "--to", "evidence") == 0
     words = ("--verdict", "results", "--bundle", "bundle", "--evidence", "evidence")
-    assert run_older(arena, "evidence join", *words, "--to", "report") == 0
+    assert run_older(arena, "ci evidence join", *words, "--to", "report") == 0
     shutil.copy(arena.folder / "report/evidence.json", pull.file)
 
     assert json.loads(pull.file.read_text(encoding="utf-8"))["entries"]

@@ -25,7 +25,7 @@ def waive(arena: Arena, expires: str, budget: str = ARTIFACT) -> None:
 def judged(arena: Arena, day: str) -> tuple[int, int, int, int]:
     """Trim as on a day; return how trim, gate, verdict and report end."""
     trimmed, gate = arena.trim("--today", day).rc, arena.gate()
-    verdict, report = (arena.stage(verb, "--today", day).rc for verb in ("verdict", "report"))
+    verdict, report = (arena.stage(verb, "--today", day).rc for verb in ("stage verdict", "report"))
     return trimmed, gate, verdict, report
 
 

@@ -64,7 +64,7 @@ class Team:
         output.unlink(missing_ok=True)
         shutil.rmtree(self.folder / "bundle", ignore_errors=True)
         given = ("--config", str(self.project.config), "--out", str(self.project.out))
-        words = ("evidence", "pack", *given, "--to", "bundle", *more)
+        words = ("ci", "evidence", "pack", *given, "--to", "bundle", *more)
         ended = self.call(*words, GITHUB_OUTPUT=str(output))
         assert ended.rc == 0, ended.stderr
         digest = ended.stdout.strip().rpartition("bundle-sha256=")[2]
@@ -77,8 +77,8 @@ class Team:
         shutil.rmtree(runner, ignore_errors=True)
         runner.mkdir()
         shutil.copytree(self.folder / "bundle", runner / "bundle")
-        words = ("evidence", "run", "bundle", "--sha256", digest, "--class", "any", "--to", to)
-        ended = self.call(*words, *more, cwd=runner, **self.owner)
+        words = ("bundle", "--sha256", digest, "--class", "any", "--to", to)
+        ended = self.call("ci", "evidence", "run", *words, *more, cwd=runner, **self.owner)
         assert ended.rc == 0, ended.stderr
         shutil.copytree(runner / to, self.folder / to, dirs_exist_ok=True)
         data: dict[str, Any] = json.loads((runner / to / "evidence.json").read_text("utf-8"))
@@ -86,14 +86,14 @@ class Team:
         return dict(entry)
 
     def join(self, *more: str) -> dict[str, Any]:
-        words = ("evidence", "join", "--verdict", "results", "--bundle", "bundle")
+        words = ("ci", "evidence", "join", "--verdict", "results", "--bundle", "bundle")
         ended = self.call(*words, "--to", "report", *more)
         assert ended.rc == 0, ended.stderr
         data: dict[str, Any] = json.loads((self.folder / "report/verdict.json").read_text("utf-8"))
         return data
 
     def gate(self) -> int:
-        return self.call("gate", "report").rc
+        return self.call("ci", "gate", "report").rc
 
     def jobs(self, *more: str) -> dict[str, Any]:
         ended = self.project.run("plan", "--github-matrix", *more)
@@ -309,7 +309,7 @@ def test_without_traces_functions_are_the_first_thing_that_is_asked(
     it = team("tiny-mobile")
     whole = by_function(it, "plain", "zig")
     it.project.out = it.folder / "hosted"
-    assert it.project.run("build").rc == 0
+    assert it.project.run("stage build").rc == 0
     before, digest, jobs = it.jobs(), it.pack("--traces"), it.jobs()
     evidence = it.run(digest, "functions", "--emulated")
     it.keep.unlink()

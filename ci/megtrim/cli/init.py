@@ -1,8 +1,7 @@
-"""``megtrim init`` and ``megtrim schema``: a starter configuration, callers, help for editors."""
+"""``megtrim init``: a starter configuration, and the workflows that call the kit."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,6 @@ from megtrim.cli.session.environment import read_git_ceilings
 from megtrim.config.config_template import StarterModel, starter
 from megtrim.config.load import load_config
 from megtrim.config.model import ToolchainConfig
-from megtrim.config.schema import json_schema
 from megtrim.config.workflow_templates import Callers, Kit, attributes, workflows
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.images.reference import is_fixed
@@ -81,18 +79,6 @@ def init(
     for written in _write_callers(config, released, branch):
         show(f"wrote {written}")
     show('next: megtrim trim, commit, and require the check "size / verdict"')
-    return EXIT_PASS
-
-
-@click.command(
-    epilog="""\b
-Example:
-  megtrim schema > megtrim.schema.json
-"""
-)
-def schema() -> int:
-    """Print the JSON Schema of megtrim.yaml, for editors."""
-    show(json.dumps(json_schema(), indent=1))
     return EXIT_PASS
 
 

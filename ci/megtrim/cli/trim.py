@@ -17,8 +17,15 @@ from megtrim.cli.ci.evidence.join import leave_ending
 from megtrim.cli.options import expect_writable
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.invocation import BASELINE_FILE, invocation_of
-from megtrim.cli.session.setup import Options, neighbours_option, traces_option, trimming
-from megtrim.cli.stage.chain import EXAMPLE, clear_final, run_chain
+from megtrim.cli.session.setup import (
+    Options,
+    json_option,
+    neighbours_option,
+    traces_option,
+    trimming,
+)
+from megtrim.cli.stage.chain import clear_final, run_chain
+from megtrim.cli.stage.commands import accept_option
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, MegtrimError, worst
 from megtrim.evidence.early_exit import EarlyExit
 from megtrim.pipeline.filenames import FINAL_FOLDER, SIZES_FILE
@@ -28,13 +35,18 @@ from megtrim.store import Store, write_atomically
 
 
 @click.command(
-    epilog=EXAMPLE.format(verb="trim")
-    + "  megtrim trim --quick\n  megtrim trim --committed --no-gate\n"
+    epilog="""\b
+Examples:
+  megtrim trim
+  megtrim trim --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
+  megtrim trim --quick
+  megtrim trim --committed --no-gate
+"""
 )
 @trimming
 @neighbours_option
-@click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
-@click.option("--accept", is_flag=True, help="Accept the new keep set, shrunken traces included.")
+@json_option
+@accept_option
 @click.option("--no-gate", is_flag=True, help="Exit with 0 once there is a verdict.")
 @traces_option
 def trim(as_json: bool, accept: bool, no_gate: bool, **options: Any) -> int:

@@ -39,6 +39,7 @@ from megtrim.plan.graph import (
     REDUCED,
     REGION,
     Task,
+    verb_of,
     verify_task,
 )
 from megtrim.size.budgets import ending
@@ -180,7 +181,7 @@ def _stage_checks(judged: Task, context: Context) -> Iterator[Check]:
             text=failure.message.splitlines()[0] if failure else _describe_result(task, context),
             detail=str(failure) if failure else "",
             hint=failure.hint if failure else "",
-            reproduce=context.invocation.again(task.partition("/")[0]) if failure else "",
+            reproduce=context.invocation.again(verb_of(task)) if failure else "",
             file=context.loaded.path.name,
             line=context.loaded.line("engine"),
         )

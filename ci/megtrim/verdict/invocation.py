@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-_WEIGH = ("size", "trim", "verdict")
+_WEIGH = ("size", "trim", "stage verdict")
 """Verbs that hold sizes against a baseline."""
 
 
@@ -52,14 +52,14 @@ class Invocation:
         return (*self.place, *mode, *device)
 
     def again(self, verb: str, *words: str) -> str:
-        """Return the command that does ``verb`` in the same way.
+        """Return the command that runs ``verb``, such as ``stage build``, in the same way.
 
         Traces from elsewhere are a matter of the whole chain: then it is that which is done.
         """
         verb, words = ("trim", self._brought) if self.traces else (verb, words)
         weighs = bool(self.baseline) and verb in _WEIGH
         baseline = ("--baseline", self.baseline) if weighs else ()
-        return shlex.join(("megtrim", verb, *self.options, *baseline, *words))
+        return shlex.join(("megtrim", *verb.split(), *self.options, *baseline, *words))
 
     def verify(self, scenario: str) -> str:
         """Return the command that runs a scenario anew and compares its outputs."""

@@ -38,7 +38,7 @@ def _take_builds(project: Project, own: Path) -> None:
 
     What others leave in ``final`` while this test looks there must not be taken for its own.
     """
-    built = project.run("build", "--json")
+    built = project.run("stage build", "--json")
     assert built.rc == 0, built.stderr
     for told in json.loads(built.stdout)["done"].values():
         folder = Path(told["folder"])
@@ -88,10 +88,10 @@ def test_a_phone_that_is_gone_blocks_nobody_until_its_proof_is_too_old(
     assert attempt in (error.text or "")
     assert junit.find(".//failure") is None
 
-    warned = team.run("verdict", "--committed", "--today", "2027-01-15")
+    warned = team.run("stage verdict", "--committed", "--today", "2027-01-15")
     assert warned.rc == 0, warned.stderr
     assert "unverified, last proof 14 days old" in warned.stdout
 
-    late = team.run("verdict", "--committed", "--today", "2027-01-16")
+    late = team.run("stage verdict", "--committed", "--today", "2027-01-16")
     assert late.rc == 1, late.stderr
     assert "last proof 15 days old, allowed are 14 days" in late.stdout

@@ -32,6 +32,7 @@ def test_a_command_says_everything_that_was_asked() -> None:
     # Who verifies may well have no baseline at hand.
     assert EVERYTHING.again("size").endswith(" --baseline sizes.json")
     assert Invocation().again("size") == "megtrim size --config megtrim.yaml"
+    assert Invocation().again("stage build") == "megtrim stage build --config megtrim.yaml"
     assert Invocation(quick=True).again("size") == "megtrim size --config megtrim.yaml --quick"
 
 
@@ -48,5 +49,5 @@ def test_traces_from_elsewhere_are_a_matter_of_the_whole_chain() -> None:
     asked = Invocation(traces=("a", "b"))
 
     told = "megtrim trim --config megtrim.yaml --traces a --traces b"
-    assert (asked.again("header"), asked.verify("m/s@any")) == (told, told)
+    assert (asked.again("stage header"), asked.verify("m/s@any")) == (told, told)
     assert asked.accept() == f"{told} --accept"

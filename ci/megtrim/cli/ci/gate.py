@@ -1,4 +1,4 @@
-"""``megtrim gate``: a report's exit status, as the last step of a job."""
+"""``megtrim ci gate``: a report's exit status, as the last step of a job."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _HINT = "is the folder the report of this run?"
 @click.command(
     epilog="""\b
 Examples:
-  megtrim gate report
-  megtrim gate megtrim-out/final
+  megtrim ci gate report
+  megtrim ci gate megtrim-out/final
 """
 )
 @click.argument("report", type=click.Path(path_type=Path))

@@ -94,6 +94,9 @@ def today_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[...,
     )
 
 
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+
+
 committed_option = click.option(
     "--committed", is_flag=True, help="Use the committed keep set; trace nothing."
 )

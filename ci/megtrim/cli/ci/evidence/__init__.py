@@ -1,1 +1,1 @@
-"""``megtrim evidence``: pack a device job, do it elsewhere, join what came back."""
+"""``megtrim ci evidence``: pack a device job, do it elsewhere, join what came back."""

@@ -1,4 +1,4 @@
-"""``megtrim evidence run``: a bundle on a device of this machine, in a folder of its own."""
+"""``megtrim ci evidence run``: a bundle on a device of this machine, in a folder of its own."""
 
 from __future__ import annotations
 

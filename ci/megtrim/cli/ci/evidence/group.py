@@ -1,4 +1,4 @@
-"""``megtrim evidence``: what a hosted build gives to device jobs, and what comes back."""
+"""``megtrim ci evidence``: what a hosted build gives to device jobs, and what comes back."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def evidence() -> None:
 @evidence.command(
     epilog="""\b
 Examples:
-  megtrim evidence pack --committed --proofs proofs/evidence.json --to bundle
-  megtrim evidence pack --traces --to bundle
-  megtrim evidence pack --functions --evidence traces --to bundle
+  megtrim ci evidence pack --committed --proofs proofs/evidence.json --to bundle
+  megtrim ci evidence pack --traces --to bundle
+  megtrim ci evidence pack --functions --evidence traces --to bundle
 """
 )
 @common
@@ -118,8 +118,8 @@ def _describe_bundle(bundle: Bundle) -> str:
 @evidence.command(
     epilog="""\b
 Examples:
-  megtrim evidence run bundle --sha256 DIGEST --class pixel --shard 1/2 --to evidence
-  megtrim evidence run bundle --sha256 DIGEST --class any --to evidence --emulated
+  megtrim ci evidence run bundle --sha256 DIGEST --class pixel --shard 1/2 --to evidence
+  megtrim ci evidence run bundle --sha256 DIGEST --class any --to evidence --emulated
 """
 )
 @click.argument("bundle", type=_PATH)
@@ -162,9 +162,9 @@ def run(
 @evidence.command(
     epilog="""\b
 Examples:
-  megtrim evidence join --verdict results/verdict.json --bundle bundle \\
+  megtrim ci evidence join --verdict results/verdict.json --bundle bundle \\
       --evidence evidence --proofs proofs/evidence.json --to report
-  megtrim evidence join --verdict results --bundle bundle --pending fork --to report
+  megtrim ci evidence join --verdict results --bundle bundle --pending fork --to report
 """
 )
 @click.option("--verdict", type=_PATH, required=True, metavar="FILE", help="The build's verdict.")

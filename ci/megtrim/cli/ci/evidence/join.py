@@ -1,4 +1,4 @@
-"""``megtrim evidence join``: the final report of a run, from what its jobs left.
+"""``megtrim ci evidence join``: the final report of a run, from what its jobs left.
 
 Where the build ended before a verdict, the report says that. Evidence that cannot be used is a
 warning of the verdict: its scenarios stay unverified, and the rest is told.

@@ -1,1 +1,1 @@
-"""``megtrim github``: commands for jobs of GitHub Actions."""
+"""``megtrim ci github``: commands for jobs of GitHub Actions."""

@@ -1,4 +1,4 @@
-"""``megtrim github baseline``: the sizes and proofs that a change is held against.
+"""``megtrim ci github baseline``: the sizes and proofs that a change is held against.
 
 Both verbs leave ``OUT/baseline``: sizes.json, evidence.json, and wanted.json, the commit whose
 sizes would be the right ones. A baseline that cannot be had never blocks a change.
@@ -40,8 +40,8 @@ _LONGEST_REASON = 160
 @click.group(
     epilog="""\b
 Examples:
-  megtrim github baseline find --out megtrim-out
-  megtrim github baseline rebuild --config base/megtrim.yaml --out megtrim-out
+  megtrim ci github baseline find --out megtrim-out
+  megtrim ci github baseline rebuild --config base/megtrim.yaml --out megtrim-out
 """
 )
 def baseline() -> None:
@@ -52,7 +52,7 @@ def baseline() -> None:
     "find",
     epilog="""\b
 Example:
-  megtrim github baseline find --out megtrim-out --artifact megtrim-baseline
+  megtrim ci github baseline find --out megtrim-out --artifact megtrim-baseline
 
 \b
 Outputs of the step:
@@ -93,7 +93,7 @@ def find_baseline(out: Path, artifact: str, quick: bool) -> int:
     "rebuild",
     epilog="""\b
 Example:
-  megtrim github baseline rebuild --config base/megtrim.yaml --out megtrim-out
+  megtrim ci github baseline rebuild --config base/megtrim.yaml --out megtrim-out
 
 \b
 Output of the step:
@@ -145,7 +145,7 @@ def _leave(found: FoundBaseline, folder: Path, *, quick: bool) -> None:
 
 
 def _read_base(path: Path) -> Base:
-    hint = "run `megtrim github baseline find` first, with the same --out"
+    hint = "run `megtrim ci github baseline find` first, with the same --out"
     most, expected = LARGEST_DOCUMENT, "the commit of a baseline"
     text = read_text(path, most_bytes=most, expected=expected, hint=hint)
     return load(Base, text, source=str(path), version=1, hint=hint)

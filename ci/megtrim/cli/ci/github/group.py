@@ -1,4 +1,4 @@
-"""``megtrim github``: what a job of GitHub Actions does around a trim.
+"""``megtrim ci github``: what a job of GitHub Actions does around a trim.
 
 ``publish`` tells people; it never changes a verdict: what cannot be told is a warning.
 """
@@ -77,8 +77,8 @@ class _PublishFailures:
 @click.group(
     epilog="""\b
 Examples:
-  megtrim github publish megtrim-out/final
-  megtrim github baseline find --out megtrim-out
+  megtrim ci github publish megtrim-out/final
+  megtrim ci github baseline find --out megtrim-out
 """
 )
 def github() -> None:
@@ -103,9 +103,9 @@ def _number(_context: click.Context, _option: click.Parameter, value: str) -> in
 @github.command(
     epilog="""\b
 Examples:
-  megtrim github publish megtrim-out/final
-  megtrim github publish report --config trim/megtrim.yaml --artifact megtrim-report
-  megtrim github publish report --pull-request 17 --strict
+  megtrim ci github publish megtrim-out/final
+  megtrim ci github publish report --config trim/megtrim.yaml --artifact megtrim-report
+  megtrim ci github publish report --pull-request 17 --strict
 """
 )
 @click.argument("report", type=click.Path(path_type=Path))

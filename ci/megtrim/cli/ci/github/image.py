@@ -1,4 +1,4 @@
-"""``megtrim github image``: the toolchain's image, on the machine of a job before it is needed."""
+"""``megtrim ci github image``: brings the toolchain's image before a job needs it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from megtrim.images.reference import expect_fixed, is_fixed
 @click.command(
     epilog="""\b
 Examples:
-  megtrim github image --config megtrim.yaml --image "$IMAGE" --recipe "$RECIPE" --kept image
-  megtrim github image --recipe android-arm64 --kept image
+  megtrim ci github image --config megtrim.yaml --image "$IMAGE" --recipe "$RECIPE" --kept image
+  megtrim ci github image --recipe android-arm64 --kept image
 
 \b
 Outputs of the step:

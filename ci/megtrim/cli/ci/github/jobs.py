@@ -1,4 +1,4 @@
-"""``megtrim github wait`` and ``propose``, and :data:`COMMANDS`: all verbs about GitHub's data."""
+"""``megtrim ci github wait`` and ``propose``; :data:`COMMANDS` holds all verbs that ask GitHub."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _count(_context: click.Context, _option: click.Parameter, value: str) -> int
 @click.command(
     epilog="""\b
 Example:
-  megtrim github wait --jobs 3 --pickup 10 --run 60
+  megtrim ci github wait --jobs 3 --pickup 10 --run 60
 
 \b
 Output of the step:
@@ -130,9 +130,9 @@ def _wait(env: Mapping[str, str], limits: PollingLimits, console: Console) -> Wa
 @click.command(
     epilog="""\b
 Examples:
-  megtrim github propose --project project --keep-set project/megtrim/keepset.json \\
+  megtrim ci github propose --project project --keep-set project/megtrim/keepset.json \\
       --report megtrim-out/final --workflow megtrim.yml
-  megtrim github propose --keep-set megtrim/keepset.json --report report --token-starts-checks
+  megtrim ci github propose --keep-set megtrim/keepset.json --report report --token-starts-checks
 
 \b
 Outputs of the step:

@@ -1,4 +1,4 @@
-"""``megtrim github logs``: the logs of builds that failed, bounded and without passwords."""
+"""``megtrim ci github logs``: the logs of builds that failed, bounded and without passwords."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TOKEN = re.compile(r"(?<=\|)(bearer-token|header)=[^|\s]{1,2000}")
 @click.command(
     epilog="""\b
 Example:
-  megtrim github logs --out megtrim-out --to logs
+  megtrim ci github logs --out megtrim-out --to logs
 """
 )
 @out_option("The folder of results.")

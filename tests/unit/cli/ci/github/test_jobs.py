@@ -1,4 +1,4 @@
-"""``megtrim github baseline``, ``wait`` and ``propose`` as a job calls them."""
+"""``megtrim ci github baseline``, ``wait`` and ``propose`` as a job calls them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Job:
 
     def __call__(self, *arguments: str) -> Answer:
         (self.folder / "outputs").unlink(missing_ok=True)
-        return self.shell("github", *arguments)
+        return self.shell("ci", "github", *arguments)
 
     def event(self, name: str, content: dict[str, Any], **variables: str) -> None:
         """Set what the job runs for."""
@@ -315,7 +315,7 @@ def test_rebuild_needs_what_find_left(job: Job, text: str | None) -> None:
     answer = rebuild(job)
 
     assert answer.status == 2
-    assert "run `megtrim github baseline find` first" in answer.err
+    assert "run `megtrim ci github baseline find` first" in answer.err
 
 
 def device(status: str) -> dict[str, Any]:
