@@ -17,6 +17,7 @@ from attacks.arena import BOARD, PROGRAM, SCENARIO, Arena
 from attacks.documents import Documents, trap
 from attacks.tampering import edit
 from attacks.test_store import run_older
+from support.clock import clock_at
 
 pytestmark = [pytest.mark.chain]
 
@@ -92,7 +93,8 @@ def test_a_proof_that_is_too_old(pull: Pull) -> None:
 def test_a_proof_of_the_future(pull: Pull) -> None:
     pull.change(lambda entry: entry.update(day="2099-01-31"))
     pull.expect_asked()
-    pull.pack("--today", "2099-01-31")
+    with clock_at("2099-01-31"):
+        pull.pack()
     for name in ("bundle", "evidence"):
         shutil.rmtree(pull.papers.folder / name)
     shutil.copytree(pull.arena.folder / "bundle", pull.papers.folder / "bundle")
@@ -220,7 +222,8 @@ def test_a_proof_of_an_older_megtrim(pull: Pull) -> None:
 def test_a_local_proof_of_the_future(arena: Arena) -> None:
     """A dead disk stands for a dead device: nothing can be run today."""
     arena.start("honest")
-    assert arena.stage("verify", "--again", "--today", "2099-01-31").rc == 0
+    with clock_at("2099-01-31"):
+        assert arena.stage("verify", "--again").rc == 0
     runs = arena.project.out / "runs"
     shutil.rmtree(runs, ignore_errors=True)
     runs.write_text("no folder\n", encoding="utf-8")

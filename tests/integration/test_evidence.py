@@ -17,6 +17,7 @@ import pytest
 from integration.conftest import MakeProject
 from megtrim.midout.keepset import read_keep_set
 from megtrim.process import CompletedCommand
+from support.clock import clock_at
 from support.fork_server import run_megtrim
 from support.megtrim_cli import Project
 
@@ -124,8 +125,9 @@ def test_a_pull_request_is_proven_on_a_board(team: Callable[..., Team]) -> None:
     it.trim("--committed")
     jobs = it.jobs("--committed")
     digest = it.pack("--committed")
-    evidence = it.run(digest, "evidence", "--today", "2027-01-28")
-    verdict = it.join("--evidence", "evidence", "--today", "2027-01-28")
+    with clock_at("2027-01-28"):
+        evidence = it.run(digest, "evidence")
+        verdict = it.join("--evidence", "evidence")
 
     entry = {
         "name": "any 1/1",
@@ -141,15 +143,13 @@ def test_a_pull_request_is_proven_on_a_board(team: Callable[..., Team]) -> None:
     assert it.gate() == 0
 
     shutil.copyfile(it.folder / "report/evidence.json", it.folder / "proofs.json")
-    later = ("--proofs", "proofs.json", "--today", "2027-01-31")
     proofs = str(it.folder / "proofs.json")
-    assert it.jobs("--committed", "--proofs", proofs, "--today", "2027-01-31") == {
-        "device": {"include": []},
-        "emulated": {"include": []},
-    }
-    it.pack("--committed", *later)
+    with clock_at("2027-01-31"):
+        jobs = it.jobs("--committed", "--proofs", proofs)
+        it.pack("--committed", "--proofs", proofs)
+        verdict = it.join("--proofs", proofs)
+    assert jobs == {"device": {"include": []}, "emulated": {"include": []}}
     assert json.loads((it.folder / "bundle/bundle.json").read_text("utf-8"))["scenarios"] == []
-    verdict = it.join(*later)
     assert checks(verdict)[CHECK]["text"] == (
         "board proved this program 3 days ago, so no device was used"
     )
@@ -168,12 +168,13 @@ def test_a_missing_board_blocks_nobody(team: Callable[..., Team]) -> None:
     assert checks(verdict)[CHECK]["status"] == "unverified"
     assert it.gate() == 0
 
-    it.run(digest, "evidence", "--today", "2027-01-01")
-    it.join("--evidence", "evidence", "--today", "2027-01-01")
+    with clock_at("2027-01-01"):
+        it.run(digest, "evidence")
+        it.join("--evidence", "evidence")
     shutil.copyfile(it.folder / "report/evidence.json", it.folder / "proofs.json")
-    old = ("--proofs", "proofs.json", "--today", "2027-01-31")
-    it.pack("--committed", *old)
-    verdict = it.join("--pending", "no-runner", *old)
+    with clock_at("2027-01-31"):
+        it.pack("--committed", "--proofs", "proofs.json")
+        verdict = it.join("--pending", "no-runner", "--proofs", "proofs.json")
     assert verdict["verdict"] == "fail"
     assert checks(verdict)[CHECK]["text"].endswith("last proof 30 days old, allowed are 14 days")
     assert it.gate() == 1

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from datetime import date
 from pathlib import Path
 
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.session.environment import open_processes
-from megtrim.cli.session.setup import open_console, today_option
+from megtrim.cli.session.environment import open_processes, read_today
+from megtrim.cli.session.setup import open_console
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.images import build as builds
 from megtrim.images import pins
@@ -101,13 +100,12 @@ Examples:
 @click.option("--base", metavar="NAME:TAG", help="Image whose digest its registry is asked for.")
 @click.option("--ndk-url", metavar="URL", help="Archive of an NDK, which is loaded and counted.")
 @_pins_option
-@today_option("The day that is recorded; else the clock's.")
-def pin(base: str | None, ndk_url: str | None, pins_file: Path | None, today: date | None) -> int:
+def pin(base: str | None, ndk_url: str | None, pins_file: Path | None) -> int:
     """Read digests and checksums from their source, and record them with where and when."""
     if base is None and ndk_url is None:
         msg = "say what to pin: --base NAME:TAG, --ndk-url URL, or both"
         raise click.UsageError(msg)
-    day = today or date.today()
+    day = read_today()
     path = _file(pins_file)
     found = dict(pins.read_pins(path))
     if base is not None:

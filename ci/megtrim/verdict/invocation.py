@@ -22,7 +22,6 @@ class Invocation:
     engine: str = ""
     image: str = ""
     no_docker: bool = False
-    today: str = ""
     device: str = ""
     baseline: str = ""
     traces: tuple[str, ...] = ()
@@ -39,7 +38,6 @@ class Invocation:
             ("--out", self.out),
             ("--engine", self.engine),
             ("--image", self.image),
-            ("--today", self.today),
         )
         given = (word for option, value in named if value for word in (option, value))
         return (*given, *(("--no-docker",) * self.no_docker))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,8 @@ import click
 
 from megtrim.cli.devices.inventory import Inventory, InventoryRow, choose, take_stock
 from megtrim.cli.options import out_option
-from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.environment import open_processes, read_now
 from megtrim.cli.session.setup import open_console
-from megtrim.devices.device import utc_now
 
 _CONFIG = Path("megtrim.yaml")
 _MATCH = "Devices with this property: an Android property, a fact, name, kind, class or serial."
@@ -30,17 +28,14 @@ class DeviceSelector:
     match: tuple[str, ...]
     cpu_class: str | None
     quiet: bool
-    now: datetime | None
 
     def stock(self, *, configured: bool = True) -> Inventory:
         """Look for everything. Without a configuration of the usual name there are still phones."""
         missing = self.config == _CONFIG and not self.config.exists()
         config = None if missing or not configured else self.config
-        at = self.now
-        clock = utc_now if at is None else lambda: at
         console = open_console(quiet=self.quiet)
         scratch = self.out.resolve() / "runs"
-        return take_stock(config, scratch, open_processes(), console, clock)
+        return take_stock(config, scratch, open_processes(), console, read_now)
 
     def select_rows(self, stock: Inventory, names: Sequence[str]) -> tuple[InventoryRow, ...]:
         """Return the machines that fit."""
@@ -57,7 +52,7 @@ def asking(command: Callable[..., Any]) -> Callable[..., Any]:
     path = click.Path(path_type=Path)
 
     def call_with_selector(**values: Any) -> Any:
-        keys = ("config", "out", "match", "cpu_class", "quiet", "now")
+        keys = ("config", "out", "match", "cpu_class", "quiet")
         asked = DeviceSelector(**{key: values.pop(key) for key in keys})
         return command(asked, **values)
 
@@ -74,12 +69,6 @@ def asking(command: Callable[..., Any]) -> Callable[..., Any]:
             out_option("Where this machine's own run directories are."),
             click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
             click.option("--quiet", "-q", is_flag=True, help="Only warnings and results."),
-            click.option(
-                "--now",
-                type=click.DateTime(["%Y-%m-%dT%H:%M:%S"]),
-                callback=lambda _context, _option, value: value and value.replace(tzinfo=UTC),
-                help="The time (UTC) that ages are told by; else the clock's.",
-            ),
         )
     ):
         found = option(found)

@@ -1,4 +1,4 @@
-"""The one place that reads the environment: once, into a value that everything else is given.
+"""The one place that reads the environment and the clock.
 
 Part of the command line; an image that has little more than Python imports it, too, so it may
 not import what needs the rest of megtrim's packages.
@@ -7,14 +7,18 @@ not import what needs the rest of megtrim's packages.
 from __future__ import annotations
 
 import os
+from datetime import UTC, date, datetime
 from pathlib import Path
 
+from megtrim.errors import InputError
 from megtrim.process import ProcessRunner
 
 CACHE_INPUT = "MEGTRIM_CACHE_REMOTE"
 CACHE_SECRET = "MEGTRIM_CACHE_REMOTE_SECRET"
 CACHE_OWN = ("CCACHE_REMOTE_STORAGE", "CCACHE_SECONDARY_STORAGE")
 GIT_CEILINGS = "GIT_CEILING_DIRECTORIES"
+CLOCK = "MEGTRIM_NOW"
+"""A day, or a time in UTC, to take for the present: tests of waivers and proofs set it."""
 _CACHE = (CACHE_INPUT, CACHE_SECRET, *CACHE_OWN)
 
 
@@ -42,3 +46,18 @@ def read_cache_variables() -> dict[str, str]:
 def read_git_ceilings() -> tuple[Path, ...]:
     """Return the folders that git, and who looks for a repository like it, may not look into."""
     return tuple(Path(name) for name in os.environ.get(GIT_CEILINGS, "").split(os.pathsep) if name)
+
+
+def read_now() -> datetime:
+    """Return the time in UTC. Raises InputError if MEGTRIM_NOW is no time."""
+    given = os.environ.get(CLOCK, "")
+    try:
+        return datetime.fromisoformat(given).replace(tzinfo=UTC) if given else datetime.now(UTC)
+    except ValueError:
+        msg = f"{CLOCK}: found {given[:60]!r}, expected a day or a time, such as 2027-01-31"
+        raise InputError(msg) from None
+
+
+def read_today() -> date:
+    """Return the day here. Raises InputError if MEGTRIM_NOW is no time."""
+    return read_now().date() if os.environ.get(CLOCK) else date.today()

@@ -39,14 +39,12 @@ def invocation_of(
     baseline = render_path(options.get("baseline"))
     if options.get("baseline") and not baseline:
         baseline = f"{REPORT_ARTIFACT}/{BASELINE_FILE}"
-    day = options.get("today")
     return Invocation(
         config=render_path(config) or str(config),
         out="" if out == DEFAULT_OUT else out,
         engine=render_path(options["engine"]),
         image=options.get("image") or "",
         no_docker=bool(options.get("no_docker")),
-        today=day.isoformat() if day else "",
         device=options.get("device") or "",
         baseline=baseline,
         traces=tuple(filter(None, map(render_path, options.get("traces", ())))),

@@ -7,7 +7,6 @@ import platform
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from datetime import date
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from megtrim.cli.session.device_specs import (
     standing_for,
     sysroot_of,
 )
-from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.environment import open_processes, read_today
 from megtrim.cli.session.invocation import invocation_of
 from megtrim.cli.session.preflight import refuse_damaged, refuse_folders, refuse_unknown
 from megtrim.config.load import LoadedConfig, load_config
@@ -63,7 +62,6 @@ class Options:
     engine: Path | None
     jobs: int | None
     quiet: bool
-    today: date | None = None
     committed: bool = False
     baseline: Path | None = None
     traces: tuple[Path, ...] = ()
@@ -82,16 +80,6 @@ class Options:
     def results(self) -> Path:
         """The folder of results, spelled as compilers spell it in their records: without ``..``."""
         return self.out.resolve()
-
-
-def today_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return ``--today``, a day instead of the clock's."""
-    return click.option(
-        "--today",
-        type=click.DateTime(["%Y-%m-%d"]),
-        callback=lambda _context, _option, value: value.date() if value else None,
-        help=help_text,
-    )
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
@@ -162,7 +150,6 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
                 is_flag=True,
                 help="Use this machine's compilers, not those of an image.",
             ),
-            today_option("The day that waivers and proofs are judged against; else the clock's."),
         )
     ):
         found = option(found)
@@ -239,7 +226,7 @@ def open_context(options: Options, *, accept: bool = False, writes: bool = True)
         devices=_devices(loaded, toolchain, (processes, place), options, console),
         store=Store(out, say=console.say, warn=console.warn),
         console=console,
-        today=options.today or date.today(),
+        today=read_today(),
         accept=accept,
         committed=options.committed,
         quick=options.quick,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from megtrim.cli.ci.evidence import device_job
 from megtrim.cli.ci.evidence import join as final
 from megtrim.cli.ci.evidence.previous_proofs import proofs_option, read_proofs
 from megtrim.cli.echo import show
-from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.environment import open_processes, read_today
 from megtrim.cli.session.setup import (
     Options,
     committed_option,
@@ -21,7 +20,6 @@ from megtrim.cli.session.setup import (
     describe,
     open_context,
     quick_option,
-    today_option,
 )
 from megtrim.device_jobs import pack as bundling
 from megtrim.errors import EXIT_PASS, InputError, worst
@@ -34,8 +32,6 @@ from megtrim.stages import runner
 from megtrim.store import sha256_file
 
 _PATH = click.Path(path_type=Path)
-
-_today = today_option("The day of the evidence, against which proofs are judged; else the clock's.")
 
 
 @click.group()
@@ -129,7 +125,6 @@ Examples:
 @click.option("--to", type=_PATH, required=True, metavar="DIR", help="A new or empty folder.")
 @click.option("--emulated", is_flag=True, help="Run on this machine, whatever devices there are.")
 @click.option("--quiet", "-q", is_flag=True, help="Only warnings and results.")
-@_today
 def run(
     bundle: Path,
     sha256: str,
@@ -138,7 +133,6 @@ def run(
     to: Path,
     emulated: bool,
     quiet: bool,
-    today: date | None,
 ) -> int:
     """Run a part of BUNDLE on a device, and write what was seen.
 
@@ -154,7 +148,7 @@ def run(
         shard=Shard.parse(shard),
         to=to,
         emulated=emulated,
-        today=today or date.today(),
+        today=read_today(),
     )
     return device_job.execute(request, quiet=quiet)
 
@@ -186,7 +180,6 @@ Examples:
 @click.option("--to", type=_PATH, required=True, metavar="REPORT", help="Folder of the report.")
 @click.option("--run-url", default="", metavar="URL", help="Address of the run, for the comment.")
 @click.option("--artifact", default="", help="Artifact of the run that holds the report.")
-@_today
 def join(
     verdict: Path,
     bundle: Path | None,
@@ -196,7 +189,6 @@ def join(
     to: Path,
     run_url: str,
     artifact: str,
-    today: date | None,
 ) -> int:
     """Join the build's verdict with what devices saw, and write the final report."""
     if to.exists() and not to.is_dir():
@@ -209,6 +201,6 @@ def join(
         proofs=proofs,
         pending=PendingReason(pending) if pending else None,
         to=to,
-        today=today or date.today(),
+        today=read_today(),
     )
     return final.execute(request, final.links(open_processes().env, run_url, artifact))

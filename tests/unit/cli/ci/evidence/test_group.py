@@ -31,6 +31,7 @@ from megtrim.midout.keepset import dump_keep_set
 from megtrim.process import ProcessRunner
 from megtrim.report.comment import Links
 from megtrim.verdict.model import ScenarioStatus, parse_verdict, to_json
+from support.clock import clock_at
 from unit.cli.support import Shell
 from unit.evidence.support import (
     DAY,
@@ -88,8 +89,9 @@ class Job:
         return whole
 
     def __call__(self, *more: str, cpu_class: str = "any") -> Any:
-        given = ("--sha256", self.digest, "--class", cpu_class, "--to", "out", "--today", DAY)
-        return self.shell("ci", "evidence", "run", "bundle", *given, *more)
+        given = ("--sha256", self.digest, "--class", cpu_class, "--to", "out")
+        with clock_at(DAY):
+            return self.shell("ci", "evidence", "run", "bundle", *given, *more)
 
     def evidence(self) -> Evidence:
         text = (self.shell.folder / "out" / "evidence.json").read_text("utf-8")
@@ -429,7 +431,8 @@ class Final:
 
     def __call__(self, *more: str) -> Any:
         given = ("--verdict", "results/verdict.json", "--bundle", "bundle", "--to", "report")
-        return self.shell("ci", "evidence", "join", *given, "--today", DAY, *more)
+        with clock_at(DAY):
+            return self.shell("ci", "evidence", "join", *given, *more)
 
     def read(self, name: str) -> str:
         return (self.shell.folder / "report" / name).read_text("utf-8")
