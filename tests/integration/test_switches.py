@@ -75,7 +75,7 @@ def test_what_the_engine_cannot_switch_is_refused_before_any_build(
     refused = project.run("trim")
 
     assert without.rc == 2
-    assert "trim.measure names no switch, so there is nothing to weigh" in without.stderr
+    assert "trim.measure names no switch, so there is nothing to measure" in without.stderr
     assert refused.rc == 2
     assert "trim.measure: flatbuffers: the engine at" in refused.stderr
     assert "has no option MGB_WITH_FLATBUFFERS" in refused.stderr

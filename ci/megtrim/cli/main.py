@@ -1,4 +1,4 @@
-"""The entry point, and the one place where an ending becomes an exit status."""
+"""The entry point, and the one place that turns errors into exit statuses."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from megtrim.errors import EXIT_BUG, InputError, Interrupted, MegtrimError
 _CRASH_FILE = Path("megtrim-crash.md")
 
 _ABOUT = """\
-Trim MegEngine to what your models execute, prove it, and keep it so.
+Trim MegEngine to what your models execute, prove that it works, and keep it small.
 
 \b
 Start here:
-  megtrim doctor            what this machine has, lacks, and how to get it
+  megtrim doctor            show what this machine has, what is missing, and how to get it
   megtrim init MODEL...     write a starter megtrim.yaml
-  megtrim trim              the whole chain; a second run does only what changed
+  megtrim trim              run all stages; a second run repeats only what changed
 """
 _EXIT_STATUSES = """\b
 Exit status:

@@ -31,16 +31,18 @@ Examples:
 )
 @trimming
 @traces_option
-@click.option("--why", is_flag=True, help="Say what changed since the last result.")
+@click.option("--why", is_flag=True, help="Show what changed since the last result.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
-@click.option("--github-matrix", is_flag=True, help="Print the device jobs of a workflow instead.")
+@click.option(
+    "--github-matrix", is_flag=True, help="Print the device jobs of a workflow instead, as JSON."
+)
 @proofs_option
 @click.option(
     "--per-job",
     type=click.IntRange(1, MOST_RESULTS),
     default=PER_JOB,
     show_default=True,
-    help="Scenarios that one device job runs.",
+    help="Scenarios for each device job.",
 )
 def plan(
     why: bool,
@@ -50,7 +52,7 @@ def plan(
     per_job: int,
     **options: Any,
 ) -> int:
-    """Show what would run and what is up to date; nothing is built or run."""
+    """Show which tasks would run and which are up to date. Nothing is built or run."""
     context = open_context(Options(**options), writes=False)
     describe(context)
     every = tasks(context.loaded.config, committed=context.committed)

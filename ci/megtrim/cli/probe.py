@@ -143,7 +143,7 @@ def _diagnose_failure(
 
 
 def _lacking_operators(model: Path, keep: KeepSet) -> tuple[str, ...]:
-    """Return the model's operators that the keep set lacks; none where either is not known."""
+    """Return the model's operators that are missing from the keep set; none if unknown."""
     if keep.operators is None:
         return ()
     try:
@@ -181,7 +181,7 @@ def _make_spec(wanted: ProbeRequest, context: Context) -> RunSpec:
 
 
 def _check_command(wanted: ProbeRequest, context: Context) -> None:
-    """Refuse a program that is not built, and words that it would be given in vain."""
+    """Refuse a program that is not built, and arguments that it would not use."""
     config, name = context.loaded.config, wanted.application
     names = ", ".join(each.name for each in config.applications)
     if name is None:

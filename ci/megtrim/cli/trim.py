@@ -1,8 +1,8 @@
 """``megtrim trim``: the whole chain, its exit status, and what it leaves for the steps after it.
 
 ``OUT/final`` holds, under fixed names, the verdict, its report and the sizes; or, with --no-gate,
-``ending.json`` and ``junit.xml``, which say why the chain ended before it had them. It is of this
-run alone: it does not outlive the start of the next, nor a stage that is made anew.
+``ending.json`` and ``junit.xml``, which say why the chain ended before it had them. It describes
+this run only: the next run removes it, and so does running a stage again.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ Examples:
 @neighbours_option
 @json_option
 @accept_option
-@click.option("--no-gate", is_flag=True, help="Exit with 0 once there is a verdict.")
+@click.option("--no-gate", is_flag=True, help="Exit with 0 if there is a verdict, whatever it is.")
 @traces_option
 def trim(as_json: bool, accept: bool, no_gate: bool, **options: Any) -> int:
-    """Build, profile, reduce, verify, weigh and report: the whole chain.
+    """Run all stages: build, profile, reduce, verify, measure, report.
 
-    What is up to date is not done again, and a run that was cut off continues.
+    Results that are up to date are used again; an interrupted run continues where it ended.
     """
     chosen = Options(**options)
     expect_writable(chosen.out)
@@ -77,7 +77,7 @@ def trim(as_json: bool, accept: bool, no_gate: bool, **options: Any) -> int:
 
 
 def _leave_report(context: Context) -> None:
-    """Copy what is there, the verdict last: where it lies, all lies."""
+    """Copy the files, the verdict last: if it is there, the others are, too."""
     sizes = context.done.get(SIZE)
     files = [(SIZES_FILE, sizes.file(SIZES_FILE))] if sizes else []
     if context.baseline is not None and context.baseline.is_file():
@@ -92,7 +92,7 @@ def _leave_report(context: Context) -> None:
 
 
 def _leave_ending(error: MegtrimError, store: Store) -> None:
-    """Tell the steps after this one what only standard error would say."""
+    """Leave for later steps what standard error shows."""
     ending = EarlyExit(exit=error.exit_code, message=error.message, hint=error.hint)
-    with suppress(InfrastructureFailure):  # what ended the chain matters, not this
+    with suppress(InfrastructureFailure):  # the error that ended the chain matters more
         leave_ending(ending, store.root / FINAL_FOLDER)

@@ -63,7 +63,7 @@ def test_what_is_said_wins(shell: Shell, stub: Stub, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["linux-arm64"], "there is no base to begin with"),
+        (["linux-arm64"], "there is no image to build on"),
         (["windows"], "is not one of"),
         (["linux-arm64", "--base", "--rm"], "found '--rm', expected the name"),
         (["linux-arm64", "--base", "b:c", "--tag", "-x"], "found '-x', expected the name"),
@@ -114,4 +114,4 @@ def test_pins_are_recorded(shell: Shell, httpserver: HTTPServer, tmp_path: Path)
 def test_nothing_to_pin(shell: Shell) -> None:
     """It does not guess what is meant."""
     answer = shell("images", "pin")
-    assert (answer.status, "say what to pin" in answer.err) == (2, True)
+    assert (answer.status, "found nothing to pin" in answer.err) == (2, True)

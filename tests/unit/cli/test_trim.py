@@ -156,8 +156,7 @@ def test_a_committed_keep_set_is_taken_as_it_is(shell: Shell, arguments: tuple[s
 
     assert answer.status == 2
     assert answer.err == (
-        "megtrim: --committed takes the keep set as it is: it goes with neither --accept nor "
-        "--traces\n"
+        "megtrim: --committed uses the keep set as it is: leave out --accept and --traces\n"
     )
 
 

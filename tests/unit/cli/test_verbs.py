@@ -130,7 +130,7 @@ def test_init_overwrites_nothing(shell: Shell) -> None:
     answer = shell("init", "resnet18-s.mge")
 
     assert answer.status == 2
-    assert answer.err.startswith("megtrim: megtrim.yaml is already there\n")
+    assert answer.err.startswith("megtrim: megtrim.yaml already exists\n")
     assert (shell.folder / "megtrim.yaml").read_text(encoding="utf-8") == "mine"
 
 
@@ -282,7 +282,7 @@ def test_explain_tells_of_a_model_and_a_scenario(project: Shell, thing: str) -> 
             "model": "sha256 " + "a" * 64,
             "trace": "sha256 " + "b" * 64,
             "regions": 2,
-            "regions that nobody else needs": ["kern<1>", "kern<2>"],
+            "regions that no other scenario needs": ["kern<1>", "kern<2>"],
         }
     }
 
@@ -310,7 +310,7 @@ def test_explain_in_words(project: Shell) -> None:
         "  model: sha256 " + "a" * 64,
         "  trace: sha256 " + "b" * 64,
         "  regions: 2",
-        "  regions that nobody else needs: 2",
+        "  regions that no other scenario needs: 2",
         "    kern<1>",
         "    kern<2>",
     ]

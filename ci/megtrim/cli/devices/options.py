@@ -1,4 +1,4 @@
-"""What every command about devices takes: which ones, and where to look for them."""
+"""The options of every command about devices: which ones, and where to look for them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from megtrim.cli.session.environment import open_processes, read_now
 from megtrim.cli.session.setup import open_console
 
 _CONFIG = Path("megtrim.yaml")
-_MATCH = "Devices with this property: an Android property, a fact, name, kind, class or serial."
-_CONFIGURED = "The configuration; without one, the phones that are attached."
+_MATCH = "Only devices with this Android property, fact, name, kind, class or serial; repeatable."
+_CONFIGURED = "The configuration; if there is none, attached phones are used."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceSelector:
-    """What every command about devices takes."""
+    """Which devices a command is about."""
 
     config: Path
     out: Path
@@ -48,7 +48,7 @@ class DeviceSelector:
 
 
 def asking(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say which devices, and gather them."""
+    """Add the options that select devices, and pass them on as one :class:`DeviceSelector`."""
     path = click.Path(path_type=Path)
 
     def call_with_selector(**values: Any) -> Any:
@@ -62,13 +62,15 @@ def asking(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
             click.option("--match", multiple=True, metavar="KEY=VALUE", help=_MATCH),
-            click.option("--class", "cpu_class", metavar="NAME", help="Devices of a CPU class."),
+            click.option(
+                "--class", "cpu_class", metavar="NAME", help="Only devices of this CPU class."
+            ),
             click.option(
                 *("--config", "-c"), type=path, default=_CONFIG, show_default=True, help=_CONFIGURED
             ),
-            out_option("Where this machine's own run directories are."),
+            out_option("Folder for runs on this machine itself."),
             click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
-            click.option("--quiet", "-q", is_flag=True, help="Only warnings and results."),
+            click.option("--quiet", "-q", is_flag=True, help="Print only warnings and results."),
         )
     ):
         found = option(found)

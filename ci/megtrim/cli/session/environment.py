@@ -25,10 +25,10 @@ _CACHE = (CACHE_INPUT, CACHE_SECRET, *CACHE_OWN)
 def open_processes() -> ProcessRunner:
     """Read the environment, once.
 
-    Within a git hook, git's own variables would turn every question about an engine's checkout
-    into one about the repository of the hook; how high git may look is no hook's to say. Where a
-    compiler cache is, and with which password, is for builds: the programs under test are not
-    told.
+    Within a git hook, git's own variables would redirect every git command from an engine's
+    checkout to the repository of the hook, so they are dropped; GIT_CEILING_DIRECTORIES is a
+    person's. Compiler caches and their passwords are for builds: programs under test do not see
+    them.
     """
     own = {
         name: value
@@ -44,7 +44,7 @@ def read_cache_variables() -> dict[str, str]:
 
 
 def read_git_ceilings() -> tuple[Path, ...]:
-    """Return the folders that git, and who looks for a repository like it, may not look into."""
+    """Return the folders above which git does not look for a repository."""
     return tuple(Path(name) for name in os.environ.get(GIT_CEILINGS, "").split(os.pathsep) if name)
 
 

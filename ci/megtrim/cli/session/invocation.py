@@ -1,4 +1,4 @@
-"""From the options of a call to what has to be typed to make it again, where its reader stands."""
+"""From the options of a call to the command that repeats it, as its reader has to type it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def invocation_of(
 ) -> Invocation:
     """Return the call; ``keep_set`` is relative to the configuration.
 
-    A person stands where they called. What a job of GitHub Actions did is read by people at the
-    top of their checkout, where the job stood: what lies outside of that is the runner's own, and
-    the baseline is in the report that they download.
+    A person repeats it in the folder of the call. What a job of GitHub Actions did is repeated at
+    the top of a checkout, where the job ran: paths outside of it are the runner's own and are left
+    out, and the baseline is in the report that people download.
     """
     away = env.get("GITHUB_ACTIONS") == "true"
     here = Path.cwd()

@@ -1,4 +1,4 @@
-"""What runs a stage and what it depends on, and shows the results."""
+"""Runs the stages up to one, and shows the results."""
 
 from __future__ import annotations
 
@@ -41,15 +41,12 @@ _IDLE: dict[Stage, tuple[str, str, tuple[str, ...]]] = {
         (),
     ),
     Stage.SWITCHES: (
-        "trim.measure names no switch, so there is nothing to weigh",
+        "trim.measure names no switch, so there is nothing to measure",
         "add trim: {measure: [rtti, logging, exceptions]}",
         (),
     ),
 }
-"""What is wrong, what to do, and the command of that, where a stage has no task.
-
-The other stages always have some.
-"""
+"""Why a stage has no task, what to do, and the command for that."""
 
 
 def execute(
@@ -62,10 +59,10 @@ def execute(
     by_verdict: bool = False,
     scenario: str | None = None,
 ) -> int:
-    """Run the stage and what it rests on; return the exit status.
+    """Run the stage and those it depends on; return the exit status.
 
-    A chain exits as its worst stage. ``by_verdict``: as the joined verdict decides, where there
-    is one: it knows what a failed device means.
+    A chain exits with the status of its worst stage. ``by_verdict``: with that of the joined
+    verdict, if there is one, which decides what a failed device means.
     """
     context, codes = run_chain(
         options, stage, as_json=as_json, accept=accept, again=again, scenario=scenario
@@ -85,7 +82,7 @@ def run_chain(
     again: bool = False,
     scenario: str | None = None,
 ) -> tuple[Context, list[int]]:
-    """Run the stage, or its task for one scenario, and what it rests on; show what came of it."""
+    """Run the stage, or its task for one scenario, and those it depends on; show the results."""
     if options.committed and stage is Stage.PROFILE:
         msg = "--committed traces nothing, so there is nothing to profile"
         raise InputError(msg, hint="leave --committed out")
@@ -96,7 +93,7 @@ def run_chain(
     wanted = through(stage, every) if scenario is None else _of_scenario(scenario, every, context)
     _refuse_idle(stage, context, wanted, accept=accept)
     if again:
-        clear_final(context.store)  # it tells of a result that is none any more
+        clear_final(context.store)  # it describes results that are replaced
         context.store.discard(stage, scenario or "")
     ran, codes = runner.run(wanted, context)
     for line in ahead(context):
@@ -122,7 +119,7 @@ def clear_final(store: Store) -> None:
 
 
 def _refuse_idle(stage: Stage, context: Context, wanted: Sequence[Task], *, accept: bool) -> None:
-    """Refuse a verb that would do nothing in this way of trimming."""
+    """Refuse a verb that has nothing to do in this mode of trimming."""
     if accept and stage is Stage.HEADER and by_function(context.loaded.config):
         msg = "with trim.level: function the keep set is whole only with its functions"
         raise InputError(msg, hint="accept them together", command=ACCEPT)
@@ -170,14 +167,14 @@ def _as_text(context: Context, stage: Stage, wanted: Sequence[Task]) -> str:
 
 
 def _checks(stage: Stage, wanted: Sequence[Task], context: Context) -> tuple[Check, ...]:
-    """Return the checks that a stage's results amount to, before any verdict joins them."""
+    """Return the checks of a stage's results, before a verdict joins them."""
     if stage is Stage.VERIFY:
         return tuple(scenario_checks_of(wanted, context))
     return tuple(budget_checks_of(context) if stage is Stage.SIZE else neighbour_checks(context))
 
 
 def _of_scenario(scenario: str, every: Sequence[Task], context: Context) -> tuple[Task, ...]:
-    """Return the tasks that a scenario's verification rests on, that included."""
+    """Return the verification of a scenario, and the tasks that it depends on."""
     known = {each.id: verify_task(each) for each in all_scenarios(context.loaded.config)}
     if scenario not in known:
         msg = f"--scenario: found {scenario!r}, expected one of {', '.join(known)}"

@@ -176,7 +176,7 @@ def test_a_check_tries_everything(bench: Bench) -> None:
     answer = bench("check", "--json")
 
     assert answer.status == 0
-    tried = ["answers", "keeps a file", "runs a program and tells its exact exit status"]
+    tried = ["answers", "stores a file", "runs a program and returns its exact exit status"]
     reports = json.loads(answer.out)["devices"]
     assert [(each["name"], each["passed"], each["steps"]) for each in reports] == [
         ("here", True, tried),
@@ -237,8 +237,8 @@ def test_healing_climbs_the_ladder_and_checks(bench: Bench) -> None:
     answer = bench("heal")
 
     assert answer.status == 0
-    assert answer.out.startswith("ok  pixel: reconnected; answers; keeps a file; ")
-    assert bench("heal").out == "nothing to do: every device is free or at work\n"
+    assert answer.out.startswith("ok  pixel: reconnected; answers; stores a file; ")
+    assert bench("heal").out == "nothing to do: every device is free or running a job\n"
 
 
 def test_what_stays_away_is_put_aside(bench: Bench) -> None:
@@ -305,7 +305,7 @@ def test_files_are_brought_along(bench: Bench) -> None:
     [
         (("run", "pixel"), "found no program, expected [NAME] -- PROGRAM"),
         (("run", "pixel", "--", "nowhere"), "there is no file nowhere on this machine"),
-        (("run", "--", "program"), "found no device's name, expected one where there are several"),
+        (("run", "--", "program"), "found no name of a device, expected one: there are several"),
         (("run", "--env", "X", "pixel", "--", "program"), "--env: found 'X', expected NAME=VALUE"),
         (("list", "pixle"), "there is no device 'pixle'"),
         (("list", "--class", "none"), "no device fits class none"),
@@ -360,7 +360,7 @@ def test_a_host_cleans_every_phone_it_has(bench: Bench) -> None:
 
     assert (answer.status, answer.out) == (
         0,
-        "cleaned  pixel: no programs and no files of ours are left\n",
+        "cleaned  pixel: no programs and no files of megtrim are left\n",
     )
     assert bench.phone.calls == ["clean"]
 

@@ -71,7 +71,7 @@ def test_quick_and_committed_are_two_ways(project: Shell, verb: str) -> None:
 
     assert answer.status == 2
     assert answer.err.startswith(
-        "megtrim: --quick records which functions run: it does not go with --committed\n"
+        "megtrim: --quick records which functions run: it cannot be combined with --committed\n"
     )
 
 
@@ -84,7 +84,7 @@ def test_quick_takes_and_leaves_no_keep_set(project: Shell, words: str) -> None:
 
     assert answer.status == 2
     assert answer.err == (
-        "megtrim: --quick leaves the committed keep set alone: neither --accept nor --traces fit\n"
+        "megtrim: --quick does not touch the committed keep set: leave out --accept and --traces\n"
     )
 
 
@@ -117,7 +117,7 @@ def test_what_the_quick_way_leaves_out_is_refused(project: Shell, trim: str, ver
             "add trim: {level: function}",
         ),
         (
-            *("", "switches", "trim.measure names no switch, so there is nothing to weigh"),
+            *("", "switches", "trim.measure names no switch, so there is nothing to measure"),
             "add trim: {measure: [rtti, logging, exceptions]}",
         ),
     ],
@@ -192,7 +192,7 @@ def test_a_folder_of_results_that_cannot_be_made_is_refused_first(
     assert answer.status == 2
     assert answer.err == (
         f"megtrim: --out {out}: nothing can be written there: {found}\n"
-        "  name a folder, or one that can be made\n"
+        "  name a folder that can be written or made\n"
     )
     assert sorted(project.folder.iterdir()) == before
 

@@ -36,7 +36,7 @@ _PATH = click.Path(path_type=Path)
 
 @click.group()
 def evidence() -> None:
-    """Prove or trace on devices of other machines: pack, run, join."""
+    """Verify or trace on devices of other machines: pack, run, join."""
 
 
 @evidence.command(
@@ -53,37 +53,39 @@ Examples:
 @click.option(
     *("--traces", "asked"),
     flag_value="traces",
-    help="Ask for traces, of all scenarios; for functions where nothing is traced.",
+    help="Have all scenarios traced; if trim.base is plain, their functions recorded.",
 )
 @click.option(
     *("--functions", "asked"),
     flag_value="functions",
-    help="Ask which functions run, in all scenarios.",
+    help="Have the functions of all scenarios recorded.",
 )
 @click.option(
     *("--evidence", "traces"),
     type=_PATH,
     multiple=True,
     metavar="DIR",
-    help="Evidence with traces, for the link that tells of functions to rest on; repeatable.",
+    help="With --functions: evidence with the traces to build from; repeatable.",
 )
 @proofs_option
-@click.option("--to", type=_PATH, required=True, metavar="DIR", help="A new or empty folder.")
+@click.option(
+    "--to", type=_PATH, required=True, metavar="DIR", help="Folder to write to: new or empty."
+)
 def pack(asked: str | None, proofs: Path | None, to: Path, **options: Any) -> int:
-    """Write the bundle that device jobs get: programs, models, inputs, and what to run.
+    """Write the bundle for device jobs: programs, models, inputs, and what to run.
 
-    To have functions recorded, the link that tells them is made first. The traces that it rests
-    on are those of --evidence, else they are taken here.
+    Functions are recorded on a link that is built from traces: those of --evidence, or new ones
+    that are taken here.
     """
     chosen = Options(**options)
     if asked and (chosen.committed or chosen.quick or proofs is not None):
-        others = "--committed, --quick and --proofs do not go with it"
-        msg = f"--{asked} asks for new {asked}: {others}"
+        others = "--committed, --quick or --proofs"
+        msg = f"--{asked} asks for new {asked}: it cannot be combined with {others}"
         raise click.UsageError(msg)
     if chosen.traces and asked != "functions":
-        msg = "--evidence has traces that functions rest on: it goes with --functions alone"
+        msg = "--evidence has the traces that --functions builds from: it needs --functions"
         raise click.UsageError(msg)
-    context = replace(open_context(chosen), recorded={})  # functions are asked for anew
+    context = replace(open_context(chosen), recorded={})  # functions are recorded again
     describe(context)
     config = context.loaded.config
     if asked == "functions" and not by_function(config):
@@ -101,14 +103,14 @@ def pack(asked: str | None, proofs: Path | None, to: Path, **options: Any) -> in
     digest = sha256_file(to / BUNDLE_FILE)
     show(f"{_describe_bundle(bundle)}\nbundle-sha256={digest}")
     write_output(open_processes().env, "bundle-sha256", digest)
-    # A verification has a verdict, which tells of a build that failed; nothing else has one.
+    # A verification has a verdict, which reports a failed build; nothing else has one.
     return worst(codes) if asked else EXIT_PASS
 
 
 def _describe_bundle(bundle: Bundle) -> str:
     asked, proven = len(bundle.scenarios), len(bundle.proven)
     text = "1 scenario" if asked == 1 else f"{asked} scenarios"
-    return f"{text} to {bundle.purpose} on devices" + (f", {proven} proven before" * bool(proven))
+    return f"{text} to {bundle.purpose} on devices" + (f", {proven} already proven" * bool(proven))
 
 
 @evidence.command(
@@ -119,12 +121,20 @@ Examples:
 """
 )
 @click.argument("bundle", type=_PATH)
-@click.option("--sha256", required=True, metavar="DIGEST", help="Of bundle.json.")
-@click.option("--class", "cpu_class", required=True, metavar="CLASS", help="The CPU class.")
-@click.option("--shard", default="1/1", show_default=True, metavar="I/N", help="The job's part.")
-@click.option("--to", type=_PATH, required=True, metavar="DIR", help="A new or empty folder.")
-@click.option("--emulated", is_flag=True, help="Run on this machine, whatever devices there are.")
-@click.option("--quiet", "-q", is_flag=True, help="Only warnings and results.")
+@click.option("--sha256", required=True, metavar="DIGEST", help="SHA-256 of bundle.json.")
+@click.option("--class", "cpu_class", required=True, metavar="CLASS", help="CPU class to run.")
+@click.option(
+    "--shard",
+    default="1/1",
+    show_default=True,
+    metavar="I/N",
+    help="Run part I of N of the scenarios.",
+)
+@click.option(
+    "--to", type=_PATH, required=True, metavar="DIR", help="Folder to write to: new or empty."
+)
+@click.option("--emulated", is_flag=True, help="Run on this machine, even if there are devices.")
+@click.option("--quiet", "-q", is_flag=True, help="Print only warnings and results.")
 def run(
     bundle: Path,
     sha256: str,
@@ -134,11 +144,11 @@ def run(
     emulated: bool,
     quiet: bool,
 ) -> int:
-    """Run a part of BUNDLE on a device, and write what was seen.
+    """Run a part of BUNDLE on a device, and write the evidence.
 
-    Needs no engine, no compiler and no project. Whatever a program does is evidence, and so is a
-    device that fails: the exit status is 0. A device of kind local, qemu or auto runs the
-    bundle's programs on this machine itself; its owner allows that with
+    Needs no engine, no compiler and no project. A program that fails is evidence, and so is a
+    device that fails: the exit status is 0. Devices of kind local, qemu, auto or virtual-phone run
+    the bundle's programs on this machine; its owner allows that with
     MEGTRIM_HOST_RUNS_PROGRAMS=yes in the environment.
     """
     request = device_job.JobRequest(
@@ -161,23 +171,31 @@ Examples:
   megtrim ci evidence join --verdict results --bundle bundle --pending fork --to report
 """
 )
-@click.option("--verdict", type=_PATH, required=True, metavar="FILE", help="The build's verdict.")
-@click.option("--bundle", type=_PATH, metavar="DIR", help="The bundle that device jobs got.")
+@click.option(
+    "--verdict",
+    type=_PATH,
+    required=True,
+    metavar="FILE",
+    help="The build's verdict.json, or its folder.",
+)
+@click.option("--bundle", type=_PATH, metavar="DIR", help="The bundle of the device jobs.")
 @click.option(
     *("--evidence", "folders"),
     type=_PATH,
     multiple=True,
     metavar="DIR",
-    help="What device jobs left, or a folder of such folders; repeatable.",
+    help="Evidence of a device job, or a folder of such folders; repeatable.",
 )
 @proofs_option
 @click.option(
     "--pending",
     type=click.Choice(["", *(each.value for each in PendingReason)]),
     default="",
-    help="Why device jobs brought nothing.",
+    help="Why evidence of device jobs is missing.",
 )
-@click.option("--to", type=_PATH, required=True, metavar="REPORT", help="Folder of the report.")
+@click.option(
+    "--to", type=_PATH, required=True, metavar="REPORT", help="Folder to write the report to."
+)
 @click.option("--run-url", default="", metavar="URL", help="Address of the run, for the comment.")
 @click.option("--artifact", default="", help="Artifact of the run that holds the report.")
 def join(
@@ -190,7 +208,7 @@ def join(
     run_url: str,
     artifact: str,
 ) -> int:
-    """Join the build's verdict with what devices saw, and write the final report."""
+    """Combine the build's verdict with the evidence of devices, and write the final report."""
     if to.exists() and not to.is_dir():
         msg = f"--to {to}: found no folder, expected one"
         raise InputError(msg)

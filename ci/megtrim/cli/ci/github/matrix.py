@@ -24,21 +24,21 @@ _ARTIFACTS = {
 
 
 def show_matrix(context: Context, *, proofs: Path | None, per_job: int) -> int:
-    """Print the jobs as JSON and give them to the steps after this one.
+    """Print the jobs as JSON and set them as outputs of the step.
 
-    ``context`` knows what is built. What a young proof in ``proofs`` shows needs no job. Functions
-    are next once there are traces.
+    ``context`` knows what is built. Scenarios with a young proof in ``proofs`` need no job.
+    Functions are recorded once there are traces.
     """
     config = context.loaded.config
     purpose = pack.purpose_of(
         config, proves=context.committed or context.quick, functions=bool(context.traced)
     )
     for task in pack.missing(context, purpose)[:1]:
-        context.console.warn(f"no job: {task} is not made yet, and devices would run it")
+        context.console.warn(f"no job: {task}, which devices would run, is not built yet")
     selection = pack.select(context, purpose, read_proofs(proofs, context.console))
     runners = pack.runner_classes(context)
     if selection.proven:
-        context.console.say(f"no job for what is proven: {len(selection.proven)} of the scenarios")
+        context.console.say(f"no job for scenarios that are proven: {len(selection.proven)}")
     jobs = {
         "device": _jobs(selection, runners, purpose, per_job, on_runners=True),
         "emulated": _jobs(selection, runners, purpose, per_job, on_runners=False),

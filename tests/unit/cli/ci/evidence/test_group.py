@@ -374,7 +374,7 @@ def test_a_dead_device_is_a_warning(
     answer = job()
 
     assert answer.status == 0
-    assert "warning: the device failed: nothing is known of 1 of 1 scenarios\n" in answer.err
+    assert "warning: the device failed: nothing is known about 1 of 1 scenarios\n" in answer.err
     assert job.evidence().results[0].status is ScenarioStatus.INFRASTRUCTURE
 
 
@@ -511,7 +511,7 @@ def test_proofs_that_nobody_kept_are_none(final_: Final) -> None:
 
     assert (answer.status, answer.err) == (
         0,
-        "no proofs of before: there is no proofs.json\n",
+        "no earlier proofs: there is no proofs.json\n",
     )
     assert final_("--proofs", "proofs.json").status == 2
 
@@ -718,7 +718,7 @@ def test_only_functions_rest_on_evidence(shell: Shell, asked: tuple[str, ...]) -
     answer = shell("ci", "evidence", "pack", *asked, "--evidence", "x", "--to", "b")
 
     assert answer.status == 2
-    assert "it goes with --functions alone" in answer.err
+    assert "it needs --functions" in answer.err
 
 
 def test_a_trace_job_is_no_verification(final_: Final) -> None:

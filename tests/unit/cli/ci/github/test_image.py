@@ -120,7 +120,7 @@ def test_no_image_is_needed(job: Job) -> None:
     """Docker is not even asked."""
     answer = job.shell("ci", "github", "image")
 
-    assert (answer.status, answer.out) == (0, "no image is brought\n")
+    assert (answer.status, answer.out) == (0, "no image is needed\n")
     assert job.outputs() == {"image": "", "made": "false"}
     assert job.verbs() == []
 

@@ -440,7 +440,7 @@ def test_again_nothing_is_written_and_nothing_started(refresh: Job) -> None:
 
     assert answer.status == 0
     assert refresh.outputs() == {"outcome": "current", "pull-request": "1"}
-    assert "had been started before on megtrim/keepset" in answer.err
+    assert "was already started on megtrim/keepset" in answer.err
     assert {call.method for call in refresh.github.journal} == {"GET"}
 
 
@@ -538,7 +538,7 @@ def test_it_is_proposed_to_the_branch_that_was_traced(
         (("--base", "nothing"), "there is no branch 'nothing'"),
         (("--branch", "main"), "branch main cannot be proposed to itself"),
         (("--report", "nowhere"), "verdict.json: cannot be read"),
-        (("--project", "final"), "does not lie in final"),
+        (("--project", "final"), "is not in final"),
     ],
 )
 def test_mistakes_in_the_workflow_are_named(

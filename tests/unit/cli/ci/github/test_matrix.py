@@ -134,7 +134,7 @@ def test_before_the_link_no_functions_can_be_asked_for(
     jobs = outputs(output)
     assert (jobs["device-jobs"], jobs["emulated-jobs"], jobs["functions"]) == ("0", "0", "false")
     assert told.getvalue() == (
-        "warning: no job: functions/linked is not made yet, and devices would run it\n"
+        "warning: no job: functions/linked, which devices would run, is not built yet\n"
     )
 
 
