@@ -2,7 +2,7 @@
 
     nox -s demo               trim the sample engine, end to end
     nox -s tests              every test lane that this machine can run
-    nox -s trim -- --help     one stage (or the chain) of the command line
+    nox -s trim -- --help     a verb of the command line
 
 `python3 scripts/fresh.py demo` does the same on a machine that has only Python.
 """
@@ -21,9 +21,8 @@ nox.options.sessions = ["lint", "types", "tests"]
 nox.options.reuse_existing_virtualenvs = True
 
 VERBS = (
-    *("trim", "init", "doctor", "plan", "build", "profile", "header", "reduce", "verify"),
-    *("size", "verdict", "report", "explain", "model", "devices"),
-    *("images", "dump", "switches", "functions"),
+    *("doctor", "init", "plan", "trim", "verify", "probe", "explain", "size", "report"),
+    *("devices", "model", "dump", "images", "stage", "ci"),
 )
 SAMPLE = "examples/sample-engine/functions.yaml"
 DEMO_PACKAGES = ("qemu-user-static",)

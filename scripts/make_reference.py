@@ -57,7 +57,7 @@ _CONFIGURATION = """\
 
 The keys of `megtrim.yaml`. Paths are relative to the file itself. Every mistake is told at once,
 each with its file, line and key, what was found and what was expected; an unknown key is a
-mistake. `megtrim schema` prints the same as JSON Schema, for editors.
+mistake. `megtrim ci schema` prints the same as JSON Schema, for editors.
 """
 _STARTER = """\
 ## A starter
@@ -130,8 +130,8 @@ def _layers(package: str) -> Iterator[str]:
             folder = SOURCES / package / name
             module = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
             yield f"{mark}{name:<18}{_opening(module)}"
-            for inner in sorted(folder.glob("*/__init__.py")):
-                yield f"│     {inner.parent.name:<14}{_opening(inner)}"
+            for inner in sorted(folder.rglob("*/__init__.py")):
+                yield f"│     {inner.parent.relative_to(folder).as_posix():<14}{_opening(inner)}"
     yield "▼"
 
 

@@ -30,7 +30,8 @@ NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 class MegtrimError(Exception):
     """An expected ending: ``message`` says what was seen, ``hint`` what to do about it.
 
-    ``command``: the words of the megtrim command that does what the hint says, verb first. Who
+    ``command``: the megtrim command that does what the hint says: its verb, such as ``trim`` or
+    ``stage build``, then its options. Who
     raises it rarely knows which configuration and results are meant; who shows it does, and adds
     them (:meth:`complete`).
     """
@@ -54,7 +55,7 @@ class MegtrimError(Exception):
         if not self._command:
             return self._hint
         verb, *rest = self._command
-        return f"{self._hint}: {shlex.join(('megtrim', verb, *self._place, *rest))}"
+        return f"{self._hint}: {shlex.join(('megtrim', *verb.split(), *self._place, *rest))}"
 
     def __str__(self) -> str:
         return f"{self.message}\n  {self.hint}" if self.hint else self.message

@@ -120,9 +120,9 @@ class Arena:
         return run_megtrim(*words, cwd=cwd or self.folder, env=OWNER)
 
     def stage(self, verb: str, *more: str) -> CompletedCommand:
-        """Run a verb on the project."""
+        """Run a verb, such as ``stage verdict``, on the project."""
         where = ("--config", str(self.project.config), "--out", str(self.project.out))
-        return self.run(verb, *where, *more)
+        return self.run(*verb.split(), *where, *more)
 
     def trim(self, *more: str) -> CompletedCommand:
         """Run the whole chain."""
@@ -130,7 +130,7 @@ class Arena:
 
     def gate(self, folder: str = "out/final") -> int:
         """Return the exit status of the gate."""
-        return self.run("gate", folder).rc
+        return self.run("ci", "gate", folder).rc
 
     def result(self, task: str, *more: str) -> Path:
         """Return the folder that megtrim itself names for a task, as things are now."""
@@ -223,10 +223,10 @@ def prove(arena: Arena) -> None:
     assert ended.rc == 0, ended.stderr
     shutil.copytree(arena.project.out / "final", arena.folder / "results", dirs_exist_ok=True)
     where = ("--config", str(arena.project.config), "--out", str(arena.project.out))
-    packed = arena.run("evidence", "pack", *where, "--committed", "--to", "bundle")
+    packed = arena.run("ci", "evidence", "pack", *where, "--committed", "--to", "bundle")
     assert packed.rc == 0, packed.stderr
     digest = packed.stdout.strip().rpartition("bundle-sha256=")[2]
-    words = ("evidence", "run", "bundle", "--sha256", digest, "--class", "any")
+    words = ("ci", "evidence", "run", "bundle", "--sha256", digest, "--class", "any")
     ended = arena.run(*words, "--to", "evidence")
     assert ended.rc == 0, ended.stderr
 

@@ -111,20 +111,19 @@ class Documents:
         bundle = (self.folder / "bundle/bundle.json").read_bytes()
         digest = hashlib.sha256(bundle).hexdigest()
         shutil.rmtree(self.folder / to, ignore_errors=True)
-        words = ("evidence", "run", "bundle", "--sha256", digest, "--class", "any")
+        words = ("ci", "evidence", "run", "bundle", "--sha256", digest, "--class", "any")
         return self.arena.run(*words, "--to", to, cwd=self.folder).rc
 
     def conclude(self, *more: str, evidence: tuple[str, ...] = ("evidence",)) -> Concluded:
         """Join what there is, and ask the gate."""
         given = [word for name in evidence for word in ("--evidence", name)]
-        words = ("evidence", "join", "--verdict", "results", "--bundle", "bundle", *given)
+        words = ("ci", "evidence", "join", "--verdict", "results", "--bundle", "bundle", *given)
         self.arena.run(*words, "--to", "report", *more, cwd=self.folder)
         path = self.folder / "report/verdict.json"
         text = path.read_text(encoding="utf-8") if path.exists() else "{}"
         verdict = json.loads(text).get("verdict", "")
-        return Concluded(
-            verdict=verdict, gate=self.arena.run("gate", "report", cwd=self.folder).rc, text=text
-        )
+        gate = self.arena.run("ci", "gate", "report", cwd=self.folder).rc
+        return Concluded(verdict=verdict, gate=gate, text=text)
 
 
 def trap(result: dict[str, Any]) -> None:

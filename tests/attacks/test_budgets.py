@@ -60,7 +60,7 @@ def test_a_budget_is_narrowed_later(arena: Arena) -> None:
     arena.start("honest")
     limit(arena, max="1 KiB")
 
-    assert arena.stage("verdict").rc == 1
+    assert arena.stage("stage verdict").rc == 1
     assert arena.stage("size").rc == 1
     assert (arena.trim().rc, arena.gate()) == (1, 1)
 

@@ -30,7 +30,7 @@ def commit_all(arena: Arena) -> None:
 
 def expect_red(arena: Arena, *more: str) -> None:
     """Trim, and ask every judge."""
-    codes = arena.trim(*more).rc, arena.gate(), arena.stage("verdict", *more).rc
+    codes = arena.trim(*more).rc, arena.gate(), arena.stage("stage verdict", *more).rc
 
     assert codes == (1, 1, 1)
 
@@ -42,7 +42,7 @@ def test_a_quick_trim_after_a_red_one(arena: Arena) -> None:
     arena.trim("--quick")
     assert arena.verdict()["trim"]["quick"] is True
 
-    assert arena.stage("verdict").rc == 1
+    assert arena.stage("stage verdict").rc == 1
     expect_red(arena)
 
 
@@ -128,7 +128,8 @@ def test_two_configurations_share_a_folder(arena: Arena) -> None:
     where = ("--config", str(other), "--out", str(arena.project.out))
 
     assert arena.trim().rc == 0
-    assert [arena.run(verb, *where).rc for verb in ("verdict", "report", "trim")] == [1, 1, 1]
+    verbs = (("stage", "verdict"), ("report",), ("trim",))
+    assert [arena.run(*verb, *where).rc for verb in verbs] == [1, 1, 1]
     assert arena.gate() == 1
     assert (arena.trim().rc, arena.gate()) == (0, 0)
-    assert arena.run("verdict", *where).rc == 1
+    assert arena.run("stage", "verdict", *where).rc == 1

@@ -290,7 +290,7 @@ def test_a_program_of_the_bundle_is_exchanged(papers: Documents) -> None:
 
 def test_the_bundle_is_exchanged_on_the_way(papers: Documents) -> None:
     papers.change_bundle(lambda data: data.update(tolerance=1000.0))
-    words = ("evidence", "run", "bundle", "--sha256", "0" * 64, "--class", "any", "--to", "new")
+    words = ("bundle", "--sha256", "0" * 64, "--class", "any", "--to", "new")
 
-    assert papers.arena.run(*words, cwd=papers.folder).rc == 2
+    assert papers.arena.run("ci", "evidence", "run", *words, cwd=papers.folder).rc == 2
     papers.conclude(evidence=("new",)).expect_no_pass()

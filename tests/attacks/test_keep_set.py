@@ -146,7 +146,7 @@ def test_a_stale_file_behind_a_fresh_trace(arena: Arena) -> None:
 
     assert arena.keep.read_bytes() == committed
     assert (ended.rc, arena.gate()) == (1, 1)
-    assert arena.stage("verdict").rc == 1
+    assert arena.stage("stage verdict").rc == 1
 
 
 def test_a_trace_that_shrank(arena: Arena) -> None:

@@ -17,6 +17,7 @@ from attacks.arena import BOARD, PROGRAM, SCENARIO, Arena
 from attacks.documents import Documents, trap
 from attacks.tampering import edit
 from attacks.test_store import run_older
+from support.clock import clock_at
 
 pytestmark = [pytest.mark.chain]
 
@@ -50,8 +51,8 @@ class Pull:
         bundle = self.arena.folder / "bundle"
         shutil.rmtree(bundle, ignore_errors=True)
         where = ("--config", str(self.arena.project.config), "--out", str(self.arena.project.out))
-        words = ("evidence", "pack", *where, "--committed", "--proofs", PROOFS, "--to", "bundle")
-        ended = self.arena.run(*words, *more)
+        words = (*where, "--committed", "--proofs", PROOFS, "--to", "bundle")
+        ended = self.arena.run("ci", "evidence", "pack", *words, *more)
         if ended.rc != 0:
             return {"scenarios": [], "proven": [], "refused": ended.stderr}
         data: dict[str, Any] = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
@@ -92,7 +93,8 @@ def test_a_proof_that_is_too_old(pull: Pull) -> None:
 def test_a_proof_of_the_future(pull: Pull) -> None:
     pull.change(lambda entry: entry.update(day="2099-01-31"))
     pull.expect_asked()
-    pull.pack("--today", "2099-01-31")
+    with clock_at("2099-01-31"):
+        pull.pack()
     for name in ("bundle", "evidence"):
         shutil.rmtree(pull.papers.folder / name)
     shutil.copytree(pull.arena.folder / "bundle", pull.papers.folder / "bundle")
@@ -207,10 +209,10 @@ def test_a_proof_of_an_older_megtrim(pull: Pull) -> None:
         shutil.rmtree(arena.folder / name, ignore_errors=True)
     assert run_older(arena, "trim", "--committed") == 0
     shutil.copytree(arena.project.out / "final", arena.folder / "results")
-    assert run_older(arena, "evidence pack", "--committed", "--to", "bundle") == 0
-    assert run_older(arena, "evidence run", "bundle", "--class", "any", "--to", "evidence") == 0
+    assert run_older(arena, "ci evidence pack", "--committed", "--to", "bundle") == 0
+    assert run_older(arena, "ci evidence run", "bundle", "--class", "any", "--to", "evidence") == 0
     words = ("--verdict", "results", "--bundle", "bundle", "--evidence", "evidence")
-    assert run_older(arena, "evidence join", *words, "--to", "report") == 0
+    assert run_older(arena, "ci evidence join", *words, "--to", "report") == 0
     shutil.copy(arena.folder / "report/evidence.json", pull.file)
 
     assert json.loads(pull.file.read_text(encoding="utf-8"))["entries"]
@@ -220,7 +222,8 @@ def test_a_proof_of_an_older_megtrim(pull: Pull) -> None:
 def test_a_local_proof_of_the_future(arena: Arena) -> None:
     """A dead disk stands for a dead device: nothing can be run today."""
     arena.start("honest")
-    assert arena.stage("verify", "--again", "--today", "2099-01-31").rc == 0
+    with clock_at("2099-01-31"):
+        assert arena.stage("verify", "--again").rc == 0
     runs = arena.project.out / "runs"
     shutil.rmtree(runs, ignore_errors=True)
     runs.write_text("no folder\n", encoding="utf-8")

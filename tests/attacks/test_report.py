@@ -45,7 +45,7 @@ class Report:
 
     def gate(self) -> int:
         """Ask the gate."""
-        return self.arena.run("gate", "report", cwd=self.arena.root).rc
+        return self.arena.run("ci", "gate", "report", cwd=self.arena.root).rc
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_a_red_run_in_junit(arena: Arena) -> None:
         arena.start(state)
         if state == "honest":
             arena.configure(budgets=[{"artifact": ARTIFACT, "max": "1 KiB"}])
-        codes = [arena.stage(verb, *more).rc for verb in ("trim", "verdict", "report")]
+        codes = [arena.stage(verb, *more).rc for verb in ("trim", "stage verdict", "report")]
         suites = junitparser.JUnitXml.fromfile(str(arena.project.out / "final/junit.xml"))
 
         assert (*codes, arena.gate()) == (1, 1, 1, 1)

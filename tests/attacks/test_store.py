@@ -43,7 +43,7 @@ def expect_red(arena: Arena, *more: str) -> None:
     codes = {
         "trim": ended.rc,
         "gate": arena.gate(),
-        "verdict": arena.stage("verdict", *more).rc,
+        "verdict": arena.stage("stage verdict", *more).rc,
         "report": arena.stage("report", *more).rc,
     }
     suites = junitparser.JUnitXml.fromfile(str(arena.project.out / "final/junit.xml"))
@@ -308,12 +308,12 @@ def test_a_flaky_engine_fails_when_it_is_verified_again(arena: Arena) -> None:
 
     assert arena.stage("verify", "--again").rc == 1
     assert arena.gate() != 0
-    assert arena.stage("verdict").rc == 1
+    assert arena.stage("stage verdict").rc == 1
     expect_red(arena)
     arena.make_steady()
     expect_red(arena)
     assert arena.stage("verify", "--again").rc == 0
-    assert arena.stage("verdict").rc == 0
+    assert arena.stage("stage verdict").rc == 0
     expect_good(arena)
 
 
@@ -342,9 +342,9 @@ def older(arena: Arena) -> Path:
 def run_older(arena: Arena, verb: str, *words: str) -> int:
     """Run that one on the project; what knows no project gets what it needs instead."""
     where: tuple[str, ...] = ()
-    if verb not in ("evidence run", "evidence join"):
+    if verb not in ("ci evidence run", "ci evidence join"):
         where = ("--config", str(arena.project.config), "--out", str(arena.project.out))
-    if verb == "evidence run":
+    if verb == "ci evidence run":
         bundle = (arena.folder / "bundle/bundle.json").read_bytes()
         where = ("--sha256", hashlib.sha256(bundle).hexdigest())
     argv = (sys.executable, "-m", "megtrim", *verb.split(), *where, *words)

@@ -10,6 +10,7 @@ import pytest
 from attacks.arena import ARTIFACT, Arena, planted
 from attacks.documents import Documents
 from attacks.tampering import edit, put
+from support.clock import clock_at
 
 pytestmark = [pytest.mark.chain]
 
@@ -24,8 +25,9 @@ def waive(arena: Arena, expires: str, budget: str = ARTIFACT) -> None:
 
 def judged(arena: Arena, day: str) -> tuple[int, int, int, int]:
     """Trim as on a day; return how trim, gate, verdict and report end."""
-    trimmed, gate = arena.trim("--today", day).rc, arena.gate()
-    verdict, report = (arena.stage(verb, "--today", day).rc for verb in ("verdict", "report"))
+    with clock_at(day):
+        trimmed, gate = arena.trim().rc, arena.gate()
+        verdict, report = (arena.stage(verb).rc for verb in ("stage verdict", "report"))
     return trimmed, gate, verdict, report
 
 
@@ -59,7 +61,8 @@ def test_a_waiver_that_ends_on_no_day(arena: Arena) -> None:
     arena.start("honest")
     waive(arena, "2027-02-29")
 
-    assert arena.trim("--today", "2027-02-28").rc == 2
+    with clock_at("2027-02-28"):
+        assert arena.trim().rc == 2
     assert arena.gate() != 0
 
 
@@ -67,7 +70,8 @@ def test_a_waiver_of_another_budget(arena: Arena) -> None:
     """It waives nothing of this one."""
     arena.start("honest")
     waive(arena, "2028-02-29", budget=f"{ARTIFACT}/plain")
-    ended = arena.trim("--today", "2027-01-31")
+    with clock_at("2027-01-31"):
+        ended = arena.trim()
 
     assert ended.rc in (1, 2)
     assert arena.gate() != 0
@@ -76,13 +80,16 @@ def test_a_waiver_of_another_budget(arena: Arena) -> None:
 def test_a_proof_expires_while_the_device_is_dead(arena: Arena) -> None:
     """14 days are allowed."""
     arena.start("honest")
-    assert arena.stage("verify", "--again", "--today", "2027-01-01").rc == 0
+    with clock_at("2027-01-01"):
+        assert arena.stage("verify", "--again").rc == 0
     no_room_for_runs(arena)
-    assert arena.stage("verify", "--again", "--today", "2027-01-15").rc == 3
-    arena.trim("--today", "2027-01-15")
+    with clock_at("2027-01-15"):
+        assert arena.stage("verify", "--again").rc == 3
+        arena.trim()
     assert arena.verdict()["verdict"] == "unverified"
 
-    assert arena.trim("--today", "2027-01-16").rc == 1
+    with clock_at("2027-01-16"):
+        assert arena.trim().rc == 1
     assert (arena.verdict()["verdict"], arena.gate()) == ("fail", 1)
 
 
@@ -90,9 +97,11 @@ def test_the_clock_is_set_back(arena: Arena) -> None:
     """To a day on which the waiver counted; the store has seen a later one."""
     arena.start("honest")
     waive(arena, "2027-01-31")
-    assert arena.stage("verify", "--again", "--today", "2027-03-01").rc == 0
-    assert arena.trim("--today", "2027-03-01").rc == 1
-    ended = arena.trim("--today", "2027-01-15")
+    with clock_at("2027-03-01"):
+        assert arena.stage("verify", "--again").rc == 0
+        assert arena.trim().rc == 1
+    with clock_at("2027-01-15"):
+        ended = arena.trim()
 
     assert ended.rc != 0 or "of what was verified on 2027-03-01" in ended.stderr
 

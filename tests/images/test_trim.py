@@ -78,7 +78,7 @@ def test_the_same_binary_as_outside(trimmed: Project) -> None:
     """The same compiler makes the same file here, by the list of functions from inside."""
     inside = manifest(trimmed, "reduce")
     trimmed.env["CCACHE_DISABLE"] = "1"
-    outcome = trimmed.run("reduce", "--committed", "--no-docker", timeout_s=PATIENCE_S)
+    outcome = trimmed.run("stage reduce", "--committed", "--no-docker", timeout_s=PATIENCE_S)
     assert outcome.rc == 0, outcome.stderr[-3000:]
     outside = manifest(trimmed, "reduce")
 
@@ -144,7 +144,7 @@ def test_a_trim_that_is_ended_leaves_no_container(
     """In the middle of a build; what is finished is kept, and the next run takes it up."""
     project = project_in(tmp_path / "team", "clang-linux-arm64", linux_image)
     log = tmp_path / "log"
-    command = Command(argv=project.argv("build"), env=project.env, timeout_s=0, log=log)
+    command = Command(argv=project.argv("stage build"), env=project.env, timeout_s=0, log=log)
     with ProcessRunner(os.environ).background(command) as run:
         _until(lambda: any(project.out.glob(_OBJECT)))
         os.kill(run.pid, number)

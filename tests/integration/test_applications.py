@@ -109,17 +109,17 @@ def test_an_untraced_run_of_an_application_is_named(team: MakeTeam) -> None:
     project = team("probed")
     model = project.folder / "engine/models/tiny-mobile.sample"
     data = project.folder / "engine/models/tiny-mobile.data.npy"
-    probe = ("--probe", str(model), "--input", f"data={data}", "--application")
+    probe = (str(model), "--input", f"data={data}", "--application")
     for program in ("sample-classify", "sample-classify-shared"):
-        same = project.run("verify", *probe, program, "--", *PRINTED)
-        other = project.run("verify", *probe, program, "--", *PRINTED, "nchw44=yes")
+        same = project.run("probe", *probe, program, "--", *PRINTED)
+        other = project.run("probe", *probe, program, "--", *PRINTED, "nchw44=yes")
 
         assert same.rc == 0, same.stderr
         assert other.rc == 1
         assert other.stdout.startswith("trap: it trapped")
         assert "region     " in other.stdout
         assert "nchw44" in other.stdout
-    without = project.run("verify", *probe[:-1], "--", "--cpu")
+    without = project.run("probe", *probe[:-1], "--", "--cpu")
     assert without.rc == 2
     assert "no scenario runs load_and_run, so it is not built" in without.stderr
 

@@ -43,7 +43,7 @@ def rebuild(project: Project) -> CompletedCommand:
     """Run the step; its outputs go beside the results."""
     where = ("--config", str(project.config), "--out", str(project.out))
     env = {"GITHUB_OUTPUT": str(project.folder / "outputs")}
-    return run_megtrim("github", "baseline", "rebuild", *where, cwd=project.folder, env=env)
+    return run_megtrim("ci", "github", "baseline", "rebuild", *where, cwd=project.folder, env=env)
 
 
 def test_plain_and_reduced_are_built_from_what_is_committed(

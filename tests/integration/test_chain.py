@@ -99,9 +99,9 @@ def test_an_untraced_run_traps_and_is_named(make_project: MakeProject) -> None:
     project = make_project("tiny-vgg")
     project.run("trim")
     data = project.folder / "engine/models/tiny-vgg.data.npy"
-    arguments = ("--probe", "tiny-vgg", "--input", f"data={data}", "--")
-    same = project.run("verify", *arguments, "--cpu", "--iter", "2")
-    other = project.run("verify", *arguments, "--cpu", "--enable-nchw44")
+    arguments = ("tiny-vgg", "--input", f"data={data}", "--")
+    same = project.run("probe", *arguments, "--cpu", "--iter", "2")
+    other = project.run("probe", *arguments, "--cpu", "--enable-nchw44")
 
     assert same.rc == 0, same.stderr
     assert same.stdout.startswith("pass:")
@@ -119,7 +119,7 @@ def test_another_model_traps(make_project: MakeProject) -> None:
     project.run("trim")
     other = project.folder / "engine/models/tiny-quant.sample"
     data = project.folder / "engine/models/tiny-quant.data.npy"
-    ended = project.run("verify", "--probe", str(other), "--input", f"data={data}", "--", "--cpu")
+    ended = project.run("probe", str(other), "--input", f"data={data}", "--", "--cpu")
 
     assert ended.rc == 1
     assert ended.stdout.startswith("trap:")
@@ -132,7 +132,7 @@ def test_a_damaged_model_is_no_trap(make_project: MakeProject) -> None:
     whole = (project.folder / "engine/models/tiny-vgg.sample").read_bytes()
     damaged = project.folder / "damaged.sample"
     damaged.write_bytes(whole[: len(whole) // 2])
-    ended = project.run("verify", "--probe", str(damaged), "--", "--cpu")
+    ended = project.run("probe", str(damaged), "--", "--cpu")
 
     assert ended.rc == 1
     assert ended.stdout.startswith("engine-error:")
@@ -143,7 +143,7 @@ def test_a_damaged_model_is_no_trap(make_project: MakeProject) -> None:
 def test_a_scenario_is_not_probed_with_other_arguments(make_project: MakeProject) -> None:
     """Under the name of a traced scenario, other arguments are refused before running."""
     project = make_project("tiny-vgg")
-    ended = project.run("verify", "--probe", "tiny-vgg/default@any", "--", "--cpu", "--iter", "9")
+    ended = project.run("probe", "tiny-vgg/default@any", "--", "--cpu", "--iter", "9")
 
     assert ended.rc == 2
     assert "runs with what it was traced with" in ended.stderr
@@ -200,8 +200,8 @@ def test_a_shrunken_trace_waits_for_a_person(make_project: MakeProject) -> None:
     keep = project.folder / "megtrim/keepset.json"
     whole = keep.read_text(encoding="utf-8")
     keep.write_text(_with_extra_region(whole), encoding="utf-8")
-    refused = project.run("header")
-    accepted = project.run("header", "--accept")
+    refused = project.run("stage header")
+    accepted = project.run("stage header", "--accept")
 
     assert refused.rc == 1
     assert "no longer runs aaa_gone<7>" in refused.stderr

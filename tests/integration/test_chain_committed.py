@@ -125,9 +125,9 @@ def test_a_probe_makes_the_profile_build_where_it_traps(traced: Project) -> None
     """A model that nobody traced, on the build of the committed keep set."""
     model = traced.folder / "engine/models/tiny-quant.sample"
     data = traced.folder / "engine/models/tiny-quant.data.npy"
-    probe = ("--probe", str(model), "--input", f"data={data}", "--", "--cpu")
+    probe = (str(model), "--input", f"data={data}", "--", "--cpu")
 
-    ended = traced.run("verify", "--committed", *probe)
+    ended = traced.run("probe", "--committed", *probe)
 
     assert ended.rc == 1
     assert ended.stdout.startswith("trap: it trapped")

@@ -20,6 +20,7 @@ import pytest
 from megtrim.cli.session.invocation import BASELINE_FILE, REPORT_ARTIFACT
 from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
 from megtrim.process import CompletedCommand
+from support.clock import clock_at
 from support.fork_server import run_megtrim
 from support.megtrim_cli import Project
 
@@ -185,15 +186,16 @@ def test_a_budget_that_is_exceeded(team: Team) -> None:
         budgets=[{"artifact": "load_and_run", "max": "1 KiB"}],
         waivers=[waiver | {"expires": "2027-01-31"}],
     )
-    soon, lapsed = ("--today", "2027-01-20"), ("--today", "2027-02-01")
 
-    warned = team.trim(*soon)
+    with clock_at("2027-01-20"):
+        warned = team.trim()
     assert warned.rc == 0, warned.stderr
     assert "warning: the waiver of Ann for load_and_run lapses after 2027-01-31, in 11 days" in (
         warned.stdout
     )
     assert "PydanticSerialization" not in warned.stderr
-    again = _seen_again(team, team.trim(*lapsed), "size:load_and_run/reduced")
+    with clock_at("2027-02-01"):
+        again = _seen_again(team, team.trim(), "size:load_and_run/reduced")
     assert "the waiver of Ann lapsed on 2027-01-31: new model" in again.stdout
 
 
@@ -296,9 +298,9 @@ def test_a_machine_that_is_away(team: Team, tmp_path: Path) -> None:
 def test_a_proof_that_is_too_old(team: Team, tmp_path: Path) -> None:
     """By the verdict, on that day: a run would only show that the machine is away."""
     test_a_machine_that_is_away(team, tmp_path)
-    ended = team.trim("--committed", "--today", "2199-01-01")
 
-    again = _seen_again(team, ended, f"coverage:{SCENARIO}")
+    with clock_at("2199-01-01"):
+        again = _seen_again(team, team.trim("--committed"), f"coverage:{SCENARIO}")
     assert f"fail: coverage:{SCENARIO}: unverified, last proof" in again.stdout
 
 

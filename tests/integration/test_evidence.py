@@ -17,6 +17,7 @@ import pytest
 from integration.conftest import MakeProject
 from megtrim.midout.keepset import read_keep_set
 from megtrim.process import CompletedCommand
+from support.clock import clock_at
 from support.fork_server import run_megtrim
 from support.megtrim_cli import Project
 
@@ -64,7 +65,7 @@ class Team:
         output.unlink(missing_ok=True)
         shutil.rmtree(self.folder / "bundle", ignore_errors=True)
         given = ("--config", str(self.project.config), "--out", str(self.project.out))
-        words = ("evidence", "pack", *given, "--to", "bundle", *more)
+        words = ("ci", "evidence", "pack", *given, "--to", "bundle", *more)
         ended = self.call(*words, GITHUB_OUTPUT=str(output))
         assert ended.rc == 0, ended.stderr
         digest = ended.stdout.strip().rpartition("bundle-sha256=")[2]
@@ -77,8 +78,8 @@ class Team:
         shutil.rmtree(runner, ignore_errors=True)
         runner.mkdir()
         shutil.copytree(self.folder / "bundle", runner / "bundle")
-        words = ("evidence", "run", "bundle", "--sha256", digest, "--class", "any", "--to", to)
-        ended = self.call(*words, *more, cwd=runner, **self.owner)
+        words = ("bundle", "--sha256", digest, "--class", "any", "--to", to)
+        ended = self.call("ci", "evidence", "run", *words, *more, cwd=runner, **self.owner)
         assert ended.rc == 0, ended.stderr
         shutil.copytree(runner / to, self.folder / to, dirs_exist_ok=True)
         data: dict[str, Any] = json.loads((runner / to / "evidence.json").read_text("utf-8"))
@@ -86,14 +87,14 @@ class Team:
         return dict(entry)
 
     def join(self, *more: str) -> dict[str, Any]:
-        words = ("evidence", "join", "--verdict", "results", "--bundle", "bundle")
+        words = ("ci", "evidence", "join", "--verdict", "results", "--bundle", "bundle")
         ended = self.call(*words, "--to", "report", *more)
         assert ended.rc == 0, ended.stderr
         data: dict[str, Any] = json.loads((self.folder / "report/verdict.json").read_text("utf-8"))
         return data
 
     def gate(self) -> int:
-        return self.call("gate", "report").rc
+        return self.call("ci", "gate", "report").rc
 
     def jobs(self, *more: str) -> dict[str, Any]:
         ended = self.project.run("plan", "--github-matrix", *more)
@@ -124,8 +125,9 @@ def test_a_pull_request_is_proven_on_a_board(team: Callable[..., Team]) -> None:
     it.trim("--committed")
     jobs = it.jobs("--committed")
     digest = it.pack("--committed")
-    evidence = it.run(digest, "evidence", "--today", "2027-01-28")
-    verdict = it.join("--evidence", "evidence", "--today", "2027-01-28")
+    with clock_at("2027-01-28"):
+        evidence = it.run(digest, "evidence")
+        verdict = it.join("--evidence", "evidence")
 
     entry = {
         "name": "any 1/1",
@@ -141,15 +143,13 @@ def test_a_pull_request_is_proven_on_a_board(team: Callable[..., Team]) -> None:
     assert it.gate() == 0
 
     shutil.copyfile(it.folder / "report/evidence.json", it.folder / "proofs.json")
-    later = ("--proofs", "proofs.json", "--today", "2027-01-31")
     proofs = str(it.folder / "proofs.json")
-    assert it.jobs("--committed", "--proofs", proofs, "--today", "2027-01-31") == {
-        "device": {"include": []},
-        "emulated": {"include": []},
-    }
-    it.pack("--committed", *later)
+    with clock_at("2027-01-31"):
+        jobs = it.jobs("--committed", "--proofs", proofs)
+        it.pack("--committed", "--proofs", proofs)
+        verdict = it.join("--proofs", proofs)
+    assert jobs == {"device": {"include": []}, "emulated": {"include": []}}
     assert json.loads((it.folder / "bundle/bundle.json").read_text("utf-8"))["scenarios"] == []
-    verdict = it.join(*later)
     assert checks(verdict)[CHECK]["text"] == (
         "board proved this program 3 days ago, so no device was used"
     )
@@ -168,12 +168,13 @@ def test_a_missing_board_blocks_nobody(team: Callable[..., Team]) -> None:
     assert checks(verdict)[CHECK]["status"] == "unverified"
     assert it.gate() == 0
 
-    it.run(digest, "evidence", "--today", "2027-01-01")
-    it.join("--evidence", "evidence", "--today", "2027-01-01")
+    with clock_at("2027-01-01"):
+        it.run(digest, "evidence")
+        it.join("--evidence", "evidence")
     shutil.copyfile(it.folder / "report/evidence.json", it.folder / "proofs.json")
-    old = ("--proofs", "proofs.json", "--today", "2027-01-31")
-    it.pack("--committed", *old)
-    verdict = it.join("--pending", "no-runner", *old)
+    with clock_at("2027-01-31"):
+        it.pack("--committed", "--proofs", "proofs.json")
+        verdict = it.join("--pending", "no-runner", "--proofs", "proofs.json")
     assert verdict["verdict"] == "fail"
     assert checks(verdict)[CHECK]["text"].endswith("last proof 30 days old, allowed are 14 days")
     assert it.gate() == 1
@@ -309,7 +310,7 @@ def test_without_traces_functions_are_the_first_thing_that_is_asked(
     it = team("tiny-mobile")
     whole = by_function(it, "plain", "zig")
     it.project.out = it.folder / "hosted"
-    assert it.project.run("build").rc == 0
+    assert it.project.run("stage build").rc == 0
     before, digest, jobs = it.jobs(), it.pack("--traces"), it.jobs()
     evidence = it.run(digest, "functions", "--emulated")
     it.keep.unlink()

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.chain]
 
 def _start(project: Project) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        project.argv("build"),
+        project.argv("stage build"),
         cwd=project.folder,
         env={**os.environ, **project.env},
         stdout=subprocess.DEVNULL,
@@ -81,7 +81,7 @@ def test_a_build_that_was_cut_off_continues(
     assert running.wait(30) == status
     assert _gone(project.out, within_s=15), _working_in(project.out)
     assert list((project.out / "build").glob("*/manifest.json")) == []
-    resumed = project.run("build")
+    resumed = project.run("stage build")
     assert resumed.rc == 0, resumed.stderr
     assert "waiting for another megtrim" not in resumed.stderr
     assert len(list((project.out / "build").glob("*/manifest.json"))) == 2
@@ -91,7 +91,7 @@ def test_two_runs_at_once_build_once(project: Project) -> None:
     """The second waits for the first, finds its results, and both end well."""
     first = _start(project)
     _wait_for_a_compiler(project)
-    second = project.run("build")
+    second = project.run("stage build")
 
     assert (first.wait(300), second.rc) == (0, 0), second.stderr
     assert "waiting for another megtrim" in second.stderr

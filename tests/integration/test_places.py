@@ -31,7 +31,8 @@ def build(tmp_path: Path, processes: ProcessRunner, then: str) -> CompletedComma
     compiler = programs / "g++"
     compiler.write_text(COMPILER.format(then=then, real=processes.which("g++")), encoding="utf-8")
     compiler.chmod(0o755)
-    argv = (sys.executable, "-m", "megtrim", "build", "-j", "2", "--out", str(tmp_path / "out"))
+    words = ("stage", "build", "-j", "2", "--out", str(tmp_path / "out"))
+    argv = (sys.executable, "-m", "megtrim", *words)
     env = {
         "PATH": f"{programs}:{processes.env['PATH']}",
         "PYTHONPATH": str(ROOT / "ci"),

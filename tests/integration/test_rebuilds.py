@@ -68,7 +68,7 @@ def test_one_more_model_compiles_what_declares_a_changed_tag(project: Project) -
     """The plan names the files, the build compiles just these, and the verdict shows both."""
     before = headers(project)
     add_model(project)
-    assert project.run("header", "--accept").rc == 0
+    assert project.run("stage header", "--accept").rc == 0
     after = headers(project)
     changed = {name for name in after if after[name] != before[name]}
     foretold = why(project)

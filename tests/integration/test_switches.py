@@ -18,7 +18,7 @@ def test_each_switch_is_weighed_on_one_keep_set(make_project: MakeProject) -> No
     config["trim"] = {"measure": ["rtti", "exceptions"]}
     project.write(config)
     ended = project.run("trim", timeout_s=1500)
-    again = project.run("switches", "--json")
+    again = project.run("stage switches", "--json")
     verdict = project.verdict()
     rows = {row["build"]: row for row in verdict["switches"]}
     reduced = next(
@@ -68,14 +68,14 @@ def test_what_the_engine_cannot_switch_is_refused_before_any_build(
 ) -> None:
     """Its models are its own, with no reader that could be left out; and no measure, no table."""
     project = make_project("tiny-mobile")
-    without = project.run("switches")
+    without = project.run("stage switches")
     config = project.read()
     config["trim"] = {"measure": ["flatbuffers"]}
     project.write(config)
     refused = project.run("trim")
 
     assert without.rc == 2
-    assert "trim.measure names no switch, so there is nothing to weigh" in without.stderr
+    assert "trim.measure names no switch, so there is nothing to measure" in without.stderr
     assert refused.rc == 2
     assert "trim.measure: flatbuffers: the engine at" in refused.stderr
     assert "has no option MGB_WITH_FLATBUFFERS" in refused.stderr

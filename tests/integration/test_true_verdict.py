@@ -35,9 +35,13 @@ def flaky(project: Project, switch: Path) -> None:
     )
 
 
+VERBS = ("stage verdict", "report", "trim")
+"""Those that show a verdict."""
+
+
 def stories(project: Project) -> dict[str, object]:
     """Return what everybody says who may be asked."""
-    asked = {verb: project.run(verb) for verb in ("verdict", "report", "trim")}
+    asked = {verb: project.run(verb) for verb in VERBS}
     final = project.out / "final"
     junit = junitparser.JUnitXml.fromfile(str(final / "junit.xml"))
     explained = json.loads(project.run("explain", "verdict", "--json").stdout)
@@ -52,7 +56,7 @@ def stories(project: Project) -> dict[str, object]:
 
 
 def gate(project: Project) -> int:
-    return run_megtrim("gate", str(project.out / "final")).rc
+    return run_megtrim("ci", "gate", str(project.out / "final")).rc
 
 
 def test_a_flaky_engine_is_red_everywhere_until_it_is_verified_again(
@@ -63,8 +67,8 @@ def test_a_flaky_engine_is_red_everywhere_until_it_is_verified_again(
     project.out = tmp_path / "out"
     switch = tmp_path / "flaky"
     flaky(project, switch)
-    green = dict.fromkeys(("verdict", "report", "trim", "verify", "gate", "JUnit"), 0)
-    says = {f"{verb} says": True for verb in ("verdict", "report", "trim")}
+    green = dict.fromkeys((*VERBS, "verify", "gate", "JUnit"), 0)
+    says = {f"{verb} says": True for verb in VERBS}
     every = {**green, **says, "explain": True}
     assert project.run("trim").rc == 0
     assert stories(project) == every

@@ -22,8 +22,11 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     [
         "megtrim.__main__",
-        *(f"megtrim.cli.{name}" for name in ("main", "trim", "plan", "explain", "gate", "doctor")),
-        *(f"megtrim.cli.{name}.group" for name in ("devices", "evidence", "github")),
+        *(
+            f"megtrim.cli.{name}"
+            for name in ("main", "trim", "plan", "explain", "ci.gate", "doctor")
+        ),
+        *(f"megtrim.cli.{name}.group" for name in ("devices", "ci.evidence", "ci.github")),
     ]
 )
 

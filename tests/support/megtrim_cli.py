@@ -67,8 +67,9 @@ class Project:
         self.config.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
 
     def argv(self, verb: str, *arguments: str) -> tuple[str, ...]:
-        """Return the command line of a verb on this project."""
-        return (*ARGV, verb, "--config", str(self.config), "--out", str(self.out), *arguments)
+        """Return the command line of a verb, such as ``stage build``, on this project."""
+        where = ("--config", str(self.config), "--out", str(self.out))
+        return (*ARGV, *verb.split(), *where, *arguments)
 
     def run(self, verb: str, *arguments: str, timeout_s: float = 600) -> CompletedCommand:
         """Run a verb to its end."""

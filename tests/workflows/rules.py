@@ -267,7 +267,9 @@ def builds_in_the_image(document: Document) -> Iterator[str]:
                 yield f"{job_id}: {step.get('name')} is not told of the image"
 
 
-_BUILDS = re.compile(r"bin/megtrim (?:trim|build|plan|evidence pack|github baseline rebuild)\b")
+_BUILDS = re.compile(
+    r"bin/megtrim (?:trim|stage build|plan|ci evidence pack|ci github baseline rebuild)\b"
+)
 
 
 def the_cache_password_is_guarded(document: Document) -> Iterator[str]:
@@ -287,7 +289,7 @@ def the_cache_password_is_guarded(document: Document) -> Iterator[str]:
 
 
 _COMPILES = re.compile(
-    r"bin/megtrim (?:trim|build|evidence pack --functions|github baseline rebuild)\b"
+    r"bin/megtrim (?:trim|stage build|ci evidence pack --functions|ci github baseline rebuild)\b"
 )
 
 

@@ -60,8 +60,8 @@ def test_the_command_line_takes_it(run: str) -> None:
     [
         ("megtrim trimm", ["trimm"]),
         ("megtrim trim --gone", ["--gone"]),
-        ("megtrim gate report again", ["again"]),
-        ("megtrim evidence join", ["--verdict", "--to"]),
+        ("megtrim ci gate report again", ["again"]),
+        ("megtrim ci evidence join", ["--verdict", "--to"]),
         ("megtrim trim --config x", []),
     ],
 )
@@ -73,11 +73,12 @@ def test_what_it_does_not_take_is_found(run: str, found: list[str]) -> None:
 def test_steps_were_found() -> None:
     """All verbs of the flow."""
     verbs = {
-        " ".join(w for w in shlex.split(run)[1:3] if not w.startswith("-")) for run in COMMANDS
+        " ".join(w for w in shlex.split(run)[1:4] if not w.startswith("-")) for run in COMMANDS
     }
 
     assert verbs == {
-        *("github baseline", "github wait", "github publish", "github propose"),
-        *("github image", "github logs"),
-        *("trim", "plan", "build", "evidence pack", "evidence run", "evidence join", "gate report"),
+        *("ci github baseline", "ci github wait", "ci github publish", "ci github propose"),
+        *("ci github image", "ci github logs"),
+        *("trim", "plan", "stage build", "ci gate report"),
+        *("ci evidence pack", "ci evidence run", "ci evidence join"),
     }

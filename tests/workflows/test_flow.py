@@ -10,8 +10,8 @@ from workflows.documents import Document, action, actions, workflow, workflows
 
 KIT = "kit/.venv/bin/megtrim"
 CHECK = [
-    ("build", f"{KIT} github baseline find --out out --artifact $BASELINE $WAY"),
-    ("build", f"{KIT} github baseline rebuild --config base/$CONFIG --out out"),
+    ("build", f"{KIT} ci github baseline find --out out --artifact $BASELINE $WAY"),
+    ("build", f"{KIT} ci github baseline rebuild --config base/$CONFIG --out out"),
     (
         "build",
         (
@@ -19,7 +19,7 @@ CHECK = [
             " --baseline ../out/baseline/sizes.json"
         ),
     ),
-    ("build", f"{KIT} github logs --out out --to logs"),
+    ("build", f"{KIT} ci github logs --out out --to logs"),
     (
         "build",
         (
@@ -30,25 +30,25 @@ CHECK = [
     (
         "build",
         (
-            f"../{KIT} evidence pack $WAY --config $CONFIG --out ../out"
+            f"../{KIT} ci evidence pack $WAY --config $CONFIG --out ../out"
             " --proofs ../out/baseline/evidence.json --to ../bundle"
         ),
     ),
-    ("verdict", f"{KIT} github wait --jobs $JOBS --pickup $PICKUP --run $RUN"),
+    ("verdict", f"{KIT} ci github wait --jobs $JOBS --pickup $PICKUP --run $RUN"),
 ]
 REFRESH = [
-    ("build", f"../{KIT} build --config $CONFIG --out ../out"),
-    ("build", f"../{KIT} evidence pack --traces --config $CONFIG --out ../out --to ../bundle"),
-    ("build", f"{KIT} github logs --out out --to logs"),
+    ("build", f"../{KIT} stage build --config $CONFIG --out ../out"),
+    ("build", f"../{KIT} ci evidence pack --traces --config $CONFIG --out ../out --to ../bundle"),
+    ("build", f"{KIT} ci github logs --out out --to logs"),
     ("build", f"../{KIT} plan --github-matrix --config $CONFIG --out ../out"),
     (
         "link",
         (
-            f"../{KIT} evidence pack --functions --config $CONFIG --out ../out"
+            f"../{KIT} ci evidence pack --functions --config $CONFIG --out ../out"
             " --evidence ../traces --to ../bundle"
         ),
     ),
-    ("link", f"{KIT} github logs --out out --to logs"),
+    ("link", f"{KIT} ci github logs --out out --to logs"),
     ("link", f"../{KIT} plan --github-matrix --config $CONFIG --out ../out --traces ../traces"),
     (
         "keep-set",
@@ -57,49 +57,49 @@ REFRESH = [
             " --traces ../traces --traces ../functions"
         ),
     ),
-    ("keep-set", f"{KIT} github logs --out out --to logs"),
+    ("keep-set", f"{KIT} ci github logs --out out --to logs"),
     ("keep-set", "install -D --mode=644 project/$KEEP_SET proposal/$KEEP_SET"),
     (
         "propose",
         (
-            f"{KIT} github propose --report report --project proposal"
+            f"{KIT} ci github propose --report report --project proposal"
             " --keep-set proposal/$KEEP_SET --branch $BRANCH --workflow $SIZE_CHECK"
         ),
     ),
     (
         "propose",
         (
-            f"{KIT} github propose --report report --project proposal"
+            f"{KIT} ci github propose --report report --project proposal"
             " --keep-set proposal/$KEEP_SET --branch $BRANCH --token-starts-checks"
         ),
     ),
-    ("propose", f"{KIT} gate report"),
+    ("propose", f"{KIT} ci gate report"),
 ]
 CONCLUDE = [
     (
         "runs",
         (
-            f"{KIT} evidence join --verdict results/verdict.json --bundle bundle"
+            f"{KIT} ci evidence join --verdict results/verdict.json --bundle bundle"
             " --evidence evidence --proofs proofs/evidence.json --pending $PENDING --to report"
         ),
     ),
     (
         "runs",
         (
-            f"{KIT} github publish report --pull-request $PULL_REQUEST"
+            f"{KIT} ci github publish report --pull-request $PULL_REQUEST"
             " --config $CONFIG --artifact megtrim-report"
         ),
     ),
-    ("runs", f"{KIT} gate report"),
+    ("runs", f"{KIT} ci gate report"),
 ]
 IMAGE = [
     (
         "runs",
-        f"{KIT} github image --config $CONFIG --image $IMAGE --recipe $RECIPE --kept image",
+        f"{KIT} ci github image --config $CONFIG --image $IMAGE --recipe $RECIPE --kept image",
     ),
 ]
 EVIDENCE_RUN = (
-    f"{KIT} evidence run bundle --sha256 $SHA256 --class $CLASS --shard $SHARD --to evidence"
+    f"{KIT} ci evidence run bundle --sha256 $SHA256 --class $CLASS --shard $SHARD --to evidence"
 )
 EVIDENCE = [
     ("runs", "rm -rf bundle evidence"),

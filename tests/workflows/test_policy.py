@@ -221,7 +221,7 @@ def test_the_gate_comes_last(job_id: str) -> None:
     assert last["uses"] == "./kit/.github/actions/conclude"
     assert "continue-on-error" not in last
     assert "if" not in last
-    assert gate["run"] == "kit/.venv/bin/megtrim gate report"
+    assert gate["run"] == "kit/.venv/bin/megtrim ci gate report"
     assert gate["if"] == "always()"
     assert "continue-on-error" not in gate
 
@@ -230,7 +230,7 @@ def test_the_gate_of_a_refresh_comes_last() -> None:
     """After the proposal."""
     gate = workflow("trace-refresh").jobs["propose"]["steps"][-1]
 
-    assert (gate["run"], gate["if"]) == ("kit/.venv/bin/megtrim gate report", "always()")
+    assert (gate["run"], gate["if"]) == ("kit/.venv/bin/megtrim ci gate report", "always()")
 
 
 def test_a_build_that_failed_has_a_verdict() -> None:
@@ -383,7 +383,7 @@ def test_tokens_go_to_single_steps() -> None:
     jobs = [job for document in documents for job in document.jobs.values()]
 
     assert given == {
-        f"kit/.venv/bin/megtrim github {verb}"
+        f"kit/.venv/bin/megtrim ci github {verb}"
         for verb in ("baseline find", "wait", "publish report", "propose")
     }
     assert {key for job in jobs for key in job.get("env", {})} == {"OTHER_TOKEN"}
@@ -464,7 +464,7 @@ def test_logs_of_a_failed_build_are_kept(job: tuple[str, str]) -> None:
     name, job_id = job
     take, keep = (s for s in workflow(name).jobs[job_id]["steps"] if "logs of what" in s["name"])
 
-    assert take["run"] == "kit/.venv/bin/megtrim github logs --out out --to logs"
+    assert take["run"] == "kit/.venv/bin/megtrim ci github logs --out out --to logs"
     assert take["if"] == keep["if"] == "${{ !cancelled() }}"
     assert keep["with"]["path"] == "logs"
     assert keep["with"]["if-no-files-found"] == "ignore"

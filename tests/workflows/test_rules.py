@@ -286,7 +286,7 @@ DEFECTS = [
     (
         "the_cache_password_is_guarded",
         "bin/megtrim trim",
-        "bin/megtrim gate",
+        "bin/megtrim ci gate",
         "two: Trim compiles nothing",
     ),
     (

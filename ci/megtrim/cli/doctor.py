@@ -1,4 +1,4 @@
-"""``megtrim doctor``: what this machine has, what it lacks, and how to get it."""
+"""``megtrim doctor``: what this machine has, what is missing, and how to get it."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class Finding:
     what: str
     there: bool
     text: str
-    """Version or path; where it is not there, how to get it."""
+    """Version or path; if it is missing, how to get it."""
 
 
 class Remote(Protocol):
-    """What a kind of device says of this machine."""
+    """What a kind of device reports about this machine."""
 
     def missing(self, processes: ProcessRunner) -> str:
-        """Say what lacks and how to get it; empty: nothing."""
+        """Return what is missing and how to get it; empty if nothing is."""
 
     def describe_tools(self, processes: ProcessRunner) -> str:
-        """Say what is used, where nothing lacks."""
+        """Return which tools are used, if none is missing."""
 
 
 _REMOTE: Mapping[str, Remote] = {"adb": adb, "ssh": ssh, "virtual-phone": virtual_phone}
@@ -50,11 +50,11 @@ Example:
   megtrim doctor
 """
 )
-@click.option("--json", "as_json", is_flag=True, help="Print findings as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def doctor(as_json: bool) -> int:
-    """Say what this machine has, what it lacks, and how to get it.
+    """Show what this machine has, what is missing, and how to get it.
 
-    Exits 2 where nothing here can build an engine.
+    Exits with 2 if no toolchain here can build an engine.
     """
     processes = open_processes()
     findings = tuple(_findings(processes))
@@ -81,9 +81,9 @@ def _findings(processes: ProcessRunner) -> Iterator[Finding]:
         "of this machine's own architecture run",
     )
     for kind, room in _REMOTE.items():
-        lacking = room.missing(processes)
-        text = lacking or room.describe_tools(processes)
-        yield Finding(what=f"device {kind}", there=not lacking, text=text)
+        missing = room.missing(processes)
+        text = missing or room.describe_tools(processes)
+        yield Finding(what=f"device {kind}", there=not missing, text=text)
     yield _try("docker, for toolchain.image", partial(_daemon, processes))
     for name, why in (("git", "commit and changes of an engine"), ("ccache", "quicker rebuilds")):
         found = processes.which(name)

@@ -43,7 +43,7 @@ Examples:
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
-    help="The model; FILE.json and FILE.manifest.json are written beside it.",
+    help="File to write the model to; FILE.json and FILE.manifest.json are written next to it.",
 )
 @click.option(
     *("--option", "options"),
@@ -51,14 +51,18 @@ Examples:
     metavar="NAME[=VALUE]",
     help="Option of the engine's trace.dump, such as enable_nchw44; repeatable.",
 )
-@click.option("--python", metavar="PATH", help="Python that has the engine's package; else ours.")
-@click.option("--json", "as_json", is_flag=True, help="Print the manifest.")
+@click.option(
+    "--python",
+    metavar="PATH",
+    help="Python that has the engine's package. Default: the one that runs megtrim.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the manifest as JSON.")
 def dump(
     what: str, output: Path, options: tuple[str, ...], python: str | None, as_json: bool
 ) -> int:
-    """Make a model with the engine's own dump, in a Python that has the engine's package.
+    """Dump a model with the engine's own Python package, and write its operator JSON.
 
-    FUNCTION returns a traced function that was called once, or is one.
+    FUNCTION is a traced function that was called once, or returns one.
     """
     script, function = _target(what)
     spec = DumpSpec(
@@ -72,8 +76,8 @@ def dump(
         for warning in dumped.warnings:
             click.echo(f"warning: {warning}", err=True)
         manifest = _leave(spec, dumped, output)
-    told = describe(dumped.facts, sha256=sha256_file(output))
-    show(manifest if as_json else f"{told}\nwrote {output}")
+    facts = describe(dumped.facts, sha256=sha256_file(output))
+    show(manifest if as_json else f"{facts}\nwrote {output}")
     return EXIT_PASS
 
 
@@ -99,8 +103,10 @@ def parse_options(words: tuple[str, ...]) -> dict[str, Option]:
             raise InputError(msg, hint="for example --option enable_nchw44")
         name = match[1].replace("-", "_")
         if name in dumping.OWN_OPTIONS:
-            msg = f"--option: {name} is given by megtrim itself"
-            raise InputError(msg, hint="--output says where the model and its JSON go")
+            msg = f"--option: {name} is set by megtrim itself"
+            raise InputError(
+                msg, hint="--output names the file of the model; its JSON is next to it"
+            )
         if name in options:
             msg = f"--option: found {name} a second time, expected each option once"
             raise InputError(msg)
@@ -122,7 +128,7 @@ def _leave(spec: DumpSpec, dumped: DumpResult, output: Path) -> str:
     manifest = output.with_name(f"{output.name}.manifest.json")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        manifest.unlink(missing_ok=True)  # what it says of is about to go
+        manifest.unlink(missing_ok=True)  # it describes files that are replaced now
         for source, target in ((dumped.model, output), (dumped.strip_info, strip_info)):
             aside = target.with_name(f".{target.name}.tmp")
             shutil.copyfile(source, aside)

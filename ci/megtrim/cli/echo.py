@@ -9,10 +9,10 @@ import click
 
 
 def show(text: str) -> None:
-    """Print a result. A reader that left (``| head``) changes nothing about the exit status."""
+    """Print a result. A reader that ended (``| head``) does not change the exit status."""
     try:
         click.echo(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The interpreter flushes once more when it ends, and must find something that takes it.
+        # The interpreter flushes again when it ends, and needs something to write to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -45,16 +45,16 @@ Examples:
   megtrim explain resnet50/default@any          a scenario
   megtrim explain megdnn_fp32_sgemv             a tag
   megtrim explain 'megdnn_fp32_sgemv<-1290123641>'
-  megtrim explain my::session::run              a function, where functions are trimmed
+  megtrim explain my::session::run              a function, if functions are trimmed
 """
 )
 @common
-@click.option("--json", "as_json", is_flag=True, help="Print what is known as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
 @click.argument("thing")
 def explain(thing: str, as_json: bool, **options: Any) -> int:
-    """Say who needs THING, by which trace, and where it stands in the engine's source.
+    """Show which scenarios need THING, by which trace, and where it is in the engine's source.
 
-    THING is `verdict`, or of the committed keep set a model, scenario, tag, region or function.
+    THING is `verdict`, or a model, scenario, tag, region or function of the committed keep set.
     """
     chosen = Options(**options)
     loaded = load_config(chosen.config, engine_source=chosen.engine)
@@ -86,9 +86,13 @@ def _explain_verdict(verdict: Verdict) -> dict[str, Any]:
 
 
 def _check(check: Check) -> dict[str, Any]:
-    told = {"status": check.status.value, "text": check.text, "where": f"{check.file}:{check.line}"}
+    facts = {
+        "status": check.status.value,
+        "text": check.text,
+        "where": f"{check.file}:{check.line}",
+    }
     more = {"detail": check.detail, "hint": check.hint, "reproduce": check.reproduce}
-    return told | {label: text for label, text in more.items() if text and check.status != "pass"}
+    return facts | {label: text for label, text in more.items() if text and check.status != "pass"}
 
 
 def _find_trapped_scenarios(thing: str, out: Path) -> tuple[str, ...]:
@@ -131,7 +135,7 @@ def _query_keep_set(
     names = NameTable(open_engine(loaded, open_processes()).texts())
     if not (regions or trapped) and keep.functions() and not _REGION.fullmatch(thing):
         msg = f"no scenario runs a function {thing!r}, by {path}"
-        raise InputError(msg, hint="the engine or trim.keep may keep it all the same")
+        raise InputError(msg, hint="the engine or trim.keep may keep it anyway")
     if not regions:
         return {thing: _stranger(thing, path, names, trapped, invocation)}
     return {str(region): _region(region, needed[region], names) for region in regions}
@@ -146,7 +150,7 @@ def _scenario(wanted: str, keep: KeepSet) -> dict[str, Any]:
         "trace": f"sha256 {record.trace_sha256}",
         "regions": len(record.regions),
         **({"functions": len(record.functions)} if record.functions else {}),
-        "regions that nobody else needs": alone,
+        "regions that no other scenario needs": alone,
     }
 
 
@@ -161,7 +165,7 @@ def _region(region: Region, scenarios: tuple[str, ...], names: NameTable) -> dic
 def _stranger(
     thing: str, path: Path, names: NameTable, trapped: Sequence[str], invocation: Invocation
 ) -> dict[str, Any]:
-    """Say where something stands that the keep set lacks: people ask after a trap."""
+    """Return the facts of something that is missing from the keep set: people ask after a trap."""
     known = _REGION.fullmatch(thing) is not None
     region = Region.parse(thing if "<" in thing else f"{thing}<>") if known else None
     places = names.places(region) if region else ()
@@ -169,7 +173,7 @@ def _stranger(
         what = f"model, scenario, tag, region or function {thing!r}"
         msg = f"{path} and the engine's source know no {what}"
         raise InputError(msg, hint="`megtrim explain --help` shows what can be asked")
-    facts: dict[str, Any] = {"kept": "no: the committed keep set has no scenario that runs it"}
+    facts: dict[str, Any] = {"kept": "no: no scenario of the committed keep set runs it"}
     if trapped:
         facts = {"kept": f"no, and it is needed: {', '.join(trapped)} trapped without it"}
         facts["what to do"] = next_step.for_keep_set(invocation)

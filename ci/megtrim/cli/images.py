@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from datetime import date
 from pathlib import Path
 
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.session.environment import open_processes
-from megtrim.cli.session.setup import open_console, today_option
+from megtrim.cli.session.environment import open_processes, read_today
+from megtrim.cli.session.setup import open_console
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.images import build as builds
 from megtrim.images import pins
@@ -24,14 +23,14 @@ _pins_option = click.option(
     "--pins",
     "pins_file",
     type=click.Path(path_type=Path),
-    help="File of pins. Default: pins.json beside the recipes.",
+    help="File of pins. Default: pins.json in the folder of the recipes.",
 )
-_quiet_option = click.option("--quiet", "-q", is_flag=True, help="Only warnings and results.")
+_quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print only warnings and results.")
 
 
 @click.group()
 def images() -> None:
-    """Build the images that compilers run in, and pin what they are made from."""
+    """Build images with compilers, and pin what they are built from."""
 
 
 @images.command(
@@ -44,13 +43,19 @@ Examples:
 """,
 )
 @click.argument("name", type=click.Choice(NAMES))
-@click.option("--base", metavar="IMAGE", help="Debian bookworm to begin with. Default: the pin.")
 @click.option(
-    "--ndk", "folder", type=click.Path(path_type=Path), metavar="FOLDER", help="An unpacked NDK."
+    "--base", metavar="IMAGE", help="Debian bookworm image to build on. Default: the pinned one."
 )
-@click.option("--ndk-url", metavar="URL", help="Archive of an NDK. Default: the pin.")
-@click.option("--ndk-sha256", metavar="HEX", help="Its checksum.")
-@click.option("--tag", metavar="NAME", help="Name of the image. Default: megtrim/NAME.")
+@click.option(
+    "--ndk",
+    "folder",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Folder of an unpacked NDK.",
+)
+@click.option("--ndk-url", metavar="URL", help="Archive of an NDK. Default: the pinned one.")
+@click.option("--ndk-sha256", metavar="HEX", help="SHA-256 of that archive.")
+@click.option("--tag", metavar="NAME", help="Tag of the new image. Default: megtrim/NAME.")
 @_pins_option
 @_quiet_option
 def build(
@@ -63,15 +68,15 @@ def build(
     pins_file: Path | None,
     quiet: bool,
 ) -> int:
-    """Build an image, and print its name and its ID.
+    """Build an image, and print its tag and its ID.
 
-    What is equal to the last time is not built again, and the ID is the same.
+    If nothing changed since the last build, nothing is built, and the ID is the same.
     """
     recorded = pins.read_pins(_file(pins_file))
     base = base or (recorded[pins.BASE].value if pins.BASE in recorded else None)
     if base is None:
-        msg = "there is no base to begin with"
-        raise InputError(msg, hint="name it: --base IMAGE; or record one: `megtrim images pin`")
+        msg = "there is no image to build on"
+        raise InputError(msg, hint="name it: --base IMAGE; or pin one: `megtrim images pin`")
     ndk = _ndk(folder, ndk_url, ndk_sha256, recorded.get(pins.NDK))
     if name != ANDROID and (folder or ndk_url or ndk_sha256):
         msg = f"{name} takes no NDK"
@@ -98,16 +103,19 @@ Examples:
   megtrim images pin --ndk-url URL
 """
 )
-@click.option("--base", metavar="NAME:TAG", help="Image whose digest its registry is asked for.")
-@click.option("--ndk-url", metavar="URL", help="Archive of an NDK, which is loaded and counted.")
+@click.option(
+    "--base", metavar="NAME:TAG", help="Image to pin by the digest that its registry reports."
+)
+@click.option(
+    "--ndk-url", metavar="URL", help="Archive of an NDK to download and pin by its checksum."
+)
 @_pins_option
-@today_option("The day that is recorded; else the clock's.")
-def pin(base: str | None, ndk_url: str | None, pins_file: Path | None, today: date | None) -> int:
-    """Read digests and checksums from their source, and record them with where and when."""
+def pin(base: str | None, ndk_url: str | None, pins_file: Path | None) -> int:
+    """Read digests and checksums from their sources, and record each with source and day."""
     if base is None and ndk_url is None:
-        msg = "say what to pin: --base NAME:TAG, --ndk-url URL, or both"
+        msg = "found nothing to pin, expected --base NAME:TAG, --ndk-url URL, or both"
         raise click.UsageError(msg)
-    day = today or date.today()
+    day = read_today()
     path = _file(pins_file)
     found = dict(pins.read_pins(path))
     if base is not None:

@@ -1,8 +1,7 @@
-"""``megtrim init`` and ``megtrim schema``: a starter configuration, callers, help for editors."""
+"""``megtrim init``: a starter configuration, and the workflows that call the kit."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,6 @@ from megtrim.cli.session.environment import read_git_ceilings
 from megtrim.config.config_template import StarterModel, starter
 from megtrim.config.load import load_config
 from megtrim.config.model import ToolchainConfig
-from megtrim.config.schema import json_schema
 from megtrim.config.workflow_templates import Callers, Kit, attributes, workflows
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.images.reference import is_fixed
@@ -50,17 +48,21 @@ Examples:
     help="The file to write; it must not exist.",
 )
 @click.option(
-    "--engine", type=click.Path(path_type=Path), help="MegEngine checkout; else the sample engine."
+    "--engine",
+    type=click.Path(path_type=Path),
+    help="MegEngine checkout. Default: the sample engine.",
 )
 @click.option(
     "--github",
     is_flag=True,
-    help="Write the workflows that call the kit, for MODELS or for a configuration that is there.",
+    help="Write the workflows that call the kit, for MODELS or for an existing configuration.",
 )
 @click.option("--kit", help="With --github: the kit's repository, OWNER/REPO.")
 @click.option("--kit-sha", help="With --github: the kit's commit, 40 hex digits.")
 @click.option("--kit-version", help="With --github: that commit's version, such as v1.2.3.")
-@click.option("--branch", default="main", show_default=True, help="The default branch.")
+@click.option(
+    "--branch", default="main", show_default=True, help="Default branch of your repository."
+)
 def init(
     models: tuple[Path, ...],
     config: Path,
@@ -84,21 +86,9 @@ def init(
     return EXIT_PASS
 
 
-@click.command(
-    epilog="""\b
-Example:
-  megtrim schema > megtrim.schema.json
-"""
-)
-def schema() -> int:
-    """Print the JSON Schema of megtrim.yaml, for editors."""
-    show(json.dumps(json_schema(), indent=1))
-    return EXIT_PASS
-
-
 def _write_starter(models: tuple[Path, ...], config: Path, engine: Path | None) -> None:
     if config.exists():
-        msg = f"{config} is already there"
+        msg = f"{config} already exists"
         raise InputError(msg, hint="edit it, or name another file with --config")
     text = starter(
         "megengine" if engine else "sample",
@@ -111,15 +101,15 @@ def _write_starter(models: tuple[Path, ...], config: Path, engine: Path | None) 
 
 
 def _require_kit(kit: str | None, sha: str | None, version: str | None) -> Kit:
-    """Return which kit is called; nothing here could cite a default."""
+    """Return which kit the workflows call; there is no default that could be cited."""
     if kit and sha and version:
         return Kit(repository=kit, sha=sha, version=version)
     msg = "--github: --kit, --kit-sha and --kit-version are needed, all three"
-    raise InputError(msg, hint="name a release of the kit that you have looked at")
+    raise InputError(msg, hint="name a release of the kit that you have reviewed")
 
 
 def _write_callers(config: Path, kit: Kit, branch: str) -> Iterator[Path]:
-    """Write what the team's repository lacks, and yield each path; nothing is overwritten."""
+    """Write the files that the repository needs, and yield their paths; nothing is overwritten."""
     loaded = load_config(config)
     top = _top(loaded.folder)
     wanted = loaded.config.toolchain
@@ -134,8 +124,8 @@ def _write_callers(config: Path, kit: Kit, branch: str) -> Iterator[Path]:
     texts = {top / path: text for path, text in workflows(callers).items()}
     for path, text in texts.items():
         if path.exists() and _read(path) != text:
-            msg = f"{path} is already there"
-            raise InputError(msg, hint="edit it, or remove it and say this again")
+            msg = f"{path} exists and differs"
+            raise InputError(msg, hint="edit it, or remove it and run this again")
     texts[top / ".gitattributes"] = attributes(_read(top / ".gitattributes"), callers.keep_set)
     for path, text in texts.items():
         if _read(path) != text:
@@ -144,12 +134,12 @@ def _write_callers(config: Path, kit: Kit, branch: str) -> Iterator[Path]:
 
 
 def _in_image(toolchain: ToolchainConfig) -> bool:
-    """Tell whether CI builds in an image: where one is named, and always with an NDK."""
+    """Return whether CI builds in an image: if one is named, and always with an NDK."""
     return bool(toolchain.image) or toolchain.kind == "ndk"
 
 
 def _recipe(toolchain: ToolchainConfig) -> str:
-    """Return the recipe that CI makes the image by; empty where it needs none.
+    """Return the recipe that CI makes the image by; empty if it needs none.
 
     A tag names an image of one machine: CI makes its own by the kit's recipe.
     """
@@ -158,7 +148,7 @@ def _recipe(toolchain: ToolchainConfig) -> str:
     if toolchain.kind in _RECIPES:
         return _RECIPES[toolchain.kind]
     msg = f"toolchain.image: found {toolchain.image}, expected NAME@sha256:DIGEST"
-    raise InputError(msg, hint="CI takes no tag, which may be another image tomorrow")
+    raise InputError(msg, hint="CI takes no tags: a tag may name another image tomorrow")
 
 
 def _top(folder: Path) -> Path:
@@ -169,20 +159,20 @@ def _top(folder: Path) -> Path:
             break
         if (candidate / ".git").exists():
             return candidate
-    msg = f"{folder} lies in no git repository"
-    raise InputError(msg, hint="the workflows belong into the repository of the configuration")
+    msg = f"{folder} is in no git repository"
+    raise InputError(msg, hint="the workflows belong in the repository of the configuration")
 
 
 def _inside(path: Path, top: Path) -> str:
     relative = Path(os.path.normpath(path))
     if not relative.is_relative_to(top):
-        msg = f"{path} lies outside the repository {top}"
+        msg = f"{path} is outside the repository {top}"
         raise InputError(msg, hint="the workflows find only what is committed")
     return relative.relative_to(top).as_posix()
 
 
 def _read(path: Path) -> str:
-    """Return a text file's content, empty where there is none."""
+    """Return a text file's content, empty if there is none."""
     if not path.exists():
         return ""
     return read_text(path, most_bytes=_LARGEST_FILE_BYTES, expected="a short text")

@@ -1,29 +1,28 @@
-"""The entry point, and the one place where an ending becomes an exit status."""
+"""The entry point, and the one place that turns errors into exit statuses."""
 
 from __future__ import annotations
 
 import platform
 import sys
 import traceback
-from collections.abc import Mapping
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
 import click
 
+from megtrim.cli.lazy_group import LazyGroup
 from megtrim.errors import EXIT_BUG, InputError, Interrupted, MegtrimError
 
 _CRASH_FILE = Path("megtrim-crash.md")
 
 _ABOUT = """\
-Trim MegEngine to what your models execute, prove it, and keep it so.
+Trim MegEngine to what your models execute, prove that it works, and keep it small.
 
 \b
 Start here:
-  megtrim doctor            what this machine has, lacks, and how to get it
+  megtrim doctor            show what this machine has, what is missing, and how to get it
   megtrim init MODEL...     write a starter megtrim.yaml
-  megtrim trim              the whole chain; a second run does only what changed
+  megtrim trim              run all stages; a second run repeats only what changed
 """
 _EXIT_STATUSES = """\b
 Exit status:
@@ -34,48 +33,28 @@ Exit status:
   70   a bug in megtrim (it leaves megtrim-crash.md)
   130  interrupted
 """
-_MODULES = {
-    "trim": "trim",
-    **dict.fromkeys(("build", "profile", "header", "reduce", "functions", "verify"), "stages"),
-    **dict.fromkeys(("size", "switches", "verdict", "report"), "stages"),
-    "plan": "plan",
-    "explain": "explain",
-    "model": "model",
-    "dump": "dump",
-    "init": "init",
-    "schema": "init",
-    "evidence": "evidence.group",
-    "gate": "gate",
-    "github": "github.group",
-    "devices": "devices.group",
-    "images": "images",
-    "doctor": "doctor",
+_VERBS = {
+    "doctor": "megtrim.cli.doctor:doctor",
+    "init": "megtrim.cli.init:init",
+    "plan": "megtrim.cli.plan:plan",
+    "trim": "megtrim.cli.trim:trim",
+    "verify": "megtrim.cli.verify:verify",
+    "probe": "megtrim.cli.probe:probe",
+    "explain": "megtrim.cli.explain:explain",
+    "size": "megtrim.cli.stage.commands:size",
+    "report": "megtrim.cli.stage.commands:report",
+    "devices": "megtrim.cli.devices.group:devices",
+    "model": "megtrim.cli.model:model",
+    "dump": "megtrim.cli.dump:dump",
+    "images": "megtrim.cli.images:images",
+    "stage": "megtrim.cli.stage.group:stage",
+    "ci": "megtrim.cli.ci.group:ci",
 }
-"""The module of each command: there it is in ``COMMANDS``, or has the command's name."""
-
-
-class _LazyGroup(click.Group):
-    """Imports the module of the command that is asked for, and of no other.
-
-    All of them together take a second, which ``megtrim gate`` would spend in every CI job.
-    """
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*_MODULES, *super().list_commands(ctx)]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return _load(cmd_name) if cmd_name in _MODULES else super().get_command(ctx, cmd_name)
-
-
-def _load(name: str) -> click.Command:
-    module = import_module(f"megtrim.cli.{_MODULES[name]}")
-    shared: Mapping[str, click.Command] = getattr(module, "COMMANDS", {})
-    found: click.Command = shared.get(name) or getattr(module, name.replace("-", "_"))
-    return found
 
 
 @click.group(
-    cls=_LazyGroup,
+    cls=LazyGroup,
+    members=_VERBS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     help=_ABOUT,
     epilog=_EXIT_STATUSES,

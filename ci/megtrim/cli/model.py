@@ -17,7 +17,7 @@ from megtrim.store import sha256_file
 
 @click.group()
 def model() -> None:
-    """Look into model files."""
+    """Show what model files hold."""
 
 
 @model.command(
@@ -28,7 +28,7 @@ Example:
 """,
 )
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print facts as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
 def show_model(file: Path, as_json: bool) -> int:
     """Print a model's hashes, inputs, outputs, data types and operators."""
     facts = read_model(file)

@@ -17,12 +17,12 @@ DEFAULT_OUT = "megtrim-out"
 _MISTAKES = frozenset(
     {errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG}
 )
-"""Of the name that was given; what else goes wrong is the machine's."""
+"""Errors that the given name causes; others are the machine's."""
 _CIRCLE = "links that lead in a circle"
 
 
 class _Folder(click.Path):
-    """A path, but not an empty one: that would be the current folder, which nobody asked for."""
+    """A path, but not an empty one, which would be the current folder."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not str(value):
@@ -44,8 +44,8 @@ def out_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[..., A
 def expect_writable(out: Path) -> None:
     """Refuse a folder that results cannot go to; nothing is left there. Raises InputError.
 
-    It is tried where the folder is or will be: rights alone do not tell, and a disk that is full
-    is no mistake.
+    It tries to write where the folder is or will be: permissions do not show everything, and a
+    full disk is no mistake of the user.
     """
     try:
         whole = out.resolve()
@@ -63,4 +63,4 @@ def expect_writable(out: Path) -> None:
             raise cannot_write(out, error) from None
         found = error.strerror or str(error)
     msg = f"--out {out}: nothing can be written there: {found}"
-    raise InputError(msg, hint="name a folder, or one that can be made")
+    raise InputError(msg, hint="name a folder that can be written or made")

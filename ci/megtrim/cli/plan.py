@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
+from megtrim.cli.ci.evidence.previous_proofs import proofs_option
+from megtrim.cli.ci.github.matrix import show_matrix
 from megtrim.cli.echo import show
-from megtrim.cli.evidence.previous_proofs import proofs_option
-from megtrim.cli.github.matrix import show_matrix
 from megtrim.cli.session.setup import Options, describe, open_session, traces_option, trimming
 from megtrim.errors import EXIT_PASS
 from megtrim.evidence.validation import MOST_RESULTS
@@ -31,16 +31,18 @@ Examples:
 )
 @trimming
 @traces_option
-@click.option("--why", is_flag=True, help="Say what changed since the last result.")
+@click.option("--why", is_flag=True, help="Show what changed since the last result.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
-@click.option("--github-matrix", is_flag=True, help="Print the device jobs of a workflow instead.")
+@click.option(
+    "--github-matrix", is_flag=True, help="Print the device jobs of a workflow instead, as JSON."
+)
 @proofs_option
 @click.option(
     "--per-job",
     type=click.IntRange(1, MOST_RESULTS),
     default=PER_JOB,
     show_default=True,
-    help="Scenarios that one device job runs.",
+    help="Scenarios for each device job.",
 )
 def plan(
     why: bool,
@@ -50,7 +52,7 @@ def plan(
     per_job: int,
     **options: Any,
 ) -> int:
-    """Show what would run and what is up to date; nothing is built or run."""
+    """Show which tasks would run and which are up to date. Nothing is built or run."""
     session = open_session(Options(**options), writes=False)
     describe(session)
     every = tasks(session.request.config, committed=session.request.committed)

@@ -1,4 +1,4 @@
-"""``megtrim verify --probe``: anything on the reduced build, and an explanation where it fails."""
+"""``megtrim probe``: any run on the reduced build, and an explanation if it fails."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.session.setup import Options, describe, open_session
+from megtrim.cli.session.setup import Options, describe, json_option, open_session, trimming
 from megtrim.config.scenarios import all_scenarios
 from megtrim.devices.retry import deliver
 from megtrim.errors import EXIT_PASS, InputError, ProductFailure, worst
@@ -43,13 +46,46 @@ class ProbeRequest:
     """Application that runs; None: the engine's own program."""
 
 
-def request(
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim probe models/other.mge -- --cpu --enable-nchw44
+  megtrim probe resnet50 --input data=inputs/cat.npy -- --cpu --iter 3
+  megtrim probe resnet50 --application classify -- {model} --top 5
+"""
+)
+@trimming
+@json_option
+@click.option("--input", "inputs", multiple=True, metavar="NAME=FILE", help="An input; repeatable.")
+@click.option(
+    "--application", metavar="NAME", help="Application to run, instead of the engine's program."
+)
+@click.argument("model")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="-- ARGUMENT...")
+def probe(
+    as_json: bool,
+    inputs: tuple[str, ...],
+    application: str | None,
+    model: str,
+    arguments: tuple[str, ...],
+    **options: Any,
+) -> int:
+    """Run MODEL with any arguments on the reduced build.
+
+    MODEL is a model's name in the configuration, or a file. It need not be a scenario: if the run
+    traps, the missing regions or functions are named, and the exit status is 1.
+    """
+    wanted = make_request(model, inputs, arguments, application)
+    return execute(Options(**options), wanted, as_json=as_json)
+
+
+def make_request(
     model: str,
     inputs: tuple[str, ...],
     arguments: tuple[str, ...],
     application: str | None = None,
 ) -> ProbeRequest:
-    """Read the options; an input must be ``NAME=FILE``."""
+    """Read the options; an input must be ``NAME=FILE``. Raises InputError."""
     pairs = [text.partition("=") for text in inputs]
     wrong = next(
         (text for text, pair in zip(inputs, pairs, strict=True) if not (pair[0] and pair[2])), None
@@ -62,7 +98,7 @@ def request(
 
 
 def execute(options: Options, wanted: ProbeRequest, *, as_json: bool) -> int:
-    """Make the reduced build if need be, try the request on it, explain a bad end."""
+    """Make the reduced build if need be, run the request on it, explain a failure."""
     session = open_session(options)
     spec = _make_spec(wanted, session)
     describe(session)
@@ -111,7 +147,7 @@ def _diagnose_failure(
 
 
 def _lacking_operators(model: Path, keep: KeepSet) -> tuple[str, ...]:
-    """Return the model's operators that the keep set lacks; none where either is not known."""
+    """Return the model's operators that are missing from the keep set; none if unknown."""
     if keep.operators is None:
         return ()
     try:
@@ -126,13 +162,14 @@ def _make_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
     for each in all_scenarios(config):
         if wanted.model in (each.id, each.id.rpartition("@")[0]):
             msg = f"{wanted.model} is a traced scenario: it runs with what it was traced with"
-            raise InputError(msg, hint=f"probe its model: --probe {each.model.name} -- ARGUMENT...")
+            hint = f"probe its model: megtrim probe {each.model.name} -- ARGUMENT..."
+            raise InputError(msg, hint=hint)
     _check_command(wanted, session)
     named = {model.name: session.request.path(model.file) for model in config.models}
     model = named.get(wanted.model, Path(wanted.model))
     for path in (model, *wanted.inputs.values()):
         if not path.is_file():
-            msg = f"--probe: there is no file {path}"
+            msg = f"there is no file {path} to probe"
             names = ", ".join(sorted(named))
             raise InputError(msg, hint=f"a model's file, or one of the names {names}")
     return RunSpec(
@@ -148,15 +185,15 @@ def _make_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
 
 
 def _check_command(wanted: ProbeRequest, session: Session) -> None:
-    """Refuse a program that is not built, and words that it would be given in vain."""
+    """Refuse a program that is not built, and arguments that it would not use."""
     config, name = session.request.config, wanted.application
     names = ", ".join(each.name for each in config.applications)
     if name is None:
         if config.engine.target not in programs.targets(session):
-            msg = f"--probe: no scenario runs {config.engine.target}, so it is not built"
+            msg = f"no scenario runs {config.engine.target}, so it is not built"
             raise InputError(msg, hint=f"name an application: --application {names}")
         check_arguments(
-            wanted.arguments, dialect=session.services.engine.dialect(), source="--probe"
+            wanted.arguments, dialect=session.services.engine.dialect(), source="probe"
         )
         return
     if config.application(name) is None:
@@ -166,12 +203,12 @@ def _check_command(wanted: ProbeRequest, session: Session) -> None:
     used = names_in(wanted.arguments)
     vain = sorted({MODEL, *given} - used)
     if vain:
-        msg = f"--probe: {{{vain[0]}}} is missing from the arguments, so it would not be used"
+        msg = f"{{{vain[0]}}} is missing from the arguments, so it would not be used"
         raise InputError(msg, hint="an application gets what its arguments name")
     unknown = used - given - {MODEL, OUTPUTS, THREADS}
     if unknown:
         found = ", ".join(f"{{{each}}}" for each in sorted(unknown))
-        msg = f"--probe: unknown placeholder {found} in the arguments"
+        msg = f"unknown placeholder {found} in the arguments"
         raise InputError(msg, hint="give inputs as --input NAME=FILE; a probe has no cache")
 
 

@@ -1,8 +1,8 @@
 """``megtrim trim``: the whole chain, its exit status, and what it leaves for the steps after it.
 
 ``OUT/final`` holds, under fixed names, the verdict, its report and the sizes; or, with --no-gate,
-``ending.json`` and ``junit.xml``, which say why the chain ended before it had them. It is of this
-run alone: it does not outlive the start of the next, nor a stage that is made anew.
+``ending.json`` and ``junit.xml``, which say why the chain ended before it had them. It describes
+this run only: the next run removes it, and so does running a stage again.
 """
 
 from __future__ import annotations
@@ -13,12 +13,19 @@ from typing import Any
 
 import click
 
-from megtrim.cli.evidence.join import leave_ending
+from megtrim.cli.ci.evidence.join import leave_ending
 from megtrim.cli.options import expect_writable
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.invocation import BASELINE_FILE, invocation_of
-from megtrim.cli.session.setup import Options, neighbours_option, traces_option, trimming
-from megtrim.cli.stages import EXAMPLE, clear_final, run_chain
+from megtrim.cli.session.setup import (
+    Options,
+    json_option,
+    neighbours_option,
+    traces_option,
+    trimming,
+)
+from megtrim.cli.stage.chain import clear_final, run_chain
+from megtrim.cli.stage.commands import accept_option
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, MegtrimError, worst
 from megtrim.evidence.early_exit import EarlyExit
 from megtrim.pipeline.filenames import FINAL_FOLDER, SIZES_FILE
@@ -28,19 +35,24 @@ from megtrim.store import Store, write_atomically
 
 
 @click.command(
-    epilog=EXAMPLE.format(verb="trim")
-    + "  megtrim trim --quick\n  megtrim trim --committed --no-gate\n"
+    epilog="""\b
+Examples:
+  megtrim trim
+  megtrim trim --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
+  megtrim trim --quick
+  megtrim trim --committed --no-gate
+"""
 )
 @trimming
 @neighbours_option
-@click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
-@click.option("--accept", is_flag=True, help="Accept the new keep set, shrunken traces included.")
-@click.option("--no-gate", is_flag=True, help="Exit with 0 once there is a verdict.")
+@json_option
+@accept_option
+@click.option("--no-gate", is_flag=True, help="Exit with 0 if there is a verdict, whatever it is.")
 @traces_option
 def trim(as_json: bool, accept: bool, no_gate: bool, **options: Any) -> int:
-    """Build, profile, reduce, verify, weigh and report: the whole chain.
+    """Run all stages: build, profile, reduce, verify, measure, report.
 
-    What is up to date is not done again, and a run that was cut off continues.
+    Results that are up to date are used again; an interrupted run continues where it ended.
     """
     chosen = Options(**options)
     expect_writable(chosen.out)
@@ -65,7 +77,7 @@ def trim(as_json: bool, accept: bool, no_gate: bool, **options: Any) -> int:
 
 
 def _leave_report(session: Session) -> None:
-    """Copy what is there, the verdict last: where it lies, all lies."""
+    """Copy the files, the verdict last: if it is there, the others are, too."""
     sizes = session.results.done.get(SIZE)
     files = [(SIZES_FILE, sizes.file(SIZES_FILE))] if sizes else []
     if session.request.baseline is not None and session.request.baseline.is_file():
@@ -80,7 +92,7 @@ def _leave_report(session: Session) -> None:
 
 
 def _leave_ending(error: MegtrimError, store: Store) -> None:
-    """Tell the steps after this one what only standard error would say."""
+    """Leave for later steps what standard error shows."""
     ending = EarlyExit(exit=error.exit_code, message=error.message, hint=error.hint)
-    with suppress(InfrastructureFailure):  # what ended the chain matters, not this
+    with suppress(InfrastructureFailure):  # the error that ended the chain matters more
         leave_ending(ending, store.root / FINAL_FOLDER)

@@ -24,7 +24,7 @@ from megtrim.midout.keepset import (
 from megtrim.midout.trace import TraceFailure, TraceProblem
 from megtrim.pipeline.filenames import KEEP_SET_FILE
 from megtrim.pipeline.session import Session, TrimRequest
-from megtrim.plan.graph import from_plain, keep_task
+from megtrim.plan.graph import from_plain, keep_task, verb_of
 from megtrim.store import StageFolder, write_atomically
 from megtrim.verdict import next_step
 from megtrim.verdict.model import Check, CheckKind, CheckStatus
@@ -140,7 +140,7 @@ def keep_set_check(before: KeepSet, now: KeepSet, request: TrimRequest) -> Check
         hint=next_step.for_keep_set(request.invocation) if bad else "",
         file=request.loaded.path.name,
         line=request.loaded.line("keep_set"),
-        reproduce=request.invocation.again(keep_task(config).partition("/")[0]) if bad else "",
+        reproduce=request.invocation.again(verb_of(keep_task(config))) if bad else "",
     )
 
 

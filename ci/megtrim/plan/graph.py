@@ -1,6 +1,6 @@
 """The tasks of a trim and what each needs. Pure: a value made from the configuration alone.
 
-One stage is one verb of the command line and one folder of results; most stages have one
+One stage is one command and one folder of results; most stages have one
 task, some one for each variant or scenario.
 """
 
@@ -32,6 +32,14 @@ class Stage(StrEnum):
     SWITCHES = "switches"
     VERDICT = "verdict"
     REPORT = "report"
+
+    @property
+    def verb(self) -> str:
+        """The words after ``megtrim`` that run it, such as ``verify`` or ``stage build``."""
+        if self is Stage.NEIGHBOURS:
+            return f"{Stage.VERIFY} --neighbours"
+        own = (Stage.VERIFY, Stage.SIZE, Stage.REPORT)
+        return self.value if self in own else f"stage {self}"
 
 
 SEARCH_SUFFIX = "#search"
@@ -72,6 +80,11 @@ SIZE = f"{Stage.SIZE}/artifacts"
 SWITCHES = f"{Stage.SWITCHES}/table"
 VERDICT = f"{Stage.VERDICT}/verdict"
 REPORT = f"{Stage.REPORT}/report"
+
+
+def verb_of(task: str) -> str:
+    """Return the words after ``megtrim`` that run the stage of a task, given by its id."""
+    return Stage(task.partition("/")[0]).verb
 
 
 def task_name(id_: str) -> str:

@@ -45,6 +45,7 @@ from megtrim.plan.graph import (
     REDUCED,
     REGION,
     Task,
+    verb_of,
     verify_task,
 )
 from megtrim.size.budgets import ending
@@ -199,7 +200,7 @@ def _stage_checks(judged: Task, session: Session) -> Iterator[Check]:
             else _describe_result(task, session.results),
             detail=str(failure) if failure else "",
             hint=failure.hint if failure else "",
-            reproduce=session.request.invocation.again(task.partition("/")[0]) if failure else "",
+            reproduce=session.request.invocation.again(verb_of(task)) if failure else "",
             file=session.request.loaded.path.name,
             line=session.request.loaded.line("engine"),
         )

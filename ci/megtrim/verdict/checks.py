@@ -49,7 +49,7 @@ def scenario_checks(
             time_s=scenario.time_s if timed else 0.0,
             file=file,
             line=line,
-            reproduce=invocation.again("verdict") if failed_by_age else scenario.reproduce,
+            reproduce=invocation.again("stage verdict") if failed_by_age else scenario.reproduce,
         )
 
     if scenario.status is ScenarioStatus.PASS:

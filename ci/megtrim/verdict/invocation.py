@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-_WEIGH = ("size", "trim", "verdict")
+_WEIGH = ("size", "trim", "stage verdict")
 """Verbs that compare sizes with a baseline."""
 
 
@@ -22,7 +22,6 @@ class Invocation:
     engine: str = ""
     image: str = ""
     no_docker: bool = False
-    today: str = ""
     device: str = ""
     baseline: str = ""
     traces: tuple[str, ...] = ()
@@ -39,7 +38,6 @@ class Invocation:
             ("--out", self.out),
             ("--engine", self.engine),
             ("--image", self.image),
-            ("--today", self.today),
         )
         given = (word for option, value in named if value for word in (option, value))
         return (*given, *(("--no-docker",) * self.no_docker))
@@ -52,14 +50,14 @@ class Invocation:
         return (*self.place, *mode, *device)
 
     def again(self, verb: str, *words: str) -> str:
-        """Return the command that runs ``verb`` in the same way.
+        """Return the command that runs ``verb``, such as ``stage build``, in the same way.
 
         Traces from other machines need the whole chain, so with them it is ``trim``.
         """
         verb, words = ("trim", self._brought) if self.traces else (verb, words)
         weighs = bool(self.baseline) and verb in _WEIGH
         baseline = ("--baseline", self.baseline) if weighs else ()
-        return shlex.join(("megtrim", verb, *self.options, *baseline, *words))
+        return shlex.join(("megtrim", *verb.split(), *self.options, *baseline, *words))
 
     def verify(self, scenario: str) -> str:
         """Return the command that runs a scenario again and compares its outputs."""

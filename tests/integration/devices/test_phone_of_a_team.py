@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from integration.conftest import MakeProject
+from support.clock import clock_at
 from support.megtrim_cli import Project
 from support.phones import ConnectedPhone
 
@@ -38,7 +39,7 @@ def _take_builds(project: Project, own: Path) -> None:
 
     What others leave in ``final`` while this test looks there must not be taken for its own.
     """
-    built = project.run("build", "--json")
+    built = project.run("stage build", "--json")
     assert built.rc == 0, built.stderr
     for told in json.loads(built.stdout)["done"].values():
         folder = Path(told["folder"])
@@ -61,7 +62,8 @@ def test_a_phone_that_is_gone_blocks_nobody_until_its_proof_is_too_old(
     team: Project, phone: ConnectedPhone
 ) -> None:
     """Proven by the phone; then unverified, with the proof's age; then a failure."""
-    proven = team.run("trim", "--today", "2027-01-01")
+    with clock_at("2027-01-01"):
+        proven = team.run("trim")
     assert proven.rc == 0, proven.stderr
     verdict = _verdict(team)
     assert verdict["verdict"] == "pass"
@@ -71,10 +73,10 @@ def test_a_phone_that_is_gone_blocks_nobody_until_its_proof_is_too_old(
     assert phone.shell("ls /data/local/tmp/megtrim/runs").stdout.split() == []
 
     _has(team, GONE)
-    ended = team.run("verify", "--committed", "--again", "--today", "2027-01-04")
-    assert ended.rc == 3, ended.stderr
-
-    ended = team.run("trim", "--committed", "--today", "2027-01-04")
+    with clock_at("2027-01-04"):
+        verified = team.run("verify", "--committed", "--again")
+        ended = team.run("trim", "--committed")
+    assert verified.rc == 3, verified.stderr
     assert ended.rc == 3, ended.stderr
     verdict = _verdict(team)
     assert verdict["verdict"] == "unverified"
@@ -88,10 +90,12 @@ def test_a_phone_that_is_gone_blocks_nobody_until_its_proof_is_too_old(
     assert attempt in (error.text or "")
     assert junit.find(".//failure") is None
 
-    warned = team.run("verdict", "--committed", "--today", "2027-01-15")
+    with clock_at("2027-01-15"):
+        warned = team.run("stage verdict", "--committed")
     assert warned.rc == 0, warned.stderr
     assert "unverified, last proof 14 days old" in warned.stdout
 
-    late = team.run("verdict", "--committed", "--today", "2027-01-16")
+    with clock_at("2027-01-16"):
+        late = team.run("stage verdict", "--committed")
     assert late.rc == 1, late.stderr
     assert "last proof 15 days old, allowed are 14 days" in late.stdout

@@ -206,10 +206,10 @@ def test_options_are_pythons() -> None:
     [
         (("1a",), "--option: found '1a', expected NAME or NAME=VALUE"),
         (("=x",), "--option: found '=x', expected NAME or NAME=VALUE"),
-        (("strip-info-file=x",), "--option: strip_info_file is given by megtrim itself"),
-        (("file=x",), "--option: file is given by megtrim itself"),
-        (("append",), "--option: append is given by megtrim itself"),
-        (("append_json",), "--option: append_json is given by megtrim itself"),
+        (("strip-info-file=x",), "--option: strip_info_file is set by megtrim itself"),
+        (("file=x",), "--option: file is set by megtrim itself"),
+        (("append",), "--option: append is set by megtrim itself"),
+        (("append_json",), "--option: append_json is set by megtrim itself"),
         (("a-b", "a_b=1"), "--option: found a_b a second time, expected each option once"),
     ],
 )

@@ -204,10 +204,10 @@ def test_a_run_in_ci_leaves_word_of_a_merge(team: Shell) -> None:
     ended = team("trim", "--committed", "--no-gate", "--out", "out")
     run = "https://ci.example/1"
     told = team(
-        *("evidence", "join", "--verdict", "out/final/verdict.json", "--bundle", "none"),
+        *("ci", "evidence", "join", "--verdict", "out/final/verdict.json", "--bundle", "none"),
         *("--to", "report", "--run-url", run),
     )
-    gate = team("gate", "report")
+    gate = team("ci", "gate", "report")
 
     assert (ended.status, told.status, gate.status) == (2, 0, 2)
     report = team.folder / "report"

@@ -9,6 +9,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from megtrim.cli import images
+from support.clock import clock_at
 from unit.cli.support import Shell
 from unit.images.stub import ID, Stub
 
@@ -62,7 +63,7 @@ def test_what_is_said_wins(shell: Shell, stub: Stub, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["linux-arm64"], "there is no base to begin with"),
+        (["linux-arm64"], "there is no image to build on"),
         (["windows"], "is not one of"),
         (["linux-arm64", "--base", "--rm"], "found '--rm', expected the name"),
         (["linux-arm64", "--base", "b:c", "--tag", "-x"], "found '-x', expected the name"),
@@ -94,9 +95,11 @@ def test_pins_are_recorded(shell: Shell, httpserver: HTTPServer, tmp_path: Path)
     httpserver.expect_request("/ndk.zip").respond_with_data(b"archive")
     httpserver.expect_request("/v2/debian/manifests/12").respond_with_data(b"{}")
     path = tmp_path / "new" / "pins.json"
-    day = ("--pins", str(path), "--today", "2026-03-31")
-    first = shell("images", "pin", "--ndk-url", httpserver.url_for("/ndk.zip"), *day)
-    second = shell("images", "pin", "--base", f"localhost:{httpserver.port}/debian:12", *day)
+    pins_file = ("--pins", str(path))
+    image = f"localhost:{httpserver.port}/debian:12"
+    with clock_at("2026-03-31"):
+        first = shell("images", "pin", "--ndk-url", httpserver.url_for("/ndk.zip"), *pins_file)
+        second = shell("images", "pin", "--base", image, *pins_file)
 
     assert (first.status, second.status) == (0, 0), first.err + second.err
     assert [line.split()[0] for line in second.out.splitlines()] == ["base", "ndk"]
@@ -111,4 +114,4 @@ def test_pins_are_recorded(shell: Shell, httpserver: HTTPServer, tmp_path: Path)
 def test_nothing_to_pin(shell: Shell) -> None:
     """It does not guess what is meant."""
     answer = shell("images", "pin")
-    assert (answer.status, "say what to pin" in answer.err) == (2, True)
+    assert (answer.status, "found nothing to pin" in answer.err) == (2, True)

@@ -73,7 +73,7 @@ def test_a_caller_that_was_edited_stays(team: Shell) -> None:
     answer = team("init", "resnet18-s.mge", *KIT)
 
     assert answer.status == 2
-    assert answer.err.startswith(f"megtrim: {path} is already there\n")
+    assert answer.err.startswith(f"megtrim: {path} exists and differs\n")
     assert path.read_text(encoding="utf-8") == "mine"
     assert not (team.folder / WRITTEN[0]).exists()
     assert not (team.folder / ".gitattributes").exists()
@@ -98,7 +98,7 @@ def test_a_repository_is_needed(shell: Shell) -> None:
     answer = shell("init", "resnet18-s.mge", *KIT)
 
     assert answer.status == 2
-    assert "lies in no git repository" in answer.err
+    assert "is in no git repository" in answer.err
 
 
 def test_a_repository_is_looked_for_as_high_as_git_may(
@@ -116,7 +116,7 @@ def test_a_repository_is_looked_for_as_high_as_git_may(
     found = team("init", *KIT)
 
     assert refused.status == 2
-    assert "lies in no git repository" in refused.err
+    assert "is in no git repository" in refused.err
     assert found.status == 0
     assert (team.folder / WRITTEN[0]).is_file()
 
@@ -131,7 +131,7 @@ def test_a_keep_set_outside_is_refused(team: Shell) -> None:
     answer = team("init", *KIT)
 
     assert answer.status == 2
-    assert "lies outside the repository" in answer.err
+    assert "is outside the repository" in answer.err
 
 
 def test_models_are_needed_without_github(team: Shell) -> None:
@@ -183,5 +183,5 @@ def test_a_tag_that_no_recipe_makes_is_refused(team: Shell) -> None:
     assert answer.status == 2
     assert answer.err == (
         "megtrim: toolchain.image: found mine, expected NAME@sha256:DIGEST\n"
-        "  CI takes no tag, which may be another image tomorrow\n"
+        "  CI takes no tags: a tag may name another image tomorrow\n"
     )

@@ -24,6 +24,7 @@ from megtrim.errors import (
     MegtrimError,
     ProductFailure,
 )
+from megtrim.plan.graph import Stage
 from support.waiting import alive, until, written_pid
 from unit.cli.support import Shell
 
@@ -42,14 +43,24 @@ def commands(group: click.Group, before: tuple[str, ...] = ()) -> Iterator[tuple
 VERBS = tuple(commands(main))
 
 
+def test_the_first_page_lists_what_people_use() -> None:
+    """Single stages, and what workflows call, are in groups of their own."""
+    assert main.list_commands(click.Context(main)) == [
+        *("doctor", "init", "plan", "trim", "verify", "probe", "explain", "size", "report"),
+        *("devices", "virtual-phone", "model", "dump", "images", "stage", "ci"),
+    ]
+
+
 def test_the_verbs_are_these() -> None:
     """One for each stage, and those around them."""
     assert {" ".join(verb) for verb in VERBS} >= {
-        *("build", "profile", "header", "reduce", "verify", "size", "verdict", "report"),
-        *("trim", "init", "doctor", "plan", "explain", "model show", "schema"),
-        *("evidence pack", "evidence run", "evidence join", "gate"),
-        *("github baseline find", "github baseline rebuild", "github wait"),
-        *("github publish", "github propose"),
+        *("trim", "init", "doctor", "plan", "verify", "probe", "explain", "size", "report"),
+        *("model show", "dump", "images build", "images pin"),
+        *(f"stage {name}" for name in ("build", "profile", "header", "reduce")),
+        *(f"stage {name}" for name in ("functions", "switches", "verdict")),
+        *("ci evidence pack", "ci evidence run", "ci evidence join", "ci gate", "ci schema"),
+        *("ci github baseline find", "ci github baseline rebuild", "ci github wait"),
+        *("ci github publish", "ci github propose", "ci github image", "ci github logs"),
     }
 
 
@@ -86,9 +97,9 @@ def test_the_first_page_says_where_to_start_and_how_it_ends(shell: Shell) -> Non
         (("trim", "--jobs", "0"), "Invalid value for '--jobs'"),
         (("init",), "found no model, expected at least one to trim for"),
         (("model", "show"), "Missing argument 'FILE'"),
-        (("verify", "--", "--cpu"), "arguments and --input go with --probe"),
-        (("verify", "--input", "data=x.npy"), "arguments and --input go with --probe"),
-        (("verify", "--probe", "m", "--neighbours"), "--probe tries one run, --neighbours those"),
+        (("probe",), "Missing argument 'MODEL'"),
+        (("verify", "--", "--cpu"), "Got unexpected extra argument"),
+        (("verify", "--scenario", "m", "--neighbours"), "does not go with --neighbours"),
     ],
 )
 def test_bad_usage_is_2(shell: Shell, arguments: tuple[str, ...], said: str) -> None:
@@ -99,11 +110,49 @@ def test_bad_usage_is_2(shell: Shell, arguments: tuple[str, ...], said: str) -> 
     assert said in answer.err
 
 
-@pytest.mark.parametrize("verb", ["trim", "plan", "build", "verify", "explain"])
+MOVED = {
+    **{name: f"stage {name}" for name in ("build", "profile", "header", "reduce")},
+    **{name: f"stage {name}" for name in ("functions", "switches", "verdict")},
+    **{name: f"ci {name}" for name in ("gate", "evidence", "github", "schema")},
+    **{f"stage {name}": name for name in ("verify", "size", "report")},
+    "publish": "ci github publish",
+    "check": "devices check",
+}
+
+
+@pytest.mark.parametrize(("words", "found"), MOVED.items())
+def test_a_verb_of_another_group_is_named(shell: Shell, words: str, found: str) -> None:
+    """Whatever follows it; nothing else is run in its place."""
+    answer = shell(*words.split(), "report", "--config", "megtrim.yaml")
+
+    assert (answer.status, answer.out) == (2, "")
+    name = words.rsplit(maxsplit=1)[-1]
+    assert f"Error: No such command '{name}'. Did you mean `" in answer.err
+    assert f"`megtrim {found}`" in answer.err
+
+
+@pytest.mark.parametrize("more", [(), ("--input", "data=x.npy"), ("--", "--cpu")])
+def test_a_probe_is_no_option_of_verify(shell: Shell, more: tuple[str, ...]) -> None:
+    """It is a verb, which the error names."""
+    answer = shell("verify", "--probe", "m", *more)
+
+    assert (answer.status, answer.out) == (2, "")
+    assert "No such option: --probe. Did you mean `megtrim probe MODEL" in answer.err
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_a_stage_names_its_command(shell: Shell, stage: Stage) -> None:
+    """Which errors and reports tell people to run."""
+    answer = shell(*stage.verb.split(), "--help")
+
+    assert answer.status == 0
+    assert answer.out.startswith(f"Usage: megtrim {stage.verb.partition(' --')[0]} ")
+
+
+@pytest.mark.parametrize("verb", ["trim", "plan", "stage build", "verify", "explain verdict"])
 def test_no_configuration_is_2(shell: Shell, verb: str) -> None:
     """And nothing is written."""
-    thing = ("verdict",) if verb == "explain" else ()
-    answer = shell(verb, *thing)
+    answer = shell(*verb.split())
 
     assert answer.status == 2
     assert answer.err.startswith("megtrim: megtrim.yaml: found no such file")

@@ -148,25 +148,24 @@ def test_a_report_that_cannot_be_made_is_an_ending(
 @pytest.mark.parametrize(
     "arguments",
     [
-        *(("trim", "--accept"), ("header", "--accept")),
+        *(("trim", "--accept"), ("stage header", "--accept")),
         *(("trim", "--traces", "somewhere"), ("plan", "--traces", "somewhere")),
     ],
 )
 def test_a_committed_keep_set_is_taken_as_it_is(shell: Shell, arguments: tuple[str, ...]) -> None:
     """There is nothing to accept, and no trace to use."""
     verb, *rest = arguments
-    answer = shell(verb, "--committed", *rest)
+    answer = shell(*verb.split(), "--committed", *rest)
 
     assert answer.status == 2
     assert answer.err == (
-        "megtrim: --committed takes the keep set as it is: it goes with neither --accept nor "
-        "--traces\n"
+        "megtrim: --committed uses the keep set as it is: leave out --accept and --traces\n"
     )
 
 
 def test_with_a_committed_keep_set_there_is_nothing_to_profile(shell: Shell) -> None:
     """Nothing is silently left undone."""
-    answer = shell("profile", "--committed")
+    answer = shell("stage", "profile", "--committed")
 
     assert answer.status == 2
     assert answer.err == (

@@ -132,7 +132,7 @@ def test_init_overwrites_nothing(shell: Shell) -> None:
     answer = shell("init", "resnet18-s.mge")
 
     assert answer.status == 2
-    assert answer.err.startswith("megtrim: megtrim.yaml is already there\n")
+    assert answer.err.startswith("megtrim: megtrim.yaml already exists\n")
     assert (shell.folder / "megtrim.yaml").read_text(encoding="utf-8") == "mine"
 
 
@@ -255,7 +255,7 @@ def test_model_show_of_a_model_that_is_cut_off(shell: Shell, name: str, share: f
 
 def test_schema_prints_the_schema(shell: Shell) -> None:
     """Of the configuration, for editors."""
-    schema = json.loads(shell("schema").out)
+    schema = json.loads(shell("ci", "schema").out)
 
     assert schema["$schema"].startswith("https://json-schema.org/")
     assert "keep_set" in schema["properties"]
@@ -284,7 +284,7 @@ def test_explain_tells_of_a_model_and_a_scenario(project: Shell, thing: str) -> 
             "model": "sha256 " + "a" * 64,
             "trace": "sha256 " + "b" * 64,
             "regions": 2,
-            "regions that nobody else needs": ["kern<1>", "kern<2>"],
+            "regions that no other scenario needs": ["kern<1>", "kern<2>"],
         }
     }
 
@@ -312,7 +312,7 @@ def test_explain_in_words(project: Shell) -> None:
         "  model: sha256 " + "a" * 64,
         "  trace: sha256 " + "b" * 64,
         "  regions: 2",
-        "  regions that nobody else needs: 2",
+        "  regions that no other scenario needs: 2",
         "    kern<1>",
         "    kern<2>",
     ]
@@ -354,7 +354,7 @@ def test_explain_does_not_know_everything(project: Shell) -> None:
 
 def test_a_request_names_inputs_by_name(tmp_path: Path) -> None:
     """A file's name may hold the sign again."""
-    request = probe.request("m.mge", ("data=a=b.npy", "x=y.npy"), ("--cpu",))
+    request = probe.make_request("m.mge", ("data=a=b.npy", "x=y.npy"), ("--cpu",))
 
     assert request == probe.ProbeRequest(
         model="m.mge",
@@ -366,7 +366,7 @@ def test_a_request_names_inputs_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["data", "data=", "=a.npy", "", "="])
 def test_an_input_without_name_or_file_is_refused(shell: Shell, text: str) -> None:
     """At once, before anything is built."""
-    answer = shell("verify", "--probe", "m.mge", "--input", text)
+    answer = shell("probe", "m.mge", "--input", text)
 
     assert answer.status == 2
     assert f"--input: found {text!r}, expected NAME=FILE" in answer.err
@@ -385,8 +385,8 @@ def test_a_probe_runs_a_configured_model_or_any_file(known: Session, tmp_path: P
     other = tmp_path / "other.mge"
     other.write_bytes(b"x")
 
-    by_name = probe._make_spec(probe.request("m", (), ("--cpu",)), known)
-    by_file = probe._make_spec(probe.request(str(other), (f"data={other}",), ()), known)
+    by_name = probe._make_spec(probe.make_request("m", (), ("--cpu",)), known)
+    by_file = probe._make_spec(probe.make_request(str(other), (f"data={other}",), ()), known)
 
     assert (by_name.model, by_name.arguments) == (tmp_path / "m.mge", ("--cpu",))
     assert (by_file.model, dict(by_file.inputs)) == (other, {"data": other})
@@ -408,7 +408,7 @@ def test_a_probe_says_how_to_keep_what_was_missing(found: Diagnosis, keeps: bool
     """To the committed file, where a pull request looks; no trap has nothing to keep."""
     asked = Invocation(config="a.yaml", committed=True)
     *_, line = probe._render_outcome(
-        probe.request("m", (), ()), found, asked, as_json=False
+        probe.make_request("m", (), ()), found, asked, as_json=False
     ).splitlines()
 
     assert line == (f"  what to do: {next_step.for_probe(asked)}" if keeps else "  arguments  ")
@@ -419,21 +419,21 @@ def test_a_probe_says_how_to_keep_what_was_missing(found: Diagnosis, keeps: bool
 def test_a_traced_scenario_is_not_probed(known: Session, model: str) -> None:
     """Under its name only what it was traced with may run."""
     with pytest.raises(InputError) as caught:
-        probe._make_spec(probe.request(model, (), ("--cpu",)), known)
+        probe._make_spec(probe.make_request(model, (), ("--cpu",)), known)
 
     assert caught.value.message == (
         f"{model} is a traced scenario: it runs with what it was traced with"
     )
-    assert caught.value.hint == "probe its model: --probe m -- ARGUMENT..."
+    assert caught.value.hint == "probe its model: megtrim probe m -- ARGUMENT..."
 
 
 @pytest.mark.parametrize(
     ("model", "inputs", "arguments", "said"),
     [
-        ("gone.mge", (), (), "--probe: there is no file gone.mge"),
-        ("m", ("data=gone.npy",), (), "--probe: there is no file gone.npy"),
-        ("m", (), ("stray",), "--probe: found the argument 'stray'"),
-        ("m", (), ("--fast-run",), "--probe: the flag --fast_run is not for args"),
+        ("gone.mge", (), (), "there is no file gone.mge to probe"),
+        ("m", ("data=gone.npy",), (), "there is no file gone.npy to probe"),
+        ("m", (), ("stray",), "probe: found the argument 'stray'"),
+        ("m", (), ("--fast-run",), "probe: the flag --fast_run is not for args"),
     ],
 )
 def test_a_probe_that_cannot_work_is_refused_before_building(
@@ -445,6 +445,6 @@ def test_a_probe_that_cannot_work_is_refused_before_building(
 ) -> None:
     """A missing file, a stray argument, a flag that megtrim sets itself."""
     with pytest.raises(InputError) as caught:
-        probe._make_spec(probe.request(model, inputs, arguments), known)
+        probe._make_spec(probe.make_request(model, inputs, arguments), known)
 
     assert caught.value.message.startswith(said)

@@ -68,7 +68,7 @@ def test_an_expired_proof_fails(status: ScenarioStatus) -> None:
 
     assert checks["coverage"].status is FAIL
     assert checks["coverage"].text == "last proof 20 days old"
-    assert checks["coverage"].reproduce == CALL.again("verdict")
+    assert checks["coverage"].reproduce == CALL.again("stage verdict")
     assert "device" not in checks
 
 

@@ -12,7 +12,6 @@ EVERYTHING = Invocation(
     engine="../MegEngine",
     image="megtrim/x@sha256:0",
     no_docker=True,
-    today="2027-01-31",
     device="virtual-phone",
     baseline="sizes.json",
     committed=True,
@@ -25,13 +24,14 @@ def test_a_command_says_everything_that_was_asked() -> None:
 
     assert words == [
         *("megtrim", "verify", "--config", "trim it/$(id).yaml", "--out", "../results"),
-        *("--engine", "../MegEngine", "--image", "megtrim/x@sha256:0", "--today", "2027-01-31"),
+        *("--engine", "../MegEngine", "--image", "megtrim/x@sha256:0"),
         *("--no-docker", "--committed", "--device", "virtual-phone"),
         *("--scenario", "m/s@any", "--again"),
     ]
     # Who verifies may well have no baseline at hand.
     assert EVERYTHING.again("size").endswith(" --baseline sizes.json")
     assert Invocation().again("size") == "megtrim size --config megtrim.yaml"
+    assert Invocation().again("stage build") == "megtrim stage build --config megtrim.yaml"
     assert Invocation(quick=True).again("size") == "megtrim size --config megtrim.yaml --quick"
 
 
@@ -48,5 +48,5 @@ def test_traces_from_elsewhere_are_a_matter_of_the_whole_chain() -> None:
     asked = Invocation(traces=("a", "b"))
 
     told = "megtrim trim --config megtrim.yaml --traces a --traces b"
-    assert (asked.again("header"), asked.verify("m/s@any")) == (told, told)
+    assert (asked.again("stage header"), asked.verify("m/s@any")) == (told, told)
     assert asked.accept() == f"{told} --accept"

@@ -1,4 +1,4 @@
-"""``megtrim devices check`` and ``heal``: does a device work, and can it be made to?"""
+"""``megtrim devices check`` and ``heal``: check devices, and recover those that fail."""
 
 from __future__ import annotations
 
@@ -29,37 +29,37 @@ _EMULATED = "qemu"
 
 @dataclass(slots=True, kw_only=True)
 class CheckReport:
-    """What came of the care for one device."""
+    """What was found on one device, and done to it."""
 
     name: str
     kind: str
     passed: bool = False
     skipped: bool = False
     steps: list[str] = field(default_factory=list)
-    """What it did, or was done to it, in order; where it failed the last one says how."""
+    """What it did, or was done to it, in order; if it failed, the last one says how."""
     restored: str = ""
-    """Why it had been in quarantine, where this lifted it."""
+    """Why it was in quarantine, if this lifted it."""
     facts: dict[str, str] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
-        """Tell it in one line."""
+        """All of it in one line."""
         word = "skipped" if self.skipped else "ok" if self.passed else "failed"
         restored = f"; restored from quarantine ({self.restored})" if self.restored else ""
         return f"{word}  {self.name}: {'; '.join(self.steps)}{restored}"
 
 
 def check(chosen: Sequence[InventoryRow], stock: Inventory, *, wait: bool, as_json: bool) -> int:
-    """Try each device and print what came of it."""
+    """Check each device and print the results. Returns the exit status."""
     return _print([_check_machine(each, stock.room, wait=wait) for each in chosen], as_json=as_json)
 
 
 def heal(chosen: Sequence[InventoryRow], stock: Inventory, *, every: bool, as_json: bool) -> int:
-    """Bring back each device that is not free, or every one, and print what came of it."""
+    """Recover each device that is not free, or every one, and print the results."""
     machines = [each for each in chosen if each.pool is not None]
     if every and not machines:
         names = ", ".join(each.standing.name for each in chosen)
-        msg = f"{names}: found no phone and no board, expected one to bring back"
+        msg = f"{names}: found no phone and no board, expected one to recover"
         raise InputError(msg, hint="`megtrim devices list` shows what there is")
     fine = (MachineState.FREE, MachineState.HELD)
     wanted = [each for each in machines if every or each.standing.state not in fine]
@@ -76,7 +76,7 @@ def _print(reports: Sequence[CheckReport], *, as_json: bool) -> int:
             for label, value in sorted(each.facts.items()):
                 show(f"    {label}: {value}")
         if not reports:
-            show("nothing to do: every device is free or at work")
+            show("nothing to do: every device is free or running a job")
     failed = any(not each.passed and not each.skipped for each in reports)
     return InfrastructureFailure.exit_code if failed else EXIT_PASS
 
@@ -132,12 +132,12 @@ def _lease(listed: InventoryRow, room: PoolState, *, wait: bool) -> Iterator[Lea
     if standing.presence is not ConnectionState.READY:
         if wanted := sought(listed):
             room.say(f"  {wanted}")
-        said = f": {standing.detail}" if standing.detail else ""
-        msg = f"it is {standing.presence}{said}"
+        detail = f": {standing.detail}" if standing.detail else ""
+        msg = f"it is {standing.presence}{detail}"
         raise InfrastructureFailure(msg)
     with listed.pool.hold(standing, wait=wait) as machine:
         if not machine.alive():
-            why = trouble(machine) or "`megtrim devices heal` tries to mend that"
+            why = trouble(machine) or "`megtrim devices heal` tries to recover it"
             msg = f"it is attached and does not answer: {why}"
             raise InfrastructureFailure(msg)
         yield machine
@@ -152,9 +152,9 @@ def _try_out(lease: Lease, report: CheckReport) -> None:
         data.write_text(token, encoding="utf-8")
         directory.put(data, data.name)
         if directory.get(data.name) != token.encode():
-            msg = "a file came back changed"
+            msg = "a file that was copied there and back differs"
             raise InfrastructureFailure(msg)
-        report.steps.append("keeps a file")
+        report.steps.append("stores a file")
         if lease.kind != _EMULATED:  # it runs programs of another architecture, and no scripts
             script = Path(folder) / "program"
             shell = _SHELLS.get(lease.kind, "/bin/sh")
@@ -164,7 +164,7 @@ def _try_out(lease: Lease, report: CheckReport) -> None:
             if (run.rc, run.stdout.strip()) != (_STATUS, token):
                 msg = f"a program that ends with {_STATUS} ended with {run.rc}: {run.stderr[-200:]}"
                 raise InfrastructureFailure(msg)
-            report.steps.append("runs a program and tells its exact exit status")
+            report.steps.append("runs a program and returns its exact exit status")
     report.passed = True
 
 

@@ -1,4 +1,4 @@
-"""``megtrim devices clean``: nothing of former jobs is left on phones, as a host wants it."""
+"""``megtrim devices clean``: remove what earlier jobs left on phones."""
 
 from __future__ import annotations
 
@@ -35,13 +35,15 @@ Examples:
 """
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--attached", is_flag=True, help="Every phone that adb shows, configured or not.")
+@click.option(
+    "--attached", is_flag=True, help="Clean every phone that adb shows, configured or not."
+)
 @asking
 def clean(asked: DeviceSelector, names: tuple[str, ...], attached: bool, as_json: bool) -> int:
-    """End stray programs on phones, and remove all files that megtrim ever brought.
+    """End stray programs on phones, and remove all files that megtrim copied there.
 
-    Phones that a job holds are passed by. One that cannot be cleaned is put in quarantine. Exits
-    3 where no phone was cleaned and none is held.
+    Phones that a job holds are skipped. A phone that cannot be cleaned is put in quarantine. Exits
+    with 3 if no phone was cleaned and none is held.
     """
     stock = asked.stock(configured=not attached)
     chosen = asked.select_rows(stock, names) if names or asked.narrowed else stock.listed
@@ -82,4 +84,4 @@ def _clean_machine(listed: InventoryRow, room: PoolState) -> _Cleaned:
                 return _Cleaned(name=name, state="failed", text=failure.message)
     except MachineBusy as busy:
         return _Cleaned(name=name, state="held", text=busy.message)
-    return _Cleaned(name=name, state="cleaned", text="no programs and no files of ours are left")
+    return _Cleaned(name=name, state="cleaned", text="no programs and no files of megtrim are left")

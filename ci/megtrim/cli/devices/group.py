@@ -1,4 +1,4 @@
-"""``megtrim devices``: what there is, how it stands, and looking after it."""
+"""``megtrim devices``: list devices, check and use them, and look after them."""
 
 from __future__ import annotations
 
@@ -38,27 +38,32 @@ Examples:
 """,
 )
 @_NAMES
-@click.option("--facts", "with_facts", is_flag=True, help="Ask each machine about itself, too.")
+@click.option(
+    "--facts",
+    "with_facts",
+    is_flag=True,
+    help="Also ask each machine for its facts, such as model and temperature.",
+)
 @asking
 def list_devices(
     asked: DeviceSelector, names: tuple[str, ...], with_facts: bool, as_json: bool
 ) -> int:
-    """Print every device, how it stands, and why.
+    """Print every device with its state, and the reason for it.
 
     Devices are those of the configuration and all phones that adb shows. Without --facts no
-    device is touched: `free` says that nobody holds it, and `megtrim devices check` whether it
+    device is touched: `free` means that no job holds it; `megtrim devices check` shows whether it
     works.
     """
     stock = asked.stock()
     listed = stock.listed
     if names or asked.narrowed:
         listed = asked.select_rows(stock, names)
-    told = {id(each): facts(each) for each in listed} if with_facts else {}
+    known = {id(each): facts(each) for each in listed} if with_facts else {}
     if as_json:
-        rows = [_row(each, stock) | {"facts": told.get(id(each), {})} for each in listed]
+        rows = [_row(each, stock) | {"facts": known.get(id(each), {})} for each in listed]
         show(json.dumps({"devices": rows, "note": stock.note}, indent=1, ensure_ascii=False))
         return EXIT_PASS
-    show("\n".join(_table(listed, stock, told)) or "no devices")
+    show("\n".join(_table(listed, stock, known)) or "no devices")
     if stock.note:
         open_console(quiet=asked.quiet).say(f"phones outside the configuration: {stock.note}")
     return EXIT_PASS
@@ -90,7 +95,7 @@ def _row(listed: InventoryRow, stock: Inventory) -> dict[str, Any]:
 
 
 def _table(
-    listed: Sequence[InventoryRow], stock: Inventory, told: dict[int, dict[str, str]]
+    listed: Sequence[InventoryRow], stock: Inventory, known: dict[int, dict[str, str]]
 ) -> list[str]:
     now = stock.room.now()
     cells = [
@@ -104,7 +109,7 @@ def _table(
         if not stock.note and (wanted := sought(each)):
             lines.append(f"    {wanted}")
         lines += [
-            f"    {label}: {value}" for label, value in sorted(told.get(id(each), {}).items())
+            f"    {label}: {value}" for label, value in sorted(known.get(id(each), {}).items())
         ]
     return lines
 
@@ -117,13 +122,13 @@ Examples:
 """
 )
 @_NAMES
-@click.option("--no-wait", is_flag=True, help="Pass by devices that a job holds.")
+@click.option("--no-wait", is_flag=True, help="Skip devices that a job holds.")
 @asking
 def check(asked: DeviceSelector, names: tuple[str, ...], no_wait: bool, as_json: bool) -> int:
-    """Try whether devices answer, keep files, and run programs with their exact exit status.
+    """Check that devices answer, store files, and run programs with the exact exit status.
 
-    A device that passes is restored if megtrim itself had put it in quarantine; what a person
-    put there, a person restores. Exits 3 where a device fails.
+    A device that passes is restored if megtrim itself put it in quarantine; if a person did, a
+    person restores it. Exits with 3 if a device fails.
     """
     stock = asked.stock()
     return devices_check.check(
@@ -141,10 +146,10 @@ Examples:
 @_NAMES
 @asking
 def heal(asked: DeviceSelector, names: tuple[str, ...], as_json: bool) -> int:
-    """Bring devices back: reconnect, wait, switch power, reboot; then check them.
+    """Recover devices: reconnect, wait, switch power, reboot; then check them.
 
-    Power is switched where `power` is configured. A device is rebooted once, and at most three
-    times a day. Without names: all that are not free. Exits 3 where a device stays away.
+    Power is switched if `power` is configured. A device is rebooted once, and at most three times
+    a day. Without names: all devices that are not free. Exits with 3 if a device stays offline.
     """
     stock = asked.stock()
     chosen = asked.select_rows(stock, names)
@@ -166,9 +171,14 @@ Examples:
     multiple=True,
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="A file to bring along, beside the program, under its own name.",
+    help="A file to copy next to the program, under its own name; repeatable.",
 )
-@click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable for the program.")
+@click.option(
+    "--env",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Environment variable for the program; repeatable.",
+)
 @click.option(
     "--timeout",
     "timeout_s",
@@ -176,9 +186,9 @@ Examples:
     type=click.FloatRange(min=0.1),
     default=600.0,
     show_default=True,
-    help="Longest that one run may take.",
+    help="Longest that a run may take.",
 )
-@click.option("--repeat", type=click.IntRange(1, 10_000), default=1, help="Run it so many times.")
+@click.option("--repeat", type=click.IntRange(1, 10_000), default=1, help="Number of runs.")
 @asking
 @click.pass_context
 def run(
@@ -189,12 +199,12 @@ def run(
     as_json: bool,
     **given: Any,
 ) -> int:
-    """Bring a local program to a device, run it there, and pass on what it prints.
+    """Copy a local program to a device, run it there, and print its output.
 
-    Of the devices that fit, the first that is free runs it. Exits 1 where the program fails (its
-    exit status or signal is told), 3 where the device does. With --repeat each sample is told
-    with the conditions it was taken under, and the median of those that are valid; those of
-    phones and boards come from their own clock, in steps of 0.01 s.
+    The first matching device that is free runs it. Exits with 1 if the program fails, and prints
+    its exit status or signal; exits with 3 if the device fails. With --repeat, prints each sample
+    with its time and the conditions of the run, and the median of the valid ones. Phones and
+    boards measure with their own clock, in steps of 0.01 s.
     """
     request = devices_run.RunRequest(
         argv=context.meta[devices_run.PROGRAM],
@@ -208,7 +218,7 @@ def run(
     chosen = asked.select_rows(stock, names)
     if not names and not asked.narrowed and len({each.entry.name for each in chosen}) > 1:
         known = ", ".join(sorted({each.standing.name for each in chosen}))
-        msg = "found no device's name, expected one where there are several devices"
+        msg = "found no name of a device, expected one: there are several devices"
         raise InputError(msg, hint=f"one of {known}; or --class, or --match")
     return devices_run.run(chosen, request, console, as_json=as_json)
 

@@ -44,7 +44,7 @@ class InventoryEntry:
     configured: bool
 
     def device(self) -> Device:
-        """Make it. Raises InputError where this machine lacks what its kind needs."""
+        """Make it. Raises InputError if this machine lacks what its kind needs."""
         return devices.make(self.kind, self.spec, native=platform.machine())
 
 
@@ -54,7 +54,7 @@ class InventoryRow:
 
     entry: InventoryEntry
     device: Device | None
-    """None where it cannot be made here."""
+    """None if it cannot be made here."""
     standing: MachineStatus
 
     @property
@@ -69,7 +69,7 @@ class Inventory:
 
     listed: tuple[InventoryRow, ...]
     note: str
-    """Why nobody could look for phones that are in no configuration; or empty."""
+    """Why phones that are in no configuration could not be listed; or empty."""
     room: PoolState
 
     processes: ProcessRunner
@@ -82,7 +82,7 @@ def take_stock(
     console: Console,
     now: Callable[[], datetime] = utc_now,
 ) -> Inventory:
-    """Look for everything; ``config`` is None where there is no configuration."""
+    """Look for everything; ``config`` is None if there is no configuration."""
     around = DeviceDefaults(
         processes=processes, scratch=scratch, machine=_ARM64, sysroot=None, say=console.say
     )
@@ -175,7 +175,7 @@ def _machines(entry: InventoryEntry) -> Iterator[InventoryRow]:
 def choose(
     inventory: Inventory, names: Sequence[str], match: Sequence[str], cpu_class: str | None
 ) -> tuple[InventoryRow, ...]:
-    """Return what fits all that was asked. Raises InputError where nothing does.
+    """Return what fits all that was asked. Raises InputError if nothing does.
 
     A name is an entry's (all its machines), a machine's, or a serial.
     """
@@ -224,7 +224,7 @@ def _fits(listed: InventoryRow, pairs: Sequence[tuple[str, str]], android: _Andr
 
 
 class _Android:
-    """The properties of phones: fetched once, and only where somebody wants to know."""
+    """The properties of phones: fetched once, and only if they are needed."""
 
     def __init__(self, processes: ProcessRunner) -> None:
         self._processes = processes
@@ -240,7 +240,7 @@ class _Android:
 
 
 def sought(listed: InventoryRow) -> str:
-    """Say by what a phone that is not found was looked for; empty for all others."""
+    """Return what a phone that is not found was searched by; empty for all others."""
     standing, settings = listed.standing, listed.entry.spec.settings
     if standing.presence is not ConnectionState.ABSENT or standing.detail:
         return ""
@@ -252,7 +252,7 @@ def sought(listed: InventoryRow) -> str:
 
 
 def facts(listed: InventoryRow) -> dict[str, str]:
-    """Return what a machine says of itself, in one call; nothing where it is out of reach."""
+    """Return the facts of a machine, in one call; none if it cannot be reached."""
     machine = listed.standing.machine
     if machine is None:
         return {} if listed.device is None else listed.device.facts()

@@ -1,10 +1,9 @@
-"""What every command about devices takes: which ones, and where to look for them."""
+"""The options of every command about devices: which ones, and where to look for them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,35 +11,31 @@ import click
 
 from megtrim.cli.devices.inventory import Inventory, InventoryRow, choose, take_stock
 from megtrim.cli.options import out_option
-from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.environment import open_processes, read_now
 from megtrim.cli.session.setup import open_console
-from megtrim.devices.device import utc_now
 
 _CONFIG = Path("megtrim.yaml")
-_MATCH = "Devices with this property: an Android property, a fact, name, kind, class or serial."
-_CONFIGURED = "The configuration; without one, the phones that are attached."
+_MATCH = "Only devices with this Android property, fact, name, kind, class or serial; repeatable."
+_CONFIGURED = "The configuration; if there is none, attached phones are used."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceSelector:
-    """What every command about devices takes."""
+    """Which devices a command is about."""
 
     config: Path
     out: Path
     match: tuple[str, ...]
     cpu_class: str | None
     quiet: bool
-    now: datetime | None
 
     def stock(self, *, configured: bool = True) -> Inventory:
         """Look for everything. Without a configuration of the usual name there are still phones."""
         missing = self.config == _CONFIG and not self.config.exists()
         config = None if missing or not configured else self.config
-        at = self.now
-        clock = utc_now if at is None else lambda: at
         console = open_console(quiet=self.quiet)
         scratch = self.out.resolve() / "runs"
-        return take_stock(config, scratch, open_processes(), console, clock)
+        return take_stock(config, scratch, open_processes(), console, read_now)
 
     def select_rows(self, stock: Inventory, names: Sequence[str]) -> tuple[InventoryRow, ...]:
         """Return the machines that fit."""
@@ -53,11 +48,11 @@ class DeviceSelector:
 
 
 def asking(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say which devices, and gather them."""
+    """Add the options that select devices, and pass them on as one :class:`DeviceSelector`."""
     path = click.Path(path_type=Path)
 
     def call_with_selector(**values: Any) -> Any:
-        keys = ("config", "out", "match", "cpu_class", "quiet", "now")
+        keys = ("config", "out", "match", "cpu_class", "quiet")
         asked = DeviceSelector(**{key: values.pop(key) for key in keys})
         return command(asked, **values)
 
@@ -67,19 +62,15 @@ def asking(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
             click.option("--match", multiple=True, metavar="KEY=VALUE", help=_MATCH),
-            click.option("--class", "cpu_class", metavar="NAME", help="Devices of a CPU class."),
+            click.option(
+                "--class", "cpu_class", metavar="NAME", help="Only devices of this CPU class."
+            ),
             click.option(
                 *("--config", "-c"), type=path, default=_CONFIG, show_default=True, help=_CONFIGURED
             ),
-            out_option("Where this machine's own run directories are."),
+            out_option("Folder for runs on this machine itself."),
             click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
-            click.option("--quiet", "-q", is_flag=True, help="Only warnings and results."),
-            click.option(
-                "--now",
-                type=click.DateTime(["%Y-%m-%dT%H:%M:%S"]),
-                callback=lambda _context, _option, value: value and value.replace(tzinfo=UTC),
-                help="The time (UTC) that ages are told by; else the clock's.",
-            ),
+            click.option("--quiet", "-q", is_flag=True, help="Print only warnings and results."),
         )
     ):
         found = option(found)

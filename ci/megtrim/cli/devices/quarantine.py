@@ -23,12 +23,12 @@ Example:
 """
 )
 @click.argument("names", nargs=-1, metavar="NAME...", required=True)
-@click.option("--reason", required=True, help="Why; `devices list` shows it.")
+@click.option("--reason", required=True, help="Reason, which `devices list` shows.")
 @asking
 def quarantine(asked: DeviceSelector, names: tuple[str, ...], reason: str, as_json: bool) -> int:
-    """Give devices no more jobs, until a person restores them. A running job may end."""
+    """Give devices no more jobs until a person restores them. A running job is not interrupted."""
     if not reason.strip():
-        msg = "--reason: found nothing, expected why the device gets no jobs"
+        msg = "--reason: found nothing, expected the reason why the device gets no jobs"
         raise InputError(msg)
     stock = asked.stock()
     rows = []
@@ -51,7 +51,7 @@ Example:
 def restore(asked: DeviceSelector, names: tuple[str, ...], as_json: bool) -> int:
     """Lift a quarantine, whoever set it.
 
-    A device's record that is damaged is moved aside, and a new one begins.
+    If the record of a device is damaged, it is moved aside, and a new one is begun.
     """
     stock = asked.stock()
     remembered = stock.room.records.every()
@@ -89,9 +89,9 @@ def _known_key(listed: InventoryRow) -> tuple[str, str]:
     if standing.key:
         return standing.key, standing.name
     if listed.pool is None:
-        msg = f"{standing.name} is of kind {standing.kind}: it takes any number of jobs"
+        msg = f"{standing.name} is of kind {standing.kind}, which takes any number of jobs"
         raise InputError(msg, hint="quarantine is for phones and boards")
-    msg = f"{standing.name}: no machine that fits it is attached, so it cannot be told which"
+    msg = f"{standing.name}: no matching machine is attached, so it is not known which is meant"
     raise InputError(msg, hint="attach it, or name it by its serial in the configuration")
 
 

@@ -54,7 +54,7 @@ class WithProgram(click.Command):
     """A command whose line ends with ``-- PROGRAM [ARG]...``, none of which are options."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        """Set the program aside; what stands before it is read as always."""
+        """Set the program aside; the words before it are read as usual."""
         here = args.index("--") if "--" in args else len(args)
         context.meta[PROGRAM] = tuple(args[here + 1 :])
         return super().parse_args(context, args[:here])
@@ -77,7 +77,7 @@ def run(
     *,
     as_json: bool,
 ) -> int:
-    """Run it on the first device that is free, and tell how it ended."""
+    """Run it on the first device that is free, and print how it ended. Returns the exit status."""
     if not request.argv:
         msg = "found no program, expected [NAME] -- PROGRAM [ARG]..."
         raise InputError(msg, hint="for example megtrim devices run pixel-6 -- ./benchmark")
@@ -86,8 +86,8 @@ def run(
         raise InputError(msg)
     program = Path(request.argv[0])
     if not program.is_file():
-        msg = f"there is no file {program} on this machine to bring along as the program"
-        hint = "for a program that the device has, bring a script that calls it"
+        msg = f"there is no file {program} on this machine to copy to the device"
+        hint = "to run a program that is on the device, give a script that calls it"
         raise InputError(msg, hint=hint)
     _expect_files(request.put)
     _expect_different_names((program, *request.put))
@@ -111,7 +111,7 @@ def _expect_files(files: Sequence[Path]) -> None:
     missing = next((each for each in files if not each.is_file()), None)
     if missing is not None:
         msg = f"--put {missing}: found no file of that name on this machine"
-        raise InputError(msg, hint="what is on the device already needs not be put")
+        raise InputError(msg, hint="a file that is on the device already needs no --put")
 
 
 def _expect_different_names(files: Sequence[Path]) -> None:
@@ -119,11 +119,11 @@ def _expect_different_names(files: Sequence[Path]) -> None:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         msg = f"--put: found two files of the name {twice}, expected different names"
-        raise InputError(msg, hint="they lie in one folder on the device")
+        raise InputError(msg, hint="all files are copied to one folder")
 
 
 def _one_of(chosen: Sequence[InventoryRow]) -> Device:
-    """Return the chosen machines as one pool, or what stands for itself where there are none."""
+    """Return the chosen machines as one pool, else the first other device."""
     pools: dict[int, Pool] = {}
     keys: dict[int, set[str]] = {}
     for each in chosen:
@@ -178,12 +178,12 @@ def _sample(run: ProgramRun) -> str:
     ended = "" if ending(run) is RunOutcome.PASSED else f"{_describe_ending(run)}, "
     measured = ", ".join(run.conditions.lines()) if run.conditions else ""
     invalid = _invalid(run)
-    said = [f"{ended}{run.wall_s:.3f} s", measured, f"not valid: {invalid}" if invalid else ""]
-    return "; ".join(part for part in said if part)
+    parts = [f"{ended}{run.wall_s:.3f} s", measured, f"not valid: {invalid}" if invalid else ""]
+    return "; ".join(part for part in parts if part)
 
 
 def _invalid(run: ProgramRun) -> str:
-    """Say why the time of a run does not count; empty where it does."""
+    """Return why the time of a run does not count; empty if it does."""
     if ending(run) is not RunOutcome.PASSED:
         return "the program failed"
     return run.conditions.invalid if run.conditions else ""

@@ -1,7 +1,7 @@
-"""Where the programs of a trim run: on this machine, or in the image that is configured.
+"""Where the programs of a trim run: on this machine, or in the configured image.
 
-What runs on this machine anyway (compilers, programs under qemu) runs in the image; what talks
-to a phone or a board stays outside.
+Compilers and programs under qemu run in the image; what talks to a phone or a board runs
+outside.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def open_place(
 ) -> ProcessRunner:
     """Return what runs programs in the image of that name; without one, on this machine.
 
-    They write to ``results`` and to the compiler's cache, and may read ``readable``; what of that
-    lies in a system folder is the image's own, or the image would not be what it is named.
+    They write to ``results`` and to the compiler's cache, and may read ``readable``, system
+    folders aside: those are the image's own.
     """
     if not reference:
         return processes
@@ -49,7 +49,7 @@ def open_place(
 
 
 def _hides(path: Path) -> bool:
-    """Tell whether a mount there would hide what the image has; links are this machine's."""
+    """Return whether a mount there would hide a folder of the image; links are this machine's."""
     parts = Path(os.path.normpath(path)).parts
     return len(parts) < 2 or parts[1] in _OF_THE_IMAGE
 
@@ -62,7 +62,7 @@ def attach_image(toolchain: Toolchain, place: ProcessRunner) -> Toolchain:
 
 
 def sysroot_here(toolchain: Toolchain, place: ProcessRunner, results: Path) -> Path | None:
-    """Return the sysroot where this machine can read it, for devices that lack its libraries."""
+    """Return the sysroot as this machine can read it, for devices without its libraries."""
     if toolchain.sysroot is None or not isinstance(place, ContainerRunner):
         return toolchain.sysroot
     folder = results / "sysroots" / place.image.id.removeprefix("sha256:")[:20]

@@ -24,7 +24,7 @@ _NAMES = {
     CACHE_INPUT: "the input cache-remote",
     **{name: name for name in CACHE_OWN},
 }
-"""What each variable is called where it is set, the first that is set wins."""
+"""The name that people know each variable by; the first that is set wins."""
 
 
 def open_compiler_cache(env: Mapping[str, str], warn: Callable[[str], None]) -> CompilerCache:
@@ -32,9 +32,9 @@ def open_compiler_cache(env: Mapping[str, str], warn: Callable[[str], None]) -> 
 
     Raises InputError for a URL that ccache could not use, and for a password in an input.
     """
-    told = read_cache_variables()
-    name = next((each for each in _NAMES if each in told), "")
-    storages = remote_cache.parse(told.get(name, ""), source=_NAMES.get(name, ""))
+    given = read_cache_variables()
+    name = next((each for each in _NAMES if each in given), "")
+    storages = remote_cache.parse(given.get(name, ""), source=_NAMES.get(name, ""))
     if name == CACHE_INPUT and any(each.secret for each in storages):
         msg = f"{_NAMES[name]}: found a password, which a runner prints into every log"
         hint = "change that password, and give the URL as the secret cache-remote"
@@ -44,10 +44,10 @@ def open_compiler_cache(env: Mapping[str, str], warn: Callable[[str], None]) -> 
 
 
 def _may_write(env: Mapping[str, str]) -> bool:
-    """Tell whether results of this run are for everybody: whoever trims by hand decides himself.
+    """Return whether results of this run are written to the cache that all share.
 
-    In a job of GitHub Actions only what the default branch holds is; an event that cannot be
-    read might be anything.
+    A person who trims by hand decides that alone. Of jobs of GitHub Actions only those of the
+    default branch write; an event that cannot be read might be anything.
     """
     if not env.get("GITHUB_EVENT_NAME"):
         return True

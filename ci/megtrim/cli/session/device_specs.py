@@ -1,6 +1,6 @@
-"""Which devices stand for a CPU class, and what is asked of a kind to make each.
+"""Which devices run a CPU class, and the spec that a kind makes each from.
 
-They come from the configuration, or from a bundle where there is no configuration; several
+They come from the configuration, or from a bundle if there is no configuration; several
 entries of one class and kind are one pool.
 """
 
@@ -21,23 +21,23 @@ from megtrim.evidence.device import BundleDevice
 from megtrim.process import ProcessRunner
 
 POOLED = ("adb", "ssh")
-"""Kinds whose devices of a class take turns; of the others, the first stands for its class."""
+"""Kinds whose devices of a class take turns; of other kinds, the first one runs its class."""
 NEAR = ("auto", "local", "qemu")
 """Kinds whose programs run where those of the toolchain run."""
 _UNCONFIGURED = (*NEAR, "virtual-phone")
-"""Kinds of which a device can be had without a word about it in the configuration."""
+"""Kinds whose devices need no entry in the configuration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceDefaults:
-    """What all orders share."""
+    """What all specs share."""
 
     processes: ProcessRunner
     scratch: Path
     machine: str
     """Architecture of the programs."""
     sysroot: Path | None
-    """Where their libraries are, for devices that say nothing else."""
+    """Where their libraries are, unless a device names another folder."""
     say: Callable[[str], None]
     near: ContainerHost | None = None
     """Where devices of this machine run their programs; None: on this machine."""
@@ -45,7 +45,7 @@ class DeviceDefaults:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerHost:
-    """An image, for devices that are played on this machine."""
+    """An image, for devices that run programs on this machine."""
 
     processes: ProcessRunner
     sysroot: Path | None
@@ -54,8 +54,8 @@ class ContainerHost:
 def standing_for(loaded: LoadedConfig, asked: str | None) -> dict[str, tuple[DeviceConfig, ...]]:
     """Return the devices of each CPU class; ``asked`` is a device's name, or a kind for all.
 
-    Without it, the first device that is no runner's and those of its kind stand for their class;
-    a class that only runners stand for has an automatic one here: theirs hang elsewhere.
+    Without it, the first device that is not on a runner runs its class, with those of its kind;
+    a class with devices on runners only has an automatic one here: theirs are attached elsewhere.
     """
     configured = loaded.config.devices
     here = [each for each in configured if not each.runner]
@@ -80,7 +80,7 @@ def standing_for(loaded: LoadedConfig, asked: str | None) -> dict[str, tuple[Dev
 def make_device_specs(
     loaded: LoadedConfig, around: DeviceDefaults, entries: Iterable[DeviceConfig]
 ) -> list[tuple[DeviceConfig, DeviceSpec]]:
-    """Return what is asked of its kind for each entry of the configuration."""
+    """Return each entry of the configuration with its spec."""
     cpus = {each.name: each.qemu_cpu or "max" for each in loaded.config.classes}
     found = []
     for each in entries:
@@ -102,7 +102,7 @@ def make_device_specs(
 
 
 def make_bundle_specs(around: DeviceDefaults, entries: Iterable[BundleDevice]) -> list[DeviceSpec]:
-    """Return what is asked of its kind for each device that a bundle describes."""
+    """Return the spec of each device of a bundle."""
     found = []
     for each in entries:
         settings = each.settings.resolve_paths(_from_home)
@@ -122,7 +122,7 @@ def make_bundle_specs(around: DeviceDefaults, entries: Iterable[BundleDevice]) -
 
 
 def make(kind: str, specs: Sequence[DeviceSpec], *, native: str) -> Device:
-    """Return one device for all orders, which are of one kind: a pool where there are several."""
+    """Return one device for all specs, which are of one kind; several are a pool."""
     return device_pool.merge_devices([devices.make(kind, spec, native=native) for spec in specs])
 
 
@@ -139,22 +139,22 @@ def _by_class(entries: Iterable[DeviceConfig]) -> dict[str, tuple[DeviceConfig, 
 def _before(
     asked: Mapping[str, tuple[DeviceConfig, ...]], chosen: Mapping[str, tuple[DeviceConfig, ...]]
 ) -> dict[str, tuple[DeviceConfig, ...]]:
-    """Return what is asked for, first: a probe runs on the first device."""
+    """Return the requested devices first: a probe runs on the first device."""
     return {**asked, **{name: chosen[name] for name in chosen if name not in asked}}
 
 
 def _fill_missing_classes(
     loaded: LoadedConfig, kind: str, found: Mapping[str, tuple[DeviceConfig, ...]]
 ) -> dict[str, tuple[DeviceConfig, ...]]:
-    """Return the devices of that kind for every class, made up where none is configured."""
+    """Return the devices of that kind for every class, made up if none is configured."""
     classes = loaded.config.classes
     complete = dict(found)
     for each in classes:
         if each.name in complete:
             continue
         if kind in EMULATED and each.qemu_cpu is None:
-            msg = f"--device {kind}: class {each.name} does not say which CPU it is played by"
-            raise InputError(msg, hint="say its qemu_cpu, such as cortex-a76")
+            msg = f"--device {kind}: class {each.name} names no CPU to emulate"
+            raise InputError(msg, hint="add its qemu_cpu, such as cortex-a76")
         name = kind if len(classes) == 1 else None
         complete[each.name] = (_made_up(kind, each.name, name),)
     return complete
@@ -174,7 +174,7 @@ def _unknown(loaded: LoadedConfig, asked: str) -> InputError:
 
 
 def sysroot_of(device: DeviceConfig, loaded: LoadedConfig) -> Path | None:
-    """Return the system files that the configuration names for a device, None where it does not."""
+    """Return the system files that the configuration names for a device, None if it does not."""
     return device.sysroot and loaded.resolve(_from_home(device.sysroot))
 
 
@@ -189,4 +189,4 @@ def _from_home(path: Path) -> Path:
         return Path.home().joinpath(*path.parts[1:])
     except RuntimeError:
         msg = f"{path}: this user has no home folder"
-        raise InputError(msg, hint="set HOME, or write the path out") from None
+        raise InputError(msg, hint="set HOME, or give the whole path") from None

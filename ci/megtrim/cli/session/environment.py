@@ -1,4 +1,4 @@
-"""The one place that reads the environment: once, into a value that everything else is given.
+"""The one place that reads the environment and the clock.
 
 Part of the command line; an image that has little more than Python imports it, too, so it may
 not import what needs the rest of megtrim's packages.
@@ -7,24 +7,28 @@ not import what needs the rest of megtrim's packages.
 from __future__ import annotations
 
 import os
+from datetime import UTC, date, datetime
 from pathlib import Path
 
+from megtrim.errors import InputError
 from megtrim.process import ProcessRunner
 
 CACHE_INPUT = "MEGTRIM_CACHE_REMOTE"
 CACHE_SECRET = "MEGTRIM_CACHE_REMOTE_SECRET"
 CACHE_OWN = ("CCACHE_REMOTE_STORAGE", "CCACHE_SECONDARY_STORAGE")
 GIT_CEILINGS = "GIT_CEILING_DIRECTORIES"
+CLOCK = "MEGTRIM_NOW"
+"""A day, or a time in UTC, to take for the present: tests of waivers and proofs set it."""
 _CACHE = (CACHE_INPUT, CACHE_SECRET, *CACHE_OWN)
 
 
 def open_processes() -> ProcessRunner:
     """Read the environment, once.
 
-    Within a git hook, git's own variables would turn every question about an engine's checkout
-    into one about the repository of the hook; how high git may look is no hook's to say. Where a
-    compiler cache is, and with which password, is for builds: the programs under test are not
-    told.
+    Within a git hook, git's own variables would redirect every git command from an engine's
+    checkout to the repository of the hook, so they are dropped; GIT_CEILING_DIRECTORIES is a
+    person's. Compiler caches and their passwords are for builds: programs under test do not see
+    them.
     """
     own = {
         name: value
@@ -40,5 +44,20 @@ def read_cache_variables() -> dict[str, str]:
 
 
 def read_git_ceilings() -> tuple[Path, ...]:
-    """Return the folders that git, and who looks for a repository like it, may not look into."""
+    """Return the folders above which git does not look for a repository."""
     return tuple(Path(name) for name in os.environ.get(GIT_CEILINGS, "").split(os.pathsep) if name)
+
+
+def read_now() -> datetime:
+    """Return the time in UTC. Raises InputError if MEGTRIM_NOW is no time."""
+    given = os.environ.get(CLOCK, "")
+    try:
+        return datetime.fromisoformat(given).replace(tzinfo=UTC) if given else datetime.now(UTC)
+    except ValueError:
+        msg = f"{CLOCK}: found {given[:60]!r}, expected a day or a time, such as 2027-01-31"
+        raise InputError(msg) from None
+
+
+def read_today() -> date:
+    """Return the day here. Raises InputError if MEGTRIM_NOW is no time."""
+    return read_now().date() if os.environ.get(CLOCK) else date.today()

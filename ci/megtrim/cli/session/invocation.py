@@ -1,4 +1,4 @@
-"""From the options of a call to what has to be typed to make it again, where its reader stands."""
+"""From the options of a call to the command that repeats it, as its reader has to type it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def invocation_of(
 ) -> Invocation:
     """Return the call; ``keep_set`` is relative to the configuration.
 
-    A person stands where they called. What a job of GitHub Actions did is read by people at the
-    top of their checkout, where the job stood: what lies outside of that is the runner's own, and
-    the baseline is in the report that they download.
+    A person repeats it in the folder of the call. What a job of GitHub Actions did is repeated at
+    the top of a checkout, where the job ran: paths outside of it are the runner's own and are left
+    out, and the baseline is in the report that people download.
     """
     away = env.get("GITHUB_ACTIONS") == "true"
     here = Path.cwd()
@@ -39,14 +39,12 @@ def invocation_of(
     baseline = render_path(options.get("baseline"))
     if options.get("baseline") and not baseline:
         baseline = f"{REPORT_ARTIFACT}/{BASELINE_FILE}"
-    day = options.get("today")
     return Invocation(
         config=render_path(config) or str(config),
         out="" if out == DEFAULT_OUT else out,
         engine=render_path(options["engine"]),
         image=options.get("image") or "",
         no_docker=bool(options.get("no_docker")),
-        today=day.isoformat() if day else "",
         device=options.get("device") or "",
         baseline=baseline,
         traces=tuple(filter(None, map(render_path, options.get("traces", ())))),

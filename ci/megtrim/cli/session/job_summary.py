@@ -1,7 +1,7 @@
-"""What a report folder says to people: one page of Markdown, and lines beside the changed files.
+"""What people see of a report folder: one page of Markdown, and annotations of changed files.
 
-A folder that holds less than it should still gives a page: a job that ended early, or left
-nothing, is what somebody has to read about.
+An incomplete folder gives a page, too: people have to read about a job that ended early, or left
+nothing.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class SummaryPage:
 
 
 def read_page(report: Path, *, config: str, links: Links, repository: str = "") -> SummaryPage:
-    """Read REPORT: its verdict, else the page somebody left there, else why there is none.
+    """Read REPORT: its verdict, else the page that was left there, else why there is none.
 
-    ``config`` is the path of megtrim.yaml inside the repository: annotations are beside it.
+    ``config`` is the path of megtrim.yaml inside the repository: annotations are relative to it.
     ``repository`` is OWNER/NAME, or empty.
     """
     problems: list[MegtrimError] = []
@@ -120,7 +120,7 @@ def _is_inside(config: str) -> bool:
 
 
 def _text(path: Path, most: int) -> str | None:
-    """Return a file's text; None where there is no such file."""
+    """Return a file's text; None if there is no such file."""
     if not path.exists():
         return None
     data = read_bytes(path, most_bytes=most, expected="a file that megtrim wrote")

@@ -1,4 +1,4 @@
-"""What the configuration asks of the engine, held against trees and models before a build."""
+"""Checks of the configuration against trees and models, before a build."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def refuse_unknown(loaded: LoadedConfig, engine: Engine) -> None:
     """Refuse options and flags that this engine would ignore, or end on after the build."""
     problems = tuple(_option_problems(loaded, engine))
     if problems:
-        hint = f"the CMake files of {engine.checkout.root} say which options it has"
+        hint = f"the CMake files of {engine.checkout.root} list its options"
         raise ConfigError(problems, hint=hint)
     dialect = engine.dialect()
     for each in all_scenarios(loaded.config):
@@ -57,7 +57,7 @@ def _option_problems(loaded: LoadedConfig, engine: Engine) -> Iterator[Problem]:
 def refuse_damaged(loaded: LoadedConfig) -> None:
     """Refuse files that are named and of no use: no plain files, pointers, models that are cut off.
 
-    What only the engine can read passes. All are told at once.
+    What only the engine can read passes. All problems are reported at once.
     """
     wrong = []
     for keys, file, read in _named_files(loaded):
@@ -129,7 +129,7 @@ def _is_path(text: str) -> bool:
 
 
 def _wrong_folder(text: str, folders: Collection[str], trees: Collection[Checkout]) -> str:
-    """Return what is wrong with a path, nothing where a build may have such objects."""
+    """Return what is wrong with a path, nothing if a build may have such objects."""
     if not text.endswith("/"):
         return "no name of a function"
     wanted = f"/{text.removeprefix('./')}"
@@ -138,7 +138,7 @@ def _wrong_folder(text: str, folders: Collection[str], trees: Collection[Checkou
 
 
 def _speaks_of(folder: str, tree: Checkout) -> bool:
-    """Say whether CMake files of a tree name the folder: a build may make it."""
+    """Return whether CMake files of a tree name the folder: a build may make it."""
     word = re.compile(rf"(?<![\w-]){re.escape(PurePosixPath(folder).name)}(?![\w-])")
     files = (name for name in tree.files if name.endswith((".cmake", "CMakeLists.txt")))
     return any(word.search(tree.text(name)) for name in files)

@@ -7,7 +7,6 @@ import platform
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from datetime import date
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from megtrim.cli.session.device_specs import (
     standing_for,
     sysroot_of,
 )
-from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.environment import open_processes, read_today
 from megtrim.cli.session.invocation import invocation_of
 from megtrim.cli.session.preflight import refuse_damaged, refuse_folders, refuse_unknown
 from megtrim.config.load import LoadedConfig, load_config
@@ -56,19 +55,18 @@ from megtrim.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What every command that works on a configuration takes."""
+    """The options of every command that reads a configuration."""
 
     config: Path
     out: Path
     engine: Path | None
     jobs: int | None
     quiet: bool
-    today: date | None = None
     committed: bool = False
     baseline: Path | None = None
     traces: tuple[Path, ...] = ()
     device: str | None = None
-    """Name or kind of the device to use, in place of what stands for a class."""
+    """Name or kind of the device to use, instead of the first of its class."""
     image: str | None = None
     """Image with the toolchain, in place of the one that is configured."""
     quick: bool = False
@@ -84,32 +82,25 @@ class Options:
         return self.out.resolve()
 
 
-def today_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return ``--today``, a day instead of the clock's."""
-    return click.option(
-        "--today",
-        type=click.DateTime(["%Y-%m-%d"]),
-        callback=lambda _context, _option, value: value.date() if value else None,
-        help=help_text,
-    )
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 
 
 committed_option = click.option(
-    "--committed", is_flag=True, help="Use the committed keep set; trace nothing."
+    "--committed", is_flag=True, help="Use the committed keep set, and trace nothing."
 )
 
 
 quick_option = click.option(
     "--quick",
     is_flag=True,
-    help="Trim by functions from the plain build alone: no profile build, nothing compiled again.",
+    help="Trim by functions, from the plain build only: no profile build, nothing is recompiled.",
 )
 
 
 neighbours_option = click.option(
     "--neighbours",
     is_flag=True,
-    help="Also run what is near each scenario: other iterations, threads, flags and so on.",
+    help="Also run neighbours of each scenario: other iterations, threads, flags and so on.",
 )
 
 
@@ -118,12 +109,12 @@ traces_option = click.option(
     type=click.Path(path_type=Path),
     multiple=True,
     metavar="DIR",
-    help="Evidence of traces and functions from elsewhere, used as they are; repeatable.",
+    help="Evidence with traces or functions from device jobs, to use as it is; repeatable.",
 )
 
 
 def common(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that are the same everywhere, and to errors where their command works."""
+    """Add the options of every verb, and add them to the commands that errors print."""
     path = click.Path(path_type=Path)
 
     @wraps(command)
@@ -144,22 +135,27 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
                 show_default=True,
                 help="The configuration.",
             ),
-            out_option("Where results go; the same folder makes the next run quick."),
-            click.option("--engine", type=path, help="Engine checkout, instead of engine.source."),
-            click.option("--jobs", "-j", type=click.IntRange(1, 1024), help="Parallel compilers."),
-            click.option("--quiet", "-q", is_flag=True, help="Only warnings and results."),
+            out_option(
+                "Folder of results; with the same folder, the next run repeats only what changed."
+            ),
+            click.option(
+                "--engine", type=path, help="Engine checkout to use instead of engine.source."
+            ),
+            click.option(
+                "--jobs", "-j", type=click.IntRange(1, 1024), help="Compilers to run in parallel."
+            ),
+            click.option("--quiet", "-q", is_flag=True, help="Print only warnings and results."),
             click.option(
                 "--image",
                 envvar="MEGTRIM_IMAGE",
                 metavar="NAME",
-                help="Image with the toolchain, instead of toolchain.image.",
+                help="Image with the toolchain, to use instead of toolchain.image.",
             ),
             click.option(
                 "--no-docker",
                 is_flag=True,
-                help="Use this machine's compilers, not those of an image.",
+                help="Use this machine's compilers, even if an image is configured.",
             ),
-            today_option("The day that waivers and proofs are judged against; else the clock's."),
         )
     ):
         found = option(found)
@@ -167,17 +163,17 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def trimming(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add :func:`common` options and those that say what a trim rests on."""
+    """Add :func:`common` options and those that say what a trim depends on."""
     baseline = click.option(
         "--baseline",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="A sizes.json that growth is held against, instead of `baseline`.",
+        help="A sizes.json to measure growth against, instead of `baseline`.",
     )
     device = click.option(
         "--device",
         metavar="NAME|KIND",
-        help="Run on this device, or on those of this kind, such as virtual-phone or qemu.",
+        help="Run on this device, or on devices of this kind, such as virtual-phone or qemu.",
     )
     return common(committed_option(quick_option(baseline(device(command)))))
 
@@ -224,7 +220,7 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
     brought = read_brought(options.traces) if options.traces else {}
     request = TrimRequest(
         loaded=loaded,
-        today=options.today or date.today(),
+        today=read_today(),
         accept=accept,
         committed=options.committed,
         quick=options.quick,
@@ -269,15 +265,15 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
 
 
 def _refuse_contradictions(options: Options, *, accept: bool) -> None:
-    """Refuse options that say the opposite of each other."""
+    """Refuse options that contradict each other."""
     if options.committed and options.quick:
-        msg = "--quick records which functions run: it does not go with --committed"
+        msg = "--quick records which functions run: it cannot be combined with --committed"
         raise InputError(msg, hint="leave one of them out")
     if options.committed and (accept or options.traces):
-        msg = "--committed takes the keep set as it is: it goes with neither --accept nor --traces"
+        msg = "--committed uses the keep set as it is: leave out --accept and --traces"
         raise InputError(msg)
     if options.quick and (accept or options.traces):
-        msg = "--quick leaves the committed keep set alone: neither --accept nor --traces fit"
+        msg = "--quick does not touch the committed keep set: leave out --accept and --traces"
         raise InputError(msg)
 
 
@@ -303,7 +299,7 @@ def open_engine(loaded: LoadedConfig, processes: ProcessRunner) -> Engine:
 
 
 def describe(session: Session) -> None:
-    """Say what is trimmed, with what, and where it runs."""
+    """Print what is trimmed, with which toolchain, and where it runs."""
     identity = session.services.engine.identity()
     commit = f" at {identity.commit[:12]}" if identity.commit else ""
     session.services.console.say(
@@ -340,7 +336,7 @@ def _place(loaded: LoadedConfig, processes: ProcessRunner, options: Options) -> 
 
 
 def _full(options: Options) -> LoadedConfig | None:
-    """Return what is configured; None where it has mistakes that a quick look does not mind."""
+    """Return the whole configuration; None if it has mistakes that a quick trim ignores."""
     try:
         return load_config(options.config, engine_source=options.engine)
     except ConfigError:
@@ -368,7 +364,7 @@ def _devices(
     options: Options,
     console: Console,
 ) -> dict[str, Device]:
-    """Return what stands for each CPU class here; ``places``: this machine, the toolchain's."""
+    """Return the device of each CPU class here; ``places``: this machine, the toolchain's."""
     processes, place = places
     standing = standing_for(loaded, options.device)
     far = any(each.kind in POOLED for entries in standing.values() for each in entries)

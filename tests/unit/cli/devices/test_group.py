@@ -18,6 +18,7 @@ from megtrim.devices.pool.queue import Queue
 from megtrim.devices.pool.state_dir import slug
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import ProcessRunner
+from support.clock import clock_at
 from unit.cli.support import Answer, Shell
 from unit.devices.machines import QUICK, FakeMachine
 
@@ -31,8 +32,8 @@ devices:
   - {name: pixel, kind: adb, class: fast, serial: 1A2B}
 models: [{name: m, file: resnet18-s.mge, scenarios: [{name: default, classes: [any]}]}]
 """
-NOW = "--now=2026-05-04T12:00:00"
-LATER = "--now=2026-05-07T15:00:00"
+NOW = "2026-05-04T12:00:00"
+LATER = "2026-05-07T15:00:00"
 
 
 class Bench:
@@ -119,14 +120,17 @@ def test_where_nobody_can_look_for_phones_that_is_said(bench: Bench) -> None:
 
 def test_a_quarantine_is_told_with_its_age_author_and_reason(bench: Bench) -> None:
     """By the clock that is given."""
-    put = bench("quarantine", "pixel", "--reason", "battery is swollen", NOW)
+    with clock_at(NOW):
+        put = bench("quarantine", "pixel", "--reason", "battery is swollen")
+    with clock_at(LATER):
+        listed, as_json = bench("list", "pixel"), bench("list", "pixel", "--json")
     assert (put.status, put.out) == (0, "pixel: quarantined because battery is swollen\n")
 
-    assert bench("list", "pixel", LATER).out == (
+    assert listed.out == (
         "pixel  adb  fast  quarantined: since 2026-05-04 12:00 UTC (3 days) by a person "
         "because battery is swollen\n"
     )
-    row = json.loads(bench("list", "pixel", "--json", LATER).out)["devices"][0]
+    row = json.loads(as_json.out)["devices"][0]
     assert row["quarantine"] == {
         "reason": "battery is swollen",
         "since": "2026-05-04T12:00:00+00:00",
@@ -138,14 +142,16 @@ def test_a_quarantine_is_told_with_its_age_author_and_reason(bench: Bench) -> No
 
 def test_a_person_restores_by_any_name_even_what_is_not_attached(bench: Bench) -> None:
     """What is in quarantine often lies in a drawer."""
-    bench("quarantine", "pixel", "--reason", "x", NOW)
+    with clock_at(NOW):
+        bench("quarantine", "pixel", "--reason", "x")
     bench.phone.attached = ConnectionState.ABSENT
 
     for name in ("pixel", "1A2B", "adb:1A2B"):
-        bench("quarantine", "1A2B", "--reason", "x", NOW)
-        assert bench("restore", name, LATER).out == (
-            "pixel: restored after 3 days; it was put aside because x\n"
-        )
+        with clock_at(NOW):
+            bench("quarantine", "1A2B", "--reason", "x")
+        with clock_at(LATER):
+            restored = bench("restore", name)
+        assert restored.out == "pixel: restored after 3 days; it was put aside because x\n"
     assert bench("restore", "pixel").out == "pixel: was in no quarantine\n"
 
 
@@ -170,7 +176,7 @@ def test_a_check_tries_everything(bench: Bench) -> None:
     answer = bench("check", "--json")
 
     assert answer.status == 0
-    tried = ["answers", "keeps a file", "runs a program and tells its exact exit status"]
+    tried = ["answers", "stores a file", "runs a program and returns its exact exit status"]
     reports = json.loads(answer.out)["devices"]
     assert [(each["name"], each["passed"], each["steps"]) for each in reports] == [
         ("here", True, tried),
@@ -231,8 +237,8 @@ def test_healing_climbs_the_ladder_and_checks(bench: Bench) -> None:
     answer = bench("heal")
 
     assert answer.status == 0
-    assert answer.out.startswith("ok  pixel: reconnected; answers; keeps a file; ")
-    assert bench("heal").out == "nothing to do: every device is free or at work\n"
+    assert answer.out.startswith("ok  pixel: reconnected; answers; stores a file; ")
+    assert bench("heal").out == "nothing to do: every device is free or running a job\n"
 
 
 def test_what_stays_away_is_put_aside(bench: Bench) -> None:
@@ -299,7 +305,7 @@ def test_files_are_brought_along(bench: Bench) -> None:
     [
         (("run", "pixel"), "found no program, expected [NAME] -- PROGRAM"),
         (("run", "pixel", "--", "nowhere"), "there is no file nowhere on this machine"),
-        (("run", "--", "program"), "found no device's name, expected one where there are several"),
+        (("run", "--", "program"), "found no name of a device, expected one: there are several"),
         (("run", "--env", "X", "pixel", "--", "program"), "--env: found 'X', expected NAME=VALUE"),
         (("list", "pixle"), "there is no device 'pixle'"),
         (("list", "--class", "none"), "no device fits class none"),
@@ -354,7 +360,7 @@ def test_a_host_cleans_every_phone_it_has(bench: Bench) -> None:
 
     assert (answer.status, answer.out) == (
         0,
-        "cleaned  pixel: no programs and no files of ours are left\n",
+        "cleaned  pixel: no programs and no files of megtrim are left\n",
     )
     assert bench.phone.calls == ["clean"]
 

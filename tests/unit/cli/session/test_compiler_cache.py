@@ -120,7 +120,7 @@ def test_a_broken_url_is_refused_where_it_is_set(
     (shell.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
     (shell.folder / "m.mge").write_bytes(b"model")
 
-    answer = shell("build")
+    answer = shell("stage", "build")
 
     assert answer.status == 2
     assert answer.err.endswith(

@@ -139,7 +139,7 @@ def test_a_kind_needs_no_entry(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ("virtual-phone", "--device virtual-phone: class a76 does not say which CPU it is"),
+        ("virtual-phone", "--device virtual-phone: class a76 names no CPU to emulate"),
         ("boart", "--device: found 'boart', expected a device or a kind (did you mean board?)"),
         ("-x", "--device: found '-x', expected a device or a kind"),
     ],

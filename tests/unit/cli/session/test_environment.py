@@ -1,12 +1,20 @@
-"""What is read of the environment, once."""
+"""What is read of the environment, and of the clock."""
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
 
-from megtrim.cli.session.environment import open_processes, read_git_ceilings
+from megtrim.cli.session.environment import (
+    open_processes,
+    read_git_ceilings,
+    read_now,
+    read_today,
+)
+from megtrim.errors import InputError
+from support.clock import clock_at
 
 
 def test_a_hooks_repository_is_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,3 +37,28 @@ def test_ceilings(monkeypatch: pytest.MonkeyPatch, value: str, ceilings: tuple[P
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", value)
 
     assert read_git_ceilings() == ceilings
+
+
+def test_the_clock_can_be_set() -> None:
+    """To a day, or to a time in UTC."""
+    with clock_at("2027-01-31"):
+        assert (read_today(), read_now()) == (date(2027, 1, 31), datetime(2027, 1, 31, tzinfo=UTC))
+    with clock_at("2027-01-31T23:59:00"):
+        assert read_now() == datetime(2027, 1, 31, 23, 59, tzinfo=UTC)
+
+
+def test_without_a_time_the_clock_is_read() -> None:
+    """As from a variable that is not set."""
+    with clock_at(""):
+        before = date.today()
+        assert before <= read_today() <= date.today()
+
+
+def test_a_clock_that_shows_no_time_is_refused() -> None:
+    """It would let proofs age at random."""
+    with clock_at("soon"), pytest.raises(InputError) as caught:
+        read_today()
+
+    assert caught.value.message == (
+        "MEGTRIM_NOW: found 'soon', expected a day or a time, such as 2027-01-31"
+    )

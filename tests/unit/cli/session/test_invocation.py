@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,6 @@ def test_paths_are_those_from_where_the_person_stands(
         engine=Path("/engine"),
         baseline=Path("base/sizes.json"),
         traces=(Path("/t"),),
-        today=date(2027, 1, 31),
         quick=True,
     )
 
@@ -45,7 +43,6 @@ def test_paths_are_those_from_where_the_person_stands(
         engine="/engine",
         baseline="base/sizes.json",
         traces=("/t",),
-        today="2027-01-31",
         quick=True,
         keep_set="trim/megtrim/keepset.json",
     )

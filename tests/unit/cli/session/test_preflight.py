@@ -66,7 +66,7 @@ def test_an_unknown_option_is_refused_with_its_line(newest: MegEngine, tmp_path:
         f"{tmp_path}/megtrim.yaml:7: engine.cmake.MGE_WITH_TSET: found an option that no CMake "
         "file of this engine asks for, expected one of its options (did you mean MGE_WITH_TEST?)"
     )
-    assert caught.value.hint == f"the CMake files of {tmp_path}/engine say which options it has"
+    assert caught.value.hint == f"the CMake files of {tmp_path}/engine list its options"
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ models:
 
 FROM_PLAIN = (
     "trim.base is plain, so nothing is traced",
-    "record what runs: megtrim functions --config megtrim.yaml",
+    "record what runs: megtrim stage functions --config megtrim.yaml",
 )
 TOO_LONG = """\
 version: 1
@@ -51,10 +51,10 @@ def project(shell: Shell) -> Shell:
     return shell
 
 
-@pytest.mark.parametrize("verb", ["trim", "plan", "build", "verify"])
+@pytest.mark.parametrize("verb", ["trim", "plan", "stage build", "verify"])
 def test_a_search_cannot_be_committed(project: Shell, verb: str) -> None:
     """Its result is timing: the team records it, and is told how."""
-    answer = project(verb, "--committed")
+    answer = project(*verb.split(), "--committed")
 
     assert answer.status == 2
     assert answer.err == (
@@ -64,19 +64,19 @@ def test_a_search_cannot_be_committed(project: Shell, verb: str) -> None:
     )
 
 
-@pytest.mark.parametrize("verb", ["trim", "plan", "verify", "evidence pack --to bundle"])
+@pytest.mark.parametrize("verb", ["trim", "plan", "verify", "ci evidence pack --to bundle"])
 def test_quick_and_committed_are_two_ways(project: Shell, verb: str) -> None:
     """One records what runs, the other takes what was recorded."""
     answer = project(*verb.split(), "--quick", "--committed")
 
     assert answer.status == 2
     assert answer.err.startswith(
-        "megtrim: --quick records which functions run: it does not go with --committed\n"
+        "megtrim: --quick records which functions run: it cannot be combined with --committed\n"
     )
 
 
 @pytest.mark.parametrize(
-    "words", ["plan --traces x", "trim --traces x", "trim --accept", "functions --accept"]
+    "words", ["plan --traces x", "trim --traces x", "trim --accept", "stage functions --accept"]
 )
 def test_quick_takes_and_leaves_no_keep_set(project: Shell, words: str) -> None:
     """It records what runs here, and commits nothing."""
@@ -84,7 +84,7 @@ def test_quick_takes_and_leaves_no_keep_set(project: Shell, words: str) -> None:
 
     assert answer.status == 2
     assert answer.err == (
-        "megtrim: --quick leaves the committed keep set alone: neither --accept nor --traces fit\n"
+        "megtrim: --quick does not touch the committed keep set: leave out --accept and --traces\n"
     )
 
 
@@ -99,7 +99,7 @@ def trimmed_so(project: Shell, trim: str) -> None:
 def test_what_the_quick_way_leaves_out_is_refused(project: Shell, trim: str, verb: str) -> None:
     """That everything was up to date would be no answer."""
     trimmed_so(project, trim)
-    answer = project(verb, "--quick")
+    answer = project("stage", verb, "--quick")
 
     assert answer.status == 2
     assert answer.err.endswith(
@@ -117,7 +117,7 @@ def test_what_the_quick_way_leaves_out_is_refused(project: Shell, trim: str, ver
             "add trim: {level: function}",
         ),
         (
-            *("", "switches", "trim.measure names no switch, so there is nothing to weigh"),
+            *("", "switches", "trim.measure names no switch, so there is nothing to measure"),
             "add trim: {measure: [rtti, logging, exceptions]}",
         ),
     ],
@@ -127,7 +127,7 @@ def test_a_verb_that_has_nothing_to_do_is_refused(
 ) -> None:
     """By this configuration."""
     trimmed_so(project, trim)
-    answer = project(verb)
+    answer = project("stage", verb)
 
     assert answer.status == 2
     assert answer.err.endswith(f"megtrim: megtrim.yaml: {told}\n  {hint}\n")
@@ -135,7 +135,7 @@ def test_a_verb_that_has_nothing_to_do_is_refused(
 
 def test_functions_are_asked_for_where_they_are_trimmed(project: Shell) -> None:
     """By regions alone there is no link that could tell them."""
-    answer = project("evidence", "pack", "--functions", "--to", "bundle")
+    answer = project("ci", "evidence", "pack", "--functions", "--to", "bundle")
 
     assert answer.status == 2
     assert "trim.level is region, so no functions are recorded" in answer.err
@@ -153,13 +153,13 @@ def test_a_recorded_search_can_be_committed(project: Shell) -> None:
     assert "there is no keep set, which --committed trims by" in answer.err
 
 
-@pytest.mark.parametrize("verb", ["trim", "plan", "build"])
+@pytest.mark.parametrize("verb", ["trim", "plan", "stage build"])
 def test_what_devices_on_runners_do_not_take_is_refused_first(shell: Shell, verb: str) -> None:
     """Not when it is packed, after a verdict that had to do without them."""
     (shell.folder / "m.mge").write_bytes(b"model")
     (shell.folder / "megtrim.yaml").write_text(TOO_LONG, encoding="utf-8")
 
-    answer = shell(verb)
+    answer = shell(*verb.split())
 
     assert answer.status == 2
     assert (
@@ -177,7 +177,7 @@ def test_the_folder_of_results_is_spelled_without_detours(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("out", ["file", "file/below", "circle"])
-@pytest.mark.parametrize("verb", ["trim", "build", "verify --probe m", "evidence pack --to x"])
+@pytest.mark.parametrize("verb", ["trim", "stage build", "probe m", "ci evidence pack --to x"])
 def test_a_folder_of_results_that_cannot_be_made_is_refused_first(
     project: Shell, verb: str, out: str
 ) -> None:
@@ -192,7 +192,7 @@ def test_a_folder_of_results_that_cannot_be_made_is_refused_first(
     assert answer.status == 2
     assert answer.err == (
         f"megtrim: --out {out}: nothing can be written there: {found}\n"
-        "  name a folder, or one that can be made\n"
+        "  name a folder that can be written or made\n"
     )
     assert sorted(project.folder.iterdir()) == before
 
@@ -214,7 +214,7 @@ def test_a_full_or_a_sick_disk_is_no_mistake(
 
     monkeypatch.setattr(out, "TemporaryDirectory", fails)
 
-    answer = project("build")
+    answer = project("stage", "build")
 
     assert answer.status == 3
     assert f"megtrim-out cannot be written: {told}" in answer.err
@@ -222,7 +222,10 @@ def test_a_full_or_a_sick_disk_is_no_mistake(
 
 @pytest.mark.parametrize(
     "words",
-    ["trim", "plan", "explain x", "devices check", "github logs --to x", "github baseline find"],
+    [
+        *("trim", "plan", "explain x", "devices check"),
+        *("ci github logs --to x", "ci github baseline find"),
+    ],
 )
 def test_no_folder_is_not_the_current_folder(shell: Shell, words: str) -> None:
     """As from a variable that is not set."""
@@ -233,13 +236,11 @@ def test_no_folder_is_not_the_current_folder(shell: Shell, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    [("trim",), ("build",), ("plan",), ("evidence", "pack"), ("github", "baseline", "rebuild")],
-    ids=" ".join,
+    "verb", ["trim", "stage build", "plan", "ci evidence pack", "ci github baseline rebuild"]
 )
-def test_whatever_takes_an_image_can_do_without(shell: Shell, words: tuple[str, ...]) -> None:
+def test_whatever_takes_an_image_can_do_without(shell: Shell, verb: str) -> None:
     """What is built without one is packed without one, and what an error advises is an option."""
-    told = shell(*words, "--help").out
+    told = shell(*verb.split(), "--help").out
 
     assert "--image NAME" in told
     assert "--no-docker" in told

@@ -1,17 +1,13 @@
-"""The verbs that run a stage and what it rests on."""
+"""Runs the stages up to one, and shows the results."""
 
 from __future__ import annotations
 
 import json
 import shutil
 from collections.abc import Sequence
-from typing import Any
 
-import click
-
-from megtrim.cli import probe
 from megtrim.cli.echo import show
-from megtrim.cli.session.setup import Options, describe, neighbours_option, open_session, trimming
+from megtrim.cli.session.setup import Options, describe, open_session
 from megtrim.config.scenarios import all_scenarios
 from megtrim.errors import ACCEPT, InputError, worst
 from megtrim.pipeline.filenames import FINAL_FOLDER, VERDICT_FILE
@@ -36,19 +32,7 @@ from megtrim.stages import runner
 from megtrim.store import Store, cannot_write
 from megtrim.verdict.model import Check, parse_verdict
 
-_HELP: dict[Stage, str] = {
-    Stage.BUILD: "Build the plain and the profile variant of the engine.",
-    Stage.PROFILE: "Run every scenario on the profile build and collect its trace.",
-    Stage.HEADER: "Merge traces and operator JSON into the keep set and the header.",
-    Stage.REDUCE: "Build the engine with only what the keep set names.",
-    Stage.FUNCTIONS: "Record which functions run, for trim.level: function.",
-    Stage.VERIFY: "Run every scenario on the reduced build and compare its outputs.",
-    Stage.SIZE: "Weigh the artifacts and hold them to their budgets.",
-    Stage.SWITCHES: "Tell what each switch of the engine buys (trim.measure), by reduced builds.",
-    Stage.VERDICT: "Join size, traps and parity into one verdict.",
-    Stage.REPORT: "Write the verdict as JUnit, Markdown and HTML.",
-}
-_FROM_PLAIN = ("trim.base is plain, so nothing is traced", "record what runs", ("functions",))
+_FROM_PLAIN = ("trim.base is plain, so nothing is traced", "record what runs", ("stage functions",))
 _IDLE: dict[Stage, tuple[str, str, tuple[str, ...]]] = {
     Stage.PROFILE: _FROM_PLAIN,
     Stage.HEADER: _FROM_PLAIN,
@@ -58,20 +42,12 @@ _IDLE: dict[Stage, tuple[str, str, tuple[str, ...]]] = {
         (),
     ),
     Stage.SWITCHES: (
-        "trim.measure names no switch, so there is nothing to weigh",
+        "trim.measure names no switch, so there is nothing to measure",
         "add trim: {measure: [rtti, logging, exceptions]}",
         (),
     ),
 }
-"""What is wrong, what to do, and the command of that, where a stage has no task.
-
-The other stages always have some.
-"""
-EXAMPLE = """\b
-Examples:
-  megtrim {verb}
-  megtrim {verb} --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
-"""
+"""Why a stage has no task, what to do, and the command for that."""
 
 
 def execute(
@@ -84,10 +60,10 @@ def execute(
     by_verdict: bool = False,
     scenario: str | None = None,
 ) -> int:
-    """Run the stage and what it rests on; return the exit status.
+    """Run the stage and those it depends on; return the exit status.
 
-    A chain exits as its worst stage. ``by_verdict``: as the joined verdict decides, where there
-    is one: it knows what a failed device means.
+    A chain exits with the status of its worst stage. ``by_verdict``: with that of the joined
+    verdict, if there is one, which decides what a failed device means.
     """
     session, codes = run_chain(
         options, stage, as_json=as_json, accept=accept, again=again, scenario=scenario
@@ -107,7 +83,7 @@ def run_chain(
     again: bool = False,
     scenario: str | None = None,
 ) -> tuple[Session, list[int]]:
-    """Run the stage, or its task for one scenario, and what it rests on; show what came of it."""
+    """Run the stage, or its task for one scenario, and those it depends on; show the results."""
     if options.committed and stage is Stage.PROFILE:
         msg = "--committed traces nothing, so there is nothing to profile"
         raise InputError(msg, hint="leave --committed out")
@@ -122,7 +98,7 @@ def run_chain(
     )
     _refuse_idle(stage, session.request, wanted, accept=accept)
     if again:
-        clear_final(session.services.store)  # it tells of a result that is none any more
+        clear_final(session.services.store)  # it describes results that are replaced
         session.services.store.discard(stage, scenario or "")
     ran, codes = runner.run(wanted, session)
     for line in ahead(session):
@@ -150,7 +126,7 @@ def clear_final(store: Store) -> None:
 def _refuse_idle(
     stage: Stage, request: TrimRequest, wanted: Sequence[Task], *, accept: bool
 ) -> None:
-    """Refuse a verb that would do nothing in this way of trimming."""
+    """Refuse a verb that has nothing to do in this mode of trimming."""
     if accept and stage is Stage.HEADER and by_function(request.config):
         msg = "with trim.level: function the keep set is whole only with its functions"
         raise InputError(msg, hint="accept them together", command=ACCEPT)
@@ -198,108 +174,16 @@ def _as_text(session: Session, stage: Stage, wanted: Sequence[Task]) -> str:
 
 
 def _checks(stage: Stage, wanted: Sequence[Task], session: Session) -> tuple[Check, ...]:
-    """Return the checks that a stage's results amount to, before any verdict joins them."""
+    """Return the checks of a stage's results, before a verdict joins them."""
     if stage is Stage.VERIFY:
         return tuple(scenario_checks_of(wanted, session))
     return tuple(budget_checks_of(session) if stage is Stage.SIZE else neighbour_checks(session))
 
 
 def _of_scenario(scenario: str, every: Sequence[Task], request: TrimRequest) -> tuple[Task, ...]:
-    """Return the tasks that a scenario's verification rests on, that included."""
+    """Return the verification of a scenario, and the tasks that it depends on."""
     known = {each.id: verify_task(each) for each in all_scenarios(request.config)}
     if scenario not in known:
         msg = f"--scenario: found {scenario!r}, expected one of {', '.join(known)}"
         raise InputError(msg)
     return resting([known[scenario]], tuple(every))
-
-
-def _command(stage: Stage) -> click.Command:
-    @click.command(stage.value, help=_HELP[stage], epilog=EXAMPLE.format(verb=stage))
-    @trimming
-    @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
-    @click.option("--again", is_flag=True, help="Make this stage's results anew.")
-    def command(as_json: bool, again: bool, **options: Any) -> int:
-        judges = stage in (Stage.VERDICT, Stage.REPORT)
-        return execute(Options(**options), stage, as_json=as_json, again=again, by_verdict=judges)
-
-    return command
-
-
-def _accepting(stage: Stage) -> click.Command:
-    """Return the command of a stage that may write the committed keep set anew."""
-
-    @click.command(stage.value, help=_HELP[stage], epilog=EXAMPLE.format(verb=f"{stage} --accept"))
-    @trimming
-    @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
-    @click.option("--again", is_flag=True, help="Make this stage's results anew.")
-    @click.option(
-        "--accept", is_flag=True, help="Accept the new keep set, shrunken traces included."
-    )
-    def command(as_json: bool, again: bool, accept: bool, **options: Any) -> int:
-        return execute(Options(**options), stage, as_json=as_json, accept=accept, again=again)
-
-    return command
-
-
-@click.command(
-    "verify",
-    help=_HELP[Stage.VERIFY]
-    + "\n\nWith --probe, run anything on the reduced build: a trap is then explained and exits 1."
-    "\n\nWith --neighbours, run what is near each scenario, and show what trimming costs.",
-    epilog="""\b
-Examples:
-  megtrim verify
-  megtrim verify --scenario resnet50/default@any --again
-  megtrim verify --neighbours
-  megtrim verify --probe models/other.mge -- --cpu --enable-nchw44
-  megtrim verify --probe resnet50 --input data=inputs/cat.npy -- --cpu --iter 3
-  megtrim verify --probe resnet50 --application classify -- {model} --top 5
-""",
-)
-@trimming
-@neighbours_option
-@click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
-@click.option("--again", is_flag=True, help="Make this stage's results anew.")
-@click.option("--scenario", metavar="ID", help="Verify this one alone: MODEL/SCENARIO@CLASS.")
-@click.option("--probe", "probed", metavar="MODEL", help="A model's name or file, to be tried.")
-@click.option(
-    "--input", "inputs", multiple=True, metavar="NAME=FILE", help="An input of the probe."
-)
-@click.option("--application", metavar="NAME", help="The application that the probe runs.")
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def verify(
-    as_json: bool,
-    again: bool,
-    scenario: str | None,
-    probed: str | None,
-    inputs: tuple[str, ...],
-    application: str | None,
-    arguments: tuple[str, ...],
-    **options: Any,
-) -> int:
-    """Verify the scenarios and what is near them, or probe one model with any arguments."""
-    chosen = Options(**options)
-    if scenario is not None and (probed is not None or chosen.neighbours):
-        msg = "--scenario names one that runs as traced: neither --probe nor --neighbours fit"
-        raise click.UsageError(msg)
-    if probed is not None:
-        if chosen.neighbours:
-            msg = "--probe tries one run, --neighbours those of every scenario: one of them"
-            raise click.UsageError(msg)
-        request = probe.request(probed, inputs, arguments, application)
-        return probe.execute(chosen, request, as_json=as_json)
-    if arguments or inputs or application is not None:
-        msg = "arguments and --input go with --probe (and --application): scenarios run as traced"
-        raise click.UsageError(msg)
-    stage = Stage.NEIGHBOURS if chosen.neighbours else Stage.VERIFY
-    return execute(chosen, stage, as_json=as_json, again=again, scenario=scenario)
-
-
-_OWN: dict[Stage, click.Command] = {
-    Stage.HEADER: _accepting(Stage.HEADER),
-    Stage.FUNCTIONS: _accepting(Stage.FUNCTIONS),
-    Stage.VERIFY: verify,
-}
-COMMANDS: dict[str, click.Command] = {
-    stage.value: _OWN.get(stage) or _command(stage) for stage in _HELP
-}

@@ -1,4 +1,4 @@
-"""``megtrim github baseline``, ``wait`` and ``propose`` as a job calls them."""
+"""``megtrim ci github baseline``, ``wait`` and ``propose`` as a job calls them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.cli.github import baseline as github_baseline
+from megtrim.cli.ci.github import baseline as github_baseline
 from megtrim.errors import InfrastructureFailure, Interrupted, ProductFailure
 from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
 from megtrim.github.jobs import PollingLimits
@@ -61,7 +61,7 @@ class Job:
 
     def __call__(self, *arguments: str) -> Answer:
         (self.folder / "outputs").unlink(missing_ok=True)
-        return self.shell("github", *arguments)
+        return self.shell("ci", "github", *arguments)
 
     def event(self, name: str, content: dict[str, Any], **variables: str) -> None:
         """Set what the job runs for."""
@@ -315,7 +315,7 @@ def test_rebuild_needs_what_find_left(job: Job, text: str | None) -> None:
     answer = rebuild(job)
 
     assert answer.status == 2
-    assert "run `megtrim github baseline find` first" in answer.err
+    assert "run `megtrim ci github baseline find` first" in answer.err
 
 
 def device(status: str) -> dict[str, Any]:
@@ -350,7 +350,7 @@ def test_minutes_are_minutes(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(limits)
         raise failure
 
-    monkeypatch.setattr("megtrim.cli.github.jobs.wait_for_jobs", waited)
+    monkeypatch.setattr("megtrim.cli.ci.github.jobs.wait_for_jobs", waited)
     arguments = ("--pickup", "10.5", "--run", "120", "--name-prefix", "phone")
     answer = job("wait", "--jobs", "3", *arguments)
     job("wait", "--jobs", "2")
@@ -440,7 +440,7 @@ def test_again_nothing_is_written_and_nothing_started(refresh: Job) -> None:
 
     assert answer.status == 0
     assert refresh.outputs() == {"outcome": "current", "pull-request": "1"}
-    assert "had been started before on megtrim/keepset" in answer.err
+    assert "was already started on megtrim/keepset" in answer.err
     assert {call.method for call in refresh.github.journal} == {"GET"}
 
 
@@ -538,7 +538,7 @@ def test_it_is_proposed_to_the_branch_that_was_traced(
         (("--base", "nothing"), "there is no branch 'nothing'"),
         (("--branch", "main"), "branch main cannot be proposed to itself"),
         (("--report", "nowhere"), "verdict.json: cannot be read"),
-        (("--project", "final"), "does not lie in final"),
+        (("--project", "final"), "is not in final"),
     ],
 )
 def test_mistakes_in_the_workflow_are_named(

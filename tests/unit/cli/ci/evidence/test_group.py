@@ -1,4 +1,4 @@
-"""``megtrim evidence`` and ``gate``: device jobs on this machine, the final report, its gate."""
+"""``megtrim ci evidence`` and ``gate``: device jobs on this machine, the final report, its gate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.cli.evidence import join
+from megtrim.cli.ci.evidence import join
 from megtrim.config.device import DeviceSettings
 from megtrim.devices import DeviceSpec
 from megtrim.devices.local import Local
@@ -32,6 +32,7 @@ from megtrim.midout.keepset import dump_keep_set
 from megtrim.process import ProcessRunner
 from megtrim.report.comment import Links
 from megtrim.verdict.model import ScenarioStatus, parse_verdict, to_json
+from support.clock import clock_at
 from unit.cli.support import Shell
 from unit.evidence.support import (
     DAY,
@@ -89,8 +90,9 @@ class Job:
         return whole
 
     def __call__(self, *more: str, cpu_class: str = "any") -> Any:
-        given = ("--sha256", self.digest, "--class", cpu_class, "--to", "out", "--today", DAY)
-        return self.shell("evidence", "run", "bundle", *given, *more)
+        given = ("--sha256", self.digest, "--class", cpu_class, "--to", "out")
+        with clock_at(DAY):
+            return self.shell("ci", "evidence", "run", "bundle", *given, *more)
 
     def evidence(self) -> Evidence:
         text = (self.shell.folder / "out" / "evidence.json").read_text("utf-8")
@@ -240,7 +242,7 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Pool]]:
         made.append((kind, Pool(requests)))
         return made[-1][1]
 
-    monkeypatch.setattr("megtrim.cli.evidence.device_job.make", make)
+    monkeypatch.setattr("megtrim.cli.ci.evidence.device_job.make", make)
     return made
 
 
@@ -373,7 +375,7 @@ def test_a_dead_device_is_a_warning(
     answer = job()
 
     assert answer.status == 0
-    assert "warning: the device failed: nothing is known of 1 of 1 scenarios\n" in answer.err
+    assert "warning: the device failed: nothing is known about 1 of 1 scenarios\n" in answer.err
     assert job.evidence().results[0].status is ScenarioStatus.INFRASTRUCTURE
 
 
@@ -430,7 +432,8 @@ class Final:
 
     def __call__(self, *more: str) -> Any:
         given = ("--verdict", "results/verdict.json", "--bundle", "bundle", "--to", "report")
-        return self.shell("evidence", "join", *given, "--today", DAY, *more)
+        with clock_at(DAY):
+            return self.shell("ci", "evidence", "join", *given, *more)
 
     def read(self, name: str) -> str:
         return (self.shell.folder / "report" / name).read_text("utf-8")
@@ -509,7 +512,7 @@ def test_proofs_that_nobody_kept_are_none(final_: Final) -> None:
 
     assert (answer.status, answer.err) == (
         0,
-        "no proofs of before: there is no proofs.json\n",
+        "no earlier proofs: there is no proofs.json\n",
     )
     assert final_("--proofs", "proofs.json").status == 2
 
@@ -543,7 +546,7 @@ def test_evidence_that_contradicts_itself_ends_the_report(final_: Final) -> None
     assert answer.status == 2
     said = f"{SCENARIO}: its status is pass, and output run0-var178 differs"
     assert answer.err.startswith(f"megtrim: evidence/a/evidence.json:1: {said}\n")
-    assert final_.shell("gate", "report").status == 2
+    assert final_.shell("ci", "gate", "report").status == 2
     assert said in final_.read("comment.md")
 
 
@@ -555,7 +558,7 @@ def test_a_lost_bundle_is_no_pass(final_: Final) -> None:
     assert answer.status == 3
     assert "the build job left no bundle in bundle" in answer.err
     assert "the build job left no bundle" in final_.read("comment.md")
-    assert final_.shell("gate", "report").status == 3
+    assert final_.shell("ci", "gate", "report").status == 3
 
 
 def test_a_failed_build_fails_without_a_bundle(final_: Final) -> None:
@@ -564,7 +567,7 @@ def test_a_failed_build_fails_without_a_bundle(final_: Final) -> None:
 
     assert final_().status == 0
     assert final_.checks() == {}
-    assert final_.shell("gate", "report").status == 1
+    assert final_.shell("ci", "gate", "report").status == 1
 
 
 def test_a_build_that_ended_early_is_told(final_: Final) -> None:
@@ -584,7 +587,7 @@ def test_a_build_that_ended_early_is_told(final_: Final) -> None:
     assert "megtrim.yaml:3: @all no" in final_.read("comment.md")
     assert "[This run](https://ci.example/1)" in final_.read("comment.md")
     assert 'message="megtrim.yaml:3: @all no"' in final_.read("junit.xml")
-    gate = final_.shell("gate", "report")
+    gate = final_.shell("ci", "gate", "report")
     assert (gate.status, gate.out) == (2, "  megtrim.yaml:3: @all no\n    fix\n")
 
 
@@ -594,14 +597,14 @@ def test_a_build_that_left_nothing_is_told(final_: Final) -> None:
 
     assert (answer.status, answer.out) == (0, "no verdict: the build job left no result\n")
     assert json.loads(final_.read("ending.json"))["exit"] == 3
-    assert final_.shell("gate", "report").status == 3
+    assert final_.shell("ci", "gate", "report").status == 3
 
 
 def test_the_verdict_may_be_named_by_its_folder(final_: Final) -> None:
     """With the ending looked for in it."""
     final_.verdict(to_json(passing()))
     final_.bundle()
-    answer = final_.shell("evidence", "join", "--verdict", "results", "--to", "report")
+    answer = final_.shell("ci", "evidence", "join", "--verdict", "results", "--to", "report")
 
     assert answer.status == 0
     assert "verdict.json" in final_.left()
@@ -617,7 +620,7 @@ def test_a_verdict_that_is_none_is_refused(final_: Final, text: str) -> None:
     assert final_.left() == ["comment.md", "ending.json", "junit.xml", "report.md"]
     assert "verdict.json:1: " in json.loads(final_.read("ending.json"))["message"]
     assert "verdict.json:1: " in final_.read("comment.md")
-    assert final_.shell("gate", "report").status == 2
+    assert final_.shell("ci", "gate", "report").status == 2
 
 
 @pytest.mark.parametrize("left", ["verdict", "proofs", "evidence"])
@@ -659,7 +662,7 @@ def test_the_run_is_linked_from_its_environment() -> None:
 def test_the_gate_ends_as_the_verdict_says(shell: Shell, verdict: Any, status: int) -> None:
     """A sleeping phone blocks nobody; an expired proof does."""
     (shell.folder / "verdict.json").write_text(to_json(verdict), encoding="utf-8")
-    answer = shell("gate", ".")
+    answer = shell("ci", "gate", ".")
 
     assert answer.status == status
     assert answer.out == f"{verdict.verdict}: {verdict.headline}\n"
@@ -670,7 +673,7 @@ def test_a_verdict_beside_the_word_of_a_run_without_one_is_refused(shell: Shell)
     (shell.folder / "verdict.json").write_text(to_json(passing()), encoding="utf-8")
     text = dump_ending(EarlyExit(exit=2, message="it broke", hint=""))
     (shell.folder / "ending.json").write_text(text, encoding="utf-8")
-    answer = shell("gate", ".")
+    answer = shell("ci", "gate", ".")
 
     assert (answer.status, answer.out) == (2, "")
     assert answer.err == (
@@ -685,16 +688,16 @@ def test_the_gate_ends_as_the_build_did(shell: Shell, status: int) -> None:
     text = dump_ending(EarlyExit(exit=status, message="it broke", hint=""))
     (shell.folder / "ending.json").write_text(text, encoding="utf-8")
 
-    assert shell("gate", ".").status == status
+    assert shell("ci", "gate", ".").status == status
 
 
 @pytest.mark.parametrize("name", ["verdict.json", "ending.json"])
 def test_the_gate_stays_shut_for_what_is_no_report(shell: Shell, name: str) -> None:
     """Nothing at all is an infrastructure failure, a damaged file bad input."""
-    empty = shell("gate", ".")
+    empty = shell("ci", "gate", ".")
     (shell.folder / name).write_text("{}", encoding="utf-8")
 
-    assert (empty.status, shell("gate", ".").status) == (3, 2)
+    assert (empty.status, shell("ci", "gate", ".").status) == (3, 2)
     assert empty.err == (
         "megtrim: .: the build job left no result\n  look at the build job, and run it again\n"
     )
@@ -704,7 +707,7 @@ def test_the_gate_stays_shut_for_what_is_no_report(shell: Shell, name: str) -> N
 @pytest.mark.parametrize("more", [("--committed",), ("--quick",), ("--proofs", "x")])
 def test_purposes_do_not_mix(shell: Shell, asked: str, more: tuple[str, ...]) -> None:
     """Both are asked for anew: the committed keep set and proofs have no say."""
-    answer = shell("evidence", "pack", f"--{asked}", "--to", "b", *more)
+    answer = shell("ci", "evidence", "pack", f"--{asked}", "--to", "b", *more)
 
     assert answer.status == 2
     assert f"--{asked} asks for new {asked}: " in answer.err
@@ -713,10 +716,10 @@ def test_purposes_do_not_mix(shell: Shell, asked: str, more: tuple[str, ...]) ->
 @pytest.mark.parametrize("asked", [(), ("--traces",), ("--committed",)])
 def test_only_functions_rest_on_evidence(shell: Shell, asked: tuple[str, ...]) -> None:
     """Elsewhere it would be taken for something that it is not."""
-    answer = shell("evidence", "pack", *asked, "--evidence", "x", "--to", "b")
+    answer = shell("ci", "evidence", "pack", *asked, "--evidence", "x", "--to", "b")
 
     assert answer.status == 2
-    assert "it goes with --functions alone" in answer.err
+    assert "it needs --functions" in answer.err
 
 
 def test_a_trace_job_is_no_verification(final_: Final) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.cli.github.matrix import show_matrix
+from megtrim.cli.ci.github.matrix import show_matrix
 from megtrim.console import Console
 from megtrim.device_jobs.pack import select
 from megtrim.evidence.bundle import JobPurpose
@@ -133,7 +133,7 @@ def test_before_the_link_no_functions_can_be_asked_for(
     jobs = outputs(output)
     assert (jobs["device-jobs"], jobs["emulated-jobs"], jobs["functions"]) == ("0", "0", "false")
     assert told.getvalue() == (
-        "warning: no job: functions/linked is not made yet, and devices would run it\n"
+        "warning: no job: functions/linked, which devices would run, is not built yet\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""``megtrim evidence run``: a bundle on a device of this machine, in a folder of its own."""
+"""``megtrim ci evidence run``: a bundle on a device of this machine, in a folder of its own."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FOR_THE_WAY = (
     *("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "SSH_AUTH_SOCK", "ANDROID_ADB_SERVER_PORT"),
     *("MEGTRIM_ADB", "MEGTRIM_STATE"),
 )
-"""What the way to another machine needs beside that; the programs run there, without it."""
+"""What adb and ssh need in addition; the programs run on the device, without these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ def execute(request: JobRequest, *, quiet: bool) -> int:
         raise InputError(msg, hint=f"make more parts: a job runs at most {validation.MOST_RESULTS}")
     _prepare(request.to)
     _describe(console, bundle, standing, len(scenarios))
-    # Beside the evidence: a folder for temporary files may refuse to run programs.
+    # Next to the evidence: a folder for temporary files may refuse to run programs.
     with tempfile.TemporaryDirectory(dir=request.to, prefix=".work-") as work:
         job = DeviceJob(
             bundle=bundle,
@@ -92,17 +92,17 @@ def execute(request: JobRequest, *, quiet: bool) -> int:
     _write(result, request.to)
     if result.lost:
         count = f"{result.lost} of {len(scenarios)} scenarios"
-        console.warn(f"the device failed: nothing is known of {count}")
+        console.warn(f"the device failed: nothing is known about {count}")
     show(f"evidence: {request.to / EVIDENCE_FILE}")
     return EXIT_PASS
 
 
 def _standing(bundle: Bundle, request: JobRequest) -> tuple[BundleDevice, ...]:
-    """Return the devices that stand for the class here, of one kind: the first one's."""
+    """Return the devices of the class here, all of the kind of the first one."""
     of_class = [each for each in bundle.devices if each.cpu_class == request.cpu_class]
     if request.emulated:
         if not of_class:
-            msg = f"--class: the bundle knows no class {request.cpu_class[:60]!r}"
+            msg = f"--class: the bundle has no class {request.cpu_class[:60]!r}"
             raise InputError(msg, hint=_list_classes(bundle))
         emulated = BundleDevice(
             name=f"emulated-{request.cpu_class}",
@@ -123,7 +123,7 @@ def _standing(bundle: Bundle, request: JobRequest) -> tuple[BundleDevice, ...]:
 
 
 def _expect_known_boards(standing: tuple[BundleDevice, ...], processes: ProcessRunner) -> None:
-    """Refuse boards that the runner's owner did not name: his keys may open other doors, too."""
+    """Refuse boards that the runner's owner did not name: the keys may open other machines, too."""
     known = processes.env.get(BOARDS_VARIABLE, "").split()
     for each in standing:
         if each.kind == "ssh" and each.settings.host not in known:

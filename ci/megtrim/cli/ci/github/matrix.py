@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from megtrim.cli.ci.evidence.previous_proofs import read_proofs
 from megtrim.cli.echo import show
-from megtrim.cli.evidence.previous_proofs import read_proofs
 from megtrim.cli.session.environment import open_processes
 from megtrim.device_jobs import pack
 from megtrim.errors import EXIT_PASS
@@ -24,10 +24,10 @@ _ARTIFACTS = {
 
 
 def show_matrix(session: Session, *, proofs: Path | None, per_job: int) -> int:
-    """Print the jobs as JSON and give them to the steps after this one.
+    """Print the jobs as JSON and set them as outputs of the step.
 
-    ``session`` knows what is built. What a young proof in ``proofs`` shows needs no job. Functions
-    are next once there are traces.
+    ``session`` knows what is built. Scenarios with a young proof in ``proofs`` need no job.
+    Functions are recorded once there are traces.
     """
     config = session.request.config
     purpose = pack.purpose_of(
@@ -36,12 +36,12 @@ def show_matrix(session: Session, *, proofs: Path | None, per_job: int) -> int:
         functions=bool(session.request.traced),
     )
     for task in pack.missing(session, purpose)[:1]:
-        session.services.console.warn(f"no job: {task} is not made yet, and devices would run it")
+        session.services.console.warn(f"no job: {task}, which devices would run, is not built yet")
     selection = pack.select(session, purpose, read_proofs(proofs, session.services.console))
     runners = pack.runner_classes(session.request)
     if selection.proven:
         session.services.console.say(
-            f"no job for what is proven: {len(selection.proven)} of the scenarios"
+            f"no job for scenarios that are proven: {len(selection.proven)}"
         )
     jobs = {
         "device": _jobs(selection, runners, purpose, per_job, on_runners=True),

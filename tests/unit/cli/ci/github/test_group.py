@@ -1,4 +1,4 @@
-"""``megtrim github publish``: the summary, annotations, one comment, and never another verdict."""
+"""``megtrim ci github publish``: summary, annotations, one comment, and never another verdict."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Job:
     def __call__(self, *arguments: str) -> Answer:
         for name, value in self.env.items():
             self._patch.setenv(name, value)
-        return self.shell("github", "publish", "report", *arguments)
+        return self.shell("ci", "github", "publish", "report", *arguments)
 
     def leave(self, name: str, text: str) -> None:
         (self.report / name).write_text(text, encoding="utf-8")
@@ -454,7 +454,7 @@ def test_two_processes_at_once_and_the_run_after_them(
         job = Job(shell, github, monkeypatch)
         job.leave("verdict.json", to_json(passing()))
         publish = Command(
-            argv=(sys.executable, "-m", "megtrim", "github", "publish", "report"),
+            argv=(sys.executable, "-m", "megtrim", "ci", "github", "publish", "report"),
             timeout_s=60,
             cwd=shell.folder,
             env=job.env,
@@ -475,9 +475,9 @@ def test_two_processes_at_once_and_the_run_after_them(
 
 def test_help_has_examples(shell: Shell) -> None:
     """And says what it takes from the environment."""
-    answer = shell("github", "publish", "--help")
+    answer = shell("ci", "github", "publish", "--help")
 
     assert answer.status == 0
-    assert "megtrim github publish report --pull-request 17 --strict" in answer.out
+    assert "megtrim ci github publish report --pull-request 17 --strict" in answer.out
     assert "pull-requests: write" in answer.out
-    assert "publish" in shell("github", "--help").out
+    assert "publish" in shell("ci", "github", "--help").out

@@ -1,6 +1,6 @@
-"""``megtrim github``: what a job of GitHub Actions does around a trim.
+"""``megtrim ci github``: commands for jobs of GitHub Actions.
 
-``publish`` tells people; it never changes a verdict: what cannot be told is a warning.
+``publish`` shows a report; it never changes a verdict: what cannot be published is a warning.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TypeVar
 
 import click
 
+from megtrim.cli.ci.github import image, jobs, logs
+from megtrim.cli.ci.github.client import open_api, open_event
 from megtrim.cli.echo import show
-from megtrim.cli.github import image, jobs, logs
-from megtrim.cli.github.client import open_api, open_event
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.job_summary import SummaryPage, read_page
 from megtrim.cli.session.setup import open_console
@@ -37,7 +37,7 @@ _FORK = (
 
 
 class _PublishFailures:
-    """What could not be told to people, for the log, the job summary and the exit status."""
+    """What could not be published, for the log, the job summary and the exit status."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -45,7 +45,7 @@ class _PublishFailures:
         self._codes: list[int] = []
 
     def attempt(self, action: Callable[[], T]) -> T | None:
-        """Return what an action gives, None where it failed: that is a warning then."""
+        """Return the result of an action; None, with a warning, if it failed."""
         try:
             return action()
         except MegtrimError as error:
@@ -53,32 +53,32 @@ class _PublishFailures:
             return None
 
     def problem(self, error: MegtrimError) -> None:
-        """Tell a failure. A token that may not write is never more than a warning."""
+        """Report a failure. A token that may not write is never more than a warning."""
         if not isinstance(error, Forbidden):
             self._codes.append(error.exit_code)
         self.note(str(error), warn=True)
 
     def note(self, text: str, *, warn: bool = False) -> None:
-        """Tell in the log now, and in the job summary at the end."""
+        """Print it in the log now, and in the job summary at the end."""
         # A runner takes commands from every line of a log, and parts of these are foreign.
         safe = "\n  ".join(one_line(line, most=1000) for line in text.splitlines())
         self._lines.append(safe)
         (self._console.warn if warn else self._console.say)(safe)
 
     def page(self) -> str:
-        """Return all of it as Markdown, nothing where nothing was told."""
+        """Return all of it as Markdown; empty if there is nothing."""
         return block("\n".join(self._lines), limit=10_000) if self._lines else ""
 
     def exit_code(self) -> int:
-        """Return how this ends where all must be told."""
+        """Return the exit status if everything has to be published."""
         return worst(self._codes)
 
 
 @click.group(
     epilog="""\b
 Examples:
-  megtrim github publish megtrim-out/final
-  megtrim github baseline find --out megtrim-out
+  megtrim ci github publish megtrim-out/final
+  megtrim ci github baseline find --out megtrim-out
 """
 )
 def github() -> None:
@@ -90,7 +90,7 @@ for command in (*jobs.COMMANDS, image.image, logs.logs):
 
 
 def _number(_context: click.Context, _option: click.Parameter, value: str) -> int | None:
-    """Read a number that a workflow leaves empty where it has none."""
+    """Read a number that a workflow leaves empty if it has none."""
     if not value.strip():
         return None
     number = int(value) if value.isascii() and value.isdigit() and len(value) < 16 else 0
@@ -103,9 +103,9 @@ def _number(_context: click.Context, _option: click.Parameter, value: str) -> in
 @github.command(
     epilog="""\b
 Examples:
-  megtrim github publish megtrim-out/final
-  megtrim github publish report --config trim/megtrim.yaml --artifact megtrim-report
-  megtrim github publish report --pull-request 17 --strict
+  megtrim ci github publish megtrim-out/final
+  megtrim ci github publish report --config trim/megtrim.yaml --artifact megtrim-report
+  megtrim ci github publish report --pull-request 17 --strict
 """
 )
 @click.argument("report", type=click.Path(path_type=Path))
@@ -114,50 +114,53 @@ Examples:
     "-c",
     default="megtrim.yaml",
     show_default=True,
-    help="The configuration, from the root of the repository: each has a comment of its own.",
+    help="The configuration, relative to the top of the repository; each has a comment of its own.",
 )
 @click.option(
     "--pull-request",
     default="",
     metavar="N",
     callback=_number,
-    help="Comment there, where the event names none and N is at this run's commit.",
+    help="Comment on N if the event names no pull request and N is at this run's commit.",
 )
-@click.option("--artifact", default="", help="Artifact of this run that holds the whole report.")
+@click.option("--artifact", default="", help="Artifact of this run that holds the report.")
 @click.option(
     "--author",
     default=DEFAULT_AUTHOR,
     show_default=True,
-    help="Who the token writes as: comments of others are left alone.",
+    help="Login that the token writes as; comments of others are not touched.",
 )
-@click.option("--strict", is_flag=True, help="End with 3 (or 2) where something was not told.")
+@click.option(
+    "--strict", is_flag=True, help="Exit with 3 (or 2) if something could not be published."
+)
 def publish(
     report: Path, config: str, pull_request: int | None, artifact: str, author: str, strict: bool
 ) -> int:
-    """Tell people what REPORT says: job summary, annotations, comment.
+    """Publish REPORT as job summary, annotations and a comment on the pull request.
 
-    REPORT is a folder with verdict.json, or with the ending.json of a run that had no verdict.
-    Publishing changes no verdict: what fails is a warning. The event and the summary come from
-    the runner's own variables, the token from GITHUB_TOKEN: to comment, its job needs
-    `permissions: pull-requests: write`.
+    REPORT is a folder with a verdict.json, or with the ending.json of a run without a verdict.
+    Publishing never changes a verdict: a failure is a warning.
+
+    To comment, the job needs `permissions: pull-requests: write`. The token comes from
+    GITHUB_TOKEN, the event and the summary from the runner's variables.
     """
     env = open_processes().env
-    told = _PublishFailures(open_console(quiet=False))
-    event = told.attempt(lambda: open_event(env))
+    failures = _PublishFailures(open_console(quiet=False))
+    event = failures.attempt(lambda: open_event(env))
     run, repository = ("", "") if event is None else (event.run_url, event.repository)
     links = Links(run=run, artifact=artifact)
     page = read_page(report, config=config, links=links, repository=repository)
     for problem in page.problems:
-        told.problem(problem)
-    # First, and without the network: whatever fails below, the text is there.
-    told.attempt(lambda: runner.add_summary(env, page.text))
+        failures.problem(problem)
+    # First, and without the network: if something below fails, the text is there.
+    failures.attempt(lambda: runner.add_summary(env, page.text))
     _annotate(page)
     if event is not None:
         comment = _Comment(key=key_of(config), text=page.text, author=author)
-        told.attempt(lambda: _comment(env, event, pull_request, comment, told))
-    if told.page():
-        told.attempt(lambda: runner.add_summary(env, told.page()))
-    return told.exit_code() if strict else EXIT_PASS
+        failures.attempt(lambda: _comment(env, event, pull_request, comment, failures))
+    if failures.page():
+        failures.attempt(lambda: runner.add_summary(env, failures.page()))
+    return failures.exit_code() if strict else EXIT_PASS
 
 
 def _annotate(page: SummaryPage) -> None:
@@ -181,21 +184,21 @@ def _comment(
     event: Event,
     given: int | None,
     comment: _Comment,
-    told: _PublishFailures,
+    failures: _PublishFailures,
 ) -> None:
     number = event.pull_request.number if event.pull_request else given
     if number is None:
         return
     if event.pull_request is not None and event.pull_request.fork:
-        told.note(_FORK)
+        failures.note(_FORK)
         return
     api = open_api(env, event)
     now = _pull_request(api, event.repository, number)
     if now.fork:
-        told.note(_FORK)
+        failures.note(_FORK)
     elif now.head_sha != event.head_sha:
-        # A run that was overtaken still ends, and must not write over the newer one's text.
-        told.note(
+        # An overtaken run still ends; it must not overwrite the comment of the newer one.
+        failures.note(
             f"no comment: pull request {number} is at {now.head_sha[:12]}, "
             f"this run is of {event.head_sha[:12]}"
         )

@@ -1,4 +1,4 @@
-"""``megtrim github logs``: the logs of builds that failed, bounded and without passwords."""
+"""``megtrim ci github logs``: the logs of builds that failed, bounded and without passwords."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from megtrim.errors import EXIT_PASS
 from megtrim.store import MANIFEST, write_atomically
 
 LARGEST_BYTES = 512 * 1024
-"""Of one log; its end is kept, where the failure is."""
+"""Of one log; the end is kept, which shows the failure."""
 MOST_LOGS = 8
 _LOG = "build.log"
 _CUT = "... the beginning was left out: {} bytes\n"
 _BEFORE_BYTES = 8 * 1024
-"""Read in front of the end that is kept: a cut would leave half a password, which none finds."""
+"""Read before the part that is kept: a cut could leave half a password, which nothing finds."""
 _OPENS = re.compile(r"(?<=://)[^/\s]{1,2000}@")
 _TOKEN = re.compile(r"(?<=\|)(bearer-token|header)=[^|\s]{1,2000}")
-"""The step that copies is not told the password itself: it is known by where it stands."""
+"""The step that copies does not get the password itself: it is recognised by its place."""
 
 
 @click.command(
     epilog="""\b
 Example:
-  megtrim github logs --out megtrim-out --to logs
+  megtrim ci github logs --out megtrim-out --to logs
 """
 )
-@out_option("The folder of results.")
-@click.option("--to", type=click.Path(path_type=Path), required=True, help="Folder for the copies.")
+@out_option("Folder of results.")
+@click.option("--to", type=click.Path(path_type=Path), required=True, help="Folder to copy to.")
 def logs(out: Path, to: Path) -> int:
     """Copy the end of each failed build's log, for an artifact of the run.
 
-    What opens the compiler cache is not in them.
+    Passwords of the compiler cache are removed.
     """
     secrets = [value for value in read_cache_variables().values() if "@" in value or "|" in value]
     failed = [

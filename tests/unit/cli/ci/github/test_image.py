@@ -118,9 +118,9 @@ def job(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Job:
 
 def test_no_image_is_needed(job: Job) -> None:
     """Docker is not even asked."""
-    answer = job.shell("github", "image")
+    answer = job.shell("ci", "github", "image")
 
-    assert (answer.status, answer.out) == (0, "no image is brought\n")
+    assert (answer.status, answer.out) == (0, "no image is needed\n")
     assert job.outputs() == {"image": "", "made": "false"}
     assert job.verbs() == []
 
@@ -130,9 +130,9 @@ def test_an_image_is_brought_by_its_digest(job: Job, arguments: tuple[str, ...])
     """The input's, or the configuration's; only the input is handed on, for it outweighs."""
     job.configure("{kind: host}" if arguments else f"{{kind: ndk, image: '{NAMED}'}}")
 
-    first = job.shell("github", "image", *arguments)
+    first = job.shell("ci", "github", "image", *arguments)
     handed_on = job.outputs()["image"]
-    second = job.shell("github", "image", *arguments)
+    second = job.shell("ci", "github", "image", *arguments)
 
     assert (first.status, second.status) == (0, 0)
     assert first.out == f"image {NAMED}, ID sha256:{'c' * 64}\n"
@@ -143,7 +143,7 @@ def test_an_image_is_brought_by_its_digest(job: Job, arguments: tuple[str, ...])
 @pytest.mark.parametrize("image", ["registry.lan/android:r21e", "android", "a@sha256:abc", "-x"])
 def test_a_tag_is_refused(job: Job, image: str) -> None:
     """It may be another image tomorrow."""
-    answer = job.shell("github", "image", f"--image={image}")
+    answer = job.shell("ci", "github", "image", f"--image={image}")
 
     assert answer.status == 2
     assert answer.err == (
@@ -158,9 +158,9 @@ def test_what_is_wrong_with_the_configuration_the_trim_says(
 ) -> None:
     """It is in the report then, where people look."""
     job.configure("{kind: ndk, image: 'android:r21e'}")
-    tag = job.shell("github", "image")
+    tag = job.shell("ci", "github", "image")
     (job.shell.folder / "megtrim.yaml").write_text("{", encoding="utf-8")
-    broken = job.shell("github", "image")
+    broken = job.shell("ci", "github", "image")
 
     assert (tag.status, broken.status) == (0, 0)
     assert "toolchain.image is no digest: android:r21e" in tag.err
@@ -192,7 +192,7 @@ def test_a_tag_of_the_variable_is_refused_in_a_job(
 
 def test_a_registry_that_has_it_not(job: Job) -> None:
     """The machine is not to blame, nor is the pull request."""
-    answer = job.shell("github", "image", "--image", f"gone/android@{DIGEST}")
+    answer = job.shell("ci", "github", "image", "--image", f"gone/android@{DIGEST}")
 
     assert answer.status == 3
     assert "manifest unknown" in answer.err
@@ -201,7 +201,7 @@ def test_a_registry_that_has_it_not(job: Job) -> None:
 def test_a_recipe_is_built_once(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next job, on another machine, loads what this one kept."""
     job.pin(monkeypatch, "base")
-    first = job.shell("github", "image", "--recipe", "linux-arm64", "--kept", "image")
+    first = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--kept", "image")
     told = job.outputs()
     assert first.status == 0, first.err
     assert told == {"image": f"sha256:{'d' * 64}", "made": "true"}
@@ -209,7 +209,7 @@ def test_a_recipe_is_built_once(job: Job, monkeypatch: pytest.MonkeyPatch) -> No
     job.images.write_text(json.dumps({}), encoding="utf-8")
     job.output.unlink()
 
-    second = job.shell("github", "image", "--recipe", "linux-arm64", "--kept", "image")
+    second = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--kept", "image")
 
     assert second.status == 0, second.err
     assert job.outputs() == {"image": told["image"], "made": "false"}
@@ -222,7 +222,7 @@ def test_a_damaged_archive_is_made_anew(job: Job, monkeypatch: pytest.MonkeyPatc
     Path("image").mkdir()
     Path("image", "image.tar").write_text("garbage", encoding="utf-8")
 
-    answer = job.shell("github", "image", "--recipe", "linux-arm64", "--kept", "image")
+    answer = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--kept", "image")
 
     assert answer.status == 0, answer.err
     assert job.verbs() == ["load", "build", "save"]
@@ -235,7 +235,7 @@ def test_an_image_that_cannot_be_kept(job: Job, monkeypatch: pytest.MonkeyPatch)
     job.pin(monkeypatch, "base")
     job.told.with_name("full").touch()
 
-    answer = job.shell("github", "image", "--recipe", "linux-arm64", "--kept", "image")
+    answer = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--kept", "image")
 
     assert answer.status == 0, answer.err
     assert "the image is not kept for later jobs: image/image.tar cannot be" in answer.err
@@ -249,7 +249,7 @@ def test_a_folder_that_cannot_be_made(job: Job, monkeypatch: pytest.MonkeyPatch)
     job.pin(monkeypatch, "base")
     Path("file").touch()
 
-    answer = job.shell("github", "image", "--recipe", "linux-arm64", "--kept", "file/image")
+    answer = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--kept", "file/image")
 
     assert answer.status == 0, answer.err
     assert "the image is not kept for later jobs: file/image/image.tar" in answer.err
@@ -276,7 +276,7 @@ def test_what_a_recipe_lacks(
     """Nothing is guessed."""
     job.pin(monkeypatch, *pins)
 
-    answer = job.shell("github", "image", "--recipe", recipe)
+    answer = job.shell("ci", "github", "image", "--recipe", recipe)
 
     assert answer.status == 2
     assert answer.err.startswith(f"megtrim: {message}\n")
@@ -284,7 +284,7 @@ def test_what_a_recipe_lacks(
 
 def test_one_of_both(job: Job) -> None:
     """Which would count?"""
-    answer = job.shell("github", "image", "--recipe", "linux-arm64", "--image", NAMED)
+    answer = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--image", NAMED)
 
     assert answer.status == 2
     assert answer.err == "megtrim: an image and a recipe: found both, expected one of them\n"

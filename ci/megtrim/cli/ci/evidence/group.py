@@ -1,19 +1,18 @@
-"""``megtrim evidence``: what a hosted build gives to device jobs, and what comes back."""
+"""``megtrim ci evidence``: what a hosted build gives to device jobs, and what comes back."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import click
 
+from megtrim.cli.ci.evidence import device_job
+from megtrim.cli.ci.evidence import join as final
+from megtrim.cli.ci.evidence.previous_proofs import proofs_option, read_proofs
 from megtrim.cli.echo import show
-from megtrim.cli.evidence import device_job
-from megtrim.cli.evidence import join as final
-from megtrim.cli.evidence.previous_proofs import proofs_option, read_proofs
-from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.environment import open_processes, read_today
 from megtrim.cli.session.setup import (
     Options,
     committed_option,
@@ -21,7 +20,6 @@ from megtrim.cli.session.setup import (
     describe,
     open_session,
     quick_option,
-    today_option,
 )
 from megtrim.device_jobs import pack as bundling
 from megtrim.errors import EXIT_PASS, InputError, worst
@@ -35,20 +33,18 @@ from megtrim.store import sha256_file
 
 _PATH = click.Path(path_type=Path)
 
-_today = today_option("The day of the evidence, against which proofs are judged; else the clock's.")
-
 
 @click.group()
 def evidence() -> None:
-    """Prove or trace on devices of other machines: pack, run, join."""
+    """Verify or trace on devices of other machines: pack, run, join."""
 
 
 @evidence.command(
     epilog="""\b
 Examples:
-  megtrim evidence pack --committed --proofs proofs/evidence.json --to bundle
-  megtrim evidence pack --traces --to bundle
-  megtrim evidence pack --functions --evidence traces --to bundle
+  megtrim ci evidence pack --committed --proofs proofs/evidence.json --to bundle
+  megtrim ci evidence pack --traces --to bundle
+  megtrim ci evidence pack --functions --evidence traces --to bundle
 """
 )
 @common
@@ -57,35 +53,37 @@ Examples:
 @click.option(
     *("--traces", "asked"),
     flag_value="traces",
-    help="Ask for traces, of all scenarios; for functions where nothing is traced.",
+    help="Have all scenarios traced; if trim.base is plain, their functions recorded.",
 )
 @click.option(
     *("--functions", "asked"),
     flag_value="functions",
-    help="Ask which functions run, in all scenarios.",
+    help="Have the functions of all scenarios recorded.",
 )
 @click.option(
     *("--evidence", "traces"),
     type=_PATH,
     multiple=True,
     metavar="DIR",
-    help="Evidence with traces, for the link that tells of functions to rest on; repeatable.",
+    help="With --functions: evidence with the traces to build from; repeatable.",
 )
 @proofs_option
-@click.option("--to", type=_PATH, required=True, metavar="DIR", help="A new or empty folder.")
+@click.option(
+    "--to", type=_PATH, required=True, metavar="DIR", help="Folder to write to: new or empty."
+)
 def pack(asked: str | None, proofs: Path | None, to: Path, **options: Any) -> int:
-    """Write the bundle that device jobs get: programs, models, inputs, and what to run.
+    """Write the bundle for device jobs: programs, models, inputs, and what to run.
 
-    To have functions recorded, the link that tells them is made first. The traces that it rests
-    on are those of --evidence, else they are taken here.
+    Functions are recorded on a link that is built from traces: those of --evidence, or new ones
+    that are taken here.
     """
     chosen = Options(**options)
     if asked and (chosen.committed or chosen.quick or proofs is not None):
-        others = "--committed, --quick and --proofs do not go with it"
-        msg = f"--{asked} asks for new {asked}: {others}"
+        others = "--committed, --quick or --proofs"
+        msg = f"--{asked} asks for new {asked}: it cannot be combined with {others}"
         raise click.UsageError(msg)
     if chosen.traces and asked != "functions":
-        msg = "--evidence has traces that functions rest on: it goes with --functions alone"
+        msg = "--evidence has the traces that --functions builds from: it needs --functions"
         raise click.UsageError(msg)
     session = open_session(chosen)
     # Functions are recorded again.
@@ -109,31 +107,38 @@ def pack(asked: str | None, proofs: Path | None, to: Path, **options: Any) -> in
     digest = sha256_file(to / BUNDLE_FILE)
     show(f"{_describe_bundle(bundle)}\nbundle-sha256={digest}")
     write_output(open_processes().env, "bundle-sha256", digest)
-    # A verification has a verdict, which tells of a build that failed; nothing else has one.
+    # A verification has a verdict, which reports a failed build; nothing else has one.
     return worst(codes) if asked else EXIT_PASS
 
 
 def _describe_bundle(bundle: Bundle) -> str:
     asked, proven = len(bundle.scenarios), len(bundle.proven)
     text = "1 scenario" if asked == 1 else f"{asked} scenarios"
-    return f"{text} to {bundle.purpose} on devices" + (f", {proven} proven before" * bool(proven))
+    return f"{text} to {bundle.purpose} on devices" + (f", {proven} already proven" * bool(proven))
 
 
 @evidence.command(
     epilog="""\b
 Examples:
-  megtrim evidence run bundle --sha256 DIGEST --class pixel --shard 1/2 --to evidence
-  megtrim evidence run bundle --sha256 DIGEST --class any --to evidence --emulated
+  megtrim ci evidence run bundle --sha256 DIGEST --class pixel --shard 1/2 --to evidence
+  megtrim ci evidence run bundle --sha256 DIGEST --class any --to evidence --emulated
 """
 )
 @click.argument("bundle", type=_PATH)
-@click.option("--sha256", required=True, metavar="DIGEST", help="Of bundle.json.")
-@click.option("--class", "cpu_class", required=True, metavar="CLASS", help="The CPU class.")
-@click.option("--shard", default="1/1", show_default=True, metavar="I/N", help="The job's part.")
-@click.option("--to", type=_PATH, required=True, metavar="DIR", help="A new or empty folder.")
-@click.option("--emulated", is_flag=True, help="Run on this machine, whatever devices there are.")
-@click.option("--quiet", "-q", is_flag=True, help="Only warnings and results.")
-@_today
+@click.option("--sha256", required=True, metavar="DIGEST", help="SHA-256 of bundle.json.")
+@click.option("--class", "cpu_class", required=True, metavar="CLASS", help="CPU class to run.")
+@click.option(
+    "--shard",
+    default="1/1",
+    show_default=True,
+    metavar="I/N",
+    help="Run part I of N of the scenarios.",
+)
+@click.option(
+    "--to", type=_PATH, required=True, metavar="DIR", help="Folder to write to: new or empty."
+)
+@click.option("--emulated", is_flag=True, help="Run on this machine, even if there are devices.")
+@click.option("--quiet", "-q", is_flag=True, help="Print only warnings and results.")
 def run(
     bundle: Path,
     sha256: str,
@@ -142,13 +147,12 @@ def run(
     to: Path,
     emulated: bool,
     quiet: bool,
-    today: date | None,
 ) -> int:
-    """Run a part of BUNDLE on a device, and write what was seen.
+    """Run a part of BUNDLE on a device, and write the evidence.
 
-    Needs no engine, no compiler and no project. Whatever a program does is evidence, and so is a
-    device that fails: the exit status is 0. A device of kind local, qemu or auto runs the
-    bundle's programs on this machine itself; its owner allows that with
+    Needs no engine, no compiler and no project. A program that fails is evidence, and so is a
+    device that fails: the exit status is 0. Devices of kind local, qemu, auto or virtual-phone run
+    the bundle's programs on this machine; its owner allows that with
     MEGTRIM_HOST_RUNS_PROGRAMS=yes in the environment.
     """
     request = device_job.JobRequest(
@@ -158,7 +162,7 @@ def run(
         shard=Shard.parse(shard),
         to=to,
         emulated=emulated,
-        today=today or date.today(),
+        today=read_today(),
     )
     return device_job.execute(request, quiet=quiet)
 
@@ -166,31 +170,38 @@ def run(
 @evidence.command(
     epilog="""\b
 Examples:
-  megtrim evidence join --verdict results/verdict.json --bundle bundle \\
+  megtrim ci evidence join --verdict results/verdict.json --bundle bundle \\
       --evidence evidence --proofs proofs/evidence.json --to report
-  megtrim evidence join --verdict results --bundle bundle --pending fork --to report
+  megtrim ci evidence join --verdict results --bundle bundle --pending fork --to report
 """
 )
-@click.option("--verdict", type=_PATH, required=True, metavar="FILE", help="The build's verdict.")
-@click.option("--bundle", type=_PATH, metavar="DIR", help="The bundle that device jobs got.")
+@click.option(
+    "--verdict",
+    type=_PATH,
+    required=True,
+    metavar="FILE",
+    help="The build's verdict.json, or its folder.",
+)
+@click.option("--bundle", type=_PATH, metavar="DIR", help="The bundle of the device jobs.")
 @click.option(
     *("--evidence", "folders"),
     type=_PATH,
     multiple=True,
     metavar="DIR",
-    help="What device jobs left, or a folder of such folders; repeatable.",
+    help="Evidence of a device job, or a folder of such folders; repeatable.",
 )
 @proofs_option
 @click.option(
     "--pending",
     type=click.Choice(["", *(each.value for each in PendingReason)]),
     default="",
-    help="Why device jobs brought nothing.",
+    help="Why evidence of device jobs is missing.",
 )
-@click.option("--to", type=_PATH, required=True, metavar="REPORT", help="Folder of the report.")
+@click.option(
+    "--to", type=_PATH, required=True, metavar="REPORT", help="Folder to write the report to."
+)
 @click.option("--run-url", default="", metavar="URL", help="Address of the run, for the comment.")
 @click.option("--artifact", default="", help="Artifact of the run that holds the report.")
-@_today
 def join(
     verdict: Path,
     bundle: Path | None,
@@ -200,9 +211,8 @@ def join(
     to: Path,
     run_url: str,
     artifact: str,
-    today: date | None,
 ) -> int:
-    """Join the build's verdict with what devices saw, and write the final report."""
+    """Combine the build's verdict with the evidence of devices, and write the final report."""
     if to.exists() and not to.is_dir():
         msg = f"--to {to}: found no folder, expected one"
         raise InputError(msg)
@@ -213,6 +223,6 @@ def join(
         proofs=proofs,
         pending=PendingReason(pending) if pending else None,
         to=to,
-        today=today or date.today(),
+        today=read_today(),
     )
     return final.execute(request, final.links(open_processes().env, run_url, artifact))

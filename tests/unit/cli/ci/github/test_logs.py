@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.cli.github.logs import LARGEST_BYTES, MOST_LOGS
+from megtrim.cli.ci.github.logs import LARGEST_BYTES, MOST_LOGS
 from unit.cli.support import Shell
 
 
@@ -21,7 +21,7 @@ def log(shell: Shell, folder: str, text: str) -> Path:
 
 def kept(shell: Shell) -> dict[str, str]:
     """Copy the logs, and return them by name."""
-    answer = shell("github", "logs", "--out", "out", "--to", "logs")
+    answer = shell("ci", "github", "logs", "--out", "out", "--to", "logs")
     assert (answer.status, answer.err) == (0, "")
     return {path.name: path.read_text("utf-8") for path in sorted(Path("logs").glob("*"))}
 

@@ -1,4 +1,4 @@
-"""``megtrim github wait`` and ``propose``, and :data:`COMMANDS`: all verbs about GitHub's data."""
+"""``megtrim ci github wait`` and ``propose``; :data:`COMMANDS` holds all verbs that ask GitHub."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
+from megtrim.cli.ci.github.baseline import baseline
+from megtrim.cli.ci.github.client import open_api, open_event
 from megtrim.cli.echo import show
-from megtrim.cli.github.baseline import baseline
-from megtrim.cli.github.client import open_api, open_event
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.setup import open_console
 from megtrim.console import Console
@@ -48,7 +48,7 @@ _BY_HAND = (
 
 
 def _count(_context: click.Context, _option: click.Parameter, value: str) -> int:
-    """Read a number that a workflow leaves empty where the job before has failed."""
+    """Read a number that a workflow leaves empty if the previous job failed."""
     if not value.strip():
         return 0
     if not (value.isascii() and value.isdigit() and len(value) < 6):
@@ -60,26 +60,24 @@ def _count(_context: click.Context, _option: click.Parameter, value: str) -> int
 @click.command(
     epilog="""\b
 Example:
-  megtrim github wait --jobs 3 --pickup 10 --run 60
+  megtrim ci github wait --jobs 3 --pickup 10 --run 60
 
 \b
 Output of the step:
-  pending  empty (all ended), no-runner (nobody took some), or late (some still run)
+  pending  empty (all ended), no-runner (no runner took some), or late (some still run)
 
 From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
 which needs `permissions: actions: read`.
 """
 )
-@click.option(
-    "--jobs", callback=_count, required=True, metavar="N", help="How many device jobs there are."
-)
+@click.option("--jobs", callback=_count, required=True, metavar="N", help="Number of device jobs.")
 @click.option(
     "--pickup",
     type=click.FloatRange(0, 1440),
     default=10,
     show_default=True,
     metavar="MINUTES",
-    help="How long a job may wait for a runner.",
+    help="Longest that a job may wait for a runner.",
 )
 @click.option(
     "--run",
@@ -88,7 +86,7 @@ which needs `permissions: actions: read`.
     default=60,
     show_default=True,
     metavar="MINUTES",
-    help="How long all of it may take.",
+    help="Longest that all jobs together may take.",
 )
 @click.option(
     "--name-prefix", default="device", show_default=True, help="First word of the jobs' names."
@@ -96,7 +94,7 @@ which needs `permissions: actions: read`.
 def wait(jobs: int, pickup: float, run_minutes: float, name_prefix: str) -> int:
     """Wait for this run's device jobs, up to the timeouts.
 
-    Never fails: what GitHub does not say is late.
+    Always exits with 0; a job whose state GitHub does not report counts as late.
     """
     console = open_console(quiet=False)
     env = open_processes().env
@@ -122,17 +120,15 @@ def _wait(env: Mapping[str, str], limits: PollingLimits, console: Console) -> Wa
         raise
     except MegtrimError as error:
         failure = InfrastructureFailure(error.message, hint=error.hint)
-        return WaitResult(
-            pending=PendingReason.LATE, text="GitHub cannot be asked", failure=failure
-        )
+        return WaitResult(pending=PendingReason.LATE, text="GitHub did not answer", failure=failure)
 
 
 @click.command(
     epilog="""\b
 Examples:
-  megtrim github propose --project project --keep-set project/megtrim/keepset.json \\
+  megtrim ci github propose --project project --keep-set project/megtrim/keepset.json \\
       --report megtrim-out/final --workflow megtrim.yml
-  megtrim github propose --keep-set megtrim/keepset.json --report report --token-starts-checks
+  megtrim ci github propose --keep-set megtrim/keepset.json --report report --token-starts-checks
 
 \b
 Outputs of the step:
@@ -151,27 +147,32 @@ checks.
     "--report",
     type=click.Path(path_type=Path),
     required=True,
-    help="Folder with the verdict.json of a trim with it.",
+    help="Folder with the verdict.json of a trim with that keep set.",
 )
 @click.option(
     "--project",
     type=click.Path(path_type=Path),
     default=Path(),
     show_default=True,
-    help="The checkout that the keep set lies in.",
+    help="Checkout that holds the keep set.",
 )
 @click.option(
     "--branch",
     default="megtrim/keepset",
     show_default=True,
-    help="The branch to propose it on; for another base than the default branch, -BASE is added.",
+    help="Branch to propose on; -BASE is added if the base is not the default branch.",
 )
-@click.option("--base", default="", help="The branch to propose it to; else this run's.")
-@click.option("--workflow", default="", metavar="FILE.yml", help="The size check to start on it.")
+@click.option("--base", default="", help="Branch to propose to. Default: the branch of this run.")
+@click.option(
+    "--workflow",
+    default="",
+    metavar="FILE.yml",
+    help="Workflow with the size check, to start on the branch.",
+)
 @click.option(
     "--token-starts-checks",
     is_flag=True,
-    help="GITHUB_TOKEN is not the job's own: pull requests that it opens start checks.",
+    help="Pull requests that GITHUB_TOKEN opens start checks: it is not the job's own token.",
 )
 def propose(
     keep_set: Path,
@@ -182,9 +183,9 @@ def propose(
     workflow: str,
     token_starts_checks: bool,
 ) -> int:
-    """Open or update a pull request with a new keep set, where it is not the committed one.
+    """Open or update a pull request with a new keep set, if it differs from the committed one.
 
-    Doing it again changes nothing. A pull request that is no longer needed stays open.
+    Running it again changes nothing. A pull request that is no longer needed stays open.
     """
     console = open_console(quiet=False)
     env = open_processes().env
@@ -249,8 +250,8 @@ def _inside(keep_set: Path, project: Path) -> str:
     try:
         return keep_set.resolve().relative_to(project.resolve()).as_posix()
     except ValueError:
-        msg = f"{keep_set} does not lie in {project}"
-        raise InputError(msg, hint="name the checkout that it lies in with --project") from None
+        msg = f"{keep_set} is not in {project}"
+        raise InputError(msg, hint="name the checkout that holds it with --project") from None
 
 
 def _verdict(report: Path) -> Verdict:
@@ -288,10 +289,10 @@ def _start(
     try:
         started = proposer.start_checks(proposed, workflow, branch)
     except InfrastructureFailure as failure:
-        said = one_line(str(failure), most=1000)
-        console.warn(f"{one_line(workflow)} was not started on {branch}: {said}")
+        reason = one_line(str(failure), most=1000)
+        console.warn(f"{one_line(workflow)} was not started on {branch}: {reason}")
         return
-    now = "started" if started else "had been started before"
+    now = "started" if started else "was already started"
     console.say(f"{one_line(workflow)} {now} on {branch} for pull request {proposed.number}")
 
 

@@ -1,4 +1,4 @@
-"""``--proofs FILE``: what devices proved before, as far as anybody kept it."""
+"""``--proofs FILE``: what devices proved in earlier runs."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def proofs_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "--proofs",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Proofs of an earlier run: what they cover is not run again. The file may be missing.",
+        help="Proofs of an earlier run; what they cover is not run again. The file may be missing.",
     )(command)
 
 
 def read_proofs(path: Path | None, console: Console) -> EvidenceSet:
-    """Return the proofs in a file, none where there is no such file.
+    """Return the proofs in a file, none if there is no such file.
 
     A first run has no baseline, and a step of a workflow cannot leave out an option.
     """
     if path is not None and path.exists():
         return load_proofs(path)
     if path is not None:
-        console.say(f"no proofs of before: there is no {path}")
+        console.say(f"no earlier proofs: there is no {path}")
     return EvidenceSet(entries=())

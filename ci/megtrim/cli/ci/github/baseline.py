@@ -1,7 +1,7 @@
-"""``megtrim github baseline``: the sizes and proofs that a change is held against.
+"""``megtrim ci github baseline``: the sizes and proofs that a change is compared with.
 
-Both verbs leave ``OUT/baseline``: sizes.json, evidence.json, and wanted.json, the commit whose
-sizes would be the right ones. A baseline that cannot be had never blocks a change.
+Both verbs write to ``OUT/baseline``: sizes.json, evidence.json, and wanted.json, the commit whose
+sizes would be the right ones. A missing baseline never blocks a change.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 import click
 
+from megtrim.cli.ci.github.client import open_api, open_event
 from megtrim.cli.echo import show
-from megtrim.cli.github.client import open_api, open_event
 from megtrim.cli.options import out_option
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.setup import Options, common, describe, open_console, open_session
@@ -40,40 +40,44 @@ _LONGEST_REASON = 160
 @click.group(
     epilog="""\b
 Examples:
-  megtrim github baseline find --out megtrim-out
-  megtrim github baseline rebuild --config base/megtrim.yaml --out megtrim-out
+  megtrim ci github baseline find --out megtrim-out
+  megtrim ci github baseline rebuild --config base/megtrim.yaml --out megtrim-out
 """
 )
 def baseline() -> None:
-    """Find, or make, what a change is held against."""
+    """Find or rebuild the sizes that a change is compared with."""
 
 
 @baseline.command(
     "find",
     epilog="""\b
 Example:
-  megtrim github baseline find --out megtrim-out --artifact megtrim-baseline
+  megtrim ci github baseline find --out megtrim-out --artifact megtrim-baseline
 
 \b
 Outputs of the step:
   how      merge-base, last-known or none
-  rebuild  the commit to build, where its own sizes are not stored; else empty
+  rebuild  the commit to build, if its sizes are not stored; otherwise empty
 
 From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
 which needs `permissions: actions: read, contents: read`.
 """,
 )
-@out_option("Where results go.")
+@out_option("Folder of results.")
 @click.option(
-    "--artifact", default="megtrim-baseline", show_default=True, help="What runs store it as."
+    "--artifact",
+    default="megtrim-baseline",
+    show_default=True,
+    help="Name of the artifact that runs store.",
 )
 @click.option(
-    "--quick/--committed", help="Sizes of quick trims count, or those by the committed keep set."
+    "--quick/--committed",
+    help="Look for sizes of quick trims, or of trims by the committed keep set.",
 )
 def find_baseline(out: Path, artifact: str, quick: bool) -> int:
-    """Download what the merge base's run stored, else the newest that is known.
+    """Download the sizes that the run of the merge base stored, or else the newest ones.
 
-    Only runs of this repository on the base branch count: what a fork's run stored is not used.
+    Only runs of this repository on the base branch count; what runs of forks stored is not used.
     """
     console = open_console(quiet=False)
     env = open_processes().env
@@ -93,20 +97,20 @@ def find_baseline(out: Path, artifact: str, quick: bool) -> int:
     "rebuild",
     epilog="""\b
 Example:
-  megtrim github baseline rebuild --config base/megtrim.yaml --out megtrim-out
+  megtrim ci github baseline rebuild --config base/megtrim.yaml --out megtrim-out
 
 \b
 Output of the step:
-  how      rebuilt; or what it was before, where the build failed: last-known or none
+  how      rebuilt; if the build failed, as before: last-known or none
 """,
 )
 @common
 def rebuild_baseline(**options: Any) -> int:
-    """Build the merge base's plain and reduced variant and take their sizes.
+    """Build the plain and the reduced variant of the merge base, and measure them.
 
-    CONFIG lies in a checkout of the commit that `find` named. It is trimmed as `find` was told to
-    look: by its committed keep set, or quickly. Where the build fails, what `find` left stays, and
-    says why.
+    The configuration is in a checkout of the commit that `find` printed. It is trimmed like the
+    sizes that `find` looked for: by its committed keep set, or quickly. If the build fails, the
+    sizes that `find` downloaded are kept, with the reason.
     """
     chosen = Options(**options)
     folder = chosen.out / FOLDER
@@ -145,7 +149,7 @@ def _leave(found: FoundBaseline, folder: Path, *, quick: bool) -> None:
 
 
 def _read_base(path: Path) -> Base:
-    hint = "run `megtrim github baseline find` first, with the same --out"
+    hint = "run `megtrim ci github baseline find` first, with the same --out"
     most, expected = LARGEST_DOCUMENT, "the commit of a baseline"
     text = read_text(path, most_bytes=most, expected=expected, hint=hint)
     return load(Base, text, source=str(path), version=1, hint=hint)
@@ -160,6 +164,6 @@ def _measure_variants(options: Options) -> Sizes:
     folder = session.results.done.get(SIZE)
     if folder is None:
         raise next(
-            iter(session.results.failed.values()), InfrastructureFailure("nothing was weighed")
+            iter(session.results.failed.values()), InfrastructureFailure("no sizes were measured")
         )
     return load_sizes(folder.file(SIZES_FILE), shown=SIZES_FILE).sizes

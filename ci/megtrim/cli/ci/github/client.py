@@ -10,7 +10,7 @@ from megtrim.github.event import Event, read_event
 
 
 def open_event(env: Mapping[str, str]) -> Event:
-    """Return the event of this job; an InputError says what of it is missing or misshapen."""
+    """Return the event of this job; an InputError names what is missing or malformed."""
     return read_event(env)
 
 

@@ -1,7 +1,7 @@
-"""``megtrim evidence join``: the final report of a run, from what its jobs left.
+"""``megtrim ci evidence join``: the final report of a run, from what its jobs left.
 
-Where the build ended before a verdict, the report says that. Evidence that cannot be used is a
-warning of the verdict: its scenarios stay unverified, and the rest is told.
+If the build ended before a verdict, the report says so. Evidence that cannot be used is a
+warning of the verdict: its scenarios stay unverified.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from megtrim.cli.ci.evidence.previous_proofs import read_proofs
+from megtrim.cli.ci.gate import NOTHING_LEFT
 from megtrim.cli.echo import show
-from megtrim.cli.evidence.previous_proofs import read_proofs
-from megtrim.cli.gate import NOTHING_LEFT
 from megtrim.cli.session.invocation import BASELINE_FILE
 from megtrim.cli.session.job_summary import COMMENT_FILE, read_page
 from megtrim.cli.session.setup import open_console
@@ -62,7 +62,7 @@ class JoinRequest:
 
 
 def links(env: Mapping[str, str], run_url: str, artifact: str) -> Links:
-    """Return where the rest of a report is: as told, else this run of GitHub Actions."""
+    """Return where the rest of a report is: as given, else this run of GitHub Actions."""
     parts = [env.get(name, "") for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY")]
     number = env.get("GITHUB_RUN_ID", "")
     known = all((*parts, number))
@@ -73,9 +73,9 @@ def links(env: Mapping[str, str], run_url: str, artifact: str) -> Links:
 
 
 def execute(order: JoinRequest, where: Links) -> int:
-    """Write the report; the exit status says whether that could be done.
+    """Write the report; the exit status says whether that worked.
 
-    What keeps it from being written is left in its place, for the gate and the comment.
+    If it fails, the error is left in place of the report, for the gate and the comment.
     """
     path = order.verdict / VERDICT_FILE if order.verdict.is_dir() else order.verdict
     _expect_apart(order, path.parent)
@@ -119,9 +119,9 @@ def _join(order: JoinRequest, path: Path, where: Links) -> None:
 
 
 def _bundle(folder: Path | None, verdict: Verdict) -> Bundle | None:
-    """Return the bundle; without it nobody knows which devices had to be asked.
+    """Return the bundle, which says what devices had to run; None if the build failed without it.
 
-    A build that failed says enough; one that passed must not pass for a lost bundle.
+    A build that passed must have left one. Raises InfrastructureFailure.
     """
     if folder is None:
         return None
@@ -129,7 +129,7 @@ def _bundle(folder: Path | None, verdict: Verdict) -> Bundle | None:
         return read_bundle(folder)
     if verdict.verdict is VerdictKind.FAIL:
         return None
-    msg = f"the build job left no bundle in {folder}, so no device could be asked"
+    msg = f"the build job left no bundle in {folder}, so no device could run it"
     raise InfrastructureFailure(msg, hint="run the build job again")
 
 
@@ -141,7 +141,7 @@ def _read_all(folders: Sequence[Path]) -> tuple[tuple[Evidence, ...], tuple[str,
         try:
             found += read_evidence(folder)
         except Contradiction:
-            raise  # it may hold a failure, which silence would hide
+            raise  # it may hold a failure, which must not be hidden
         except InputError as error:
             problems.append(validation.clean_line(f"evidence that cannot be used: {error.message}"))
     return tuple(found), tuple(problems)
@@ -158,7 +158,7 @@ def _clear(to: Path) -> None:
 
 
 def _write(joined: JoinResult, to: Path, results: Path, where: Links) -> None:
-    """Write all forms of the report, the verdict last: where it lies, all lies."""
+    """Write all forms of the report, the verdict last: if it is there, the others are, too."""
     text = comment.render(joined.verdict, links=where)
     write_atomically(to / COMMENT_FILE, text)
     write_atomically(to / _REPORT_FILE, text)
@@ -180,7 +180,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _read_ending(left: Path) -> EarlyExit:
-    """Return why a build has no verdict, as far as it left word."""
+    """Return why a build has no verdict, as far as it left a reason."""
     if left.is_file():
         return parse_ending(validation.read_text(left, hint=_HINT), source=str(left))
     return EarlyExit(

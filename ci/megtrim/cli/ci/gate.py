@@ -1,4 +1,4 @@
-"""``megtrim gate``: a report's exit status, as the last step of a job."""
+"""``megtrim ci gate``: a report's exit status, as the last step of a job."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _HINT = "is the folder the report of this run?"
 @click.command(
     epilog="""\b
 Examples:
-  megtrim gate report
-  megtrim gate megtrim-out/final
+  megtrim ci gate report
+  megtrim ci gate megtrim-out/final
 """
 )
 @click.argument("report", type=click.Path(path_type=Path))
 def gate(report: Path) -> int:
-    """Exit with the verdict's status, or with the run's own if it stopped before one."""
+    """Exit with the status of the verdict in REPORT, or of a run that ended before a verdict."""
     path = report / VERDICT_FILE
     if path.is_file():
         _expect_alone(report)
@@ -45,7 +45,7 @@ def gate(report: Path) -> int:
 
 
 def _expect_alone(report: Path) -> None:
-    """Refuse a verdict beside the word of a run that reached none: one of them is of before."""
+    """Refuse a verdict next to the ending of a run without one: one of them is older."""
     if (report / ENDING_FILE).exists():
         msg = f"{report}: found {VERDICT_FILE} and {ENDING_FILE}, expected one of them"
         raise InputError(msg, hint="two runs wrote there: empty the folder, and run again")

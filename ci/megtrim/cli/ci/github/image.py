@@ -1,4 +1,4 @@
-"""``megtrim github image``: the toolchain's image, on the machine of a job before it is needed."""
+"""``megtrim ci github image``: brings the toolchain's image before a job needs it."""
 
 from __future__ import annotations
 
@@ -22,33 +22,43 @@ from megtrim.images.reference import expect_fixed, is_fixed
 @click.command(
     epilog="""\b
 Examples:
-  megtrim github image --config megtrim.yaml --image "$IMAGE" --recipe "$RECIPE" --kept image
-  megtrim github image --recipe android-arm64 --kept image
+  megtrim ci github image --config megtrim.yaml --image "$IMAGE" --recipe "$RECIPE" --kept image
+  megtrim ci github image --recipe android-arm64 --kept image
 
 \b
 Outputs of the step:
-  image  what MEGTRIM_IMAGE is to be; empty: as the configuration says
-  made   true where a recipe's image was built now, and is worth keeping
+  image  value for MEGTRIM_IMAGE; empty: use the configured image
+  made   true if the image of a recipe was built now and should be kept
 """
 )
 @click.option(
     "--config", "-c", type=click.Path(path_type=Path), default=Path("megtrim.yaml"),
     show_default=True, help="The configuration.",
 )  # fmt: skip
-@click.option("--image", default="", metavar="NAME@sha256:DIGEST", help="In place of its image.")
-@click.option("--recipe", default="", metavar="NAME", help="Build this recipe of the kit instead.")
+@click.option(
+    "--image",
+    default="",
+    metavar="NAME@sha256:DIGEST",
+    help="Image to use instead of the configured one.",
+)
+@click.option(
+    "--recipe",
+    default="",
+    metavar="NAME",
+    help="Build the image by this recipe of the kit instead.",
+)
 @click.option(
     "--kept",
     "folder",
     type=click.Path(path_type=Path),
     default=Path("image"),
     show_default=True,
-    help="Folder that holds a recipe's image between jobs.",
+    help="Folder that keeps the image of a recipe between jobs.",
 )
 def image(config: Path, image: str, recipe: str, folder: Path) -> int:
-    """Bring the image that holds the toolchain: by digest from a registry, or by a recipe.
+    """Get the image with the toolchain: pull it by digest, or build it by a recipe.
 
-    Without an image, in the options as in the configuration, nothing is done.
+    If neither the options nor the configuration name an image, nothing is done.
     """
     if image and recipe:
         msg = "an image and a recipe: found both, expected one of them"
@@ -67,7 +77,7 @@ def image(config: Path, image: str, recipe: str, folder: Path) -> int:
     write_output(env, "made", "false")
     reference = image or _read_reference(config)
     if not reference:
-        show("no image is brought")
+        show("no image is needed")
         return EXIT_PASS
     found = docker.find(reference) or docker.pull(reference)
     show(f"image {found.reference}, ID {found.id}")
@@ -75,9 +85,9 @@ def image(config: Path, image: str, recipe: str, folder: Path) -> int:
 
 
 def _read_reference(config: Path) -> str:
-    """Return the image that a configuration names; what is wrong with that, the trim says.
+    """Return the configured image; empty, with a warning, if it cannot be used.
 
-    It says so where people look: in the report.
+    The trim reports that again where people look: in the report.
     """
     warn = open_console(quiet=False).warn
     try:

@@ -1,0 +1,1 @@
+"""megtrim ci: what workflows call around a trim."""

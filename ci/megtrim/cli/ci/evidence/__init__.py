@@ -1,0 +1,1 @@
+"""``megtrim ci evidence``: pack a device job, do it elsewhere, join what came back."""

@@ -1,0 +1,1 @@
+"""``megtrim ci github``: commands for jobs of GitHub Actions."""

@@ -1,1 +1,0 @@
-"""``megtrim evidence``: pack a device job, do it elsewhere, join what came back."""

@@ -1,1 +1,0 @@
-"""``megtrim github``: commands for jobs of GitHub Actions."""

@@ -1,0 +1,1 @@
+"""megtrim stage: single stages, and the chain up to one."""

@@ -1,0 +1,71 @@
+"""The commands of single stages: all alike, but that two of them write the committed keep set.
+
+``megtrim size`` and ``megtrim report`` are among them; the others are under ``megtrim stage``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from megtrim.cli.session.setup import Options, json_option, trimming
+from megtrim.cli.stage.chain import execute
+from megtrim.plan.graph import Stage
+
+EXAMPLE = """\b
+Examples:
+  megtrim {verb}
+  megtrim {verb} --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
+"""
+
+accept_option = click.option(
+    "--accept", is_flag=True, help="Write the committed keep set, even if a trace shrank."
+)
+
+again_option = click.option(
+    "--again", is_flag=True, help="Run this stage again, even if its results are up to date."
+)
+
+
+def _command(stage: Stage, about: str) -> click.Command:
+    @click.command(stage.value, help=about, epilog=EXAMPLE.format(verb=stage.verb))
+    @trimming
+    @json_option
+    @again_option
+    def command(as_json: bool, again: bool, **options: Any) -> int:
+        judges = stage in (Stage.VERDICT, Stage.REPORT)
+        return execute(Options(**options), stage, as_json=as_json, again=again, by_verdict=judges)
+
+    return command
+
+
+def _accepting_command(stage: Stage, about: str) -> click.Command:
+    """Return the command of a stage that may write the committed keep set."""
+
+    @click.command(stage.value, help=about, epilog=EXAMPLE.format(verb=f"{stage.verb} --accept"))
+    @trimming
+    @json_option
+    @again_option
+    @accept_option
+    def command(as_json: bool, again: bool, accept: bool, **options: Any) -> int:
+        return execute(Options(**options), stage, as_json=as_json, accept=accept, again=again)
+
+    return command
+
+
+build = _command(Stage.BUILD, "Build the plain and the profile variant of the engine.")
+profile = _command(Stage.PROFILE, "Run every scenario on the profile build and collect its trace.")
+header = _accepting_command(
+    Stage.HEADER, "Merge the traces and the operator JSON into the keep set and the header."
+)
+reduce = _command(Stage.REDUCE, "Build the engine with only what the keep set names.")
+functions = _accepting_command(
+    Stage.FUNCTIONS, "Record which functions run, for trim.level: function."
+)
+size = _command(Stage.SIZE, "Measure the artifacts and compare them with their budgets.")
+switches = _command(
+    Stage.SWITCHES, "Measure by reduced builds what each engine switch in trim.measure saves."
+)
+verdict = _command(Stage.VERDICT, "Combine sizes, traps and parity into one verdict.")
+report = _command(Stage.REPORT, "Write the verdict as JUnit, Markdown and HTML.")
