@@ -18,7 +18,7 @@ from faults.programs import compile_program, write_files
 from faults.result import Measure
 from faults.world import Clock, Lane, lane
 from megtrim.devices import Lease
-from megtrim.devices.retry import deliver
+from megtrim.devices.retry import run_with_retries
 from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure
 from megtrim.pipeline.running.execution import RunSpec, run_on
@@ -141,7 +141,7 @@ class _Bench:
             return run_on(lease, request).run.rc
 
         try:
-            rc = deliver(device, work, say=_ignore)
+            rc = run_with_retries(device, work, say=_ignore)
             text = f"ended with {rc}, at try {len(tries)}, after {time.monotonic() - start:.0f} s"
         except InfrastructureFailure as failure:
             rc, text = -1, f"given up: {failure.message}"
@@ -179,7 +179,7 @@ class _Bench:
             if model_bytes:
                 request.model.write_bytes(model_bytes)
             device = self.lane.device(self._state(), Timeouts(), spare=False)
-            rc = deliver(device, lambda lease: run_on(lease, request).run.rc, say=_ignore)
+            rc = run_with_retries(device, lambda lease: run_on(lease, request).run.rc, say=_ignore)
             yield _none_left(f"a run that {what} (exit status {rc})", self.lane.left())
 
     def four_jobs(self) -> Measure:

@@ -10,7 +10,7 @@ from pathlib import Path
 from megtrim.cli.echo import show
 from megtrim.cli.session.setup import Options, describe, open_context
 from megtrim.config.scenarios import all_scenarios
-from megtrim.devices.retry import deliver
+from megtrim.devices.retry import run_with_retries
 from megtrim.errors import EXIT_PASS, InputError, ProductFailure, worst
 from megtrim.load_and_run.application import INPUT, MODEL, OUTPUTS, THREADS, names_in
 from megtrim.load_and_run.arguments import check_arguments
@@ -82,7 +82,7 @@ def execute(options: Options, wanted: ProbeRequest, *, as_json: bool) -> int:
 
 def _run(spec: RunSpec, context: Context) -> RunResult:
     device = next(iter(context.devices.values()))
-    return deliver(device, lambda lease: run_on(lease, spec), say=context.console.say)
+    return run_with_retries(device, lambda lease: run_on(lease, spec), say=context.console.say)
 
 
 def _diagnose_failure(

@@ -1,7 +1,8 @@
-"""``virtual-phone``: a phone that is started for each lease, and is then like any behind adb.
+"""``virtual-phone``: a phone that is started for each lease, and then used like any adb phone.
 
-It brings its own adb server, on a port of its own: the user's is never asked for anything.
-Nobody else can have it, so there is no queue; it goes with its lease, so nothing is healed.
+It starts an adb server of its own, on a port of its own, and never uses the user's server.
+No other job can use the phone, so there is no queue; it ends with its lease, so it needs no
+recovery.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from megtrim.devices import adb, qemu
-from megtrim.devices.remote.adb_server import find_adb
+from megtrim.devices.remote.adb_client import find_adb
 from megtrim.errors import InputError, MegtrimError
 from megtrim.process import ProcessRunner
 from megtrim.virtual_phone import manager
@@ -33,13 +34,13 @@ _RETRIES = 2
 _NAME_LENGTH = 40
 _NUMBERS = count()
 _STORAGE_BYTES = 8 * 1024**3
-"""A bound, not what it takes: files on the phone are this machine's memory."""
+"""An upper bound, not what it uses: files on the phone are in this machine's memory."""
 
 
 def find(spec: DeviceSpec, *, native: str | None = None) -> VirtualPhone:
-    """Return the device; raises InputError where this machine cannot play a phone.
+    """Return the device. Raises InputError if this machine cannot run a virtual phone.
 
-    ``native`` is what the machine is, by default this one: one for arm64 needs no emulator.
+    ``native`` is this machine's architecture unless a test sets it; arm64 needs no emulator.
     """
     if spec.machine != manager.MACHINE:
         msg = f"device {spec.name}: a virtual phone runs {manager.MACHINE}, not {spec.machine}"
@@ -57,73 +58,73 @@ def find(spec: DeviceSpec, *, native: str | None = None) -> VirtualPhone:
         cpu=spec.qemu_cpu,
         sysroot=None,
     )
-    played_by = emulator.identity()
-    return VirtualPhone(spec, {"cpu": played_by["cpu"], "qemu": played_by["qemu"], **system})
+    emulated_by = emulator.identity()
+    return VirtualPhone(spec, {"cpu": emulated_by["cpu"], "qemu": emulated_by["qemu"], **system})
 
 
 class VirtualPhone:
-    """Any number of phones of one CPU, one for each that reserves."""
+    """Any number of phones with one CPU, one for each lease."""
 
     kind = KIND
     retries = _RETRIES
 
-    def __init__(self, spec: DeviceSpec, played_by: dict[str, str]) -> None:
+    def __init__(self, spec: DeviceSpec, emulated_by: dict[str, str]) -> None:
         self.name = spec.name
         self._spec = spec
-        self._played_by = played_by
+        self._emulated_by = emulated_by
 
     def identity(self) -> dict[str, str]:
-        return {**self._played_by, "kind": self.kind}
+        return {**self._emulated_by, "kind": self.kind}
 
     def facts(self) -> dict[str, str]:
         labels = {"qemu": "emulator"}
-        return {labels.get(name, name): fact for name, fact in self._played_by.items()}
+        return {labels.get(name, name): fact for name, fact in self._emulated_by.items()}
 
     @contextmanager
     def reserve(self) -> Iterator[PhoneLease]:
-        """Start a phone and a server, connect them, and end both with the block."""
+        """Start a phone and a server, connect them, and stop both when the block is left."""
         spec = self._spec
         program = find_adb(spec.processes).program
         files = rootfs.provide(spec.processes)
-        wish = PhoneRequest(
+        request = PhoneRequest(
             name=f"{self.name[:_NAME_LENGTH]}-{os.getpid()}-{next(_NUMBERS)}",
             cpu=spec.qemu_cpu,
-            # Governors are root's to set.
+            # Only root can set a governor.
             rooted=bool(spec.settings.governor),
             data_bytes=_STORAGE_BYTES,
             android=_android(spec.sysroot),
         )
         with (
-            manager.run_phone(spec.processes, files.path, wish) as phone,
+            manager.run_phone(spec.processes, files.path, request) as phone,
             private_server(spec.processes, program, parent=phone.folder) as server,
         ):
             processes = ProcessRunner({**spec.processes.env, **server.env})
             connect(processes, server, phone.serial)
-            behind = replace(spec, processes=processes)
-            yield PhoneLease(behind, phone.serial, self.facts())
+            phone_spec = replace(spec, processes=processes)
+            yield PhoneLease(phone_spec, phone.serial, self.facts())
 
 
 def _android(sysroot: Path | None) -> Path | None:
-    """Return the sysroot where it is an Android's: a Linux program's libraries are pushed."""
+    """Return the sysroot if it is Android's; for Linux programs, libraries are pushed instead."""
     return sysroot if sysroot and (sysroot / "system/bin/linker64").is_file() else None
 
 
 class PhoneLease(adb.AdbPhone):
-    """A phone behind adb that says what plays it."""
+    """A phone behind adb that also reports what emulates it."""
 
     kind = KIND
 
-    def __init__(self, spec: DeviceSpec, serial: str, played_by: dict[str, str]) -> None:
+    def __init__(self, spec: DeviceSpec, serial: str, emulated_by: dict[str, str]) -> None:
         super().__init__(find_adb(spec.processes), serial, spec.name, spec)
-        self._played_by = played_by
+        self._emulated_by = emulated_by
 
     def facts(self) -> dict[str, str]:
-        """Return what the phone says of itself, and what it really is."""
-        return {**super().facts(), **self._played_by}
+        """Return what the phone reports about itself, and what emulates it."""
+        return {**super().facts(), **self._emulated_by}
 
 
 def missing(processes: ProcessRunner) -> str:
-    """Say what this machine lacks to play a phone and how to get it; empty: nothing."""
+    """Return what a virtual phone needs that is missing here; empty if nothing."""
     try:
         find_adb(processes)
         manager.emulator(processes)
@@ -134,6 +135,6 @@ def missing(processes: ProcessRunner) -> str:
 
 
 def describe_tools(processes: ProcessRunner) -> str:
-    """Say what plays a phone here; only where nothing is missing."""
-    played_by = manager.emulator(processes) or "this machine's own CPU"
-    return f"{rootfs.describe(processes)}; arm64 programs by {played_by}"
+    """Return what emulates a phone here. Call it only if nothing is missing."""
+    emulated_by = manager.emulator(processes) or "this machine's own CPU"
+    return f"{rootfs.describe(processes)}; arm64 programs by {emulated_by}"

@@ -17,7 +17,7 @@ from megtrim.build_spec import Link, LinkSpec, Switch
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.switches import switched_off
 from megtrim.devices import Lease
-from megtrim.devices.retry import deliver
+from megtrim.devices.retry import run_with_retries
 from megtrim.elf.function_table import parse_table, read_linked
 from megtrim.errors import ACCEPT, InputError
 from megtrim.evidence.bundle import binding, deviceless
@@ -229,7 +229,7 @@ def _record(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
         )
         return found, run.wall_s
 
-    found, time_s = deliver(context.device(scenario), attempt, say=context.console.say)
+    found, time_s = run_with_retries(context.device(scenario), attempt, say=context.console.say)
     (folder / FUNCTIONS_FILE).write_text(dump_list(found), encoding="utf-8")
     return {"functions": len(found.names), "time_s": time_s}
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.config.scenarios import Scenario
-from megtrim.devices.retry import deliver
+from megtrim.devices.retry import run_with_retries
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.filenames import CACHE_FILE, KEEP_SET_FILE
 from megtrim.pipeline.running import neighbour_plan, neighbour_traps
@@ -134,7 +134,7 @@ def _run(
         log = f"{seen.run.stdout}{seen.run.stderr}exit status {seen.run.rc}\n"
         (folder / f"{build}.log").write_text(log, encoding="utf-8")
 
-    seen = deliver(
+    seen = run_with_retries(
         context.device(scenario),
         lambda lease: attempt(wanted, lease, note),
         say=context.console.say,

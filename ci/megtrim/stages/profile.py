@@ -14,7 +14,7 @@ from typing import Any
 
 from megtrim.config.scenarios import Scenario
 from megtrim.devices import Lease
-from megtrim.devices.retry import deliver
+from megtrim.devices.retry import run_with_retries
 from megtrim.errors import InputError
 from megtrim.evidence.bundle import binding, deviceless
 from megtrim.evidence.imported import ImportedEvidence
@@ -92,7 +92,7 @@ def _search(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any
     def attempt(lease: Lease) -> tuple[bytes, ProgramRun]:
         return tracing.search(scenario.id, spec, lease, lambda seen: _write_log(folder, seen))
 
-    cache, run = deliver(context.device(scenario), attempt, say=context.console.say)
+    cache, run = run_with_retries(context.device(scenario), attempt, say=context.console.say)
     (folder / CACHE_FILE).write_bytes(cache)
     return {"time_s": run.wall_s}
 
@@ -109,7 +109,7 @@ def _trace(scenario: Scenario, context: Context, folder: Path) -> dict[str, Any]
         (folder / TRACE_FILE).write_bytes(data)
         return _summarize_trace(len(trace.regions), trace.sha256, told, run.wall_s)
 
-    return deliver(context.device(scenario), attempt, say=context.console.say)
+    return run_with_retries(context.device(scenario), attempt, say=context.console.say)
 
 
 def _summarize_trace(

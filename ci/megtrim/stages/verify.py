@@ -16,7 +16,7 @@ from typing import Any
 
 from megtrim.config.scenarios import Scenario
 from megtrim.devices import Lease
-from megtrim.devices.retry import deliver, unhidden
+from megtrim.devices.retry import keep_first_failure, run_with_retries
 from megtrim.evidence.bundle import binding
 from megtrim.midout.keepset import read_keep_set
 from megtrim.pipeline.building import programs
@@ -103,8 +103,10 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
                 seen.append(told | trap.ended)
                 raise
 
-        again = partial(deliver, context.device(scenario), attempt, say=context.console.say)
-        return unhidden(seen, again, good=_good)
+        again = partial(
+            run_with_retries, context.device(scenario), attempt, say=context.console.say
+        )
+        return keep_first_failure(seen, again, good=_good)
 
     ended = prove_case(trial, [])
     # What explains is made while no phone waits for a compiler; then all of it is run anew on one

@@ -14,7 +14,7 @@ import pytest
 import megtrim
 from megtrim.devices import adb
 from megtrim.devices.device import DeviceSpec
-from megtrim.devices.remote.adb_server import find_adb
+from megtrim.devices.remote.adb_client import find_adb
 from megtrim.devices.remote.transport import ConnectionLost, NoSpace
 from megtrim.devices.settings import DeviceSettings
 from megtrim.devices.timeouts import Timeouts

@@ -9,7 +9,7 @@ import pytest
 
 from megtrim.devices.adb import ROOT
 from megtrim.devices.remote import tuning
-from megtrim.devices.remote.adb_server import find_adb
+from megtrim.devices.remote.adb_client import find_adb
 from megtrim.devices.remote.adb_transport import AdbTransport
 from megtrim.devices.remote.run_directory import open_directory
 from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
@@ -167,7 +167,7 @@ def test_a_hot_phone_is_waited_for(phone: ConnectedPhone, program: Path) -> None
     assert ran.conditions is not None
     assert ran.conditions.invalid == ""
     hot = "82.0 °C (thermal status 3 (severe))"
-    assert said[0].startswith(f"  cool  {phone.name}: {hot}, below 45 °C were asked for, at most")
+    assert said[0].startswith(f"  cool  {phone.name}: {hot}, requested: below 45 °C, at most")
 
 
 def test_a_phone_that_stays_hot_is_used_and_marked(phone: ConnectedPhone, program: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_phone_that_stays_hot_is_used_and_marked(phone: ConnectedPhone, progra
 
     assert ran.rc == 0
     assert ran.conditions is not None
-    assert ran.conditions.unmet == "58.0 °C after 2 s of waiting, below 45 °C were asked for"
+    assert ran.conditions.unmet == "58.0 °C after 2 s of waiting, requested: below 45 °C"
     assert ran.conditions.invalid != ""
 
 
@@ -219,7 +219,7 @@ def test_a_phone_without_root_says_what_it_cannot_do(phone: ConnectedPhone, prog
     ran, said = run(phone, program, settings=TUNED)
 
     assert ran.stdout == "governor schedutil\n"
-    why = "it takes no root, or does not know the governor"
+    why = "it gives no root rights, or does not know the governor"
     assert said == [f"  note  {phone.name}: the governor performance cannot be set: {why}"]
 
 

@@ -12,7 +12,7 @@ import pytest
 from megtrim.devices import adb
 from megtrim.devices.device import DeviceSpec
 from megtrim.devices.pool.machine import ConnectionState
-from megtrim.devices.remote.adb_server import find_adb
+from megtrim.devices.remote.adb_client import find_adb
 from megtrim.devices.remote.adb_transport import AdbTransport
 from megtrim.devices.remote.transport import ConnectionLost, NoSpace
 from megtrim.devices.settings import DeviceSettings, PowerPort
@@ -171,7 +171,7 @@ def test_a_call_without_a_server_of_our_version_is_none(
     assert calls(client) == ["version"]
 
 
-@pytest.mark.parametrize(("verb", "step"), [("push", "bringing"), ("pull", "fetching")])
+@pytest.mark.parametrize(("verb", "step"), [("push", "pushing"), ("pull", "fetching")])
 def test_a_transfer_that_fails(
     spec: DeviceSpec, client: Path, tmp_path: Path, verb: str, step: str
 ) -> None:

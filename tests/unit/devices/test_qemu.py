@@ -77,7 +77,7 @@ def test_a_cpu_that_qemu_lacks_is_an_input_error(
     with pytest.raises(InputError) as caught:
         find(emulated, tmp_path, cpu, None)
 
-    assert caught.value.message == f"device arm: this qemu knows no CPU {cpu!r}"
+    assert caught.value.message == f"device arm: this qemu does not know the CPU {cpu!r}"
     assert "-cpu help" in caught.value.hint
 
 
@@ -123,7 +123,7 @@ def test_the_real_qemu_knows_its_cpus(processes: ProcessRunner, tmp_path: Path) 
     device = find(processes, tmp_path, "cortex-a76", None)
 
     assert "version" in device.facts()["emulator"]
-    with pytest.raises(InputError, match="knows no CPU 'cortex-a999'"):
+    with pytest.raises(InputError, match="does not know the CPU 'cortex-a999'"):
         find(processes, tmp_path, "cortex-a999", None)
 
 

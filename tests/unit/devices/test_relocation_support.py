@@ -53,7 +53,7 @@ def test_an_old_library_is_refused_before_anything_is_built(
 
     assert caught.value.exit_code == 2
     assert caught.value.message == TOLD
-    assert caught.value.hint == ("say trim.relocations: none, or take a device with a newer glibc")
+    assert caught.value.hint == ("set trim.relocations: none, or use a device with a newer glibc")
 
 
 def test_what_may_load_them_is_not_refused(processes: ProcessRunner, tmp_path: Path) -> None:

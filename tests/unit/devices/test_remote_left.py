@@ -136,7 +136,7 @@ def test_a_name_that_is_no_text_is_the_programs_fault(
             directory.put(program, "program")
             directory.make("dump")
             assert directory.run(("program",), timeout_s=20).rc == 0
-            with pytest.raises(ProductFailure, match="left a file in dump whose name is no text"):
+            with pytest.raises(ProductFailure, match="left a file in dump whose name is not text"):
                 directory.names("dump")
 
 

@@ -70,7 +70,7 @@ def test_without_qemu(tmp_path: Path) -> None:
 def test_a_cpu_that_qemu_does_not_know(tmp_path: Path) -> None:
     """Is refused before any phone is started."""
     has_qemu(tmp_path)
-    with pytest.raises(InputError, match="device rehearsal: this qemu knows no CPU 'z80'"):
+    with pytest.raises(InputError, match="device rehearsal: this qemu does not know the CPU 'z80'"):
         virtual_phone.find(make_spec(tmp_path, cpu="z80"), native="x86_64")
 
 
