@@ -32,7 +32,7 @@ from megtrim.pipeline.building import variants
 from megtrim.pipeline.building.links import locate_unstripped, observables
 from megtrim.pipeline.filenames import DROPPED_FILE
 from megtrim.pipeline.session import Context
-from megtrim.plan.graph import LINKED, REDUCED, Stage, tasks, through, verify_task
+from megtrim.plan.graph import LINKED, REDUCED, Stage, tasks, tasks_up_to, verify_task
 from megtrim.stages import runner
 from megtrim.store import MANIFEST
 from support.megtrim_cli import Project
@@ -78,7 +78,7 @@ class Shop:
         )
         context = open_context(options)
         config = context.loaded.config
-        runner.run(through(Stage.VERIFY, tasks(config, committed=committed)), context)
+        runner.run(tasks_up_to(Stage.VERIFY, tasks(config, committed=committed)), context)
         return context
 
     def with_functions(self, names: tuple[str, ...], **other: Any) -> KeepSet:

@@ -19,7 +19,7 @@ from megtrim.functions.function_list import read_list
 from megtrim.functions.observables import read_observables
 from megtrim.pipeline.building import links as linking
 from megtrim.pipeline.session import Context
-from megtrim.plan.graph import LINKED, Stage, functions_task, tasks, through
+from megtrim.plan.graph import LINKED, Stage, functions_task, tasks, tasks_up_to
 from megtrim.stages import runner
 from support.megtrim_cli import Project
 
@@ -34,7 +34,7 @@ def recorded(project: Project, *, kind: str = "") -> tuple[Context, list[Path]]:
     for device in context.devices.values() if kind else ():
         cast("Local", device).kind = kind
     config = context.loaded.config
-    runner.run(through(Stage.FUNCTIONS, tasks(config)), context)
+    runner.run(tasks_up_to(Stage.FUNCTIONS, tasks(config)), context)
     scenarios = all_scenarios(config)
     return context, [context.done[functions_task(e)].file("functions.txt") for e in scenarios]
 

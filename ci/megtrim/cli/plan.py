@@ -15,7 +15,7 @@ from megtrim.cli.github.matrix import show_matrix
 from megtrim.cli.session.setup import Options, describe, open_context, traces_option, trimming
 from megtrim.errors import EXIT_PASS
 from megtrim.evidence.validation import MOST_RESULTS
-from megtrim.plan.graph import Stage, tasks, through
+from megtrim.plan.graph import Stage, tasks, tasks_up_to
 from megtrim.plan.matrix import PER_JOB
 from megtrim.plan.staleness import PlanStep, TaskState
 from megtrim.stages import runner
@@ -54,7 +54,7 @@ def plan(
     context = open_context(Options(**options), writes=False)
     describe(context)
     every = tasks(context.loaded.config, committed=context.committed)
-    steps = runner.plan(through(Stage.REPORT, every), context)
+    steps = runner.plan(tasks_up_to(Stage.REPORT, every), context)
     if github_matrix:
         return show_matrix(context, proofs=proofs, per_job=per_job)
     if as_json:

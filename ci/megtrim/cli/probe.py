@@ -24,7 +24,7 @@ from megtrim.pipeline.running.execution import RunResult, RunSpec, run_on
 from megtrim.pipeline.running.symbolizing_link import named_program
 from megtrim.pipeline.running.trap_diagnosis import Diagnosis, diagnose, why_not_kept
 from megtrim.pipeline.session import Context, binary
-from megtrim.plan.graph import PROFILE, REDUCED, Stage, keep_task, tasks, through
+from megtrim.plan.graph import PROFILE, REDUCED, Stage, keep_task, tasks, tasks_up_to
 from megtrim.stages import runner
 from megtrim.verdict import next_step
 from megtrim.verdict.invocation import Invocation
@@ -67,7 +67,7 @@ def execute(options: Options, wanted: ProbeRequest, *, as_json: bool) -> int:
     spec = _make_spec(wanted, context)
     describe(context)
     every = tasks(context.loaded.config, committed=context.committed)
-    _, codes = runner.run(through(Stage.REDUCE, every), context)
+    _, codes = runner.run(tasks_up_to(Stage.REDUCE, every), context)
     if REDUCED not in context.done:
         return worst(codes)
     program = wanted.application or context.loaded.config.engine.target

@@ -24,11 +24,11 @@ from megtrim.plan.graph import (
     VERDICT,
     Stage,
     Task,
-    by_function,
-    resting,
     tasks,
-    through,
+    tasks_up_to,
+    trims_functions,
     verify_task,
+    with_dependencies,
 )
 from megtrim.report import neighbours, switches, table
 from megtrim.stages import runner
@@ -114,7 +114,9 @@ def run_chain(
     describe(context)
     config, asked = context.loaded.config, context.neighbours
     every = tasks(config, committed=context.committed, neighbours=asked)
-    wanted = through(stage, every) if scenario is None else _of_scenario(scenario, every, context)
+    wanted = (
+        tasks_up_to(stage, every) if scenario is None else _of_scenario(scenario, every, context)
+    )
     _refuse_idle(stage, context, wanted, accept=accept)
     if again:
         clear_final(context.store)  # it tells of a result that is none any more
@@ -144,7 +146,7 @@ def clear_final(store: Store) -> None:
 
 def _refuse_idle(stage: Stage, context: Context, wanted: Sequence[Task], *, accept: bool) -> None:
     """Refuse a verb that would do nothing in this way of trimming."""
-    if accept and stage is Stage.HEADER and by_function(context.loaded.config):
+    if accept and stage is Stage.HEADER and trims_functions(context.loaded.config):
         msg = "with trim.level: function the keep set is whole only with its functions"
         raise InputError(msg, hint="accept them together", command=ACCEPT)
     if wanted:
@@ -182,7 +184,7 @@ def _as_text(context: Context, stage: Stage, wanted: Sequence[Task]) -> str:
     if stage is Stage.NEIGHBOURS:
         lines.append(neighbours.text(neighbour_results(context)))
     if stage in (Stage.VERIFY, Stage.SIZE, Stage.NEIGHBOURS):
-        lines += table.to_look_at_lines(_checks(stage, wanted, context))
+        lines += table.render_urgent(_checks(stage, wanted, context))
     for folder in context.done.values():
         if folder.stage == stage:
             page = folder.path / "index.html"
@@ -203,7 +205,7 @@ def _of_scenario(scenario: str, every: Sequence[Task], context: Context) -> tupl
     if scenario not in known:
         msg = f"--scenario: found {scenario!r}, expected one of {', '.join(known)}"
         raise InputError(msg)
-    return resting([known[scenario]], tuple(every))
+    return with_dependencies([known[scenario]], tuple(every))
 
 
 def _command(stage: Stage) -> click.Command:

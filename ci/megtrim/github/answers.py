@@ -64,6 +64,16 @@ def parse_json(answer: Response, asked: str) -> Any:
         raise InfrastructureFailure(msg, hint=hint) from None
 
 
+def text_at(answer: Any, *keys: str) -> str:
+    """Return the text that ``keys`` lead to; an answer without it is an InfrastructureFailure."""
+    for key in keys:
+        answer = answer.get(key) if isinstance(answer, dict) else None
+    if not isinstance(answer, str) or not answer:
+        msg = f"the answer holds no {'.'.join(keys)}"
+        raise InfrastructureFailure(msg, hint="is GITHUB_API_URL right?")
+    return answer
+
+
 def pause_s(answer: Response, *, method: str, tries: int, now_s: float) -> float | None:
     """Return how long to wait before asking again, None where asking again is of no use.
 

@@ -12,7 +12,7 @@ from megtrim.midout.trace import regions_in_binary
 from megtrim.pipeline.building import programs, variants
 from megtrim.pipeline.filenames import REGIONS_FILE
 from megtrim.pipeline.session import Context
-from megtrim.plan.graph import Task, by_function
+from megtrim.plan.graph import Task, trims_functions
 
 
 def inputs(task: Task, context: Context) -> dict[str, str]:
@@ -24,7 +24,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     """Build the variant; of the profile variant, list the regions that it holds."""
     wanted = variants.make_spec(context, Variant(task.name), {})
     result = variants.work(context, wanted, folder)
-    if wanted.variant is Variant.PLAIN and by_function(context.loaded.config):
+    if wanted.variant is Variant.PLAIN and trims_functions(context.loaded.config):
         # All builds are linked alike: said now, it spares the others.
         variants.expect_linkable(context, wanted, folder)
     if wanted.variant is Variant.PROFILE:

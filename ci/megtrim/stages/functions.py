@@ -62,10 +62,10 @@ from megtrim.plan.graph import (
     HEADER,
     LINKED,
     Task,
-    from_plain,
     functions_task,
     search_task,
     task_name,
+    trims_plain_build,
 )
 from megtrim.store import sha256_file
 
@@ -266,7 +266,7 @@ def _of_another_link(scenario: Scenario, found: str | None, wanted: str) -> str:
 
 def speaks(context: Context) -> bool:
     """Say whether the base build has words for what goes wrong."""
-    if from_plain(context.loaded.config):
+    if trims_plain_build(context.loaded.config):
         return True
     return not {Switch.LOGGING, Switch.EXCEPTIONS} <= {*switched_off(context.loaded.config.trim)}
 
@@ -330,7 +330,7 @@ def _merge_records(context: Context) -> KeepSet:
 
 
 def _regions(context: Context) -> Mapping[str, ScenarioRecord]:
-    if from_plain(context.loaded.config):
+    if trims_plain_build(context.loaded.config):
         return {}
     keep = read_keep_set(context.done[HEADER].file(KEEP_SET_FILE))
     return {record.id: record for record in keep.scenarios}

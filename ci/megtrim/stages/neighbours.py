@@ -28,10 +28,10 @@ from megtrim.plan.graph import (
     REGION,
     Stage,
     Task,
-    by_function,
-    from_plain,
     keep_task,
     search_task,
+    trims_functions,
+    trims_plain_build,
 )
 from megtrim.plan.neighbours import Neighbour
 from megtrim.store import sha256_file
@@ -146,9 +146,9 @@ def _run(
 def _levels(context: Context) -> Iterator[tuple[str, str]]:
     """Yield each level of trimming and the task that built it, the shipped one last."""
     config = context.loaded.config
-    if by_function(config) and not from_plain(config):
+    if trims_functions(config) and not trims_plain_build(config):
         yield "region", REGION
-    yield ("function" if by_function(config) else "region"), REDUCED
+    yield ("function" if trims_functions(config) else "region"), REDUCED
 
 
 def _builds(scenario: Scenario, context: Context) -> Iterator[Build]:

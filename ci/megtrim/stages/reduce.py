@@ -25,7 +25,7 @@ from megtrim.pipeline.building import links as linking
 from megtrim.pipeline.filenames import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.pipeline.result_content import content_of
 from megtrim.pipeline.session import Context, binary
-from megtrim.plan import rebuilds
+from megtrim.plan import staleness
 from megtrim.plan.graph import (
     FUNCTIONS,
     HEADER,
@@ -34,7 +34,7 @@ from megtrim.plan.graph import (
     REDUCED,
     Task,
     base_task,
-    by_function,
+    trims_functions,
 )
 from megtrim.store import StageFolder
 
@@ -55,7 +55,7 @@ def inputs(task: Task, context: Context) -> dict[str, str]:
 def forecast(task: Task, context: Context) -> str:
     """Say which sources would be compiled; empty where the keep set is not known yet."""
     if _is_link(task, context):
-        return rebuilds.describe_forecast(())
+        return staleness.describe_forecast(())
     if HEADER in context.done:
         header = variants.header_files(context)
     elif context.committed:
@@ -77,7 +77,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
 
 
 def _is_link(task: Task, context: Context) -> bool:
-    return task.id in (REDUCED, NAMED) and by_function(context.loaded.config)
+    return task.id in (REDUCED, NAMED) and trims_functions(context.loaded.config)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from typing import Any
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, ProductFailure, worst
 from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.session import Context, StageModule
-from megtrim.plan.graph import Stage, Task, keep_task, on_demand, resting
+from megtrim.plan.graph import Stage, Task, keep_task, on_demand, with_dependencies
 from megtrim.plan.graph import tasks as tasks_of
 from megtrim.plan.staleness import PlanStep, TaskState, reason
 from megtrim.stages import (
@@ -76,7 +76,7 @@ def obtain(task_id: str, context: Context) -> StageFolder | None:
     ids = {task.id for task in planned}
     # A build that the committed keep set spared may be wanted all the same.
     every = (*planned, *(task for task in tasks_of(config) if task.id not in ids))
-    for task in resting([task_id], every):
+    for task in with_dependencies([task_id], every):
         known = task.id in context.done or task.id in context.failed
         if not known and _is_ready(task, context):
             _attempt(task, context)

@@ -36,9 +36,9 @@ from megtrim.plan.graph import (
     PROFILE,
     REDUCED,
     Task,
-    by_function,
     keep_task,
     search_task,
+    trims_functions,
 )
 from megtrim.store import StageFolder, code_digest
 
@@ -78,7 +78,7 @@ def work(task: Task, context: Context, folder: Path) -> dict[str, Any]:
     def note(build: str, seen: RunResult) -> None:
         _keep(folder, build, seen)
 
-    trimmed = by_function(context.loaded.config)
+    trimmed = trims_functions(context.loaded.config)
     trial = VerificationCase(
         spec=make_run_spec(
             scenario,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.plan.graph import Stage, Task, tasks, through
+from megtrim.plan.graph import Stage, Task, tasks, tasks_up_to
 from megtrim.plan.switches import list_measured_builds
 from unit.plan.support import config, model
 
@@ -75,9 +75,9 @@ def test_the_verdict_speaks_of_switches_but_no_gate_waits_for_them() -> None:
     settings = config(model("m"), trim={"measure": [RTTI]})
     traced, committed = tasks(settings), tasks(settings, committed=True)
 
-    assert any(task.stage is Stage.SWITCHES for task in through(Stage.REPORT, traced))
-    assert not any(task.stage is Stage.SWITCHES for task in through(Stage.REPORT, committed))
-    assert [task.id for task in through(Stage.SWITCHES, committed)] == [
+    assert any(task.stage is Stage.SWITCHES for task in tasks_up_to(Stage.REPORT, traced))
+    assert not any(task.stage is Stage.SWITCHES for task in tasks_up_to(Stage.REPORT, committed))
+    assert [task.id for task in tasks_up_to(Stage.SWITCHES, committed)] == [
         *("header/keepset", "reduce/reduced", "switches/all-on", "switches/rtti-off"),
         "switches/table",
     ]

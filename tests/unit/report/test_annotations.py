@@ -108,7 +108,7 @@ def test_texts_are_one_line_and_bounded() -> None:
     assert said.title == f"megtrim fail: {'x' * 37} {left_out} {'x' * 113}"
     # Half of a command does something else.
     assert said.message.endswith(
-        "To see it again: (its command holds what cannot be shown here: see verdict.json)"
+        "To see it again: (the command cannot be shown here: see verdict.json)"
     )
     (silent,) = annotate(join(pull_request(checks=(on_device(CheckStatus.FAIL, " \n"),))))
     assert silent.message == "device fail"

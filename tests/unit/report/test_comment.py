@@ -363,7 +363,7 @@ def test_long_logs_commands_and_regions_are_cut() -> None:
     assert f"\n{'r' * 200}\n{'s' * 50} {note} {'s' * 150}\n```\n" in text
     assert f"\n{'l' * 500}\n{note}\n{'l' * 1_500}\n```\n" in text
     # Half of a command does something else.
-    assert "```text\n(its command holds what cannot be shown here: see verdict.json)\n```" in text
+    assert "```text\n(the command cannot be shown here: see verdict.json)\n```" in text
 
 
 def test_scenarios_what_was_kept_and_what_built_it_are_folded() -> None:

@@ -110,7 +110,7 @@ def test_the_description() -> None:
         "| `m/s@any` ⚠️ | 2 | 2 | +1 | -1 |\n"
         "\n"
         "⚠️ lost regions though model, arguments, inputs and threads are the same: "
-        "was the run that was traced a whole one?\n"
+        "was the traced run complete?\n"
         "\n"
         "Operators added: `Convolution`.\n"
         "\n"
@@ -125,7 +125,7 @@ def test_the_description() -> None:
         "\n"
         "**Checks.** They start by themselves.\n"
         "\n"
-        "Branch `megtrim/keepset` is written anew by each refresh: push no commit to it.\n"
+        "Branch `megtrim/keepset` is overwritten by each refresh: push no commits to it.\n"
     )
 
 
@@ -134,7 +134,7 @@ def test_a_keep_set_of_other_bindings_says_that_regions_stay() -> None:
     same = keep(record("s", A))
     other = KeepSet(generation=20190219, scenarios=same.scenarios, operators=None)
 
-    assert "\n\nNo scenario needs other regions than before.\n\n" in text(other, same)
+    assert "\n\nNo scenario needs different regions.\n\n" in text(other, same)
 
 
 @pytest.mark.parametrize("operators", [None, ("Pooling",)])
@@ -160,7 +160,7 @@ def test_functions_are_told_beside_regions() -> None:
     assert changes(REGIONS, previous, current) == ()
     assert text(previous, current).split("\n\n")[2:-2] == [
         "Regions that are kept: 1 (before: 1).",
-        "No scenario needs other regions than before.",
+        "No scenario needs different regions.",
         "Functions that are kept: 2 (before: 2).",
         (
             "| scenario | functions before | now | added | lost |\n"
@@ -169,7 +169,7 @@ def test_functions_are_told_beside_regions() -> None:
         ),
         (
             "⚠️ lost functions though model, arguments, inputs and threads are the same: "
-            "was the run that was traced a whole one?"
+            "was the traced run complete?"
         ),
         "<details><summary><code>m&#47;s&#64;<!-- -->any</code>: functions</summary>",
         "- added `void ns::push<…>(…)`\n- lost `ns::one()`",
@@ -185,7 +185,7 @@ def test_functions_of_another_link_are_only_counted() -> None:
         ScenarioChange(id="s", before=3, after=1, other_link=True),
     )
     said = text(previous, current)
-    assert "\n| `s` | 3 | 1 | another link |  |\n\nOf another link only numbers are" in said
+    assert "\n| `s` | 3 | 1 | another link |  |\n\nFor another link only counts are" in said
     assert "<details>" not in said
 
 

@@ -28,7 +28,7 @@ from megtrim.errors import EXIT_PASS, InputError, worst
 from megtrim.evidence.bundle import BUNDLE_FILE, Bundle
 from megtrim.evidence.checks import PendingReason
 from megtrim.github.runner import write_output
-from megtrim.plan.graph import PROFILE, by_function, resting, tasks
+from megtrim.plan.graph import PROFILE, tasks, trims_functions, with_dependencies
 from megtrim.plan.matrix import Shard
 from megtrim.stages import runner
 from megtrim.store import sha256_file
@@ -90,15 +90,17 @@ def pack(asked: str | None, proofs: Path | None, to: Path, **options: Any) -> in
     context = replace(open_context(chosen), recorded={})  # functions are asked for anew
     describe(context)
     config = context.loaded.config
-    if asked == "functions" and not by_function(config):
+    if asked == "functions" and not trims_functions(config):
         msg = f"{context.loaded.path}: trim.level is region, so no functions are recorded"
         raise InputError(msg, hint="add trim: {level: function}")
     purpose = bundling.purpose_of(config, proves=asked is None, functions=asked == "functions")
     known = read_proofs(proofs, context.console)
     every = tasks(config, committed=context.committed)
-    _, codes = runner.run(resting(bundling.list_required_tasks(config, purpose), every), context)
+    _, codes = runner.run(
+        with_dependencies(bundling.list_required_tasks(config, purpose), every), context
+    )
     # A profile build that a trap needed already explains one on a device, too.
-    runner.plan(resting([PROFILE], tasks(config)), context)
+    runner.plan(with_dependencies([PROFILE], tasks(config)), context)
     bundle = bundling.pack(runner.able(context), purpose, known, to)
     if worst(codes) != EXIT_PASS:
         context.console.warn("not all programs could be built: the bundle asks for nothing")

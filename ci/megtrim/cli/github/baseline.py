@@ -25,7 +25,7 @@ from megtrim.github.baseline import Base, BaselineSource, FoundBaseline, find
 from megtrim.github.runner import write_output
 from megtrim.input_files import read_text
 from megtrim.pipeline.filenames import SIZES_FILE
-from megtrim.plan.graph import SIZE, Stage, tasks, through
+from megtrim.plan.graph import SIZE, Stage, tasks, tasks_up_to
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.budgets import Sizes
 from megtrim.stages import runner
@@ -156,7 +156,7 @@ def _measure_variants(options: Options) -> Sizes:
     context = open_context(options)
     describe(context)
     every = tasks(context.loaded.config, committed=context.committed)
-    runner.run(through(Stage.SIZE, every), context)
+    runner.run(tasks_up_to(Stage.SIZE, every), context)
     folder = context.done.get(SIZE)
     if folder is None:
         raise next(iter(context.failed.values()), InfrastructureFailure("nothing was weighed"))

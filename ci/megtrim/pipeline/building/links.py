@@ -11,7 +11,7 @@ from megtrim.functions.calls import Disassembly, parse_code
 from megtrim.functions.observables import Observables, read_observables
 from megtrim.pipeline.building import programs, size_options, variants
 from megtrim.pipeline.session import Context
-from megtrim.plan.graph import LINKED, from_plain
+from megtrim.plan.graph import LINKED, trims_plain_build
 
 DROPPED = "functions dropped"
 """In the result of a stage: how many functions each program was linked without."""
@@ -23,7 +23,7 @@ KEEP_SET = "keep set"
 
 def make_base_spec(context: Context) -> BuildSpec:
     """Return the build whose objects are linked again."""
-    if from_plain(context.loaded.config):
+    if trims_plain_build(context.loaded.config):
         return variants.make_spec(context, Variant.PLAIN, {})
     return variants.make_spec(context, Variant.REDUCED, variants.header_files(context))
 
@@ -31,7 +31,11 @@ def make_base_spec(context: Context) -> BuildSpec:
 def base_inputs(context: Context) -> dict[str, str]:
     """Name what that build rests on."""
     named = variants.inputs(context, make_base_spec(context))
-    return named if from_plain(context.loaded.config) else named | variants.header_inputs(context)
+    return (
+        named
+        if trims_plain_build(context.loaded.config)
+        else named | variants.header_inputs(context)
+    )
 
 
 def shipped_inputs(context: Context) -> dict[str, str]:

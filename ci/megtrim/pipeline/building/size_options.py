@@ -12,7 +12,7 @@ from megtrim.engines.size_flags import SizeFlag, SizeFlagChoice
 from megtrim.errors import InputError
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.session import Context
-from megtrim.plan.graph import by_function, from_plain
+from megtrim.plan.graph import trims_functions, trims_plain_build
 from megtrim.verdict.trim_summary import SizeFlagResult
 
 
@@ -23,7 +23,7 @@ def choices(context: Context, *, off: Sequence[Switch] | None = None) -> tuple[S
     can do is left.
     """
     config = context.loaded.config
-    plain = from_plain(config)
+    plain = trims_plain_build(config)
     without = () if plain else switched_off(config.trim) if off is None else off
     made = _choices(context, without)
     return tuple(_of_plain(each) for each in made) if plain else made
@@ -34,7 +34,7 @@ def apply_flags(context: Context, spec: BuildSpec, off: Sequence[Switch]) -> Bui
     made = choices(context, off=off)
     if not made:
         return spec
-    if by_function(context.loaded.config):
+    if trims_functions(context.loaded.config):
         # The links that trim functions drop the tables of all that they take in: compiled anew
         # without them, it would come to the same.
         made = tuple(each for each in made if each.means is not SizeFlag.UNWIND_TABLES)
@@ -43,7 +43,7 @@ def apply_flags(context: Context, spec: BuildSpec, off: Sequence[Switch]) -> Bui
 
 def relink_flags(context: Context) -> tuple[str, ...]:
     """Return the flags of links that start from the plain build, which was linked without them."""
-    return size_flags.of_links(choices(context)) if from_plain(context.loaded.config) else ()
+    return size_flags.of_links(choices(context)) if trims_plain_build(context.loaded.config) else ()
 
 
 def unfolded_flags(context: Context) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ def keeps_unwind_tables(target: str, context: Context) -> bool:
 
 def inlines_at_link(context: Context) -> bool:
     """Tell whether a link optimises as a whole: what it inlines has no name any more."""
-    if from_plain(context.loaded.config):
+    if trims_plain_build(context.loaded.config):
         return bool(programs.lto_flags(context, Variant.PLAIN))
     used = {each.means for each in choices(context) if not each.why_not}
     return SizeFlag.LTO in used or bool(programs.lto_flags(context, Variant.REDUCED))

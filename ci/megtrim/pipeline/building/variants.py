@@ -14,7 +14,7 @@ from megtrim.config.switches import switched_off, switched_on
 from megtrim.engines import switches
 from megtrim.pipeline.building import programs, size_options
 from megtrim.pipeline.session import Context
-from megtrim.plan import rebuilds
+from megtrim.plan import staleness
 from megtrim.plan.graph import HEADER
 
 _INCLUDE = "include/"
@@ -160,7 +160,7 @@ def work(context: Context, wanted: BuildSpec, folder: Path, *, purpose: str = ""
 def forecast(context: Context, wanted: BuildSpec) -> str:
     """Say which sources :func:`work` would compile; nothing is built."""
     predicted = context.builder.predict(wanted, work=_folder(context, str(wanted.variant)))
-    return rebuilds.describe_forecast(predicted)
+    return staleness.describe_forecast(predicted)
 
 
 def link(context: Context, wanted: BuildSpec, links: tuple[LinkSpec, ...], folder: Path) -> None:

@@ -19,10 +19,10 @@ from megtrim.plan.graph import (
     HEADER,
     REDUCED,
     Stage,
-    by_function,
-    from_plain,
     region_task,
     task_name,
+    trims_functions,
+    trims_plain_build,
 )
 from megtrim.store import StageFolder, key_of
 
@@ -36,7 +36,7 @@ _Bound = tuple[tuple[object, ...], ...]
 def find_builds(context: Context) -> Mapping[str, StageFolder]:
     """Return the build by regions, and that by functions as well, where the full way has them."""
     full = context.full
-    if full is None or from_plain(full.config):
+    if full is None or trims_plain_build(full.config):
         return {}
     as_full = replace(context, loaded=full, quick=False, done={})
     bound = _read_bindings(context.done[FUNCTIONS])
@@ -44,7 +44,7 @@ def find_builds(context: Context) -> Mapping[str, StageFolder]:
     if header is None:
         return {}
     as_full.done[HEADER] = header
-    function = _by_functions(as_full, bound) if by_function(full.config) else None
+    function = _by_functions(as_full, bound) if trims_functions(full.config) else None
     builds = {Variant.REGION: _by_regions(as_full, header), FUNCTION: function}
     return {name: build for name, build in builds.items() if build is not None}
 

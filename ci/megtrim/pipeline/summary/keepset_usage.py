@@ -14,7 +14,7 @@ from megtrim.midout.region import Region
 from megtrim.pipeline.building import links, size_options
 from megtrim.pipeline.filenames import KEEP_SET_FILE, REGIONS_FILE
 from megtrim.pipeline.session import Context
-from megtrim.plan.graph import HEADER, PROFILE, REDUCED, REGION, Task, from_plain, trace_task
+from megtrim.plan.graph import HEADER, PROFILE, REDUCED, REGION, Task, trace_task, trims_plain_build
 from megtrim.verdict.model import (
     FunctionsUse,
     OperatorsUse,
@@ -30,7 +30,7 @@ from megtrim.verdict.model import (
 def trim_choice(context: Context) -> TrimChoice:
     """Return how far the engine was trimmed."""
     trim = context.loaded.config.trim
-    plain = from_plain(context.loaded.config)
+    plain = trims_plain_build(context.loaded.config)
     minimum = MINIMUM_SIZE if trim.minimum_size else ()
     off = () if plain else switched_off(trim)
     return TrimChoice(

@@ -348,7 +348,9 @@ def test_a_cool_machine_that_is_still_held_back_is_waited_for(link: ShellLink, s
     with said.tuned(link, asks(45.0, 60.0), before=before) as found:
         assert (found.before.cpu_c, found.before.cooling) == (44.0, ())
     assert len(link.scripts) == 1
-    assert said[0].startswith("  cool  test-phone: 44.0 °C (thermal-cpufreq-0 is active), requested: below")
+    assert said[0].startswith(
+        "  cool  test-phone: 44.0 °C (thermal-cpufreq-0 is active), requested: below"
+    )
 
     weak = Reading(cpu_c=44.0, cooling=("firmware:under-voltage",))
     with said.tuned(link, asks(45.0, 60.0), before=weak) as found:
