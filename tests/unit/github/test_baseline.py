@@ -316,7 +316,7 @@ def test_other_names_are_other_baselines(team: Team) -> None:
     ("content", "said"),
     [
         (b"no zip", "its archive: not a whole zip"),
-        ({"../sizes.json": "{}"}, "a name that leads elsewhere"),
+        ({"../sizes.json": "{}"}, "a name that leads out of the folder"),
         (
             {"evidence.json": dump_set(PROOFS)},
             "sizes.json: cannot be read: No such file or directory",

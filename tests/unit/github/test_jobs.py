@@ -270,7 +270,7 @@ def test_github_that_does_not_answer_is_late(waiting: Waiting, status: int) -> N
     ended = waiting([pixel("in_progress")])
 
     assert ended.pending is PendingReason.LATE
-    assert ended.text == "GitHub did not say what became of the device jobs"
+    assert ended.text == "GitHub did not report the device jobs"
     assert ended.failure is not None
     assert f"GitHub answered {status}" in ended.failure.message
     assert waiting.pauses == []
