@@ -97,7 +97,7 @@ class _Bench:
         return self.lane.scratch / f"state-{self.count}"
 
     def noticed_in_run(self, fault: str) -> float:
-        """Return how long a program ran on a phone that was gone before that was told."""
+        """Return how long it took to report that the phone under a program was gone."""
         request = self._make_spec(_LONG_TENTHS)
         return self._noticed(request, fault, {"moment": "run", "delay_s": 2.0})
 
@@ -127,7 +127,7 @@ class _Bench:
         raise AssertionError(msg)
 
     def recovered(self, fault: str, word: str) -> Measure:
-        """Lose the link for half a minute under a job, and let nobody do anything about it."""
+        """Lose the link for half a minute under a job, and let no one do anything about it."""
         request = self._make_spec(10)
         control = self.lane.first.control
         control.fault("reset")
@@ -252,4 +252,4 @@ def _await(so: Callable[[], bool]) -> None:
 
 
 def _ignore(_text: str) -> None:
-    """For words of a wait that nobody reads."""
+    """Ignore reports of a wait."""

@@ -52,7 +52,7 @@ def project(request: pytest.FixtureRequest, make_project: MakeProject) -> Projec
 def test_a_log_and_probes_give_the_same_bytes(project: Project) -> None:
     """Under one CPU; and on this machine itself, where it runs the program.
 
-    Of a board nobody sees what it translates, so probes record there.
+    No emulator sees what a board runs, so probes record there.
     """
     _, logged = recorded(project)
     context, probed = recorded(project, kind="board")

@@ -1,7 +1,7 @@
 """One job of its own process: takes a machine, notes when, keeps it, notes what it wrote.
 
 Arguments: state folder, file of notes, name of the job, seconds to keep it (or "released": until
-there is a file "release-NAME" beside the notes), machines.
+there is a file "release-NAME" next to the notes), machines.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ int main(int count, char** words) {
 
 @pytest.fixture(scope="module")
 def program(processes: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An arm64 program that crashes on demand, and else tells its governor."""
+    """An arm64 program that crashes on demand, and otherwise prints its governor."""
     folder = tmp_path_factory.mktemp("program")
     (folder / "x.c").write_text(PROGRAM, encoding="utf-8")
     processes.capture(
@@ -93,7 +93,7 @@ def governors(phone: ConnectedPhone) -> str:
     return phone.shell("cat /sys/devices/system/cpu/cpufreq/policy*/scaling_governor").stdout
 
 
-def test_a_phone_tells_its_facts_in_one_call(start_phone: StartPhone) -> None:
+def test_a_phone_reports_its_facts_in_one_call(start_phone: StartPhone) -> None:
     """By its own shell and tools, which are those of a phone."""
     phone = start_phone(properties={"ro.build.version.security_patch": "2022-01-05"})
     facts = parse_facts(call(link_to(phone), FACTS_SCRIPT, timeout_s=20))
@@ -237,7 +237,7 @@ def test_a_crash_leaves_what_the_phone_knows(phone: ConnectedPhone, program: Pat
     assert lines[5:] == ["        #00 pc 0000000000001000  x (main+4)"]
 
 
-def test_a_crash_that_nobody_saw_leaves_the_command(phone: ConnectedPhone, program: Path) -> None:
+def test_a_crash_that_no_one_saw_leaves_the_command(phone: ConnectedPhone, program: Path) -> None:
     """Which shows the place."""
     ran, _ = run(phone, program, "die")
 

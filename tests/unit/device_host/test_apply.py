@@ -25,7 +25,7 @@ def _archive(path: Path, name: str = "./run.sh") -> str:
 
 
 def test_a_file_gets_content_and_mode_and_replaces_a_link(tmp_path: Path) -> None:
-    """A link is not followed: what it leads to is somebody else's."""
+    """A link is not followed: what it leads to is someone else's."""
     other = tmp_path / "other"
     other.write_text("theirs", encoding="utf-8")
     file = tmp_path / "folder" / "file"
@@ -51,7 +51,7 @@ def test_a_file_that_cannot_be_put_leaves_nothing_behind(tmp_path: Path) -> None
 
 
 def test_what_root_makes_is_for_others_to_read(tmp_path: Path) -> None:
-    """Also where root's own files are for nobody else: the jobs' user starts these programs."""
+    """Also where root's own files are for no one else: the jobs' user starts these programs."""
     before = os.umask(0o077)
     try:
         make("mkdir", str(tmp_path / "libraries"))
@@ -61,7 +61,7 @@ def test_what_root_makes_is_for_others_to_read(tmp_path: Path) -> None:
     assert (tmp_path / "libraries").stat().st_mode & 0o777 == 0o755
 
 
-def test_a_program_that_fails_is_told_whole() -> None:
+def test_a_program_that_fails_is_reported_completely() -> None:
     """Its words, its exit status, and what it said."""
     with pytest.raises(Refusal, match=r"this ended with 7: sh -c 'echo no; exit 7'\nno") as refused:
         make("sh", "-c", "echo no; exit 7")

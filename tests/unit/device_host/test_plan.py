@@ -60,14 +60,14 @@ def _as_desired(items: tuple[Resource, ...]) -> list[tuple[Resource, Facts | Non
 
 
 def test_a_machine_as_it_should_be_needs_nothing() -> None:
-    """No change, and nobody to tell."""
+    """No change, and no one to notify."""
     made = plan(_as_desired(_desired()), listeners=STATE.listeners)
 
     assert (made.changes, made.tell) == ((), ())
 
 
 def test_an_empty_machine_needs_everything_units_last() -> None:
-    """Users before their folders, files before those who read them are told, then the units."""
+    """Users before their folders, files before services are notified, then the units."""
     items = _desired()
     made = plan([(item, None) for item in items], listeners=STATE.listeners)
 
@@ -98,7 +98,7 @@ def test_an_empty_machine_needs_everything_units_last() -> None:
         ("/etc/megtrim-host/environment", []),
     ],
 )
-def test_only_who_reads_a_changed_file_is_told(file: str, tell: list[str]) -> None:
+def test_only_readers_of_a_changed_file_are_notified(file: str, tell: list[str]) -> None:
     """A job that runs is not disturbed by a change that does not concern it."""
     actual: list[tuple[Resource, Facts | None]] = []
     for item, facts in _as_desired(_desired()):

@@ -186,7 +186,7 @@ def test_a_transfer_that_fails(
             link.pull("/there/x", tmp_path / "y", timeout_s=5)
 
 
-def test_a_way_made_anew(spec: DeviceSpec, client: Path) -> None:
+def test_a_reconnection(spec: DeviceSpec, client: Path) -> None:
     """Over the network it must be given up first."""
     for serial in ("A1", "10.0.0.2:5555"):
         adb.find(named(spec, serial=serial))[0].reconnect()

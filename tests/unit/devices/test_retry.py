@@ -44,7 +44,7 @@ def work(lease: Lease) -> str:
 
 
 def test_work_is_delivered_by_the_first_machine_that_is_well() -> None:
-    """The dead ones before it are told of."""
+    """The dead ones before it are reported."""
     said: list[str] = []
 
     assert run_with_retries(Pool(dead=2, retries=2), work, say=said.append) == "phone-3"
@@ -82,7 +82,7 @@ def killed(rc: int, **changes: Any) -> ProgramRun:
     ("rc", "name"), [(137, "9 (SIGKILL)"), (143, "15 (SIGTERM)"), (-9, "9 (SIGKILL)")]
 )
 def test_a_program_that_was_killed_says_nothing(rc: int, name: str) -> None:
-    """The message names the signal, the hint says that nobody can know who sent it."""
+    """The message names the signal, the hint says that no one can know who sent it."""
     with pytest.raises(ProgramKilled) as caught:
         expect_not_killed("phone-1", killed(rc))
 

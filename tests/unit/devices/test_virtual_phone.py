@@ -58,7 +58,7 @@ def test_on_arm64_itself(tmp_path: Path) -> None:
 
 
 def test_without_qemu(tmp_path: Path) -> None:
-    """A machine of another kind is told how to get it."""
+    """On another kind of machine, the error says how to get it."""
     with pytest.raises(InputError) as failure:
         virtual_phone.find(make_spec(tmp_path), native="x86_64")
     assert failure.value.message == (

@@ -172,7 +172,7 @@ def test_a_folder_may_be_named_after_what_is_in_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("flag", [0x1, 0x40, 0x2000])
 def test_a_secret_entry_is_refused(flag: int, tmp_path: Path) -> None:
-    """Nobody gives its password, in whatever way it is encrypted."""
+    """No one gives its password, in whatever way it is encrypted."""
     data = bytearray(entry("name"))
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         struct.pack_into("<H", data, data.index(signature) + offset, flag)

@@ -148,7 +148,7 @@ def test_a_committed_keep_set_needs_no_trace() -> None:
     ("variant", "profiled"), [("plain", False), ("profile", True), ("reduced", False)]
 )
 def test_a_budget_of_the_profile_build_has_it_made(variant: str, profiled: bool) -> None:
-    """It is weighed only where somebody wants to know."""
+    """It is measured only on request."""
     budget = {"artifact": "load_and_run", "variant": variant, "max": "9 MiB"}
     every = by_id(tasks(config(model("m"), budgets=[budget]), committed=True))
 
@@ -160,7 +160,7 @@ def test_a_budget_of_the_profile_build_has_it_made(variant: str, profiled: bool)
 
 
 def test_what_some_tasks_rest_on() -> None:
-    """Those themselves and all before them, in order; nobody else."""
+    """Those themselves and all before them, in order; no one else."""
     every = tasks(TWO)
 
     assert [task.id for task in with_dependencies(["build/profile"], every)] == ["build/profile"]
@@ -195,7 +195,7 @@ def test_a_stage_runs_with_what_it_rests_on(stage: Stage, expected: list[str]) -
 
 
 def test_a_header_without_a_search_needs_no_plain_build() -> None:
-    """What nothing rests on is not built."""
+    """What nothing depends on is not built."""
     every = tasks(config(model("m")))
 
     assert [task.id for task in tasks_up_to(Stage.HEADER, every)] == [
@@ -273,7 +273,7 @@ def test_the_committed_keep_set_names_the_functions_too() -> None:
     assert found["functions/keepset"].needs == ("header/keepset", "functions/linked")
 
 
-def test_neighbours_are_run_where_somebody_asks() -> None:
+def test_neighbours_are_run_where_someone_asks() -> None:
     """Behind the verification of each scenario; the verdict wants them."""
     asked = tasks(TWO, neighbours=True)
     found = by_id(asked)

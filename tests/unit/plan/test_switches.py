@@ -36,7 +36,7 @@ def switch_tasks(every: tuple[Task, ...]) -> dict[str, tuple[str, ...]]:
 def test_all_on_each_off_alone_and_all_off(
     names: tuple[str, ...], builds: list[tuple[str, ...]]
 ) -> None:
-    """In one order, whatever the file's; FlatBuffers go only where somebody asks about them."""
+    """In one order, whatever the file's; FlatBuffers go only where someone asks about them."""
     found = list_measured_builds(config(model("m"), trim={"measure": list(names)}))
 
     assert [each.off for each in found] == builds

@@ -95,5 +95,5 @@ def test_kept_and_growth_in_words() -> None:
     ],
 )
 def test_what_was_compiled(rebuild: Rebuild, words: str) -> None:
-    """Beside what was foretold, which a build that was cut off before proves wrong."""
+    """Next to the prediction, which an interrupted earlier build makes wrong."""
     assert describe_rebuild(rebuild) == words

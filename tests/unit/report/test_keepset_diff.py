@@ -65,7 +65,7 @@ def text(previous: KeepSet | None, current: KeepSet) -> str:
     )
 
 
-def test_each_scenario_that_differs_is_told() -> None:
+def test_each_scenario_that_differs_is_reported() -> None:
     """New ones, lost ones, changed ones; equal ones are left out."""
     previous = keep(record("gone", A), record("more", A), record("same", A), record("less", A, B))
     current = keep(record("new", A, C), record("more", A, B), record("same", A), record("less", A))
@@ -149,7 +149,7 @@ def test_operators_are_compared_only_where_both_list_them(
     )
 
 
-def test_functions_are_told_beside_regions() -> None:
+def test_functions_are_shown_next_to_regions() -> None:
     """A refresh may change them alone; names are readable, and long ones in brief."""
     long = f"_ZN2ns4pushI{'14some_type_name' * 6}EEvT_"
     previous, current = (
@@ -196,7 +196,7 @@ def test_the_first_list_of_functions_is_all_new() -> None:
     )
 
 
-def test_where_no_region_is_trimmed_none_is_told() -> None:
+def test_where_no_region_is_trimmed_none_is_reported() -> None:
     """Such a keep set lists functions alone."""
     alone = replace(ran("s", "main"), regions=())
 
@@ -206,7 +206,7 @@ def test_where_no_region_is_trimmed_none_is_told() -> None:
     assert "\n\nFunctions that are kept: 1.\n\n" in said
 
 
-def test_names_mention_nobody() -> None:
+def test_names_mention_no_one() -> None:
     """A scenario ends with @class: outside of code that would call a person."""
     said = text(None, keep(record("m/s@torvalds", Region("x", ("a<b>",)))))
 

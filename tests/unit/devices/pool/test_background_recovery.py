@@ -1,4 +1,4 @@
-"""A machine that fails is cared for beside the job, which goes on with another one at once."""
+"""A machine that fails is recovered in the background; its job continues on another at once."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def works(machine: Frozen) -> None:
 
 
 def test_a_frozen_machine_is_left_to_its_care(lab: Lab) -> None:
-    """The job is done before anybody knows what is wrong; meanwhile nobody else gets it."""
+    """The job is done before anybody knows what is wrong; meanwhile no one else gets it."""
     works(lab.two)
     with lab.pool().reserve() as lease:
         assert lease is lab.two
@@ -149,7 +149,7 @@ def test_a_job_whose_machine_failed_goes_on_at_once(lab: Lab) -> None:
 
 
 def test_a_machine_that_others_hold_is_waited_for(lab: Lab) -> None:
-    """Its job will end; nobody knows that of a machine that does not answer."""
+    """Its job will end; no one knows that of a machine that does not answer."""
     works(lab.two)
     got: list[Lease] = []
 
@@ -188,7 +188,7 @@ def test_a_machine_that_is_back_sooner_is_taken(lab: Lab, late_s: float) -> None
 
 
 def test_where_no_machine_is_left_the_care_is_waited_for(lab: Lab) -> None:
-    """Both are dead: the second is cared for at once, the first beside, and both end."""
+    """Both are dead: the second is recovered at once, the first in the background; both end."""
     failures: list[NoUsableMachine] = []
 
     def wait() -> None:
@@ -319,7 +319,7 @@ def test_the_end_of_the_process_frees_what_is_cared_for(tmp_path: Path, end: str
     assert not list(state.rglob("*.tmp"))
 
 
-def test_nothing_is_told_after_the_end_of_the_process() -> None:
+def test_nothing_is_reported_after_the_end_of_the_process() -> None:
     """Its streams are being closed then."""
     said: list[str] = []
     beside = BackgroundRecovery(said.append)
@@ -330,7 +330,7 @@ def test_nothing_is_told_after_the_end_of_the_process() -> None:
 
 
 def test_who_cannot_be_asked_does_not_answer(tmp_path: Path) -> None:
-    """What is missing is told by the ladder, which asks again."""
+    """The recovery reports what is missing, because it asks again."""
 
     class Unaskable(FakeMachine):
         def alive(self) -> bool:

@@ -1,4 +1,4 @@
-"""A pool: who gets which machine, what happens to one that fails, and what people are told."""
+"""A pool: who gets which machine, what happens to one that fails, and what is printed."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_two_jobs_get_two_machines(lab: Lab) -> None:
         assert (first, second) == (lab.one, lab.two)
 
 
-def test_a_wait_is_told_and_ends(lab: Lab) -> None:
+def test_a_wait_is_reported_and_ends(lab: Lab) -> None:
     """With how many come first, who has it and for how long."""
     lab.attached = [lab.one]
     said: list[str] = []
@@ -213,7 +213,7 @@ def test_an_unauthorized_phone_is_put_aside_at_once(lab: Lab) -> None:
 
 
 def test_a_phone_that_is_elsewhere_is_skipped(lab: Lab) -> None:
-    """It may hang on another host: no ladder, no quarantine."""
+    """It may be attached to another host: no recovery, no quarantine."""
     lab.one.attached = ConnectionState.ABSENT
     with lab.pool().reserve() as lease:
         assert lease is lab.two
@@ -229,7 +229,7 @@ def test_a_phone_that_is_elsewhere_is_skipped(lab: Lab) -> None:
 
 
 def test_a_phone_that_was_here_a_moment_ago_may_come_back(lab: Lab) -> None:
-    """The way to it is made anew, and waited for."""
+    """The server reconnects, and the job waits for it."""
     lab.attached = [lab.one]
     pool = lab.pool()
     with pool.reserve():
@@ -241,7 +241,7 @@ def test_a_phone_that_was_here_a_moment_ago_may_come_back(lab: Lab) -> None:
 
 
 def test_a_phone_that_went_for_good_is_no_quarantine(lab: Lab) -> None:
-    """Somebody unplugged it; when it is attached again it works."""
+    """Someone unplugged it; when it is attached again it works."""
     lab.attached = [lab.one]
     pool = lab.pool()
     with pool.reserve():
@@ -263,7 +263,7 @@ def test_nothing_is_attached(lab: Lab) -> None:
     assert failure.value.message == "no device of pixel-6 can be used: pixel-6: not found"
 
 
-def test_where_nobody_can_look_that_is_the_reason(lab: Lab) -> None:
+def test_where_no_one_can_look_that_is_the_reason(lab: Lab) -> None:
     """Such as a server that does not run."""
 
     def find() -> Sequence[Machine]:
@@ -366,7 +366,7 @@ def test_those_who_wait_learn_that_the_machine_was_put_aside(lab: Lab) -> None:
 
 
 def test_a_machine_can_be_held_for_care_in_quarantine(lab: Lab) -> None:
-    """That is when it needs it; who does not want to wait is told."""
+    """That is when it needs it; without waiting it raises MachineBusy."""
     pool = lab.pool()
     pool.shared.records.quarantine(lab.one.key, "one", "it burns", Author.MACHINE)
     standing = pool.read_statuses()[0]

@@ -214,7 +214,7 @@ def test_the_state_folder_comes_from_the_environment(env: dict[str, str], folder
 
 
 def test_without_a_home_it_must_be_named() -> None:
-    """Rather than somewhere that nobody looks."""
+    """Rather than somewhere that no one looks."""
     with pytest.raises(InputError, match="neither a home nor MEGTRIM_STATE"):
         state_folder({})
 

@@ -40,12 +40,12 @@ TICKETS = st.dictionaries(st.integers(1, 99), st.lists(KEYS, max_size=4).map(tup
 def test_in_order_of_arrival_each_gets_the_first_that_is_free(
     tickets: dict[int, tuple[str, ...]], free: set[str], given_out: dict[int, str]
 ) -> None:
-    """Nobody who wants something else waits for them."""
+    """No one who wants something else waits for them."""
     assert assign(tickets, free) == given_out
 
 
 @given(tickets=TICKETS, free=st.sets(KEYS))
-def test_nobody_is_overtaken(tickets: dict[int, tuple[str, ...]], free: set[str]) -> None:
+def test_no_one_is_overtaken(tickets: dict[int, tuple[str, ...]], free: set[str]) -> None:
     """No machine goes to two, and none to a later one while an earlier one wants it."""
     given_out = assign(tickets, free)
 
@@ -108,7 +108,7 @@ def test_a_machine_is_free_although_a_child_has_its_file(queue: Queue) -> None:
         os.close(childs)
 
 
-def test_a_machine_that_somebody_was_quicker_to_take_is_waited_for(
+def test_a_machine_that_someone_was_quicker_to_take_is_waited_for(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It seemed to be free when it was looked at."""
@@ -134,7 +134,7 @@ def test_a_failing_job_frees_its_machine(queue: Queue) -> None:
 
 
 class Job(threading.Thread):
-    """A job of this process that takes a machine and keeps it until it is told to leave."""
+    """A job of this process that takes a machine and keeps it until it is asked to leave."""
 
     def __init__(self, queue: Queue, *keys: str, number: int | None = None) -> None:
         super().__init__(daemon=True)
@@ -155,7 +155,7 @@ class Job(threading.Thread):
         self.join(20)
 
 
-def test_those_who_wait_are_told_how_many_come_first(queue: Queue) -> None:
+def test_those_who_wait_see_how_many_come_first(queue: Queue) -> None:
     """The one that has it and those before; not those who want something else."""
     first = Job(queue, "A")
     until(lambda: first.slot, "the first")
@@ -222,7 +222,7 @@ def test_what_the_wish_raises_ends_the_waiting(queue: Queue) -> None:
 def test_who_stopped_looking_keeps_a_place_and_is_passed_by(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that somebody suspended must not stop everybody."""
+    """A process that someone suspended must not stop everybody."""
     monkeypatch.setattr("megtrim.devices.pool.queue._ASLEEP_AFTER_S", 0.8)
     holding = Job(queue, "A")
     until(lambda: holding.slot, "the first")
@@ -253,7 +253,7 @@ def test_who_stopped_looking_keeps_a_place_and_is_passed_by(
     assert woken == ["A"]
 
 
-def test_a_ticket_of_nobody_is_removed(queue: Queue, tmp_path: Path) -> None:
+def test_a_ticket_without_an_owner_is_removed(queue: Queue, tmp_path: Path) -> None:
     """Whatever it says: its owner is dead."""
     tickets = tmp_path / "queue" / "tickets"
     tickets.mkdir(parents=True)
@@ -266,7 +266,7 @@ def test_a_ticket_of_nobody_is_removed(queue: Queue, tmp_path: Path) -> None:
     assert [path.name for path in tickets.iterdir()] == ["notes"]
 
 
-def test_a_ticket_that_a_person_removed_is_taken_anew(queue: Queue, tmp_path: Path) -> None:
+def test_a_ticket_that_a_person_removed_is_taken_again(queue: Queue, tmp_path: Path) -> None:
     """Cleaning up under a waiting job costs it its place at most."""
     holding = Job(queue, "A")
     until(lambda: holding.slot, "the first")
@@ -309,7 +309,7 @@ def test_a_living_ticket_that_is_damaged_is_named(queue: Queue, tmp_path: Path) 
 
 
 def test_a_lock_whose_text_is_damaged_is_still_a_lock(queue: Queue, tmp_path: Path) -> None:
-    """The text is for people; of whom it is cannot be told then."""
+    """The text is for people; whose it is cannot be shown then."""
     lock = tmp_path / "queue" / "machines" / f"{slug('A')}.lock"
     with queue.acquire("a", wanting("A")):
         assert json.loads(lock.read_text(encoding="utf-8"))["pid"] == os.getpid()

@@ -89,7 +89,7 @@ def test_reconnecting_is_the_first_step(scene: Scene) -> None:
 
 
 def test_a_link_that_is_lost_for_half_a_minute_comes_back_by_itself(scene: Scene) -> None:
-    """Nobody has to do anything, and nothing is rebooted."""
+    """No one has to do anything, and nothing is rebooted."""
     scene.time.at[30.0] = lambda: setattr(scene.machine, "answers", True)
     healing = scene.recovery.recover(scene.machine)
 
@@ -135,7 +135,7 @@ def test_the_day_has_three_reboots(scene: Scene) -> None:
 
 @pytest.mark.parametrize("attached", [ConnectionState.ABSENT, ConnectionState.OFFLINE])
 def test_without_a_way_to_it_no_reboot_is_spent(scene: Scene, attached: ConnectionState) -> None:
-    """It could not be told to reboot."""
+    """It could not be asked to reboot."""
     scene.machine.attached = attached
     healing = scene.recovery.recover(scene.machine)
 
@@ -144,7 +144,7 @@ def test_without_a_way_to_it_no_reboot_is_spent(scene: Scene, attached: Connecti
     assert scene.recovery.records.read("fake:pixel-6").reboots == ()
 
 
-def test_a_step_that_cannot_be_tried_is_told_and_passed(scene: Scene) -> None:
+def test_a_step_that_cannot_be_tried_is_reported_and_passed(scene: Scene) -> None:
     """With the reason; a reboot that was not begun is not waited for."""
     scene.machine.broken = frozenset({"reconnect", "reboot"})
     healing = scene.recovery.recover(scene.machine)
@@ -171,7 +171,7 @@ def test_power_is_switched_where_it_is_configured(scene: Scene, tmp_path: Path) 
     )
 
 
-def test_power_that_cannot_be_switched_is_told(scene: Scene, tmp_path: Path) -> None:
+def test_power_that_cannot_be_switched_is_reported(scene: Scene, tmp_path: Path) -> None:
     """The ladder goes on."""
     uhubctl(tmp_path, rc=1)
     scene.machine.power = PowerPort(hub="1-1.4", port=2)
@@ -199,7 +199,7 @@ def test_a_phone_that_comes_back_unauthorized_ends_the_ladder(scene: Scene) -> N
     assert healing.steps == ("reconnected", "waited 10 s")
 
 
-def test_what_its_kind_knows_of_the_trouble_is_told(scene: Scene) -> None:
+def test_what_its_kind_knows_of_the_trouble_is_reported(scene: Scene) -> None:
     """Such as a key that was refused, and what to do."""
     scene.machine.trouble = "its key changed\n  remove the old one"
     assert scene.recovery.recover(scene.machine).verdict == (
@@ -209,7 +209,7 @@ def test_what_its_kind_knows_of_the_trouble_is_told(scene: Scene) -> None:
     assert scene.recovery.recover(scene.machine).text == "its key changed; remove the old one"
 
 
-def test_where_nobody_can_look_no_machine_is_at_fault(scene: Scene) -> None:
+def test_where_no_one_can_look_no_machine_is_at_fault(scene: Scene) -> None:
     """A missing adb server must not put every phone in quarantine."""
 
     def presence() -> ConnectionState:

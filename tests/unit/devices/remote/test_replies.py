@@ -1,4 +1,4 @@
-"""What a machine tells is read strictly: complete, or not at all."""
+"""What a machine prints is read strictly: completely, or not at all."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_digest_that_the_machine_can_tell(program: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["root", "sum", "free"])
-def test_an_entry_that_lacks_something_is_none(key: str) -> None:
+def test_an_entry_with_something_missing_is_none(key: str) -> None:
     lines = [line for line in ENTRY.splitlines() if not line.startswith(f"megtrim {key}=")]
     assert parse_setup("\n".join(lines)) is None
 
@@ -105,7 +105,7 @@ def test_how_a_run_ended() -> None:
     )
 
 
-def test_a_run_that_was_too_slow_on_a_machine_that_tells_little() -> None:
+def test_a_run_that_was_too_slow_on_a_machine_that_reports_little() -> None:
     told = "megtrim rc=137\nmegtrim late=yes\nmegtrim began=\nmegtrim surveyed=yes\n"
     assert parse_exit(told) == ExitReport(
         rc=137, late=True, pid=None, wall_s=None, made={}, free_kb=None
@@ -115,7 +115,7 @@ def test_a_run_that_was_too_slow_on_a_machine_that_tells_little() -> None:
 @pytest.mark.parametrize(
     "told", ["", ENDED, "megtrim rc=x\n" + MADE, MADE, f"megtrim rc={'9' * 5000}\n{MADE}"]
 )
-def test_an_end_that_lacks_something_is_none(told: str) -> None:
+def test_an_end_with_something_missing_is_none(told: str) -> None:
     assert parse_exit(told) is None
 
 
@@ -134,7 +134,7 @@ def test_nonsense_is_never_taken_for_something(text: str) -> None:
         (["MARK"], []),
     ],
 )
-def test_lines_are_told_up_to_the_mark(lines: list[str], told: list[str]) -> None:
+def test_lines_are_reported_up_to_the_mark(lines: list[str], told: list[str]) -> None:
     """Without the empty line that stands before it."""
     heard: list[str] = []
     tell = forward_until("MARK", heard.append)

@@ -62,7 +62,7 @@ def test_what_was_printed_comes_back_exactly(text: str, rc: int) -> None:
 
 @given(st.text(), st.integers(min_value=0, max_value=9), st.data())
 def test_a_cut_stream_is_no_end(text: str, rc: int, data: st.DataObject) -> None:
-    """No prefix that lacks the status is taken for one."""
+    """No prefix without the status is accepted."""
     whole = f"{text}\n{NONCE} {rc}"
     length = data.draw(st.integers(min_value=0, max_value=len(whole) - 1))
     assert unframe(whole[:length], NONCE) is None

@@ -202,7 +202,7 @@ def test_what_a_program_wrote_there_is_no_order(link: ShellLink) -> None:
     assert list(link.tree.rglob("pwned")) == []
 
 
-def test_a_machine_without_root_is_told_of_once(link: ShellLink, said: Said) -> None:
+def test_a_machine_without_root_is_reported_once(link: ShellLink, said: Said) -> None:
     """The run goes on: its conditions say what it ran under."""
     link.program("id", "echo 2000")
     for name in ("su", "sudo"):
@@ -235,7 +235,7 @@ def test_root_is_asked_for_in_three_ways(link: ShellLink, said: Said, way: str) 
     assert said == []
 
 
-def test_a_machine_without_clocks_is_told_of(link: ShellLink, said: Said) -> None:
+def test_a_machine_without_clocks_is_reported(link: ShellLink, said: Said) -> None:
     """An emulator's, for one."""
     for name in ("policy0", "policy4"):
         (link.tree / f"sys/devices/system/cpu/cpufreq/{name}/scaling_governor").unlink()
@@ -271,7 +271,7 @@ def test_programs_are_pinned_by_a_mask(link: ShellLink, said: Said) -> None:
     assert said == []
 
 
-def test_cpus_that_are_not_there_are_told_of_once(link: ShellLink, said: Said) -> None:
+def test_cpus_that_are_not_there_are_reported_once(link: ShellLink, said: Said) -> None:
     """The program then runs where it may."""
     link.program("taskset", "exit 1")
 
@@ -322,7 +322,7 @@ def asks(below_c: float, within_s: float) -> DeviceSettings:
 
 
 def test_a_cool_machine_is_not_waited_for(link: ShellLink, said: Said) -> None:
-    """The reading of the entry tells."""
+    """The reading from the set-up decides."""
     with said.tuned(link, asks(45.0, 60.0), before=Reading(cpu_c=44.9)) as found:
         assert found == Tuning(before=Reading(cpu_c=44.9))
 
@@ -369,7 +369,7 @@ def test_a_machine_that_stays_hot_is_marked(link: ShellLink, said: Said) -> None
 
 
 def test_a_machine_without_a_temperature_is_marked(link: ShellLink, said: Said) -> None:
-    """Nobody knows, so nobody waits."""
+    """No one knows, so no one waits."""
     with said.tuned(link, asks(45.0, 60.0)) as found:
         assert found.unmet == "it shows no CPU temperature, requested: below 45 °C"
 
