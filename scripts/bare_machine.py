@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run a command of the README where there is Debian with Python, and nothing else.
+"""Run a command of the README on a machine with Debian and Python, and nothing else.
 
 usage: sudo python3 scripts/bare_machine.py [OPTION ...] SESSION [ARGUMENT ...]
 
@@ -7,9 +7,9 @@ usage: sudo python3 scripts/bare_machine.py [OPTION ...] SESSION [ARGUMENT ...]
     sudo python3 scripts/bare_machine.py --again --start background tests
 
 Makes a root folder with mmdebstrap, puts a fresh clone of this checkout's HEAD into it, and runs
-`python3 scripts/fresh.py SESSION` in there, in namespaces of its own: whatever ends the run takes
-its processes and mounts along. The network is the machine's. Exit status: 0 if every run ended
-with 0 and left nothing in its clone, else 1; 2 where this machine cannot do it.
+`python3 scripts/fresh.py SESSION` there, in namespaces of its own: however the run ends, its
+processes and mounts end, too. It uses the machine's network. Exit status: 0 if every run exited
+with 0 and left nothing in its clone, else 1; 2 if this machine cannot do it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NEEDED = ("mmdebstrap", "unshare", "pivot_root", "setsid", "git")
 HOME = Path("root")
 STARTS = ("terminal", "background")
 LEFT_BY_DESIGN = (".venv/", ".nox/", "out/", "__pycache__/", "_cache/", ".hypothesis/")
-"""Ends of ignored paths that the sessions make: environments, results, caches."""
+"""Suffixes of ignored paths that the sessions create: environments, results, caches."""
 
 _ENTER = """\
 set -e
@@ -51,15 +51,15 @@ cd "$2"
 shift 2
 exec "$@"
 """
-"""A plain chroot would not do: nobody may make a user namespace in one, as the phone does."""
+"""A plain chroot does not suffice: the virtual phone needs user namespaces, which it forbids."""
 _BACKGROUND = 'nohup "$@" </dev/null & wait $!'
-"""A shell that runs no terminal starts it so that it ignores SIGINT and SIGQUIT; nohup, SIGHUP."""
+"""A shell without a terminal makes it ignore SIGINT and SIGQUIT, and nohup SIGHUP."""
 _PIECE_BYTES = 65_536
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def main(arguments: list[str]) -> int:
-    """Make the root folder, run, and say how each run ended."""
+    """Make the root folder, run, and print how each run ended."""
     given = _parser().parse_args(arguments)
     lacking = [name for name in NEEDED if shutil.which(name, path=_PATH) is None]
     if os.geteuid() != 0 or lacking:
@@ -120,7 +120,7 @@ def _root(folder: Path, *, keep: bool) -> Iterator[Path]:
         yield root
     finally:
         if not keep:
-            # Its mounts were in a namespace that is gone: nothing of this machine is below it.
+            # Its mounts were in a namespace that has ended: nothing of this machine is below it.
             shutil.rmtree(root, ignore_errors=True)
 
 
@@ -140,7 +140,7 @@ def _make(root: Path, shared: list[str]) -> bool:
 
 
 def _run(root: Path, start: str, number: int, given: argparse.Namespace) -> tuple[str, bool]:
-    """Run the command in a fresh clone; return a line that says how it ended, and whether well."""
+    """Run the command in a fresh clone; return a line about its end, and whether it passed."""
     clone = HOME / f"megtrim-{number}"
     source = f"file://{CHECKOUT}"
     subprocess.run(("git", "clone", "--quiet", source, str(root / clone)), check=True)
@@ -175,7 +175,7 @@ def _spawn(start: str, *argv: str) -> int:
     child = subprocess.Popen(words, stdin=stdin, stdout=theirs, stderr=theirs)
     os.close(theirs)
     try:
-        with suppress(OSError):  # so a terminal says that nobody holds its other end any more
+        with suppress(OSError):  # how a terminal reports that its other end is closed
             while piece := os.read(ours, _PIECE_BYTES):
                 sys.stdout.buffer.write(piece)
                 sys.stdout.flush()
@@ -192,7 +192,7 @@ def _end(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _changed(clone: Path) -> list[str]:
-    """Return what git says of a clone, apart from what the sessions make."""
+    """Return git's status of a clone, without the files that sessions create."""
     argv = ("git", "-C", str(clone), "status", "--porcelain", "--ignored")
     status = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout
     return [line for line in status.splitlines() if not line.endswith(LEFT_BY_DESIGN)]

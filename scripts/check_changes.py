@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Check what a change can have broken, in about half a minute: `nox -s check`.
 
-The walls, lint and types among them, and the unit tests of the rooms that differ from a commit.
-What needs compilers, phones or containers is left to `nox -s tests`.
+It runs the walls (lint and types among them), and the unit tests of rooms that differ from a
+commit. Tests that need compilers, phones or containers are left to `nox -s tests`.
 
 Exit status: 0 (all passed, or nothing changed), 1 (a check failed), 2 (no such commit).
 """
@@ -33,7 +33,7 @@ LONGEST_S = 900.0
 
 
 def main(arguments: list[str]) -> int:
-    """Run the tests that what changed calls for."""
+    """Select tests by what changed, and run them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--since", default="HEAD", metavar="COMMIT", help="default: %(default)s")
     since = parser.parse_args(arguments).since
@@ -84,7 +84,7 @@ def select_tests(changed: Iterable[str], root: Path) -> tuple[str, ...]:
 
 
 def run_tests(tests: tuple[str, ...], processes: ProcessRunner) -> int:
-    """Run the tests and print what they print; return 1 if one failed."""
+    """Run the tests and forward their output; return 1 if one failed."""
     argv = (sys.executable, "-m", "pytest", "-q", "-n", "2", *tests)
     command = Command(
         argv=argv, cwd=ROOT, timeout_s=LONGEST_S, merge_stderr=True, on_line=click.echo

@@ -6,8 +6,8 @@ usage: python3 scripts/fresh.py SESSION [ARGUMENT ...]
     python3 scripts/fresh.py demo       trim the sample engine
     python3 scripts/fresh.py tests      run every test lane that this machine can run
 
-Makes `.venv` with nox from requirements/nox.txt (by hash), once, and hands over to it. Only the
-standard library is used: this runs before anything is installed.
+Creates `.venv` with nox from requirements/nox.txt (by hash), once, and runs it. Uses only the
+standard library, because it runs before anything is installed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _prepare() -> str:
-    """Make the environment; return what stood in the way, or an empty text."""
+    """Create the environment; return what failed, or an empty text."""
     if importlib.util.find_spec("ensurepip") is None and not _install_venv():
         return "this Python has no ensurepip; on Debian: apt-get install python3-venv"
     python = str(VENV / "bin" / "python")

@@ -4,10 +4,10 @@
 usage: python3 scripts/kit.py [--apt "NAME NAME ..."]
 
 The workflows' first command. The libraries, pinned by version and hash in requirements/kit.txt,
-are installed once for each lock and Python, below $RUNNER_TOOL_CACHE or ~/.cache; megtrim itself
-is taken from this checkout, so that every commit is its own. `--apt` brings Debian packages that
-are missing, as root or by `sudo -n`. Only the standard library is used: this runs before
-anything is installed. Exit status: 0, 2 (usage, Python, this checkout), 3 (network, disk, apt).
+are installed once for each lock and Python, below $RUNNER_TOOL_CACHE or ~/.cache. megtrim itself
+runs from this checkout, so that its version is the commit's. `--apt` installs missing Debian
+packages, as root or by `sudo -n`. Uses only the standard library, because it runs before anything
+is installed. Exit status: 0, 2 (usage, Python, this checkout), 3 (network, disk, apt).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = Path("requirements", "kit.txt")
 READY = "ready"
-"""Written last into a folder of libraries: without it, the folder is half made."""
+"""Written last into a folder of libraries: without it, the folder is incomplete."""
 PROGRAMS = {
     "qemu-user-static": "qemu-aarch64-static",
     "clang-14": "clang++-14",
@@ -39,7 +39,7 @@ PROGRAMS = {
     "g++-aarch64-linux-gnu": "aarch64-linux-gnu-g++",
     "ninja-build": "ninja",
 }
-"""The program that a Debian package brings, where it has another name than the package."""
+"""The program of a Debian package, if its name differs from the package's."""
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9.+-]+")
 _LAUNCHER = """\
 #!/bin/sh
@@ -59,7 +59,7 @@ sys.exit({function}())
 
 
 class Refusal(Exception):
-    """What stood in the way, and the exit status that says so."""
+    """A failure, and its exit status."""
 
     def __init__(self, text: str, *, rc: int) -> None:
         super().__init__(text)
@@ -67,7 +67,7 @@ class Refusal(Exception):
 
 
 def main(arguments: list[str]) -> int:
-    """Bring the packages, find or install the libraries, write the launcher."""
+    """Install packages, find or install the libraries, write the launcher."""
     parser = argparse.ArgumentParser(usage=(__doc__ or "").splitlines()[2].removeprefix("usage: "))
     parser.add_argument("--apt", default="", help="Debian packages, separated by spaces")
     packages = parser.parse_args(arguments).apt.split()
@@ -89,7 +89,7 @@ def main(arguments: list[str]) -> int:
 
 
 def lacking(packages: list[str], path: str) -> list[str]:
-    """Return the packages whose program is not on ``path``; a name that is none is refused."""
+    """Return the packages whose program is not on ``path``. Raises Refusal for an invalid name."""
     for package in packages:
         if not _PACKAGE.fullmatch(package):
             msg = f"--apt: found {package!r}, expected the name of a Debian package"
@@ -122,9 +122,9 @@ def cache_root(env: Mapping[str, str]) -> Path:
 
 
 def libraries(lock: Path, root: Path) -> Path:
-    """Return the Python that has the libraries of the lock; install them where none has.
+    """Return the Python with the libraries of the lock; install them if there is none.
 
-    Two jobs at once: the second waits for the first, and finds what it made.
+    Of two jobs at once, the second waits for the first, and uses its result.
     """
     base = os.path.realpath(sys.executable)
     root.mkdir(parents=True, exist_ok=True)
@@ -151,7 +151,7 @@ def _install(lock: Path, folder: Path, python: Path) -> None:
 
 
 def _starts(python: Path) -> bool:
-    """Tell whether an environment's Python still runs: the one it rests on may be gone."""
+    """Tell whether an environment's Python still starts: its base Python may have been removed."""
     try:
         return subprocess.run([python, "-I", "-S", "-c", ""], check=False).returncode == 0
     except OSError:
@@ -160,7 +160,7 @@ def _starts(python: Path) -> bool:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock that ends with its holder, however that ends."""
+    """Hold a lock that the kernel releases when its holder ends."""
     with path.open("w", encoding="utf-8") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield
@@ -169,12 +169,12 @@ def _locked(path: Path) -> Iterator[None]:
 def place(root: Path, python: Path) -> None:
     """Write `.venv/bin/megtrim` for the checkout at ``root``.
 
-    Nothing is built: the launcher names the checkout's own source, and what pyproject.toml says
-    of name, version and entry point is written down where importlib.metadata looks.
+    Nothing is built: the launcher uses the checkout's own source, and what pyproject.toml says
+    about name, version and entry point is written where importlib.metadata looks.
     """
     venv = root / ".venv"
     if (venv / "pyvenv.cfg").exists():
-        msg = f"{venv} is an environment that this script did not make"
+        msg = f"{venv} is an environment that this script did not create"
         raise Refusal(msg, rc=2)
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     name, version = project["name"], project["version"]
@@ -200,7 +200,7 @@ def _run(argv: list[str]) -> None:
     try:
         rc = subprocess.run(argv, check=False).returncode
     except FileNotFoundError:
-        msg = f"{argv[0]} is not here, and was needed for: {shlex.join(argv)}"
+        msg = f"{argv[0]} is missing, and is needed for: {shlex.join(argv)}"
         raise Refusal(msg, rc=3) from None
     if rc != 0:
         msg = f"this failed with exit status {rc}: {shlex.join(argv)}"

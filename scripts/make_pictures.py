@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Take the picture of a comment that a real run wrote, as GitHub's own renderer sets it.
+"""Take a picture of a comment that a real run wrote, as GitHub's own renderer formats it.
 
     MEGTRIM_COMMENTS=FOLDER pytest tests/act/test_story.py
     python scripts/make_pictures.py FOLDER/trapped.md docs/images/comment.png
 
 Needs chromium, chromedriver, a font with emoji (fonts-noto-color-emoji) and the requirements of
-the tests. Fonts and browser differ from machine to machine, so the picture is looked at before
+the tests. Fonts and browsers differ between machines, so a person checks the picture before
 it is committed, and no test compares it.
 """
 

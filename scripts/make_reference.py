@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Write docs/reference/{configuration,command-line,workflows}.md from what they describe.
 
-And the rooms of docs/architecture.md, from the layers that the linter of imports holds them to.
+It also writes the rooms of docs/architecture.md, from the layers that import-linter enforces.
 
-`nox -s docs` runs it; a test fails while the committed pages are not what it would write. It
-must not hold facts of its own: what a key or an option does is said where the code says it.
+`nox -s docs` runs it; a test fails if the committed pages differ from its output. It must not
+contain facts of its own: what a key or an option does is described in the code.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _CHAIN = ROOT / "examples" / "sample-engine" / "functions.yaml"
 """It has every stage but ``switches``, which a measured switch adds."""
 _MANY = 6
 _MARKS = ("├─ ", *("│  ",) * 9)
-"""Rooms of one layer stand together: only the first has a branch."""
+"""Rooms of one layer are grouped: only the first has a branch."""
 _WRITTEN = "<!-- Written by scripts/make_reference.py (nox -s docs): do not edit. -->\n"
 _DAY_S = 86_400
 _WORDS = {"string": "text", "boolean": "true or false", "integer": "whole number"}
@@ -96,7 +96,7 @@ def pages() -> dict[str, str]:
 
 
 def _architecture() -> str:
-    """Return the page with the pictures of the rooms as they are now."""
+    """Return the page with the current picture of the rooms."""
     page = (ROOT / _ARCHITECTURE).read_text(encoding="utf-8")
     page = _ROOMS.sub(lambda found: _block(found[1], _layers(found[2]), found[3]), page)
     return _STAGES.sub(lambda found: _block(found[1], _data_flow(), found[2]), page)
@@ -171,7 +171,7 @@ def _sections(
 
 
 def _target(value: dict[str, Any], known: dict[str, Any]) -> dict[str, Any] | None:
-    # A section that may be left out is one of two things: it, or nothing.
+    # An optional section is a union of the section and null.
     within = (value, value.get("items", {}), *value.get("anyOf", ()))
     reference = next((each["$ref"] for each in within if "$ref" in each), None)
     return known[reference.rpartition("/")[2]] if reference else None
@@ -202,7 +202,7 @@ def _row(path: str, key: str, value: dict[str, Any], known: dict[str, Any], *, n
 
 
 def _kind(value: dict[str, Any]) -> str:
-    """Say in a few words what a key takes."""
+    """Describe the values of a key."""
     choices = [choice for choice in value.get("anyOf", ()) if choice != {"type": "null"}]
     if choices:
         return " or ".join(_kind(choice) for choice in choices)
@@ -224,7 +224,7 @@ def _kind(value: dict[str, Any]) -> str:
         case list() as words:
             return " or ".join(_WORDS[word] for word in words)
         case other:
-            msg = f"a key of megtrim.yaml takes {other!r}, and no words are known for that"
+            msg = f"a key of megtrim.yaml takes {other!r}, which has no description"
             raise TypeError(msg)
 
 
@@ -280,7 +280,7 @@ def _inner(group: click.Group) -> Iterator[tuple[str, click.Command]]:
 
 
 def _shared() -> Iterator[tuple[str, list[click.Parameter]]]:
-    """Yield what is told once: a title, and the options that several verbs have alike."""
+    """Yield a title and the options that several verbs share, which are described once."""
     base = click.command(common(lambda: None)).params
     names = {parameter.name for parameter in base}
     more = click.command(trimming(lambda: None)).params
@@ -318,7 +318,7 @@ def _options(parameters: list[click.Parameter], context: click.Context) -> Itera
 
 
 def _help(text: str) -> Iterator[str]:
-    """Yield paragraphs; one that click would print as it is becomes a block."""
+    """Yield paragraphs; one that click would not wrap becomes a code block."""
     for paragraph in text.strip("\n").split("\n\n"):
         if not paragraph.startswith("\b"):
             if paragraph.strip():
@@ -358,7 +358,7 @@ def _workflows() -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Write an expression of a workflow as people say it: ``matrix.class`` is CLASS."""
+    """Replace an expression of a workflow: ``matrix.class`` becomes CLASS."""
     return re.sub(r"\$\{\{ \w+\.(\w+) \}\}", lambda found: found[1].upper(), text)
 
 
@@ -367,7 +367,7 @@ def _table_row(*cells: str) -> str:
 
 
 def main() -> int:
-    """Write the pages that differ, and say which those were."""
+    """Write the pages that differ, and print their names."""
     for name, text in pages().items():
         path = ROOT / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:

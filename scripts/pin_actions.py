@@ -4,9 +4,9 @@
 usage: python3 scripts/pin_actions.py [--check] [--from URL]
 
 Reads the tags of each action's own repository with `git ls-remote`, takes the newest vX.Y.Z and
-the commit that it means, and rewrites `.github/pins.json` and every `uses:` line. `--check`
-writes nothing and fails where a recorded tag no longer means its commit. `--from` is where the
-repositories lie, https://github.com if not said. Exit status: 0, 1 (a tag has moved), 3 (git).
+its commit, and rewrites `.github/pins.json` and every `uses:` line. `--check` writes nothing and
+fails if a recorded tag points to another commit now. `--from` is the address of the repositories,
+by default https://github.com. Exit status: 0, 1 (a tag has moved), 3 (git).
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _TIMEOUT_S = 60
 
 
 def main(arguments: list[str]) -> int:
-    """Write the newest pins, or check the ones that are there."""
+    """Write the newest pins, or check the recorded ones."""
     parser = argparse.ArgumentParser(usage=(__doc__ or "").splitlines()[2].removeprefix("usage: "))
     parser.add_argument("--check", action="store_true", help="write nothing; fail on moved tags")
-    parser.add_argument("--from", dest="base", default=GITHUB, help="where the repositories lie")
+    parser.add_argument("--from", dest="base", default=GITHUB, help="address of the repositories")
     chosen = parser.parse_args(arguments)
     try:
         if chosen.check:

@@ -2,9 +2,9 @@
 
     fetch_ndk.py GIVEN TARGET URL SHA256
 
-GIVEN holds an NDK, or nothing: then the archive at URL is loaded, held to its sha256 and
-unpacked. Ends with 2 and one line that begins with ``megtrim: `` where what was given is wrong.
-Runs where little more than Python is.
+GIVEN holds an NDK, or nothing: then the archive at URL is downloaded, checked against its sha256
+and unpacked. If an argument is wrong, exits with 2 and one line that starts with ``megtrim: ``.
+It needs little more than Python.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SILENCE_S = 60
 
 
 class Refusal(Exception):
-    """What was found, and the status to end with."""
+    """A failure, and its exit status."""
 
     def __init__(self, text: str, status: int = GIVEN_WRONGLY) -> None:
         super().__init__(text)
@@ -35,7 +35,7 @@ class Refusal(Exception):
 
 
 def expect_address(url: str) -> None:
-    """Refuse what leads to no server: trying again would not help."""
+    """Raise Refusal for an address without a server: a retry would not help."""
     try:
         parts = urllib.parse.urlsplit(url)
         right = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -47,7 +47,7 @@ def expect_address(url: str) -> None:
 
 
 def load(url: str, sha256: str, archive: Path) -> None:
-    """Load the archive, and hold it to its checksum before anything looks into it."""
+    """Download the archive, and verify its checksum before it is opened."""
     expect_address(url)
     digest = hashlib.sha256()
     try:
@@ -73,8 +73,8 @@ def load(url: str, sha256: str, archive: Path) -> None:
 
 
 def unpack(archive: Path, folder: Path) -> Path:
-    """Unpack and return the NDK's own folder, which archives have around it."""
-    # unzip keeps links and modes, which Python's zipfile does not.
+    """Unpack, and return the NDK's folder inside the archive."""
+    # unzip keeps links and modes; Python's zipfile does not.
     told = subprocess.run(
         ("unzip", "-q", str(archive), "-d", str(folder)), capture_output=True, check=False
     )
@@ -87,7 +87,7 @@ def unpack(archive: Path, folder: Path) -> Path:
 
 
 def expect_layout(ndk: Path, source: str) -> None:
-    """Refuse what is no NDK."""
+    """Raise Refusal for a folder that is not an NDK."""
     for name in LAYOUT:
         if not (ndk / name).is_file():
             msg = f"{source} is no Android NDK: it has no {name}"
@@ -95,7 +95,7 @@ def expect_layout(ndk: Path, source: str) -> None:
 
 
 def main(given: Path, target: Path, url: str, sha256: str) -> None:
-    """Leave the NDK at ``target``."""
+    """Put the NDK at ``target``."""
     if url:
         work = target.parent / "unpacked"
         work.mkdir(parents=True)
@@ -108,7 +108,7 @@ def main(given: Path, target: Path, url: str, sha256: str) -> None:
         msg = "no NDK was given: name a folder, or an archive and its sha256"
         raise Refusal(msg)
     expect_layout(found, source)
-    # A folder of an earlier layer cannot be renamed: this copies where it must.
+    # A folder of an earlier layer cannot be renamed; this copies it then.
     shutil.move(found, target)
 
 

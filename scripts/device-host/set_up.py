@@ -4,10 +4,11 @@ r"""Make this Debian or Ubuntu machine a device host: a runner of GitHub's jobs,
     sudo python3 scripts/device-host/set_up.py --user megtrim --class CLASS \
         --repository OWNER/NAME --runner-archive FILE --runner-sha256 DIGEST [--dry-run | --check]
 
-Run it again whenever you like: what is as it should be is left alone. With `@FILE` the arguments
-come from a file, one on each line. The steps stand in docs/how-to/set-up-a-device-host.md.
-Exit status: 0 all is as it should be (--dry-run: printed), 2 usage, files, rights or something
-that only you can bring, 3 this machine differs (--check) or could not be changed.
+Run it as often as you like: it changes only what differs. With `@FILE` the arguments come from a
+file, one on each line. docs/how-to/set-up-a-device-host.md describes the steps.
+Exit status: 0 if nothing differs any more (--dry-run: the changes were printed), 2 for usage,
+files, rights or something that only you can provide, 3 if this machine differs (--check) or could
+not be changed.
 """
 
 from __future__ import annotations
@@ -18,30 +19,30 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from host.apply import apply, digest
 from host.commands import make
-from host.items import Given, differences
-from host.machine import around, seen
-from host.making import digest, put_right
-from host.order import Order, parser, read
+from host.desired_state import HostState, list_desired
+from host.errors import Refusal
+from host.machine import inspect_host, inspect_resource
 from host.plan import Change, Plan, plan
-from host.refusal import Refusal
-from host.wanted import Around, wanted
+from host.resources import Prerequisite, differences
+from host.spec import HostSpec, parser, read
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parent.parent
 
 
 def main(arguments: list[str]) -> int:
-    """Look, say, and unless told otherwise do, and look again."""
+    """Compare, print the differences, apply them unless asked not to, and compare again."""
     reader = parser((__doc__ or "").split("\n\n", 1)[0])
     parsed = reader.parse_args(arguments)
     try:
-        order = read(parsed, checkout=CHECKOUT)
+        spec = read(parsed, checkout=CHECKOUT)
     except argparse.ArgumentTypeError as error:
         reader.error(str(error))
     try:
-        refuse_early(order, os.geteuid(), dry=parsed.dry_run)
-        return _host(order, dry=parsed.dry_run, check=parsed.check)
+        refuse_early(spec, os.geteuid(), dry=parsed.dry_run)
+        return _host(spec, dry=parsed.dry_run, check=parsed.check)
     except Refusal as refusal:
         sys.stderr.write(f"set_up.py: {refusal}\n")
         return refusal.rc
@@ -50,28 +51,28 @@ def main(arguments: list[str]) -> int:
         return 3
 
 
-def _host(order: Order, *, dry: bool, check: bool) -> int:
+def _host(spec: HostSpec, *, dry: bool, check: bool) -> int:
     texts = templates()
-    there = around(order)
-    found = _compare(order, there, texts)
+    there = inspect_host(spec)
+    found = _compare(spec, there, texts)
     if not found.changes:
-        count = len(wanted(order, there, texts))
-        _say(f"nothing to change: {count} things looked at, all as they should be")
+        count = len(list_desired(spec, there, texts))
+        _say(f"nothing to change: {count} resources checked")
         return 0
     if check or dry:
         return _show(found, check=check)
     _refuse_for_a_person(found)
     try:
         for change in found.files:
-            _do(change, order)
+            _do(change, spec)
     finally:
-        # Also after a failure: the next run sees nothing wrong with the files that were written.
+        # Even after a failure: the next run would find the written files correct and notify no one.
         for argv in found.tell:
             make(*argv)
             _say(f"told:    {' '.join(argv)}")
     for change in found.units:
-        _do(change, order)
-    left = _compare(order, around(order), texts)
+        _do(change, spec)
+    left = _compare(spec, inspect_host(spec), texts)
     for change in left.changes:
         sys.stderr.write(f"set_up.py: still not right: {change}\n")
     if left.changes:
@@ -80,9 +81,12 @@ def _host(order: Order, *, dry: bool, check: bool) -> int:
     return 0
 
 
-def _compare(order: Order, there: Around, texts: Mapping[str, str]) -> Plan:
-    items = wanted(order, there, texts)
-    return plan([(item, seen(item, order)) for item in items], hears=there.hears)
+def _compare(spec: HostSpec, there: HostState, texts: Mapping[str, str]) -> Plan:
+    items = list_desired(spec, there, texts)
+    return plan(
+        [(resource, inspect_resource(resource, spec)) for resource in items],
+        listeners=there.listeners,
+    )
 
 
 def _show(found: Plan, *, check: bool) -> int:
@@ -93,7 +97,7 @@ def _show(found: Plan, *, check: bool) -> int:
     for change in found.units:
         _say(f"{_word(change, check=check)}{change}")
     if check:
-        _say(f"{len(found.changes)} things are not as they should be")
+        _say(f"{len(found.changes)} resources differ")
     return 3 if check else 0
 
 
@@ -105,42 +109,42 @@ def _word(change: Change, *, check: bool) -> str:
 
 def _refuse_for_a_person(found: Plan) -> None:
     lines = [
-        f"{change}\n      {change.item.hint}"
+        f"{change}\n      {change.resource.hint}"
         for change in found.changes
-        if isinstance(change.item, Given)
+        if isinstance(change.resource, Prerequisite)
     ]
     if lines:
-        msg = "\n  ".join(("nothing was changed: these are yours to do first", *lines))
+        msg = "\n  ".join(("nothing was changed: do these first", *lines))
         raise Refusal(msg, rc=2)
 
 
-def _do(change: Change, order: Order) -> None:
-    # What came before may have put it right: a program starts once its user is there.
-    if not differences(change.item, seen(change.item, order)):
+def _do(change: Change, spec: HostSpec) -> None:
+    # An earlier change may have fixed it: a program starts once its user exists.
+    if not differences(change.resource, inspect_resource(change.resource, spec)):
         return
-    put_right(change.item)
-    _say(f"changed: {change.item}: {change.lines[0]}")
+    apply(change.resource)
+    _say(f"changed: {change.resource}: {change.lines[0]}")
 
 
-def refuse_early(order: Order, uid: int, *, dry: bool) -> None:
-    """Refuse what cannot go well, before anything is looked at. ``dry`` needs no root."""
+def refuse_early(spec: HostSpec, uid: int, *, dry: bool) -> None:
+    """Raise Refusal for what must fail, before anything is compared. ``dry`` needs no root."""
     if not Path("/etc/debian_version").exists():
         msg = "this is neither Debian nor Ubuntu (there is no /etc/debian_version)"
         raise Refusal(msg, rc=2)
     if uid != 0 and not dry:
         msg = "root is needed: run it with sudo (--dry-run does without)"
         raise Refusal(msg, rc=2)
-    if not order.runner_archive.is_file():
-        msg = f"there is no file {order.runner_archive}"
+    if not spec.runner_archive.is_file():
+        msg = f"there is no file {spec.runner_archive}"
         raise Refusal(msg, rc=2)
-    found = digest(order.runner_archive)
-    if found != order.runner_sha256:
-        msg = f"{order.runner_archive}: found sha256 {found}, expected {order.runner_sha256}"
+    found = digest(spec.runner_archive)
+    if found != spec.runner_sha256:
+        msg = f"{spec.runner_archive}: found sha256 {found}, expected {spec.runner_sha256}"
         raise Refusal(msg, rc=2)
 
 
 def templates() -> dict[str, str]:
-    """Return the files beside this script, by name."""
+    """Return the template files, by name."""
     files = sorted((*(HERE / "templates").iterdir(), *(HERE / "installed").iterdir()))
     return {file.name: file.read_text(encoding="utf-8") for file in files if file.is_file()}
 

@@ -28,7 +28,7 @@ def act(tmp_path_factory: pytest.TempPathFactory) -> Act:
 
 def _home(cache: Path) -> dict[str, str]:
     # Jobs write below their home; what pip downloaded and zig compiled is the user's own. zig in
-    # the kit's installation takes the C++ library of the one here, or it would compile it anew.
+    # the kit's installation takes the C++ library of the one here, or it would compile it again.
     home = cache / "home"
     home.mkdir()
     pip = os.environ.get("PIP_CACHE_DIR") or str(Path.home() / ".cache" / "pip")

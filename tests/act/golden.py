@@ -1,6 +1,6 @@
 """Comments of real runs against files, without what differs between compilers, days and runs.
 
-``MEGTRIM_GOLDEN=write`` in the environment of the tests writes the files anew;
+``MEGTRIM_GOLDEN=write`` in the environment of the tests writes the files again;
 ``MEGTRIM_COMMENTS=FOLDER`` keeps the comments there as they were, for a picture of one.
 """
 

@@ -84,7 +84,7 @@ def without_pointwise() -> str:
 
 
 def _tell_act(caller: Path, kit_sha: str) -> None:
-    # GitHub tells a called workflow where it lies; act does not. Waits are made short, too.
+    # GitHub passes a called workflow its own path; act does not. Waits are made short, too.
     text = caller.read_text(encoding="utf-8")
     assert text.count("with: {config: ") == 1
     told = f"with: {{kit-repository: {KIT}, kit-sha: {kit_sha}, config: "

@@ -70,7 +70,7 @@ def uses(action: str, **given: object) -> Step:
     return {"name": "Use", "uses": action, "continue-on-error": True, "with": given}
 
 
-def test_what_a_job_left_is_told(act: Act, tmp_path: Path) -> None:
+def test_what_a_job_left_is_reported(act: Act, tmp_path: Path) -> None:
     """Conclusions, steps, outputs, summary and annotations; what must run after a failure does."""
     say = python("""\
         import os
@@ -128,7 +128,7 @@ def test_the_bait_is_taken_by_a_workflow_that_trusts_a_title(act: Act, tmp_path:
     bait.unlink()
 
 
-def test_the_journal_tells_when_jobs_begin_and_end() -> None:
+def test_the_journal_reports_when_jobs_begin_and_end() -> None:
     """The caller's own job has no steps, and is not listed on GitHub either."""
     journal = Journal()
     said = [

@@ -42,7 +42,7 @@ def verdict(chapter: Chapter) -> str:
 
 
 def test_no_runner_takes_the_device_job(settled: World) -> None:
-    """The verdict waits a while, and says what is pending: unverified, which holds nobody.
+    """The verdict waits a while, and reports what is pending: unverified, which blocks no one.
 
     With act there is no queue: `late` runs at once, as on GitHub after a day without a runner.
     """
@@ -132,7 +132,7 @@ def _texts(archive: Path) -> dict[str, str]:
 
 
 def test_an_expired_baseline_is_rebuilt(settled: World) -> None:
-    """The merge base is built beside the change, and the comment says so."""
+    """The merge base is built next to the change, and the comment says so."""
     api = settled.forge.api
     _set_expired(api, expired=True)
     number = change(settled, "expired")
@@ -179,7 +179,7 @@ def test_a_comment_that_came_in_spite_of_an_error_is_not_doubled(settled: World)
 
 
 def test_a_token_that_may_not_comment_changes_no_verdict(settled: World) -> None:
-    """The job summary has the same text, and says what permission lacks."""
+    """The job summary has the same text, and names the missing permission."""
     number = words(settled, "forbidden")
     settled.forge.github.fail("POST", f"/issues/{number}/comments", status=403, times=99)
     forbidden = settled.run_pull(number)

@@ -22,7 +22,7 @@ def refreshed(world: World) -> Run:
 
 
 def test_devices_are_asked_twice(refreshed: Run) -> None:
-    """Which regions run, then which functions of the link that rests on them."""
+    """Which regions run, then which functions of the link that depends on them."""
     assert refreshed.conclusions == dict.fromkeys(JOBS, "success")
     assert refreshed.rc == 0
     assert sorted(refreshed.artifacts) == [
@@ -32,7 +32,7 @@ def test_devices_are_asked_twice(refreshed: Run) -> None:
 
 
 def test_the_proposal_rests_on_what_the_device_recorded(refreshed: Run) -> None:
-    """Its list is of the link that the bundle told of, and what ships lacks the rest."""
+    """Its list is for the link in the bundle, and the other functions do not ship."""
     bundle = content(refreshed, "megtrim-bundle-functions", "bundle.json")
     keep = content(refreshed, "megtrim-proposal", "megtrim/keepset.json")
     verdict = content(refreshed, "megtrim-report", "verdict.json")

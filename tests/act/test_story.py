@@ -1,6 +1,6 @@
 """A stranger's repository, from its first pull request with megtrim to a refreshed trace.
 
-Each step rests on those before it; whichever test is asked for, they run first.
+Each step depends on those before it; whichever test is asked for, they run first.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def settled(world: World, fixed: Chapter) -> Run:
 
 @pytest.fixture(scope="module")
 def refreshed(world: World, settled: Run) -> Run:
-    """The default branch needs a kernel that its keep set lacks, and one less: a refresh."""
+    """The default branch needs a kernel missing in its keep set, and one less: a refresh."""
     original = (SAMPLE / "src/kernels/conv/algorithms.cpp").read_text(encoding="utf-8")
     world.forge.push({stranger.ALGORITHMS: original}, branch="main", message="Points again")
     return world.forge.run_dispatch("megtrim-refresh.yml")
@@ -135,7 +135,7 @@ def test_jobs_hand_on_what_they_say(first: Chapter) -> None:
 
 
 def test_the_default_branch_stores_its_baseline(stored: Run) -> None:
-    """Sizes and proofs, for the pull requests to come; nobody is commented on."""
+    """Sizes and proofs, for the pull requests to come; no one is commented on."""
     assert stored.conclusions == WITH_DEVICE
     assert stored.rc == 0
     assert "megtrim-baseline" in stored.artifacts
@@ -166,7 +166,7 @@ def test_a_change_of_words_takes_no_device(untouched: Chapter) -> None:
 
 
 def test_growth_over_budget_fails(over: Chapter) -> None:
-    """The device is asked all the same: both are told in one go."""
+    """The device runs all the same: both failures are reported at once."""
     assert over.run.conclusions == {**WITH_DEVICE, "verdict": "failure", "late": "failure"}
     assert over.run.rc == 1
     golden.check("over", over.body)
@@ -180,7 +180,7 @@ def test_a_trap_fails_and_names_what_is_missing(trapped: Chapter) -> None:
     assert "sample_conv_im2col" in trapped.body
 
 
-def test_a_refresh_proposes_what_lacks(world: World, retraced: Run, trapped: Chapter) -> None:
+def test_a_refresh_proposes_what_is_missing(world: World, retraced: Run, trapped: Chapter) -> None:
     """Traces come from the device; the proposal goes to the branch that the refresh ran on."""
     assert retraced.conclusions == REFRESH_JOBS
     assert retraced.rc == 0

@@ -44,7 +44,7 @@ def first(act: Act, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chapte
 
 
 def test_the_phone_proves_the_build(first: Chapter) -> None:
-    """The verdict rests on what it saw."""
+    """The verdict depends on what it saw."""
     assert first.run.conclusions == {**HOSTED_JOBS, DEVICE_JOB: "success", "late": "success"}
     assert first.run.rc == 0
     verdict = content(first.run, "megtrim-report", "verdict.json")

@@ -178,7 +178,7 @@ def _honest(arena: Arena) -> None:
     """A trim that passes, and the keep set that it left."""
     Project.of_sample(arena.folder, models=MODELS)
     arena.configure(toolchain={"kind": "host"}, budgets=[{"artifact": ARTIFACT, "max": "64 MiB"}])
-    # Nobody waits for these builds but the tests.
+    # No one waits for these builds but the tests.
     build = arena.folder / "engine/CMakeLists.txt"
     build.write_text(build.read_text(encoding="utf-8").replace('"-O2 ', '"-O0 '), encoding="utf-8")
     arena.make_good()
@@ -195,7 +195,7 @@ def _bad(arena: Arena) -> None:
 
 
 def _trapping(arena: Arena) -> None:
-    """The honest one's results, and those by a committed keep set that lacks a region."""
+    """Results of an honest keep set, and of a committed one in which a region is missing."""
     arena.start("honest")
     arena.lose(f'"region {REGION}"')
     ended = arena.trim("--committed")

@@ -1,4 +1,4 @@
-"""Changing files so that nothing but their bytes tells of it, and documents in one place."""
+"""Changing files so that only their bytes show it, and documents in one place."""
 
 from __future__ import annotations
 

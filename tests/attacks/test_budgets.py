@@ -56,7 +56,7 @@ def test_one_byte_too_many(arena: Arena) -> None:
 
 
 def test_a_budget_is_narrowed_later(arena: Arena) -> None:
-    """A stage that has nothing to weigh anew has something to judge anew."""
+    """A stage with nothing to measure again may have something to judge again."""
     arena.start("honest")
     limit(arena, max="1 KiB")
 
@@ -66,7 +66,7 @@ def test_a_budget_is_narrowed_later(arena: Arena) -> None:
 
 
 def test_a_budget_of_an_artifact_that_is_not_built(arena: Arena) -> None:
-    """What is never weighed is never too large."""
+    """What is never measured is never too large."""
     arena.start("honest")
     arena.configure(budgets=[{"artifact": "load_and_ran", "max": "1 KiB"}])
 
@@ -75,7 +75,7 @@ def test_a_budget_of_an_artifact_that_is_not_built(arena: Arena) -> None:
 
 
 def test_a_baseline_of_another_target(arena: Arena) -> None:
-    """Nothing can be told by it."""
+    """It shows nothing."""
     expect_growth_unchecked(arena, "another_program")
 
 

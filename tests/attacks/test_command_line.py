@@ -64,7 +64,7 @@ def test_a_run_that_ends_before_its_verdict(arena: Arena) -> None:
 
 
 def test_a_verdict_without_a_program(arena: Arena) -> None:
-    """An engine that does not compile has no reduced program, but one of before is there."""
+    """An engine that does not compile has no reduced program, but an earlier one exists."""
     arena.start("honest")
     text = arena.source.read_text(encoding="utf-8")
     arena.source.write_text(text + "\n#if SAMPLE_NO_EXCEPTIONS\nint broken( {\n#endif\n", "utf-8")
@@ -74,7 +74,7 @@ def test_a_verdict_without_a_program(arena: Arena) -> None:
 
 
 def test_a_change_that_git_does_not_see(arena: Arena) -> None:
-    """It was told to look away."""
+    """It was asked to ignore it."""
     arena.start("honest")
     commit_all(arena)
     assert arena.trim().rc == 0

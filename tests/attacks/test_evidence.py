@@ -132,7 +132,7 @@ def test_a_pass_of_a_trace(papers: Documents) -> None:
     papers.conclude().expect_no_pass()
 
 
-def test_an_older_pass_beside_a_newer_trap(papers: Documents) -> None:
+def test_an_older_pass_next_to_a_newer_trap(papers: Documents) -> None:
     day = (date.today() - timedelta(days=2)).isoformat()
     papers.evidence("again")
     papers.change_entry(lambda entry: entry.update(day=day))
@@ -141,7 +141,7 @@ def test_an_older_pass_beside_a_newer_trap(papers: Documents) -> None:
     papers.conclude(evidence=("evidence", "again")).expect_red()
 
 
-def test_a_newer_pass_beside_an_older_trap(papers: Documents) -> None:
+def test_a_newer_pass_next_to_an_older_trap(papers: Documents) -> None:
     day = (date.today() - timedelta(days=2)).isoformat()
     papers.evidence("again")
     papers.change_entry(lambda entry: entry.update(day=day), "again")
@@ -189,7 +189,7 @@ def test_a_trap_by_a_device_that_has_another_name(papers: Documents) -> None:
     papers.conclude(evidence=("evidence", "again")).expect_no_pass()
 
 
-def test_a_trap_that_is_told_as_a_lost_device(papers: Documents) -> None:
+def test_a_trap_that_is_reported_as_a_lost_device(papers: Documents) -> None:
     papers.evidence("again")
     papers.change_result(trap, "again")
     papers.change_result(lambda row: row.update(status="infrastructure"), "again")

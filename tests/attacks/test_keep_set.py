@@ -1,4 +1,4 @@
-"""Attempts on the keep set that a team commits: what it lacks is missing in the program."""
+"""Attempts on the committed keep set: what is missing there is missing in the program."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def expect_red(arena: Arena, *more: str) -> None:
 
 
 def expect_refused(arena: Arena) -> None:
-    """Expect that the committed file is refused, and no verdict of before is left."""
+    """Expect that the committed file is refused, and no earlier verdict is left."""
     ended = arena.trim("--committed")
 
     assert ended.rc == 2, ended.stderr
@@ -64,7 +64,7 @@ def test_no_region_at_all(arena: Arena) -> None:
 
 
 def test_an_empty_file(arena: Arena) -> None:
-    """It is somebody's, and stays as it is."""
+    """It is someone's, and stays as it is."""
     arena.start("honest")
     arena.keep.write_bytes(b"")
     expect_refused(arena)
@@ -91,7 +91,7 @@ def test_a_scenario_that_stands_twice(arena: Arena) -> None:
     expect_refused(arena)
 
 
-def test_a_model_that_nobody_traced(arena: Arena) -> None:
+def test_a_model_that_no_one_traced(arena: Arena) -> None:
     """It is in the configuration alone."""
     arena.start("honest")
     config = arena.project.read()
@@ -182,7 +182,7 @@ def test_functions_of_another_link(arena: Arena) -> None:
 
 
 def test_a_pipe_in_its_place(arena: Arena) -> None:
-    """Nobody writes into it."""
+    """No one writes into it."""
     arena.start("honest")
     arena.keep.unlink()
     os.mkfifo(arena.keep)

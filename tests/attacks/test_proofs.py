@@ -189,7 +189,7 @@ def test_a_proof_that_contradicts_itself(pull: Pull) -> None:
         pull.expect_asked()
 
 
-def test_a_proof_beside_a_newer_failure(pull: Pull) -> None:
+def test_a_proof_next_to_a_newer_failure(pull: Pull) -> None:
     def add(data: dict[str, Any]) -> None:
         entry = copy.deepcopy(data["entries"][0])
         trap(entry["results"][0])

@@ -104,7 +104,7 @@ def test_a_verdict_that_contradicts_its_budgets(report: Report) -> None:
     assert report.gate() == 2
 
 
-def test_a_verdict_that_lacks_a_check(report: Report) -> None:
+def test_a_verdict_without_a_check(report: Report) -> None:
     def change(data: dict[str, Any]) -> None:
         data["checks"] = [each for each in data["checks"] if each["status"] == "pass"]
         data["verdict"] = "pass"
@@ -138,7 +138,7 @@ def test_a_report_that_is_empty(report: Report) -> None:
     assert report.gate() == 3
 
 
-def test_an_ending_beside_a_verdict(report: Report) -> None:
+def test_an_ending_next_to_a_verdict(report: Report) -> None:
     report.start("honest")
     ending = {"version": 1, "exit": 2, "message": "no configuration", "hint": ""}
     (report.folder / "ending.json").write_text(json.dumps(ending), encoding="utf-8")

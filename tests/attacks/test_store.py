@@ -1,6 +1,6 @@
 """Attempts on the store: what lies there is damaged, exchanged, painted over or too old.
 
-What is made anew is as good as what is refused, if the program that is handed out is the good one.
+What is made again is as good as what is refused, if the program that is handed out is the good one.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def halves(arena: Arena, stage: str, name: str) -> tuple[Path, Path]:
 
 
 def test_a_bit_of_the_reduced_program_flips(arena: Arena) -> None:
-    """Its size tells nothing of it."""
+    """Its size does not show it."""
     arena.start("honest")
     flip(program_of(arena))
 
@@ -224,7 +224,7 @@ def test_a_manifest_adopts_another_program(arena: Arena) -> None:
 
 
 def test_a_pass_of_another_key_is_renamed(arena: Arena) -> None:
-    """A folder's name says what it rests on, and so does its manifest."""
+    """A folder's name identifies its inputs, and so does its manifest."""
     arena.start("bad")
     for name in (SCENARIO, OTHER):
         honest, bad = halves(arena, "verify", name)

@@ -82,7 +82,7 @@ def program(processes: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) 
 def test_a_phone_in_a_container(
     engine: ProcessRunner, container: str, adb_server: AdbServer, program: Path
 ) -> None:
-    """It runs a program for arm64, fails when told to, comes back, and ends with 0."""
+    """It runs a program for arm64, fails on request, comes back, and exits with 0."""
     serial = told(docker(engine, "port", container, "5555/tcp")).splitlines()[0]
     server.connect(engine, adb_server, serial)
 

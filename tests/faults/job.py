@@ -28,7 +28,7 @@ GOT, DONE = ".got", ".done"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOrder:
-    """What the process is told."""
+    """The input of the process."""
 
     serials: dict[str, str]
     state: str
@@ -49,7 +49,7 @@ class Job:
     out: str
 
     def done(self) -> dict[str, Any]:
-        """Return what it told at its end, zeros where it did not come so far."""
+        """Return its last report, or zeros if it ended before."""
         path = Path(self.out + DONE)
         if not path.exists():
             return {"lease": "none", "got_s": 0.0, "done_s": 0.0, "outputs": []}

@@ -83,7 +83,7 @@ def _wrongs(case: Case, seen: Seen) -> Iterator[str]:
 
 
 def _hollow(case: Case, seen: Seen) -> Iterator[str]:
-    """Yield what a right verdict lacks: it must rest on what the programs wrote."""
+    """Yield what is missing in a right verdict: it must depend on what the programs wrote."""
     match (case.way.purpose, case.way.plant):
         case (Purpose.TRACE, Plant.SOUND) if not seen.trace_whole:
             yield "the trace is not the one that was written"

@@ -66,7 +66,7 @@ class Plant(StrEnum):
 
     SOUND = "sound"
     TRAP = "trap"
-    """The reduced build lacks a region."""
+    """A region is missing in the reduced build."""
     PARITY = "parity"
     """The reduced build computes something else."""
     TORN = "torn"

@@ -18,7 +18,7 @@ from faults.programs import compile_program, write_files
 from faults.result import Measure
 from faults.world import Clock, Lane, lane
 from megtrim.devices import Lease
-from megtrim.devices.retry import deliver
+from megtrim.devices.retry import run_with_retries
 from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure
 from megtrim.pipeline.running.execution import RunSpec, run_on
@@ -97,7 +97,7 @@ class _Bench:
         return self.lane.scratch / f"state-{self.count}"
 
     def noticed_in_run(self, fault: str) -> float:
-        """Return how long a program ran on a phone that was gone before that was told."""
+        """Return how long it took to report that the phone under a program was gone."""
         request = self._make_spec(_LONG_TENTHS)
         return self._noticed(request, fault, {"moment": "run", "delay_s": 2.0})
 
@@ -127,7 +127,7 @@ class _Bench:
         raise AssertionError(msg)
 
     def recovered(self, fault: str, word: str) -> Measure:
-        """Lose the link for half a minute under a job, and let nobody do anything about it."""
+        """Lose the link for half a minute under a job, and let no one do anything about it."""
         request = self._make_spec(10)
         control = self.lane.first.control
         control.fault("reset")
@@ -141,7 +141,7 @@ class _Bench:
             return run_on(lease, request).run.rc
 
         try:
-            rc = deliver(device, work, say=_ignore)
+            rc = run_with_retries(device, work, say=_ignore)
             text = f"ended with {rc}, at try {len(tries)}, after {time.monotonic() - start:.0f} s"
         except InfrastructureFailure as failure:
             rc, text = -1, f"given up: {failure.message}"
@@ -179,7 +179,7 @@ class _Bench:
             if model_bytes:
                 request.model.write_bytes(model_bytes)
             device = self.lane.device(self._state(), Timeouts(), spare=False)
-            rc = deliver(device, lambda lease: run_on(lease, request).run.rc, say=_ignore)
+            rc = run_with_retries(device, lambda lease: run_on(lease, request).run.rc, say=_ignore)
             yield _none_left(f"a run that {what} (exit status {rc})", self.lane.left())
 
     def four_jobs(self) -> Measure:
@@ -252,4 +252,4 @@ def _await(so: Callable[[], bool]) -> None:
 
 
 def _ignore(_text: str) -> None:
-    """For words of a wait that nobody reads."""
+    """Ignore reports of a wait."""

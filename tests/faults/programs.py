@@ -19,7 +19,7 @@ SOURCE = Path(__file__).with_name("program.cpp")
 COMPILER = "aarch64-linux-gnu-g++"
 REGIONS = 60
 MISSING = 41
-"""The region that a planted trap needs, and that its keep set lacks."""
+"""The region that a planted trap needs, and that is missing in its keep set."""
 
 _ROLE = b"megtrim-role:plain:sound:------------------"
 

@@ -26,7 +26,7 @@ def _record() -> dict[str, Any]:
 
 
 def test_page_is_that_of_the_record() -> None:
-    """Write both anew: `nox -s faults -- --publish`."""
+    """Write both again: `nox -s faults -- --publish`."""
     assert page(_record()) == (ROOT / PAGE).read_text(encoding="utf-8")
 
 
@@ -46,7 +46,7 @@ def test_record_is_of_a_whole_run() -> None:
 
 
 def test_what_was_wrong_is_shown() -> None:
-    """A cell tells of it, and so do the counts."""
+    """A cell shows it, and so do the counts."""
     case = Case(number=1, fault=Fault.KILL, moment=Moment.RUN, way=WAYS[0])
     seen = Seen(
         verdict=Verdict.ENGINE_ERROR, text="rc 1", fired=True, wall_s=2.0, bound_s=9.0, left=("a",)

@@ -14,7 +14,7 @@ from faults.programs import Files, keep_set, trace_bytes, write_files
 from faults.world import Clock, Lane, happened
 from megtrim.build_spec import Variant
 from megtrim.devices import Lease
-from megtrim.devices.retry import deliver
+from megtrim.devices.retry import run_with_retries
 from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.load_and_run.parity import EXACT
@@ -125,7 +125,7 @@ def attempt(case: Case, lane: Lane, compiled: bytes, timeouts: Timeouts = SHORT)
     said: list[str] = []
     hit = Clock(lambda: happened(lane.first, case.fault))
     start = time.monotonic()
-    verdict, text, attempts = _verdict(lambda: deliver(device, work, say=said.append))
+    verdict, text, attempts = _verdict(lambda: run_with_retries(device, work, say=said.append))
     wall_s = time.monotonic() - start
     fired = hit.stopped() is not None or case.fault is Fault.NONE
     # Without a fault a job cleans up by itself; after one the next entry does.

@@ -24,7 +24,7 @@ ANDROID = f"{_NAME}:android-arm64"
 
 
 def built(*words: str) -> str:
-    """Build an image, and return the ID that is told."""
+    """Build an image, and return the ID that is printed."""
     outcome = run_megtrim("images", "build", *words, timeout_s=900)
     assert outcome.rc == 0, outcome.stderr[-3000:]
     return outcome.stdout.split()[-1]

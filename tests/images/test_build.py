@@ -37,7 +37,7 @@ def archives(
     docker: DockerClient, processes: ProcessRunner, tmp_path: Path
 ) -> Iterator[tuple[Path, str]]:
     """A folder, and where containers that are being built find it."""
-    # A daemon that was never started before tells no gateway; the interface has its address.
+    # A daemon at its first start reports no gateway; the interface has its address.
     name = '{{index .Options "com.docker.network.bridge.name"}}'
     bridge = docker.check_output("network", "inspect", "bridge", "--format", name).strip()
     told = processes.capture("ip", "-json", "-4", "address", "show", "dev", bridge)

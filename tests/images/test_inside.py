@@ -101,7 +101,7 @@ def test_a_programs_own_exit_status_stays(inside: ContainerRunner, rc: int) -> N
     assert shell(inside, f"exit {rc}").rc == rc
 
 
-def test_a_signal_is_told_as_a_shell_does(inside: ContainerRunner) -> None:
+def test_a_signal_is_reported_as_a_shell_does(inside: ContainerRunner) -> None:
     """A trap is recognised by it."""
     assert shell(inside, "kill -TRAP $$").rc == 128 + signal.SIGTRAP
 
@@ -224,8 +224,8 @@ def test_what_others_hold_is_left_alone(docker: DockerClient, inside: ContainerR
         docker.remove(name)
 
 
-def test_nothing_runs_beside_megtrim(inside: ContainerRunner) -> None:
-    """There is nobody who would wait for it."""
+def test_nothing_runs_next_to_megtrim(inside: ContainerRunner) -> None:
+    """No one would wait for it."""
     with pytest.raises(InputError, match=r"^adb would run beside megtrim"):
         inside.background(Command(argv=("adb",), timeout_s=0))
 

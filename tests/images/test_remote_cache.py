@@ -17,7 +17,7 @@ CLANG = ("/usr/bin/clang++-14",)
 def variables(
     inside: ContainerRunner, url: str, folder: Path, warnings: list[str]
 ) -> dict[str, str]:
-    """Return what a build in the image is told of a storage."""
+    """Return the storage that a build in the image gets."""
     storages = remote_cache.parse(url, source=VARIABLE)
     cache = CompilerCache(storages, writes=True, passed={}, warn=warnings.append)
     return dict(cache.variables(inside, CLANG, folder))
@@ -44,7 +44,7 @@ def compiled(inside: ContainerRunner, told: dict[str, str], folder: Path) -> Cou
 def test_a_storage_is_asked_and_used(
     inside: ContainerRunner, processes: ProcessRunner, tmp_path: Path
 ) -> None:
-    """The containers that are told of it reach it; those that are not have no network."""
+    """Containers that get its address reach it; the others have no network."""
     warnings: list[str] = []
     out = tmp_path / "out"
 

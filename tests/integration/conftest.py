@@ -22,7 +22,7 @@ def shared_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def make_project(tmp_path: Path, shared_out: Path) -> MakeProject:
-    """Return a maker of projects; with the host's compiler unless told otherwise."""
+    """Return a maker of projects, which use the host's compiler by default."""
 
     def make(*models: str, toolchain: str = "host", name: str = "project") -> Project:
         project = Project.of_sample(tmp_path / name, models=models)

@@ -105,7 +105,7 @@ def test_three_ways_in(team: MakeTeam) -> None:
 
 
 def test_an_untraced_run_of_an_application_is_named(team: MakeTeam) -> None:
-    """What was traced runs; another layout traps, and its regions are told."""
+    """What was traced runs; another layout traps, and its regions are named."""
     project = team("probed")
     model = project.folder / "engine/models/tiny-mobile.sample"
     data = project.folder / "engine/models/tiny-mobile.data.npy"

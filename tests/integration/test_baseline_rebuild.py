@@ -40,7 +40,7 @@ def checkout(folder: Path, out: Path, *, quick: bool = False) -> Project:
 
 
 def rebuild(project: Project) -> CompletedCommand:
-    """Run the step; its outputs go beside the results."""
+    """Run the step; its outputs go next to the results."""
     where = ("--config", str(project.config), "--out", str(project.out))
     env = {"GITHUB_OUTPUT": str(project.folder / "outputs")}
     return run_megtrim("ci", "github", "baseline", "rebuild", *where, cwd=project.folder, env=env)

@@ -63,7 +63,7 @@ def test_a_second_run_does_nothing(make_project: MakeProject) -> None:
 
 
 def test_a_changed_argument_redoes_what_rests_on_it(make_project: MakeProject) -> None:
-    """Builds stay; the trace and what follows are planned anew, with the reason."""
+    """Builds stay; the trace and what follows are planned again, with the reason."""
     project = make_project("tiny-mobile")
     project.run("trim")
     config = project.read()
@@ -126,7 +126,7 @@ def test_another_model_traps(make_project: MakeProject) -> None:
 
 
 def test_a_damaged_model_is_no_trap(make_project: MakeProject) -> None:
-    """A minimum-size build traps on any error; difference tells that nothing is missing."""
+    """A minimum-size build traps on any error; the difference shows that nothing is missing."""
     project = make_project("tiny-vgg")
     project.run("trim")
     whole = (project.folder / "engine/models/tiny-vgg.sample").read_bytes()

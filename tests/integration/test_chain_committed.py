@@ -103,7 +103,7 @@ def _without(keep: KeepSet, region: Region) -> KeepSet:
     )
 
 
-def test_a_region_that_the_keep_set_lacks_is_named(traced: Project) -> None:
+def test_a_region_missing_in_the_keep_set_is_named(traced: Project) -> None:
     """The trap makes the profile build; without the gate the exit status is 0 all the same."""
     keep = read_keep_set(_keep_set(traced))
     lost = next(r for r in keep.regions() if "conv" in r.tag or "pooling" in r.tag)
@@ -122,7 +122,7 @@ def test_a_region_that_the_keep_set_lacks_is_named(traced: Project) -> None:
 
 
 def test_a_probe_makes_the_profile_build_where_it_traps(traced: Project) -> None:
-    """A model that nobody traced, on the build of the committed keep set."""
+    """A model that no one traced, on the build of the committed keep set."""
     model = traced.folder / "engine/models/tiny-quant.sample"
     data = traced.folder / "engine/models/tiny-quant.data.npy"
     probe = (str(model), "--input", f"data={data}", "--", "--cpu")
@@ -151,7 +151,7 @@ def test_a_changed_argument_is_no_committed_scenario(traced: Project) -> None:
     assert verdict["artifacts"][0]["sizes"][1]["variant"] == "reduced"
 
 
-def test_growth_is_told_for_every_file_that_the_baseline_holds(
+def test_growth_is_reported_for_every_file_that_the_baseline_holds(
     traced: Project, tmp_path: Path
 ) -> None:
     """With or without a budget; the command line's baseline wins over the configured one."""
@@ -183,7 +183,7 @@ def test_growth_is_told_for_every_file_that_the_baseline_holds(
     assert "main at 1a2b3c4d5e6f" in (folder / "index.html").read_text(encoding="utf-8")
 
 
-def test_a_baseline_that_is_not_there_is_told(traced: Project) -> None:
+def test_a_baseline_that_is_not_there_is_reported(traced: Project) -> None:
     """A step before may have found none: nothing fails, and the report says so."""
     ended, verdict = _trim(traced, "--baseline", "gone.json")
 

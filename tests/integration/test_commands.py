@@ -104,7 +104,7 @@ def team(tmp_path: Path, out: Path) -> Team:
 
 
 def _seen_again(team: Team, ended: CompletedCommand, check: str, rc: int = 1) -> CompletedCommand:
-    """Paste the command of a check; it ends as the trim did, and tells the same."""
+    """Paste the command of a check; its status and output are those of the trim."""
     assert ended.rc == rc, ended.stdout + ended.stderr
     command = team.printed(check)
     assert f"to see it again: {command}\n" in ended.stdout
@@ -218,7 +218,7 @@ def test_growth(team: Team, tmp_path: Path, in_ci: bool) -> None:
         left.rename(team.top / REPORT_ARTIFACT / BASELINE_FILE)
         baseline.unlink()
         assert "--out" not in team.printed("growth:load_and_run/reduced")
-        # The reader has no results yet; here the builds are not made anew.
+        # The reader has no results yet; here the builds are not made again.
         (team.top / "megtrim-out").symlink_to(team.top / team.out)
     again = _seen_again(team, ended, "growth:load_and_run/reduced")
     assert "fail: growth:load_and_run/reduced: +4 KiB" in again.stdout
@@ -262,7 +262,7 @@ def test_an_engine_that_does_not_compile(team: Team) -> None:
 
 
 def test_a_run_that_cannot_be_traced(team: Team) -> None:
-    """The profile build's own words; the verification that rests on it is what is asked for."""
+    """The profile build's own words; the verification that depends on it is what is asked for."""
     data = team.source(f"engine/models/{MODEL}.data.npy")
     data.write_bytes(data.read_bytes()[:-8])
 

@@ -206,7 +206,7 @@ def test_it_traps_where_it_would_have_run(place: Place, asked: str) -> None:
         ("2", "_Z5twiceIiET_S0_"),
     ],
 )
-def test_it_tells_its_number_where_it_would_have_run(place: Place, asked: str, name: str) -> None:
+def test_it_reports_its_number_where_it_would_have_run(place: Place, asked: str, name: str) -> None:
     """However short it was."""
     program = place.linked(spec=make_spec(*NAMES, named=True))
     outcome = place.started(program, asked)
@@ -230,7 +230,7 @@ def test_the_inputs_stay_as_they_are(place: Place) -> None:
 
 
 def test_without_exceptions_there_is_nothing_to_unwind(place: Place, tmp_path: Path) -> None:
-    """The tables of what stays go as well, with no need to compile anything anew."""
+    """The tables of what stays go as well, with no need to compile anything again."""
     sources = {
         **SOURCES,
         "part.cpp": '#include "parts.h"\nint steps(int n) { return n; } int caught(int) '

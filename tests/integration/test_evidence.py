@@ -157,7 +157,7 @@ def test_a_pull_request_is_proven_on_a_board(team: Callable[..., Team]) -> None:
     assert it.gate() == 0
 
 
-def test_a_missing_board_blocks_nobody(team: Callable[..., Team]) -> None:
+def test_a_missing_board_blocks_no_one(team: Callable[..., Team]) -> None:
     """The verdict is unverified, and the gate is open until the last proof is too old."""
     it = team("tiny-mobile")
     it.trim("--committed")
@@ -205,7 +205,7 @@ def test_a_trap_on_the_board_fails(team: Callable[..., Team]) -> None:
     assert it.gate() == 1
 
 
-def test_a_stale_keep_set_is_told_with_what_to_do(team: Callable[..., Team]) -> None:
+def test_a_stale_keep_set_is_reported_with_what_to_do(team: Callable[..., Team]) -> None:
     """Other arguments than those that were traced: a failed trace, and the rest is judged."""
     it = team("tiny-mobile")
     config = it.project.read()
@@ -262,7 +262,7 @@ def test_traces_of_another_build_are_refused(team: Callable[..., Team]) -> None:
     assert "the trace in traces is of another program, model or input" in ended.stderr
 
 
-def by_function(team: Team, base: str, toolchain: str) -> bytes:
+def trims_functions(team: Team, base: str, toolchain: str) -> bytes:
     """Let the team trim functions as well; return the keep set that it commits."""
     config = team.project.read()
     config["trim"] = {"level": "function", "base": base}
@@ -278,7 +278,7 @@ def test_functions_of_a_board_make_the_same_keep_set(team: Callable[..., Team]) 
     A list of another link is refused.
     """
     it = team("tiny-mobile")
-    whole = by_function(it, "reduced", "host")
+    whole = trims_functions(it, "reduced", "host")
     it.run(it.pack("--traces"), "brought/traces")
     digest = it.pack("--functions", "--evidence", "brought")
     jobs = it.jobs("--traces", "brought")
@@ -306,9 +306,9 @@ def test_functions_of_a_board_make_the_same_keep_set(team: Callable[..., Team]) 
 def test_without_traces_functions_are_the_first_thing_that_is_asked(
     team: Callable[..., Team],
 ) -> None:
-    """Where the plain build is trimmed: one round. Emulated, the unfolded program tells them."""
+    """If the plain build is trimmed: one round. Emulated, the unfolded program shows them."""
     it = team("tiny-mobile")
-    whole = by_function(it, "plain", "zig")
+    whole = trims_functions(it, "plain", "zig")
     it.project.out = it.folder / "hosted"
     assert it.project.run("stage build").rc == 0
     before, digest, jobs = it.jobs(), it.pack("--traces"), it.jobs()
@@ -325,7 +325,7 @@ def test_without_traces_functions_are_the_first_thing_that_is_asked(
 def test_a_build_that_fails_leaves_a_bundle_that_asks_for_nothing(
     team: Callable[..., Team],
 ) -> None:
-    """The verdict says why; the board's scenarios are unverified beside it."""
+    """The verdict says why; the board's scenarios are unverified next to it."""
     it = team("tiny-mobile")
     broken = it.folder / "engine/src/opr/pooling.cpp"
     broken.write_text(broken.read_text("utf-8") + "\nint broken( {\n", encoding="utf-8")

@@ -22,7 +22,7 @@ MODEL = "tiny-mobile"
 
 
 def builds(trimmed: CompletedCommand) -> set[str]:
-    """Return the tasks that compile or trace, of those that a trim with --json tells of."""
+    """Return the tasks that compile or trace, of those that `trim --json` lists."""
     done = json.loads(trimmed.stdout)["done"]
     return {task for task in done if task.startswith(("build/", "profile/", "reduce/region"))}
 
@@ -82,7 +82,7 @@ def test_a_quick_check_is_proven_on_the_board(make_project: MakeProject) -> None
     again = it.trim("--quick", "--baseline", str(sizes))
     rows = json.loads(again.stdout)["done"]["size/artifacts"]["result"]["artifacts"]
     grown = {row["variant"]: row["growth_bytes"] for row in rows}
-    # Beside them stands what another test left of the full way.
+    # Another test's full trim is next to them.
     assert (grown["plain"], grown["reduced"]) == (0, 0)
     refused = it.project.run("trim", "--baseline", str(sizes))
     assert refused.rc == 2

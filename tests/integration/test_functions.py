@@ -74,7 +74,7 @@ def test_both_levels_stand_side_by_side(trimmed: Project) -> None:
 
 
 def test_the_keep_set_says_who_needs_a_function(trimmed: Project) -> None:
-    """It stands beside the regions, with the link that it belongs to."""
+    """It stands next to the regions, with the link that it belongs to."""
     keep = read_keep_set(_keep_set(trimmed))
     (record,) = keep.scenarios
 
@@ -117,7 +117,7 @@ def test_a_list_of_another_link_is_refused(trimmed: Project, tmp_path: Path) -> 
     assert "commit the keep set: megtrim trim --config" in ended.stderr
 
 
-def test_a_quick_look_is_set_beside_the_full_way(trimmed: Project) -> None:
+def test_a_quick_look_is_compared_with_the_full_trim(trimmed: Project) -> None:
     """Where the same folder holds it: its build by regions, and its program."""
     full = _sizes(trimmed.verdict())
     ended = trimmed.run("trim", "--quick")
@@ -158,7 +158,7 @@ def test_a_quick_look_builds_plain_alone(trimmed: Project, tmp_path: Path) -> No
     assert sizes[Variant.REDUCED] < 0.6 * sizes[Variant.PLAIN]
 
 
-def test_a_linker_that_cannot_is_told_after_the_first_build(trimmed: Project) -> None:
+def test_a_linker_that_cannot_is_reported_after_the_first_build(trimmed: Project) -> None:
     """Not an hour later, when the last one is linked without its functions."""
     project = Project(trimmed.folder)
     project.out = trimmed.folder / "by-gold"
@@ -175,7 +175,7 @@ def test_a_linker_that_cannot_is_told_after_the_first_build(trimmed: Project) ->
     ]
 
 
-def test_a_pattern_that_matches_nothing_is_told_with_its_line(trimmed: Project) -> None:
+def test_a_pattern_that_matches_nothing_is_reported_with_its_line(trimmed: Project) -> None:
     """Who keeps a function means one that is there."""
     config = trimmed.read()
     config["trim"]["keep"] = ["sample::no_such_function"]

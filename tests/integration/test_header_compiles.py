@@ -101,7 +101,7 @@ class Form(StrEnum):
 
 
 class Workshop:
-    """One compiler, one folder; header and sources are written anew for each keep set."""
+    """One compiler, one folder; header and sources are written again for each keep set."""
 
     def __init__(self, compiler: str, folder: Path, processes: ProcessRunner) -> None:
         self.compiler = compiler

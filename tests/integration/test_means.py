@@ -11,7 +11,7 @@ from elftools.elf.elffile import ELFFile
 from integration.conftest import MakeProject
 from support.megtrim_cli import Project
 
-# Clang and lld take all of them; what zig and g++ take is told in the unit tests.
+# Clang and lld accept all of them; the unit tests show what zig and g++ accept.
 pytestmark = [pytest.mark.chain, pytest.mark.clang]
 
 

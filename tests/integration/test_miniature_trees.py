@@ -71,7 +71,7 @@ def test_equal_arguments_make_equal_folders(tmp_path: Path) -> None:
     ("generation", "number"), [(Generation.SDK, 20190219), (Generation.LITE, 20220507)]
 )
 def test_the_tree_says_its_generation(tmp_path: Path, generation: Generation, number: int) -> None:
-    """Megtrim tells them apart by the files that they have."""
+    """The generations are distinguished by the files that they have."""
     tree = make_miniature(tmp_path / "tree", generation)
 
     assert MegEngine(tree, ProcessRunner(os.environ)).identity().generation == number
@@ -187,7 +187,7 @@ def test_one_command_trims_a_miniature(
 def _compiled_for_size(out: Path) -> dict[bool, list[str]]:
     """Return the sources of the reduced build by whether -Oz is said of them."""
     found = out.glob("work/*-reduced/**/compile_commands.json")
-    # The engine's own tool for this machine is built beside it.
+    # The engine's own tool for this machine is built next to it.
     (records,) = (path for path in found if "host_flatc" not in path.parts)
     told: dict[bool, list[str]] = {True: [], False: []}
     for entry in json.loads(records.read_text(encoding="utf-8")):

@@ -50,7 +50,7 @@ def test_what_trimming_costs_is_shown(make_project: MakeProject) -> None:
 
 
 def test_a_trap_is_named(make_project: MakeProject) -> None:
-    """By the regions that the same run has on the profile build and the keep set lacks."""
+    """By the regions of the same run on the profile build that are missing in the keep set."""
     project = make_project("tiny-mobile")
     _asking(project, ["enable-nchw44"])
     ended = project.run("trim", "--neighbours")

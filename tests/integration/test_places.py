@@ -62,7 +62,7 @@ def test_a_full_disk_is_infrastructure(tmp_path: Path, processes: ProcessRunner)
     assert "the disk is full" in ended.stderr
 
 
-def test_an_engine_that_does_not_compile_is_still_told(
+def test_an_engine_that_does_not_compile_is_still_reported(
     tmp_path: Path, processes: ProcessRunner
 ) -> None:
     """Where nothing was taken away."""

@@ -33,7 +33,7 @@ from megtrim.pipeline.building.links import locate_unstripped, observables
 from megtrim.pipeline.filenames import DROPPED_FILE
 from megtrim.pipeline.results import VerifyResult
 from megtrim.pipeline.session import Session
-from megtrim.plan.graph import LINKED, REDUCED, Stage, tasks, through, verify_task
+from megtrim.plan.graph import LINKED, REDUCED, Stage, tasks, tasks_up_to, verify_task
 from megtrim.stages import runner
 from megtrim.store import MANIFEST
 from support.megtrim_cli import Project
@@ -79,7 +79,7 @@ class Shop:
         )
         session = open_session(options)
         config = session.request.config
-        runner.run(through(Stage.VERIFY, tasks(config, committed=committed)), session)
+        runner.run(tasks_up_to(Stage.VERIFY, tasks(config, committed=committed)), session)
         return session
 
     def with_functions(self, names: tuple[str, ...], **other: Any) -> KeepSet:
@@ -105,7 +105,7 @@ def _project(make_project: MakeProject, name: str, **trim: str) -> Project:
     config = project.read()
     config["trim"] |= {"level": "function", **trim}
     if trim.get("base") == "plain":
-        # What a reduced build alone obeys is refused beside it.
+        # What a reduced build alone obeys is refused next to it.
         config["trim"] = {"level": "function", **trim}
     # A search is timing, which a committed keep set does not repeat.
     config["models"][0]["scenarios"] = config["models"][0]["scenarios"][:1]
@@ -125,8 +125,8 @@ def shop(make_project: MakeProject) -> Shop:
     return Shop(project=project, traced=_traced(project))
 
 
-def test_nothing_is_told_where_nothing_is_planted(shop: Shop) -> None:
-    """The very list that was recorded ships: what the plants are told of is theirs."""
+def test_nothing_is_reported_where_nothing_is_planted(shop: Shop) -> None:
+    """The recorded list ships: the plants get what is theirs."""
     assert told(shop.ship(shop.traced)) == ""
 
 
@@ -261,7 +261,7 @@ def test_a_lost_entry_of_the_start_up_list_is_counted(
 def test_a_list_that_is_not_of_this_link_or_shrank_is_refused(
     shop: Shop, make_project: MakeProject
 ) -> None:
-    """By its identity, by what it lacks, or by the run that it cannot do; in words, each time."""
+    """By its identity, by what is missing, or by the run that fails; with a message each time."""
     (record,) = shop.traced.scenarios
     names = record.functions
     (foreign,) = _traced(_project(make_project, "plain", base="plain")).scenarios

@@ -77,7 +77,7 @@ class Twins:
         )
 
     def logged(self, *arguments: str) -> tuple[str, ...]:
-        """Run the program under an emulator, and return what its log tells."""
+        """Run the program under an emulator, and return what its log shows."""
         self.at.emulate(self.program, *arguments, **qemu_log.ENVIRONMENT)
         log = (self.at.root / qemu_log.LOG_FILE).read_bytes()
         return self._list(qemu_log.ran_in_log(log, read_table(self.program), source="log"))
@@ -145,7 +145,7 @@ def test_the_twin_and_the_emulator_list_the_same(made: Twins, what: str) -> None
 
 
 def test_a_trap_of_the_programs_own_ends_it_as_ever(made: Twins) -> None:
-    """Whether or not its function has a first instruction beside the trap."""
+    """Whether or not its function has a first instruction next to the trap."""
     assert made.run("trap").rc > 128
 
 

@@ -1,4 +1,4 @@
-"""One more model compiles the files that declare a changed tag: told before, counted after.
+"""One more model compiles the files that declare a changed tag: predicted, then counted.
 
 In a folder of results of its own: what is compiled depends on what was built there before.
 """
@@ -89,7 +89,7 @@ def test_one_more_model_compiles_what_declares_a_changed_tag(project: Project) -
     assert verdict["rebuild"]["units"] > 40
 
 
-def test_what_a_plan_foretells(project: Project) -> None:
+def test_what_a_plan_predicts(project: Project) -> None:
     """A first build compiles everything; then nothing, what a changed line needs, or maybe all."""
     first = rebuilt(project)
     units = project.verdict()["rebuild"]["units"]
@@ -98,7 +98,7 @@ def test_what_a_plan_foretells(project: Project) -> None:
     assert "src/kernels/pooling/plain.cpp" in first["files"]
     assert first["cpu_s"] > 0
 
-    # A committed keep set tells what a pull request costs before the header is made.
+    # A committed keep set shows what a pull request costs before the header is made.
     assert why(project, "--committed").endswith("no file is compiled")
     path = project.folder / "megtrim/keepset.json"
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)

@@ -19,7 +19,7 @@ from megtrim.functions.function_list import read_list
 from megtrim.functions.observables import read_observables
 from megtrim.pipeline.building import links as linking
 from megtrim.pipeline.session import Session
-from megtrim.plan.graph import LINKED, Stage, functions_task, tasks, through
+from megtrim.plan.graph import LINKED, Stage, functions_task, tasks, tasks_up_to
 from megtrim.stages import runner
 from support.megtrim_cli import Project
 
@@ -34,7 +34,7 @@ def recorded(project: Project, *, kind: str = "") -> tuple[Session, list[Path]]:
     for device in session.services.devices.values() if kind else ():
         cast("Local", device).kind = kind
     config = session.request.config
-    runner.run(through(Stage.FUNCTIONS, tasks(config)), session)
+    runner.run(tasks_up_to(Stage.FUNCTIONS, tasks(config)), session)
     scenarios = all_scenarios(config)
     return session, [
         session.results.done[functions_task(e)].file("functions.txt") for e in scenarios
@@ -54,7 +54,7 @@ def project(request: pytest.FixtureRequest, make_project: MakeProject) -> Projec
 def test_a_log_and_probes_give_the_same_bytes(project: Project) -> None:
     """Under one CPU; and on this machine itself, where it runs the program.
 
-    Of a board nobody sees what it translates, so probes record there.
+    No emulator sees what a board runs, so probes record there.
     """
     _, logged = recorded(project)
     session, probed = recorded(project, kind="board")

@@ -84,7 +84,7 @@ SHIPPED = LinkSpec(target="program", label="shipped", sources=linker_script.SOUR
 
 
 def test_a_function_gives_its_place_to_the_stub(made: Lease) -> None:
-    """Its body goes, and what only it called; what registers itself beside it stays."""
+    """Its body goes, and what only it called; what registers itself next to it stays."""
     links = made.link(SHIPPED)
     program, stripped = links / "shipped/program", links / "shipped/stripped/program"
     at = places(read_table(program))
@@ -157,7 +157,7 @@ int other(int value) { volatile int kept = value; return kept + 40 + registered;
 
 @pytest.mark.chain
 def test_a_function_that_only_jumps_is_seen_to_run(tmp_path: Path) -> None:
-    """New lld lets its callers pass it by, where it is not told otherwise."""
+    """New lld lets its callers skip it by default."""
     made = lease("zig", tmp_path, write(tmp_path / "sources", JUMPS), "program")
     links = made.link(
         LinkSpec(target="program", label="unfolded", unfolded=True),
@@ -250,7 +250,7 @@ def test_the_linkers_own_words_tell_what_is_wrong(made: Lease) -> None:
     assert not (made.root / "folder/links/wrong/program").exists()
 
 
-def test_an_option_that_the_linker_lacks_is_told_as_such(made: Lease) -> None:
+def test_an_option_unknown_to_the_linker_is_reported_as_such(made: Lease) -> None:
     """Then another toolchain may do."""
     with pytest.raises(InputError, match="no-such-thing") as caught:
         made.link(LinkSpec(target="program", label="odd", flags=("-Wl,--no-such-thing",)))

@@ -1,4 +1,4 @@
-"""What a stage found reaches everybody: no command tells another story than the last result."""
+"""What a stage found is shown everywhere: no command contradicts the last result."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def gate(project: Project) -> int:
 def test_a_flaky_engine_is_red_everywhere_until_it_is_verified_again(
     make_project: MakeProject, tmp_path: Path
 ) -> None:
-    """And green everywhere then; what was found before is not made anew."""
+    """And green everywhere then; what was found before is not made again."""
     project = make_project("tiny-mobile")
     project.out = tmp_path / "out"
     switch = tmp_path / "flaky"
@@ -75,7 +75,7 @@ def test_a_flaky_engine_is_red_everywhere_until_it_is_verified_again(
 
     switch.touch()
     assert project.run("verify", "--again").rc == 1
-    assert gate(project) == 3  # the report that trim left tells of another result
+    assert gate(project) == 3  # the report that trim left describes another result
     assert stories(project) == {
         **dict.fromkeys(green, 1),
         **dict.fromkeys(says, False),
@@ -87,7 +87,7 @@ def test_a_flaky_engine_is_red_everywhere_until_it_is_verified_again(
     assert stories(project) == every
 
 
-def test_a_verification_that_only_took_another_time_makes_nothing_anew(
+def test_a_verification_that_only_took_another_time_makes_nothing_again(
     make_project: MakeProject, tmp_path: Path
 ) -> None:
     """Times, logs and conditions are no result."""
@@ -120,7 +120,7 @@ DAMAGED = {
 
 
 def test_damage_is_named_and_mended(make_project: MakeProject, tmp_path: Path) -> None:
-    """One bit of what is run, parsed, compared or handed out; the time of a write tells nothing."""
+    """One bit of what is run, parsed, compared or handed out; the time of a write shows nothing."""
     project = make_project("tiny-mobile")
     project.out = tmp_path / "out"
     assert project.run("trim").rc == 0
@@ -142,7 +142,7 @@ def test_damage_is_named_and_mended(make_project: MakeProject, tmp_path: Path) -
 def test_another_program_of_the_same_size_does_not_run(
     make_project: MakeProject, tmp_path: Path
 ) -> None:
-    """It would pass from the store, and nobody would have verified it."""
+    """It would pass from the store, and no one would have verified it."""
     project = make_project("tiny-mobile")
     project.out = tmp_path / "out"
     assert project.run("trim").rc == 0
@@ -169,7 +169,7 @@ ODD: tuple[dict[str, object], ...] = (
 )
 
 
-def test_an_odd_manifest_is_made_anew(make_project: MakeProject, tmp_path: Path) -> None:
+def test_an_odd_manifest_is_made_again(make_project: MakeProject, tmp_path: Path) -> None:
     """Of every stage, whatever is odd about it: never our own bug, never another verdict."""
     project = make_project("tiny-mobile")
     project.out = tmp_path / "out"

@@ -16,7 +16,7 @@ _CACHES = (
     *("__pycache__/", ".hypothesis/", ".import_linter_cache/"),
     *(".mypy_cache/", ".pytest_cache/", ".ruff_cache/"),
 )
-"""What Python and the checkers keep beside what they read; ignored by git."""
+"""What Python and the checkers keep next to what they read; ignored by git."""
 
 
 def _state() -> frozenset[str] | None:

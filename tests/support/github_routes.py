@@ -29,7 +29,7 @@ class Asked:
         self.body: dict[str, Any] = given if isinstance(given, dict) else {}
 
     def need(self, *names: str) -> list[Any]:
-        """Return fields of the body; one that lacks is refused."""
+        """Return fields of the body; a missing one is refused."""
         if lacking := [name for name in names if name not in self.body]:
             said = f"Invalid request. {lacking[0]!r} wasn't supplied."
             raise Refused(422, said)

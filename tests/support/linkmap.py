@@ -1,6 +1,6 @@
 """Bytes per object file, from the map that lld writes with ``-Map``.
 
-Shows what the engine's own objects lost, apart from the runtime libraries beside them.
+Shows what the engine's own objects lost, apart from the runtime libraries next to them.
 Only what takes room in the stripped file counts. Pure: text in, values out.
 """
 

@@ -21,7 +21,7 @@ ARGV = (sys.executable, "-m", "megtrim")
 
 @dataclass(slots=True)
 class Project:
-    """A team's folder: a configuration with its models, and the folder of results beside it."""
+    """A team's folder: a configuration with its models, and the folder of results next to it."""
 
     folder: Path
     out: Path = field(init=False)

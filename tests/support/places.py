@@ -48,7 +48,7 @@ class Place:
 
 
 def new_folder(parent: Path) -> Place:
-    """Return a repository with a model and its input, beside a checkout of the engine."""
+    """Return a repository with a model and its input, next to a checkout of the engine."""
     shutil.copytree(SAMPLE, parent / "MegEngine")
     place = Place(folder=parent / "team")
     for source, target in (

@@ -62,7 +62,7 @@ class Sshd:
             os.kill(pid, number)
 
     def new_key(self, name: str) -> Path:
-        """Return a key pair that nobody knows."""
+        """Return a key pair that no one knows."""
         return new_key(self.processes, self.folder / name)
 
     def knows(self, key: Path) -> Path:

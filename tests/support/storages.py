@@ -21,7 +21,7 @@ _START_S = 20.0
 
 
 def free_port() -> int:
-    """Return a port of this machine that nobody listens on."""
+    """Return a port of this machine that no one listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -36,7 +36,7 @@ class Redis:
     server: Background
 
     def url(self, user: str = "") -> str:
-        """Return what ccache is told."""
+        """Return the variables that ccache gets."""
         return f"redis://{user}{'@' if user else ''}127.0.0.1:{self.port}"
 
     def ask(self, *words: bytes | str) -> bytes | list[bytes]:

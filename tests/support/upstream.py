@@ -75,7 +75,7 @@ def newer(checkout: Path, processes: ProcessRunner) -> Generator:
 
 
 def older(checkout: Path, processes: ProcessRunner, folder: Path) -> Generator | None:
-    """Lay out the older generator below ``folder``; None where the checkout lacks its tag.
+    """Lay out the older generator below ``folder``; None if its tag is missing in the checkout.
 
     It expects a tree of another shape, which is known by a file named ``WORKSPACE``.
     """

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 _LONGEST_S = 30.0
-"""A machine may be busy; nobody waits this long where all is well."""
+"""A machine may be busy; no one waits this long where all is well."""
 
 
 def until(true: Callable[[], object], what: str) -> None:

@@ -52,7 +52,9 @@ def test_only_status_0_in_time_is_ok(processes: ProcessRunner) -> None:
 
 
 @pytest.mark.parametrize(("number", "rc"), [("TERM", 143), ("TRAP", 133), ("KILL", 137)])
-def test_a_signal_is_told_as_a_shell_does(processes: ProcessRunner, number: str, rc: int) -> None:
+def test_a_signal_is_reported_as_a_shell_does(
+    processes: ProcessRunner, number: str, rc: int
+) -> None:
     """128 + N for a program that signal N ended."""
     assert processes.run(sh(f"kill -{number} $$")).rc == rc
 

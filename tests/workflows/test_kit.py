@@ -227,7 +227,7 @@ def test_an_environment_of_somebody_is_left_alone(checkout: Path) -> None:
     (checkout / ".venv").mkdir()
     (checkout / ".venv" / "pyvenv.cfg").touch()
 
-    with pytest.raises(kit.Refusal, match="did not make") as refusal:
+    with pytest.raises(kit.Refusal, match="did not create") as refusal:
         kit.place(checkout, Path(sys.executable))
     assert refusal.value.rc == 2
     assert [path.name for path in (checkout / ".venv").iterdir()] == ["pyvenv.cfg"]

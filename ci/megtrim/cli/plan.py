@@ -15,7 +15,7 @@ from megtrim.cli.echo import show
 from megtrim.cli.session.setup import Options, describe, open_session, traces_option, trimming
 from megtrim.errors import EXIT_PASS
 from megtrim.evidence.validation import MOST_RESULTS
-from megtrim.plan.graph import Stage, tasks, through
+from megtrim.plan.graph import Stage, tasks, tasks_up_to
 from megtrim.plan.matrix import PER_JOB
 from megtrim.plan.staleness import PlanStep, TaskState
 from megtrim.stages import runner
@@ -56,7 +56,7 @@ def plan(
     session = open_session(Options(**options), writes=False)
     describe(session)
     every = tasks(session.request.config, committed=session.request.committed)
-    steps = runner.plan(through(Stage.REPORT, every), session)
+    steps = runner.plan(tasks_up_to(Stage.REPORT, every), session)
     if github_matrix:
         return show_matrix(session, proofs=proofs, per_job=per_job)
     if as_json:

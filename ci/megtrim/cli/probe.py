@@ -13,7 +13,7 @@ import click
 from megtrim.cli.echo import show
 from megtrim.cli.session.setup import Options, describe, json_option, open_session, trimming
 from megtrim.config.scenarios import all_scenarios
-from megtrim.devices.retry import deliver
+from megtrim.devices.retry import run_with_retries
 from megtrim.errors import EXIT_PASS, InputError, ProductFailure, worst
 from megtrim.load_and_run.application import INPUT, MODEL, OUTPUTS, THREADS, names_in
 from megtrim.load_and_run.arguments import check_arguments
@@ -27,7 +27,7 @@ from megtrim.pipeline.running.execution import RunResult, RunSpec, run_on
 from megtrim.pipeline.running.symbolizing_link import named_program
 from megtrim.pipeline.running.trap_diagnosis import Diagnosis, diagnose, why_not_kept
 from megtrim.pipeline.session import Services, Session, binary
-from megtrim.plan.graph import PROFILE, REDUCED, Stage, keep_task, tasks, through
+from megtrim.plan.graph import PROFILE, REDUCED, Stage, keep_task, tasks, tasks_up_to
 from megtrim.stages import runner
 from megtrim.verdict import next_step
 from megtrim.verdict.invocation import Invocation
@@ -103,7 +103,7 @@ def execute(options: Options, wanted: ProbeRequest, *, as_json: bool) -> int:
     spec = _make_spec(wanted, session)
     describe(session)
     every = tasks(session.request.config, committed=session.request.committed)
-    _, codes = runner.run(through(Stage.REDUCE, every), session)
+    _, codes = runner.run(tasks_up_to(Stage.REDUCE, every), session)
     if REDUCED not in session.results.done:
         return worst(codes)
     program = wanted.application or session.request.config.engine.target
@@ -120,7 +120,7 @@ def execute(options: Options, wanted: ProbeRequest, *, as_json: bool) -> int:
 
 def _run(spec: RunSpec, services: Services) -> RunResult:
     device = next(iter(services.devices.values()))
-    return deliver(device, lambda lease: run_on(lease, spec), say=services.console.say)
+    return run_with_retries(device, lambda lease: run_on(lease, spec), say=services.console.say)
 
 
 def _diagnose_failure(
@@ -192,9 +192,7 @@ def _check_command(wanted: ProbeRequest, session: Session) -> None:
         if config.engine.target not in programs.targets(session):
             msg = f"no scenario runs {config.engine.target}, so it is not built"
             raise InputError(msg, hint=f"name an application: --application {names}")
-        check_arguments(
-            wanted.arguments, dialect=session.services.engine.dialect(), source="probe"
-        )
+        check_arguments(wanted.arguments, dialect=session.services.engine.dialect(), source="probe")
         return
     if config.application(name) is None:
         msg = f"--application: found {name!r}, expected one of {names or 'none: there are none'}"

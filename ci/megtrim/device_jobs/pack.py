@@ -44,10 +44,10 @@ from megtrim.plan.graph import (
     PLAIN,
     PROFILE,
     REDUCED,
-    by_function,
-    from_plain,
     keep_task,
     search_task,
+    trims_functions,
+    trims_plain_build,
 )
 from megtrim.stages import functions, profile, verify
 from megtrim.store import StageFolder, cannot_write, sha256_file
@@ -79,7 +79,7 @@ def purpose_of(config: Config, *, proves: bool, functions: bool) -> JobPurpose:
     """
     if proves:
         return JobPurpose.VERIFY
-    record = from_plain(config) or (functions and by_function(config))
+    record = trims_plain_build(config) or (functions and trims_functions(config))
     return JobPurpose.RECORD if record else JobPurpose.TRACE
 
 

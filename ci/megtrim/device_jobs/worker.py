@@ -18,7 +18,7 @@ from megtrim.console import Console
 from megtrim.device_jobs.verified_copy import put, take, take_program
 from megtrim.devices import Device, Lease
 from megtrim.devices.relocation_support import UnsupportedRelocations
-from megtrim.devices.retry import deliver, unhidden
+from megtrim.devices.retry import keep_first_failure, run_with_retries
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.evidence import validation
 from megtrim.evidence.bundle import Bundle, BundleScenario, JobPurpose
@@ -142,9 +142,9 @@ class _Worker:
         seen: list[tuple[str, EvidenceResult]] = []
         work = partial(self._result, scenario, seen)
         try:
-            name, result = unhidden(
+            name, result = keep_first_failure(
                 seen,
-                partial(deliver, device, work, say=self.console.say),
+                partial(run_with_retries, device, work, say=self.console.say),
                 good=lambda found: found[1].status is ScenarioStatus.PASS,
             )
         except InfrastructureFailure as failure:

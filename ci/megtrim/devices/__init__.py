@@ -27,7 +27,7 @@ KINDS: Mapping[str, Callable[[DeviceSpec], Device]] = {
 
 
 def make(kind: str, spec: DeviceSpec, *, native: str) -> Device:
-    """Return a device of that kind; ``auto`` runs natively where it can, else emulates."""
+    """Return a device of that kind; ``auto`` runs natively if it can, else emulates."""
     if kind == "auto":
         kind = "local" if spec.machine == native else "qemu"
     return KINDS[kind](spec)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from megtrim.config.device import PowerPort
 from megtrim.devices.pool.machine import ConnectionState
-from megtrim.devices.remote.adb_server import Adb, find_adb
+from megtrim.devices.remote.adb_client import Adb, find_adb
 from megtrim.devices.remote.adb_transport import AdbTransport
 from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory, wipe
 from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
@@ -28,7 +28,7 @@ KIND = "adb"
 ROOT = "/data/local/tmp/megtrim"
 
 READY = "device"
-"""The state of a phone that takes commands, as ``adb devices`` calls it."""
+"""The state of a phone that accepts commands, as ``adb devices`` prints it."""
 
 _PRESENCE = {READY: ConnectionState.READY, "unauthorized": ConnectionState.UNAUTHORIZED}
 _PROPERTY = re.compile(r"^\[([^\]\n]{1,200})\]: \[(.*)\]\r?$", re.MULTILINE)
@@ -39,20 +39,20 @@ BOOTED_SCRIPT = """\
 booted=$(getprop sys.boot_completed 2>/dev/null)
 [ -n "$booted" ] && [ "$booted" != 1 ] || echo "$1"
 """
-"""Word, which comes back once Android has booted."""
+"""Argument: a word, which is printed once Android has booted."""
 
 PROPERTIES_SCRIPT = "# megtrim:probe\ngetprop\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachedPhone:
-    """A phone that adb shows."""
+    """A phone that ``adb devices`` lists."""
 
     serial: str
     state: str
-    """As ``adb devices`` calls it: device, offline, unauthorized, ..."""
+    """As ``adb devices`` prints it: device, offline, unauthorized, ..."""
     properties: dict[str, str]
-    """Android's; empty where the phone does not answer."""
+    """Android properties; empty if the phone does not answer."""
 
 
 def list_phones(
@@ -60,7 +60,7 @@ def list_phones(
     *,
     timeouts: Timeouts = Timeouts(),  # noqa: B008 - a frozen value
 ) -> tuple[AttachedPhone, ...]:
-    """Return every phone that adb shows, by serial. Raises where there is no adb or no server."""
+    """Return every phone that adb shows, by serial. Raises if there is no adb or no server."""
     adb = find_adb(processes)
     return tuple(
         AttachedPhone(
@@ -103,7 +103,7 @@ def _plain(serial: str) -> str:
 
 
 class AdbPhone:
-    """One phone: a lease of the pool that its entry of the configuration is."""
+    """One phone of the pool that an entry of the configuration describes."""
 
     kind = KIND
 
@@ -118,7 +118,7 @@ class AdbPhone:
         self._spec = spec
 
     def presence(self) -> ConnectionState:
-        """Look how the server sees it, without touching it."""
+        """Return how the server sees it, without contacting the phone."""
         state = self._adb.states().get(self._serial)
         return (
             ConnectionState.ABSENT
@@ -127,20 +127,20 @@ class AdbPhone:
         )
 
     def alive(self) -> bool:
-        """Tell whether it gives back a word that it cannot know, and has booted."""
+        """Tell whether it returns a random word, and has booted."""
         word = new_nonce()
         try:
-            told = call(self.link, BOOTED_SCRIPT, word, timeout_s=self._spec.timeouts.call_s)
+            reply = call(self.link, BOOTED_SCRIPT, word, timeout_s=self._spec.timeouts.call_s)
         except InfrastructureFailure as failure:
             self.trouble = failure.message
             return False
         self.trouble = ""
-        return told == f"{word}\n"
+        return reply == f"{word}\n"
 
     def facts(self) -> dict[str, str]:
-        """Fetch what it says of itself, in one call."""
-        told = call(self.link, FACTS_SCRIPT, timeout_s=self._spec.timeouts.call_s)
-        return {"serial": self._serial, **parse_facts(told)}
+        """Fetch what it reports about itself, in one call."""
+        reply = call(self.link, FACTS_SCRIPT, timeout_s=self._spec.timeouts.call_s)
+        return {"serial": self._serial, **parse_facts(reply)}
 
     @contextmanager
     def open(self) -> Iterator[RemoteDirectory]:
@@ -157,14 +157,14 @@ class AdbPhone:
             yield directory
 
     def clean(self) -> None:
-        """End what still runs there, remove all runs and all files that were brought."""
+        """Kill what still runs there, and remove all runs and all copied files."""
         wipe(self.link, root=ROOT, timeouts=self._spec.timeouts)
 
     def reconnect(self) -> None:
-        """Have the server make its way to the phone anew."""
+        """Have the server reconnect to the phone."""
         timeout_s = self._spec.timeouts.call_s
         if ":" in self._serial:
-            # A way over the network that went dead is only made anew when it was given up.
+            # The server reconnects a dead network connection only after a disconnect.
             for verb in ("disconnect", "connect"):
                 self._adb.require_server()
                 argv = self._adb.argv(verb, self._serial)
@@ -173,7 +173,7 @@ class AdbPhone:
             self.link.command("reconnect", timeout_s=timeout_s)
 
     def reboot(self) -> None:
-        """Begin a reboot."""
+        """Start a reboot."""
         timeout_s = self._spec.timeouts.call_s
         outcome = self.link.command("reboot", timeout_s=timeout_s)
         if not outcome.ok:
@@ -183,7 +183,7 @@ class AdbPhone:
 
 
 def missing(processes: ProcessRunner) -> str:
-    """Say what this machine lacks for phones and how to get it; empty: nothing."""
+    """Return what phones need that is missing here, and how to get it; empty if nothing."""
     try:
         find_adb(processes).require_server()
     except MegtrimError as error:
@@ -192,7 +192,7 @@ def missing(processes: ProcessRunner) -> str:
 
 
 def describe_tools(processes: ProcessRunner) -> str:
-    """Say which adb and server are used; only where nothing is missing."""
+    """Return which adb and server are used. Call it only if nothing is missing."""
     adb = find_adb(processes)
     count = len(adb.states())
     phones = "1 phone" if count == 1 else f"{count} phones"

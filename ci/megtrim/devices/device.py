@@ -1,9 +1,9 @@
-"""What a device is: the protocols that every kind keeps, and what is asked of a kind.
+"""What a device is: the protocols that every kind implements, and the spec it is made from.
 
-A device, which may be a pool of alike machines, gives out leases: one machine, the holder's
-alone. A lease gives out run directories, unique to their holder and gone when the holder leaves
-them, whatever happened. Failures of the machine itself are raised as
-:class:`~megtrim.errors.InfrastructureFailure`; how a program ended is a value.
+A device, which may be a pool of machines of one kind, gives out leases: exclusive use of one
+machine. A lease gives out run directories, which belong to their holder and are removed when the
+holder leaves them, whatever happened. A failure of the machine itself is raised as
+:class:`~megtrim.errors.InfrastructureFailure`; how a program ended is returned as a value.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.process import ProcessRunner
 
 LARGEST_FETCHED_BYTES = 256 * 1024 * 1024
-"""Of a file that a program made: nobody knows what a broken one writes."""
+"""Largest file that is fetched from a run: a broken program may write without end."""
 
 
-def too_large(name: str, size_bytes: int) -> ProductFailure:
-    """Return the failure of a program that made a file which is not fetched."""
+def make_too_large_error(name: str, size_bytes: int) -> ProductFailure:
+    """Return the failure of a program that wrote a file too large to fetch."""
     msg = f"the program left {name} with {size_bytes:,} bytes, expected at most "
-    return ProductFailure(f"{msg}{LARGEST_FETCHED_BYTES:,}", hint="does it write without an end?")
+    return ProductFailure(f"{msg}{LARGEST_FETCHED_BYTES:,}", hint="does it write without end?")
 
 
 def sort_printable_names(folder: str, names: Iterable[str]) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ def sort_printable_names(folder: str, names: Iterable[str]) -> tuple[str, ...]:
     found = tuple(sorted(names))
     for name in found:
         if not name.isprintable() or "\N{REPLACEMENT CHARACTER}" in name:
-            msg = f"the program left a file in {folder} whose name is no text: {ascii(name)[:200]}"
+            msg = f"the program left a file in {folder} whose name is not text: {ascii(name)[:200]}"
             raise ProductFailure(msg, hint="is it the name of an output of the model?")
     return found
 
@@ -50,10 +50,10 @@ class RunDirectory(Protocol):
     """A folder on the device, for one job."""
 
     def put(self, source: Path, name: str) -> None:
-        """Bring a file to the device."""
+        """Copy a file to the device."""
 
     def make(self, name: str) -> None:
-        """Make an empty folder for what a program writes."""
+        """Make an empty folder for the program's outputs."""
 
     def run(
         self,
@@ -63,32 +63,32 @@ class RunDirectory(Protocol):
         env: Mapping[str, str] | None = None,
         on_line: Callable[[str], None] | None = None,
     ) -> ProgramRun:
-        """Run a program that was put there, by its name, in this folder.
+        """Run a program that was put here, by its name, in this folder.
 
-        ``on_line`` is told each line that it prints, as it comes.
+        ``on_line`` is called with each line that it prints, as soon as it is printed.
         """
 
     def get(self, name: str) -> bytes | None:
-        """Return a file's bytes, or None where there is no such file.
+        """Return a file's bytes, or None if there is no such file.
 
-        Raises ProductFailure for one that is too large to be meant.
+        Raises ProductFailure if it is larger than :data:`LARGEST_FETCHED_BYTES`.
         """
 
     def names(self, folder: str) -> tuple[str, ...]:
-        """Return the sorted names of the files in a folder that a program made.
+        """Return the sorted names of the files that a program left in a folder.
 
-        Raises ProductFailure for a name that is no text.
+        Raises ProductFailure for a name that is not text.
         """
 
 
 class Lease(Protocol):
-    """One machine, ours alone until we leave it."""
+    """Exclusive use of one machine, until the block is left."""
 
     name: str
     kind: str
 
     def facts(self) -> dict[str, str]:
-        """What this machine says of itself, for the report."""
+        """Return what this machine reports about itself, for the report."""
 
     def open(self) -> AbstractContextManager[RunDirectory]:
         """Give out a run directory."""
@@ -100,33 +100,33 @@ class Device(Protocol):
     name: str
     kind: str
     retries: int
-    """How often a run may be tried again after the machine failed."""
+    """How often a run may be retried after the machine failed."""
 
     def identity(self) -> dict[str, str]:
-        """What of this device enters a key: two that agree here may share results."""
+        """Return what enters cache keys: devices that agree here may share results."""
 
     def facts(self) -> dict[str, str]:
-        """What is known of it without touching it."""
+        """Return what is known about it without contacting it."""
 
     def reserve(self) -> AbstractContextManager[Lease]:
-        """Wait for our turn and give out a machine."""
+        """Wait until a machine is free and give it out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceSpec:
-    """What is asked of a kind to make its device."""
+    """What a kind makes a device from."""
 
     name: str
     processes: ProcessRunner
     scratch: Path
     machine: str
-    """Architecture of the programs, as ``uname -m`` says it."""
+    """Architecture of the programs, as ``uname -m`` prints it."""
     qemu_cpu: str
     sysroot: Path | None
     cpu_class: str = ""
     settings: DeviceSettings = field(default_factory=DeviceSettings)
     say: Callable[[str], None] = lambda _text: None
-    """Told of long waits and of attempts to bring a machine back."""
+    """Reports long waits and attempts to recover a machine."""
     timeouts: Timeouts = field(default_factory=Timeouts)
     now: Callable[[], datetime] = utc_now
-    """The clock that the age of a quarantine is told by."""
+    """The clock for the age of a quarantine."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.devices.device import LARGEST_FETCHED_BYTES, sort_printable_names, too_large
+from megtrim.devices.device import LARGEST_FETCHED_BYTES, make_too_large_error, sort_printable_names
 from megtrim.devices.remote import crash_reports
 from megtrim.errors import InfrastructureFailure
 from megtrim.load_and_run.exit_status import ProgramRun
@@ -24,7 +24,7 @@ class Local:
 
     kind = "local"
     retries = 0
-    """A disk that is full here is full the next time, too."""
+    """A disk that is full here will be full at the next attempt, too."""
 
     def __init__(
         self, name: str, processes: ProcessRunner, scratch: Path, *, launcher: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Local:
 
     @contextmanager
     def reserve(self) -> Iterator[Local]:
-        """Give out this machine, which takes any number of jobs at once."""
+        """Give out this machine, which runs any number of jobs at once."""
         yield self
 
     @contextmanager
@@ -83,18 +83,18 @@ def _remove_abandoned(scratch: Path) -> None:
 
 
 def _end_strays(folder: Path) -> None:
-    """Kill what a program left running in its folder, in a session of its own."""
+    """Kill the processes that a program left running in its folder."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             here = (entry / "cwd").readlink()
             if folder.resolve() in (here, *here.parents):
                 os.kill(int(entry.name), signal.SIGKILL)
         except OSError:
-            continue  # it ended, or is somebody else's
+            continue  # it ended, or belongs to another user
 
 
 class LocalFolder:
-    """A run directory on this machine; ``launcher`` stands in front of every program."""
+    """A run directory on this machine; ``launcher`` is put in front of every command line."""
 
     def __init__(self, path: Path, processes: ProcessRunner, launcher: tuple[str, ...]) -> None:
         self._path = path
@@ -104,7 +104,7 @@ class LocalFolder:
     def put(self, source: Path, name: str) -> None:
         target = self._path / name
         try:
-            # A program may have left a link in its place, which leads anywhere.
+            # A program may have left a symbolic link there, to anywhere.
             target.unlink(missing_ok=True)
             shutil.copyfile(source, target)
             target.chmod(0o755)
@@ -147,7 +147,7 @@ class LocalFolder:
         if path is None or not path.is_file():
             return None
         if (size_bytes := path.stat().st_size) > LARGEST_FETCHED_BYTES:
-            raise too_large(name, size_bytes)
+            raise make_too_large_error(name, size_bytes)
         return path.read_bytes()
 
     def names(self, folder: str) -> tuple[str, ...]:
@@ -157,7 +157,7 @@ class LocalFolder:
         return sort_printable_names(folder, (file.name for file in path.iterdir()))
 
     def _own(self, name: str) -> Path | None:
-        """Return the path of what a program wrote, None where a link leads elsewhere."""
+        """Return the path of what a program wrote, or None if a link leads out of the folder."""
         # The program is under test: its link could point at anything on this machine.
         path = self._path.resolve() / name
         return path if path.resolve() == path else None

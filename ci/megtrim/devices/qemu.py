@@ -1,7 +1,7 @@
 """``qemu``: programs of another architecture under qemu-user, with the CPU of the class.
 
-Two things must be told to qemu: the CPU, or a trace chooses kernels of a CPU that nobody
-ships, and the sysroot that holds the target's loader, where programs are not static.
+qemu needs two things: the CPU, because otherwise a trace would choose the kernels of a CPU that
+no one ships, and, unless programs are static, the sysroot that holds the target's loader.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ def find(
     cpu: str,
     sysroot: Path | None,
 ) -> Qemu:
-    """Return the emulated device, or raise an input error that says how to get qemu."""
+    """Return the emulated device. Raises InputError if qemu is missing or lacks the CPU."""
     emulator = program(processes, machine)
     if emulator is None:
         msg = f"qemu-{machine} is not on the path, and this machine runs no {machine} programs"
         raise InputError(msg, hint=_HINT)
-    # Some versions list their CPUs and end with 1 all the same.
+    # Some versions list their CPUs and still exit with 1.
     listing = processes.run(Command(argv=(emulator, "-cpu", "help"), timeout_s=60))
     if cpu.partition(",")[0] not in listing.stdout.split():
-        msg = f"device {name}: this qemu knows no CPU {cpu!r}"
+        msg = f"device {name}: this qemu does not know the CPU {cpu!r}"
         raise InputError(msg, hint=f"`{emulator} -cpu help` lists those it knows")
     launcher = (emulator, "-cpu", cpu, *(("-L", str(sysroot)) if sysroot else ()))
     version = processes.capture(emulator, "--version").splitlines()[0].strip()
@@ -89,10 +89,10 @@ def find(
 def system_of(processes: ProcessRunner, sysroot: Path) -> str:
     """Return a digest of the loader and the C library that programs find in a sysroot.
 
-    A program that ran under one Android says nothing of another. Empty where it has none of them.
+    A run under one Android proves nothing about another. Empty if the sysroot has neither.
     """
     paths = [str(sysroot / each) for each in _SYSTEM_FILES]
-    # Most of them are not there: a sysroot is of one system.
-    told = processes.run(Command(argv=("sha256sum", "--", *paths), timeout_s=60)).stdout
-    known = sorted(line.replace(f"{sysroot}/", "") for line in told.splitlines())
+    # Most of these files do not exist: a sysroot belongs to one system.
+    output = processes.run(Command(argv=("sha256sum", "--", *paths), timeout_s=60)).stdout
+    known = sorted(line.replace(f"{sysroot}/", "") for line in output.splitlines())
     return hashlib.sha256("\n".join(known).encode()).hexdigest()[:16] if known else ""

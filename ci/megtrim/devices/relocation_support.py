@@ -1,7 +1,7 @@
 """Whether a device's C library loads packed relocations: glibc does from 2.36 on.
 
-Devices of this machine are asked before anything is built; of a board only its first run tells.
-Android says it by its API level instead.
+Devices on this machine are checked before anything is built; a board only shows it at its first
+run. For Android the API level decides.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.process import Command
 
 _VERSION = "GLIBC_ABI_DT_RELR"
-"""What a glibc defines that loads them, and what lld makes a packed program ask for."""
+"""The symbol version that such a glibc defines, and that lld makes packed programs require."""
 _REFUSED = f"{_VERSION}' not found"
 _FOLDERS = ("lib", "lib64", "usr/lib", "usr/lib64")
 
 
 class UnsupportedRelocations(InputError):
-    """The device's C library is older than what the programs were linked for."""
+    """The device's C library is too old for how the programs were linked."""
 
     def __init__(self, device: str) -> None:
         super().__init__(
             f"device {device}: its C library is older than glibc 2.36, and cannot load packed "
             "relocations (trim.relocations: relr)",
-            hint="say trim.relocations: none, or take a device with a newer glibc",
+            hint="set trim.relocations: none, or use a device with a newer glibc",
         )
 
 
 def expect_loads(kind: str, spec: DeviceSpec) -> None:
-    """Raise UnsupportedRelocations if every C library of a device of this machine is too old."""
+    """Raise UnsupportedRelocations if every C library of a device on this machine is too old."""
     root = {"local": Path("/"), "qemu": spec.sysroot}.get(kind)
     if root is None:
         return
@@ -40,7 +40,7 @@ def expect_loads(kind: str, spec: DeviceSpec) -> None:
         for folder in _FOLDERS
         for triplet in ("", f"{spec.machine}-linux-gnu")
     ]
-    # Without -s, it would complain of those that are not there, which are most.
+    # -s: most of these files do not exist, and grep would complain about each.
     argv = ("grep", "-s", "-H", "-c", "-F", "-e", _VERSION, "--", *paths)
     counts = spec.processes.run(Command(argv=argv, timeout_s=60)).stdout.splitlines()
     if counts and all(line.endswith(":0") for line in counts):
@@ -48,6 +48,6 @@ def expect_loads(kind: str, spec: DeviceSpec) -> None:
 
 
 def expect_loaded(device: str, run: ProgramRun) -> None:
-    """Raise UnsupportedRelocations if the loader there refused the program because of them."""
+    """Raise UnsupportedRelocations if the loader on the device refused the program for it."""
     if ending(run) is RunOutcome.FAILED and _REFUSED in run.stderr:
         raise UnsupportedRelocations(device)

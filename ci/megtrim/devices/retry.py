@@ -1,7 +1,7 @@
-"""Work on a device, tried again where the machine failed and not the program.
+"""Work on a device, retried if the machine failed and not the program.
 
-A pool may give out another machine the next time; what went wrong on each is kept, so that
-nobody has to guess what a job went through.
+A pool may give out another machine for the next attempt. The failure of each attempt is kept, so
+that the final error shows all of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, end
 T = TypeVar("T")
 
 _RETRIES_OF_KILLED = 1
-"""At least so many, whatever the device: what killed the program may be over."""
+"""Minimum for any device: whatever killed the program may be over."""
 _KILLED_HINT = (
     "a low-memory killer, a shutdown or a time limit of the host does that: look there, with dmesg "
     "or logcat; a program that sends the signal to itself looks the same"
@@ -26,11 +26,11 @@ _KILLED_HINT = (
 
 
 class ProgramKilled(InfrastructureFailure):
-    """Something else than megtrim and the program itself ended a run, as far as can be told."""
+    """A run was killed, apparently neither by megtrim nor by the program itself."""
 
 
 def expect_not_killed(device: str, run: ProgramRun) -> None:
-    """Raise ProgramKilled where SIGKILL or SIGTERM ended a run within its time."""
+    """Raise ProgramKilled if SIGKILL or SIGTERM ended a run before its timeout."""
     if ending(run) is RunOutcome.KILLED:
         number = ending_signal(run) or 0
         signal = crash_reports.describe_signal(number)
@@ -38,13 +38,15 @@ def expect_not_killed(device: str, run: ProgramRun) -> None:
         raise ProgramKilled(msg, hint=_KILLED_HINT)
 
 
-def deliver(device: Device, work: Callable[[Lease], T], *, say: Callable[[str], None]) -> T:
+def run_with_retries(
+    device: Device, work: Callable[[Lease], T], *, say: Callable[[str], None]
+) -> T:
     """Return what ``work`` returns on a lease of the device.
 
-    ``work`` may be done more than once, so it must begin anew each time. Raises the last
-    InfrastructureFailure with all attempts: after ``device.retries`` of them (a program that was
-    killed has at least one), or where no machine is left to try. Everything else passes through
-    at once.
+    ``work`` may be called more than once, so it must start from scratch each time. Raises the
+    last InfrastructureFailure, with all attempts, after ``device.retries`` retries (at least one
+    for a program that was killed), or if no machine is left. Any other exception is raised at
+    once.
     """
     attempts: list[str] = []
     while True:
@@ -65,11 +67,13 @@ def _retries(device: Device, failure: InfrastructureFailure) -> int:
     return max(device.retries, _RETRIES_OF_KILLED) if killed else device.retries
 
 
-def unhidden(seen: Sequence[T], again: Callable[[], T], *, good: Callable[[T], bool]) -> T:
-    """Return what ``again`` returns, unless that would hide a bad end that was seen.
+def keep_first_failure(
+    seen: Sequence[T], again: Callable[[], T], *, good: Callable[[T], bool]
+) -> T:
+    """Return what ``again`` returns, unless that would hide a failure in ``seen``.
 
-    ``seen`` may grow meanwhile. The first of it stands where ``again`` is good after all, and where
-    it raises InfrastructureFailure.
+    ``again`` may append to ``seen``. If ``again`` returns something good after all, or raises
+    InfrastructureFailure, the first element of ``seen`` is returned instead.
     """
     try:
         ended = again()

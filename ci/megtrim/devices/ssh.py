@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from megtrim.process import ProcessRunner
 
 ROOT = ".cache/megtrim-device"
-"""Below the home folder, which is where a session begins."""
+"""Relative to the home folder, where a session starts."""
 
 _FACTS = f"# megtrim:probe\n{telemetry.FACTS_SCRIPT}"
 _REBOOT = '# megtrim:probe\nif [ "$(id -u)" = 0 ]; then reboot; else sudo -n reboot; fi\n'
 
 
 class Board:
-    """One board, as a pool gives it out."""
+    """One board of a pool."""
 
     kind = "ssh"
 
@@ -39,33 +39,33 @@ class Board:
         _check_file(spec.name, "key", settings.key)
         _check_file(spec.name, "known_hosts", settings.known_hosts)
         self.name = spec.name
-        # One board under two users is one board.
+        # The key leaves the user out: one board with two users is still one board.
         self.key = f"ssh:{settings.host.lower()}:{settings.port}"
         self.power = settings.power
         self.trouble = ""
-        """Why it did not answer when it was last asked."""
+        """Why the last attempt to reach it failed; empty if it answered."""
         self._spec = spec
         self._link = SshTransport(spec.name, spec.processes, settings, connect_s=timeouts.call_s)
 
     def presence(self) -> ConnectionState:
-        """A board counts as there until it fails to answer; without trust, a person must come."""
+        """Return READY unless a key is not trusted, which a person must settle."""
         return ConnectionState.UNAUTHORIZED if self._link.distrusted else ConnectionState.READY
 
     def alive(self) -> bool:
         word = new_nonce()
         try:
-            said = call(self._link, ALIVE_SCRIPT, word, timeout_s=self._spec.timeouts.call_s)
+            output = call(self._link, ALIVE_SCRIPT, word, timeout_s=self._spec.timeouts.call_s)
         except InfrastructureFailure as failure:
             if str(failure) != self.trouble:
                 self.trouble = str(failure)
                 self._spec.say(f"  lost  {self.trouble}")
             return False
         self.trouble = ""
-        return said == f"{word}\n"
+        return output == f"{word}\n"
 
     def facts(self) -> dict[str, str]:
-        said = call(self._link, _FACTS, timeout_s=self._spec.timeouts.call_s)
-        return {"host": self._spec.settings.host, **telemetry.parse_facts(said)}
+        output = call(self._link, _FACTS, timeout_s=self._spec.timeouts.call_s)
+        return {"host": self._spec.settings.host, **telemetry.parse_facts(output)}
 
     def open(self) -> AbstractContextManager[RunDirectory]:
         spec = self._spec
@@ -82,7 +82,7 @@ class Board:
         self._link.disconnect()
 
     def reboot(self) -> None:
-        """Ask the board to boot; the connection may break before it can answer."""
+        """Ask the board to reboot; the connection may break before it answers."""
         if not self.alive():
             msg = f"{self._link.label}: cannot be asked to reboot: it does not answer"
             raise InfrastructureFailure(msg)
@@ -97,12 +97,12 @@ class Board:
 
 
 def find(spec: DeviceSpec) -> tuple[Board, ...]:
-    """Return the one board of an entry. Raises InputError where a file it names is not there."""
+    """Return the entry's board. Raises InputError if a file that it names does not exist."""
     return (Board(spec),)
 
 
 def missing(processes: ProcessRunner) -> str:
-    """Return what this machine lacks for boards and how to get it; empty where nothing."""
+    """Return what boards need that is missing here, and how to get it; empty if nothing."""
     if which(PROGRAM, path=processes.env.get("PATH", "")) is None:
         return f"there is no {PROGRAM}; on Debian: apt-get install openssh-client"
     return ""

@@ -1,4 +1,4 @@
-"""``virtual-phone``: a phone that is started for each lease, and is then like any behind adb.
+"""``virtual-phone``: a phone that is started for each lease, and then used like any adb phone.
 
 The program ``virtual-phone`` plays it, with an adb server of its own on a port of its own: the
 user's server is never used. No one else can lease that phone, so there is no queue; it ends
@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from megtrim.devices import adb, qemu
 from megtrim.devices.local import open_scratch
-from megtrim.devices.remote.adb_server import PORT_VARIABLE, find_adb
+from megtrim.devices.remote.adb_client import PORT_VARIABLE, find_adb
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError
 from megtrim.process import Background, Command, ProcessRunner
 
@@ -54,9 +54,9 @@ class _Address(BaseModel):
 
 
 def find(spec: DeviceSpec, *, native: str | None = None) -> VirtualPhone:
-    """Return the device; raises InputError where this machine cannot play a phone.
+    """Return the device. Raises InputError if this machine cannot run a virtual phone.
 
-    ``native`` is what the machine is, by default this one: one for arm64 needs no emulator.
+    ``native`` is this machine's architecture unless a test sets it; arm64 needs no emulator.
     """
     if spec.machine != MACHINE:
         msg = f"device {spec.name}: a virtual phone runs {MACHINE}, not {spec.machine}"
@@ -74,27 +74,27 @@ def find(spec: DeviceSpec, *, native: str | None = None) -> VirtualPhone:
         cpu=spec.qemu_cpu,
         sysroot=None,
     )
-    played_by = emulator.identity()
-    return VirtualPhone(spec, {"cpu": played_by["cpu"], "qemu": played_by["qemu"], **system})
+    emulated_by = emulator.identity()
+    return VirtualPhone(spec, {"cpu": emulated_by["cpu"], "qemu": emulated_by["qemu"], **system})
 
 
 class VirtualPhone:
-    """Any number of phones of one CPU, one for each that reserves."""
+    """Any number of phones with one CPU, one for each lease."""
 
     kind = KIND
     retries = _RETRIES
 
-    def __init__(self, spec: DeviceSpec, played_by: dict[str, str]) -> None:
+    def __init__(self, spec: DeviceSpec, emulated_by: dict[str, str]) -> None:
         self.name = spec.name
         self._spec = spec
-        self._played_by = played_by
+        self._emulated_by = emulated_by
 
     def identity(self) -> dict[str, str]:
-        return {**self._played_by, "kind": self.kind}
+        return {**self._emulated_by, "kind": self.kind}
 
     def facts(self) -> dict[str, str]:
         labels = {"qemu": "emulator"}
-        return {labels.get(name, name): fact for name, fact in self._played_by.items()}
+        return {labels.get(name, name): fact for name, fact in self._emulated_by.items()}
 
     @contextmanager
     def reserve(self) -> Iterator[PhoneLease]:
@@ -157,7 +157,7 @@ def _failure(rc: int, said: str) -> InputError | InfrastructureFailure:
 
 
 def _android(sysroot: Path | None) -> Path | None:
-    """Return the sysroot where it is an Android's: a Linux program's libraries are pushed."""
+    """Return the sysroot if it is Android's; for Linux programs, libraries are pushed instead."""
     return sysroot if sysroot and (sysroot / "system/bin/linker64").is_file() else None
 
 
@@ -166,13 +166,13 @@ class PhoneLease(adb.AdbPhone):
 
     kind = KIND
 
-    def __init__(self, spec: DeviceSpec, serial: str, played_by: dict[str, str]) -> None:
+    def __init__(self, spec: DeviceSpec, serial: str, emulated_by: dict[str, str]) -> None:
         super().__init__(find_adb(spec.processes), serial, spec.name, spec)
-        self._played_by = played_by
+        self._emulated_by = emulated_by
 
     def facts(self) -> dict[str, str]:
         """Return what the phone reports, and what it really is."""
-        return {**super().facts(), **self._played_by}
+        return {**super().facts(), **self._emulated_by}
 
 
 def missing(processes: ProcessRunner) -> str:

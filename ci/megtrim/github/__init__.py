@@ -1,1 +1,1 @@
-"""What megtrim says to GitHub and asks of it: the REST API, the event, a runner's files."""
+"""Talking to GitHub: the REST API, the event, a runner's files."""

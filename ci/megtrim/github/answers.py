@@ -1,7 +1,7 @@
-"""What an answer of GitHub's REST API means: done, try again after a pause, or a failure in words.
+"""What a response of GitHub's REST API means: success, retry after a pause, or a failure.
 
-Part of the github room, without the network: :mod:`megtrim.github.api` asks, this reads. Whatever
-a server wrote goes into one line of printable text before anybody sees it.
+Part of the github room, without the network: :mod:`megtrim.github.api` sends requests, this module
+reads responses. Whatever a server wrote is reduced to one printable line before anyone sees it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from megtrim.errors import InfrastructureFailure
 from megtrim.http import Response
 
 SECONDARY_PAUSE_S = 60.0
-"""What GitHub asks for where a secondary limit names no time."""
+"""The pause that GitHub's documentation requires if a secondary limit names no time."""
 _LONGEST_MESSAGE = 300
 _WRITES = ("POST", "PUT", "PATCH", "DELETE")
 _PERMISSIONS = (
@@ -26,7 +26,7 @@ _PERMISSIONS = (
 
 
 class Refused(InfrastructureFailure):
-    """GitHub answered, and the answer is no; ``status`` is the HTTP status."""
+    """GitHub refused the request; ``status`` is the HTTP status."""
 
     def __init__(self, message: str, *, status: int, hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -34,24 +34,24 @@ class Refused(InfrastructureFailure):
 
 
 class Forbidden(Refused):
-    """The token may not do this (401, 403)."""
+    """The token does not permit this (401, 403)."""
 
 
 class NotFound(Refused):
-    """It is not there, or the token may not see it (404, 410)."""
+    """It does not exist, or the token may not see it (404, 410)."""
 
 
 def one_line(text: str, *, most: int = _LONGEST_MESSAGE) -> str:
-    """Make text of others safe for a log: one line, printable, no command of a runner."""
+    """Make untrusted text safe for a log: one line, printable, not a command of a runner."""
     line = "".join(c if c.isprintable() else " " for c in text[: 4 * most])
     line = " ".join(line.split()).replace("##[", "# #[").replace("::", ": :")
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def parse_json(answer: Response, asked: str) -> Any:
-    """Return the JSON of an answer, None where it is empty.
+    """Return the JSON of a response, or None if it is empty.
 
-    Anything else is an InfrastructureFailure: GitHub, or something in between, is broken.
+    Raises InfrastructureFailure for anything else: GitHub, or a proxy, is broken.
     """
     if not answer.body.strip():
         return None
@@ -65,7 +65,7 @@ def parse_json(answer: Response, asked: str) -> Any:
 
 
 def text_at(answer: Any, *keys: str) -> str:
-    """Return the text that ``keys`` lead to; an answer without it is an InfrastructureFailure."""
+    """Return the text at the path ``keys``. Raises InfrastructureFailure if there is none."""
     for key in keys:
         answer = answer.get(key) if isinstance(answer, dict) else None
     if not isinstance(answer, str) or not answer:
@@ -75,10 +75,9 @@ def text_at(answer: Any, *keys: str) -> str:
 
 
 def pause_s(answer: Response, *, method: str, tries: int, now_s: float) -> float | None:
-    """Return how long to wait before asking again, None where asking again is of no use.
+    """Return how many seconds to wait before a retry, or None if a retry is pointless.
 
-    A POST is asked again only where the server certainly did nothing: limits, and 503 with a
-    Retry-After.
+    A POST is retried only if the server certainly did nothing: limits, and 503 with a Retry-After.
     """
     after = _number(answer.headers.get("retry-after"))
     if answer.status in (403, 429):
@@ -97,14 +96,14 @@ def pause_s(answer: Response, *, method: str, tries: int, now_s: float) -> float
 
 
 def backoff_s(tries: int) -> float:
-    """Return the pause after a number of failed tries: 1, 2, 4, 8 seconds."""
+    """Return the pause after a number of failed attempts: 1, 2, 4, 8 seconds."""
     return float(2 ** (tries - 1))
 
 
 def failure(answer: Response, *, method: str, path: str, asked: str, after: str = "") -> Refused:
-    """Put an answer that says no into words, with what to do about it."""
-    said = one_line(_message(answer))
-    msg = f"{asked}: GitHub answered {answer.status}" + (f" ({said})" if said else "") + after
+    """Return the failure for a refused request, with what to do about it."""
+    message = one_line(_message(answer))
+    msg = f"{asked}: GitHub answered {answer.status}" + (f" ({message})" if message else "") + after
     match answer.status:
         case 401:
             hint = "the token is not valid (any more): pass the job's own, env GITHUB_TOKEN"
@@ -129,7 +128,7 @@ _GONE = "it has expired or was deleted"
 
 
 def is_rate_limited(answer: Response) -> bool:
-    """Tell whether a limit on requests is why the answer is no."""
+    """Tell whether the request was refused because of a rate limit."""
     return answer.status in (403, 429) and (
         pause_s(answer, method="GET", tries=1, now_s=0.0) is not None
     )
@@ -157,7 +156,7 @@ def _permission(method: str, path: str) -> str:
 
 
 def _message(answer: Response) -> str:
-    """Return GitHub's own words, or none: pages of proxies are not repeated."""
+    """Return GitHub's own error message, or nothing: error pages of proxies are not repeated."""
     try:
         value = json.loads(answer.body)
     except (ValueError, RecursionError):
@@ -172,5 +171,5 @@ def _message(answer: Response) -> str:
 
 
 def _number(text: str | None) -> float | None:
-    """Return a header's whole number; a date or nonsense is as good as none."""
+    """Return a header's number, or None if it is a date or anything else."""
     return float(text) if text and re.fullmatch(r"[0-9]{1,12}", text.strip()) else None

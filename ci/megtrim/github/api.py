@@ -1,7 +1,7 @@
-"""GitHub's REST API, as far as megtrim asks it: JSON, pages, downloads.
+"""GitHub's REST API, as far as megtrim needs it: JSON, pages, downloads.
 
-Every call has a deadline, a bounded answer and bounded retries, and ends in a value or in a
-failure that says what to do. The token never comes into a message.
+Every call has a deadline, a bounded response and bounded retries, and returns a value or raises a
+failure that says what to do. The token never appears in a message.
 """
 
 from __future__ import annotations
@@ -31,19 +31,20 @@ __all__ = ["Api", "Forbidden", "NotFound", "Refused", "TransferLimits"]
 
 MOST_TRIES = 5
 LONGEST_PAUSE_S = 120.0
-"""All pauses of one call together."""
+"""Limit for the sum of all pauses of one call."""
 MOST_PAGES = 100
 _HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
 _NEXT = re.compile(r'<([^<>]{1,4096})>[^<>]{0,512}?;\s*rel="?next"?(?=[;,\s]|$)')
 
 
 class Api:
-    """Asks the API at ``base_url`` with ``token``.
+    """Calls the API at ``base_url`` with ``token``.
 
     Failures are InfrastructureFailure: Forbidden, NotFound, Refused with another ``status``, or
-    without a status where no answer came. GET, PUT, PATCH and DELETE are asked again after
-    connection errors and 5xx, and everything after a limit, at most ``MOST_TRIES`` times and
-    ``LONGEST_PAUSE_S`` of pauses. A POST whose fate is unknown is not: it could act twice.
+    without a status if there was no response. GET, PUT, PATCH and DELETE are retried after
+    connection errors and 5xx, and every method after a rate limit, at most ``MOST_TRIES`` times
+    and with ``LONGEST_PAUSE_S`` of pauses. A POST whose result is unknown is not retried, because
+    it could act twice.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class Api:
             msg = f"GITHUB_API_URL: found {one_line(base_url)!r}, expected https://HOST[/PATH]"
             raise InputError(msg)
         if not re.fullmatch(r"[\x21-\x7e]{1,4096}", token):
-            msg = "the GitHub token is not one" if token else "there is no GitHub token"
+            msg = "the GitHub token is malformed" if token else "there is no GitHub token"
             raise InputError(msg, hint="pass the job's own: env GITHUB_TOKEN")
         self._base = base_url.rstrip("/")
         self._token = token
@@ -74,7 +75,7 @@ class Api:
         )
 
     def get(self, path: str, params: Mapping[str, str | int] | None = None) -> Any:
-        """Return the JSON at ``path`` (from the first ``/``, its parts quoted by the caller)."""
+        """Return the JSON at ``path``, which starts with ``/`` and is quoted by the caller."""
         return parse_json(self._call(path, self._request("GET", self._url(path, params))), path)
 
     def pages(
@@ -85,9 +86,9 @@ class Api:
         params: Mapping[str, str | int] | None = None,
         most: int = 1000,
     ) -> Iterator[dict[str, Any]]:
-        """Yield at most ``most`` objects of a list, page after page.
+        """Yield at most ``most`` objects of a list, page by page.
 
-        ``key`` names the list inside each page's object; None: the page itself is the list.
+        ``key`` names the list inside each page's object; None if the page itself is the list.
         """
         url = self._url(path, {"per_page": 100, **(params or {})})
         left = most
@@ -105,15 +106,15 @@ class Api:
                 raise InfrastructureFailure(msg, hint="is GITHUB_API_URL right?")
 
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Change something; return the answer's JSON, None where it is empty."""
+        """Send a change; return the response's JSON, or None if it is empty."""
         content = None if body is None else json.dumps(body).encode("ascii")
         request = self._request(method, self._url(path, None), body=content)
         return parse_json(self._call(path, request), path)
 
     def download(self, path: str, *, limit_bytes: int) -> bytes:
-        """Return the bytes at ``path``, which GitHub keeps on another host.
+        """Return the bytes at ``path``, which GitHub redirects to another host.
 
-        More than ``limit_bytes`` are an InfrastructureFailure, and are not read.
+        Raises InfrastructureFailure for more than ``limit_bytes``, which are not read.
         """
         request = Request(
             method="GET",
@@ -136,14 +137,14 @@ class Api:
         )
 
     def _url(self, path: str, params: Mapping[str, str | int] | None) -> str:
-        # Without its first slash a path could name another host.
+        # Without its leading slash, a path could name another host.
         if not re.fullmatch(r"/[!-~]*", path) or "?" in path or "#" in path:
             msg = f"not a path of the API: {path!r}"
             raise ValueError(msg)
         return f"{self._base}{path}" + (f"?{urlencode(params)}" if params else "")
 
     def _call(self, path: str, request: Request) -> Response:
-        """Ask until there is an answer, or asking again is of no use."""
+        """Send the request until it succeeds, or a retry is pointless."""
         asked = f"{request.method} {path}"
         waited = 0.0
         for tries in range(1, MOST_TRIES + 1):
@@ -159,7 +160,7 @@ class Api:
     def _try(
         self, request: Request, path: str, asked: str, tries: int
     ) -> tuple[Response | InfrastructureFailure, float | None]:
-        """Ask once; return the answer, or the failure and the pause before asking again."""
+        """Send it once; return the response, or the failure and the pause before a retry."""
         try:
             answer = self._wire.exchange(request)
         except TransportError as broken:
@@ -173,7 +174,7 @@ class Api:
         wait = pause_s(answer, method=request.method, tries=tries, now_s=self._clock())
         after = f"; it asks for a pause of {wait:.0f} s" if wait and is_rate_limited(answer) else ""
         refused = failure(answer, method=request.method, path=path, asked=asked, after=after)
-        # A server that repeats what it was sent must not bring the token into a log.
+        # A server that repeats its request must not get the token into a log.
         text = refused.message.replace(self._token, "***")
         return type(refused)(text, status=refused.status, hint=refused.hint), wait
 

@@ -1,8 +1,8 @@
-"""Unpacks a zip that GitHub gave, trusting nothing in it: whole into a new folder, or not at all.
+"""Unpacks an untrusted zip from GitHub: completely into a new folder, or not at all.
 
-Part of the github room. Archives hold plain files with plain names; whatever else one claims to
-hold (names that lead elsewhere, links, secrets, gigabytes of zeros) is refused before a byte of
-it is written.
+Part of the github room. Archives may hold only plain files with plain names. Anything else (names
+outside the folder, links, encrypted files, gigabytes of zeros) is refused before a byte is
+written.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from megtrim.errors import InputError
 from megtrim.github.answers import one_line
 from megtrim.store import cannot_write
 
-_HINT = "it was not written by megtrim, or broke on its way; it is left alone"
+_HINT = "it was not written by megtrim, or damaged in transfer; it is not used"
 _HEADER = b"PK\x01\x02"
 _MOST_HEADERS = 20_000
-"""Opening an archive takes memory for each of them, so they are counted before."""
+"""Opening an archive takes memory for each entry, so they are counted before."""
 _ENCRYPTED = 0x1 | 0x40 | 0x2000
 _LONGEST_NAME = 400
 _LONGEST_PART = 200
@@ -38,13 +38,13 @@ _DAMAGED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveLimits:
-    """What an archive may hold."""
+    """Limits for the contents of an archive."""
 
     entries: int = 1000
     file_bytes: int = 64 * 1024 * 1024
     total_bytes: int = 256 * 1024 * 1024
     ratio: int = 200
-    """Unpacked to packed, where a file is larger than ``free_bytes``."""
+    """Largest ratio of unpacked to packed size, for files larger than ``free_bytes``."""
     free_bytes: int = 1024 * 1024
 
 
@@ -54,8 +54,7 @@ def unpack(
     """Write the files of the zip ``data`` into the new ``folder``; return their names.
 
     ``source`` names the archive in messages. Raises InputError for an archive that is damaged or
-    holds what it should not, InfrastructureFailure for a disk that takes no more; then there is
-    no folder.
+    holds anything unexpected, InfrastructureFailure for a full disk; then there is no folder.
     """
     limits = limits or ArchiveLimits()
     partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
@@ -90,20 +89,20 @@ def _unpack(data: bytes, folder: Path, source: str, limits: ArchiveLimits) -> tu
 def _check_entries(
     infos: list[zipfile.ZipInfo], source: str, limits: ArchiveLimits
 ) -> tuple[zipfile.ZipInfo, ...]:
-    """Refuse what does not belong; return the files, without the folders."""
+    """Return the files, without folders. Raises InputError for an entry that is not allowed."""
     if len(infos) > limits.entries:
         raise _make_input_error(source, f"{len(infos)} entries, expected at most {limits.entries}")
     for info in infos:
-        if said := _name_problem(info) or _kind_problem(info) or _size_problem(info, limits):
+        if problem := _name_problem(info) or _kind_problem(info) or _size_problem(info, limits):
             raise _make_input_error(
-                source, f"{one_line(repr(info.orig_filename), most=100)}: {said}"
+                source, f"{one_line(repr(info.orig_filename), most=100)}: {problem}"
             )
-    if said := _clash(infos):
-        raise _make_input_error(source, said)
+    if problem := _clash(infos):
+        raise _make_input_error(source, problem)
     total = sum(info.file_size for info in infos)
     if total > limits.total_bytes:
-        said = f"unpacked it takes {total} bytes, expected at most {limits.total_bytes}"
-        raise _make_input_error(source, said)
+        problem = f"unpacked it takes {total} bytes, expected at most {limits.total_bytes}"
+        raise _make_input_error(source, problem)
     return tuple(info for info in infos if not info.is_dir())
 
 
@@ -113,12 +112,12 @@ def _name_problem(info: zipfile.ZipInfo) -> str:
     if name.startswith("/") or name[1:2] == ":":
         return "an absolute name"
     if any(not character.isprintable() or character in '\\:*?"<>|' for character in name):
-        return "a character that does not belong into a name"
+        return "a character that is not allowed in a name"
     if any(part in ("", ".", "..") for part in parts):
-        return "a name that leads elsewhere"
+        return "a name that leads out of the folder"
     if len(name) > _LONGEST_NAME or any(len(part.encode()) > _LONGEST_PART for part in parts):
         return "a name that is too long"
-    # What is written is ``filename``, and an extra field may have changed that on the way.
+    # ``filename`` is what gets written, and an extra field may have changed it.
     return "" if info.filename == name else "two names"
 
 
@@ -145,14 +144,14 @@ def _size_problem(info: zipfile.ZipInfo, limits: ArchiveLimits) -> str:
 
 
 def _clash(infos: list[zipfile.ZipInfo]) -> str:
-    """Name two entries that are one file for some file system, or a file that is a folder, too."""
+    """Return two entries that are the same file on some file systems, or file and folder."""
     seen: dict[str, bool] = {}
     for info in infos:
         parts = unicodedata.normalize("NFC", info.filename).casefold().strip("/").split("/")
         folders = ["/".join(parts[:count]) for count in range(1, len(parts))]
         own = "/".join(parts)
         if own in seen and not (info.is_dir() and seen[own]):
-            return f"{one_line(repr(info.filename), most=100)} stands twice"
+            return f"{one_line(repr(info.filename), most=100)} is there twice"
         seen.setdefault(own, info.is_dir())
         for each in folders:
             if not seen.setdefault(each, True):
@@ -161,12 +160,12 @@ def _clash(infos: list[zipfile.ZipInfo]) -> str:
 
 
 def _write(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> None:
-    """Write one file; reading ends where its declared size ends, and checks its sum."""
+    """Write one file. Reading stops at its declared size and verifies its checksum."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with archive.open(info) as packed, path.open("xb") as file:
         while chunk := packed.read(_CHUNK_BYTES):
             file.write(chunk)
 
 
-def _make_input_error(source: str, said: str) -> InputError:
-    return InputError(f"{source}: {said}", hint=_HINT)
+def _make_input_error(source: str, problem: str) -> InputError:
+    return InputError(f"{source}: {problem}", hint=_HINT)

@@ -1,8 +1,8 @@
-"""Finds what a change is held against: the sizes and proofs that a run on the base left behind.
+"""Finds the baseline of a change: the sizes and proofs that a run on the base branch stored.
 
-Part of the github room. A baseline is an artifact of a run on the base branch of this very
-repository: a run of a pull request, or of a fork, could have stored anything under its name, so
-each run is asked itself. GitHub that does not answer is a baseline less, never a failure.
+Part of the github room. A baseline is an artifact of a run on the base branch of this repository.
+A run of a pull request, or of a fork, could store anything under that name, so the run of each
+artifact is checked. If GitHub does not answer, there is no baseline, but never a failure.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ SIZES_FILE = "sizes.json"
 LARGEST_ARCHIVE_BYTES = 64 * 1024 * 1024
 _MOST_ARTIFACTS = 1000
 _MOST_TRIES = 5
-"""Artifacts that are looked into before the search is given up."""
+"""Number of artifacts that are opened before the search is given up."""
 _DAY_S = 86400
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LONGEST_REASON = 160
 
 
 class BaselineSource(StrEnum):
-    """Where a baseline is from."""
+    """Where a baseline comes from."""
 
     MERGE_BASE = "merge-base"
     LAST_KNOWN = "last-known"
@@ -48,13 +48,13 @@ class BaselineSource(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Base:
-    """The commit that a change is held against."""
+    """The commit that a change is compared with."""
 
     version: int = 1
     sha: str
     branch: str
     what: str
-    """What the commit is, for people: ``the merge base``."""
+    """What the commit is, such as ``the merge base``."""
 
     def __post_init__(self) -> None:
         if not _SHA.fullmatch(self.sha):
@@ -67,25 +67,25 @@ class Base:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundBaseline:
-    """A baseline, or the lack of one; ``source`` says which for people, in one line."""
+    """A baseline, or none; ``source`` describes it in one line."""
 
     how: BaselineSource
     source: str
     base: Base | None
-    """The commit that was looked for; None where GitHub did not say it, or it is the head."""
+    """The commit that was searched for; None if GitHub did not report it, or it is the head."""
     sizes: Sizes = field(default_factory=dict)
     evidence: EvidenceSet = field(default_factory=lambda: EvidenceSet(entries=()))
     warnings: tuple[str, ...] = ()
 
     @property
     def rebuild(self) -> str:
-        """The commit that should be built to have its sizes, or empty."""
+        """The commit that should be built to measure its sizes, or empty."""
         return "" if self.base is None or self.how is BaselineSource.MERGE_BASE else self.base.sha
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stored:
-    """An artifact, as the list of artifacts tells of it."""
+    """An artifact, from the list of artifacts."""
 
     id: int
     run_id: int
@@ -103,10 +103,11 @@ class _Stored:
 def find(
     api: Api, event: Event, *, artifact: str, now_s: float, quick: bool = False
 ) -> FoundBaseline:
-    """Return the baseline of the commit that ``event`` is held against, else the last known one.
+    """Return the baseline of the commit that ``event`` is compared with, else the last known one.
 
-    ``artifact`` is the name under which runs store theirs, ``now_s`` seconds since 1970; sizes of
-    quick trims count, or those of full ones. Never raises for what GitHub answers or does not.
+    ``artifact`` is the name under which runs store theirs, ``now_s`` the time in seconds since
+    1970; ``quick`` selects the sizes of quick trims instead of full ones. Never raises, whatever
+    GitHub answers.
     """
     try:
         base = resolve_base(api, event)
@@ -121,7 +122,7 @@ def find(
     for each, sizes, evidence in search.open_trusted(matching):
         source = f"{base}, {base.what}, stored {each.age(now_s)}"
         return search.make_baseline(BaselineSource.MERGE_BASE, source, base, sizes, evidence)
-    # What this very commit stored, when its run was started before, would hide all its growth.
+    # A baseline that an earlier run of this very commit stored would hide all its growth.
     passed_over = (base.sha, event.head_sha)
     others = [e for e in stored if e.branch == base.branch and e.sha not in passed_over]
     for each, sizes, evidence in search.open_trusted(others):
@@ -136,11 +137,11 @@ def find(
 
 
 def resolve_base(api: Api, event: Event) -> Base:
-    """Return the commit that ``event`` is held against."""
+    """Return the commit that ``event`` is compared with."""
     root = f"/repos/{event.repository}"
     if event.pull_request is not None:
         pull = event.pull_request
-        # Without its commits and files, of which there may be many.
+        # Without the lists of commits and files, which may be long.
         answer = api.get(f"{root}/compare/{pull.base_sha}...{pull.head_sha}", {"per_page": 1})
         sha = text_at(answer, "merge_base_commit", "sha")
         return _base(sha, pull.base_ref, "the merge base")
@@ -155,7 +156,7 @@ def resolve_base(api: Api, event: Event) -> Base:
 
 
 class _Search:
-    """Lists artifacts, asks their runs, opens them; remembers what it could not use."""
+    """Lists artifacts, checks their runs, opens them, and collects warnings."""
 
     def __init__(self, api: Api, event: Event, *, quick: bool) -> None:
         self._api = api
@@ -165,7 +166,7 @@ class _Search:
         self.warnings: list[str] = []
 
     def list_artifacts(self, name: str) -> tuple[_Stored, ...]:
-        """Return the artifacts of that name that this repository's own runs left, newest first."""
+        """Return the artifacts of that name from this repository's own runs, newest first."""
         path = f"{self._root}/actions/artifacts"
         own = self._event.repository_id
         found: list[_Stored] = []
@@ -180,7 +181,7 @@ class _Search:
         return tuple(sorted(found, key=lambda each: (-each.created_s, -each.id)))
 
     def open_trusted(self, stored: list[_Stored]) -> Iterator[tuple[_Stored, Sizes, EvidenceSet]]:
-        """Yield those that can be trusted and read, with what they hold."""
+        """Yield those that are trusted and readable, with their contents."""
         for each in stored[:_MOST_TRIES]:
             try:
                 if not self._is_trusted(each):
@@ -193,13 +194,13 @@ class _Search:
             yield each, *content
 
     def _is_trusted(self, stored: _Stored) -> bool:
-        """Ask the run itself: who may push to the base branch may say what its sizes are."""
+        """Check its run: whoever may push to the base branch may also define its sizes."""
         run = self._api.get(f"{self._root}/actions/runs/{stored.run_id}")
         if not isinstance(run, dict):
             return False
         home = run.get("head_repository")
-        told = (run.get("id"), run.get("head_sha"), run.get("head_branch"))
-        if told != (stored.run_id, stored.sha, stored.branch):
+        facts = (run.get("id"), run.get("head_sha"), run.get("head_branch"))
+        if facts != (stored.run_id, stored.sha, stored.branch):
             return False
         if not isinstance(home, dict) or home.get("id") != self._event.repository_id:
             return False
@@ -209,7 +210,7 @@ class _Search:
         return self._is_on_branch(stored)
 
     def _is_on_branch(self, stored: _Stored) -> bool:
-        """Ask where the commit lies: a run for a tag is listed as one of a branch of its name."""
+        """Check its commit's branch: a run for a tag is listed as one for a branch of that name."""
         span = f"{stored.sha}...{quote(stored.branch)}"
         answer = self._api.get(f"{self._root}/compare/{span}", {"per_page": 1})
         return text_at(answer, "merge_base_commit", "sha") == stored.sha
@@ -237,7 +238,7 @@ class _Search:
     def make_baseline(
         self, how: BaselineSource, source: str, base: Base, sizes: Sizes, evidence: EvidenceSet
     ) -> FoundBaseline:
-        """Return the result, with the warnings up to now."""
+        """Return the result, with the warnings so far."""
         return FoundBaseline(
             how=how,
             source=source,
@@ -256,7 +257,7 @@ def _give_up(failure: InfrastructureFailure, base: Base | None) -> FoundBaseline
 
 
 def _parse_artifact(artifact: dict[str, Any], run: dict[str, Any]) -> Iterator[_Stored]:
-    """Yield the artifact where all that is told of it has the right shape."""
+    """Yield the artifact if all fields of its description are valid."""
     numbers = artifact.get("id"), run.get("id")
     texts = run.get("head_sha"), run.get("head_branch"), artifact.get("created_at")
     if not all(type(each) is int for each in numbers) or not all(

@@ -1,7 +1,7 @@
-"""The one comment on a pull request: found again by its marker, updated in place, never doubled.
+"""The one comment on a pull request: found by its marker, updated in place, never duplicated.
 
-Part of the github room. Only comments of ``author`` whose last line is the marker are megtrim's:
-anybody can write a marker, and what others wrote is neither changed nor removed.
+Part of the github room. Only comments by ``author`` whose last line is the marker are megtrim's:
+anyone can write a marker, and comments of others are neither changed nor removed.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from megtrim.github.api import Api, NotFound
 LONGEST_COMMENT = 65_500
 """UTF-16 units; GitHub refuses more than 65,536 characters."""
 DEFAULT_AUTHOR = "github-actions[bot]"
-"""Who writes with a job's own token."""
+"""The author of comments that are written with a job's own token."""
 _MOST_COMMENTS = 10_000
 _LONGEST_KEY = 200
 _CUT = "\n\n_The rest does not fit a comment; the job summary holds all of it._"
 
 
 class CommentResult(StrEnum):
-    """What became of a comment."""
+    """What was done with the comment."""
 
     CREATED = "created"
     UPDATED = "updated"
@@ -33,7 +33,7 @@ class CommentResult(StrEnum):
 
 
 def key_of(config: str) -> str:
-    """Return the key of a configuration's comment: its path, safe inside an HTML comment.
+    """Return the key of a configuration's comment: its path, escaped for an HTML comment.
 
     Different paths have different keys.
     """
@@ -42,17 +42,17 @@ def key_of(config: str) -> str:
 
 
 def marker(key: str) -> str:
-    """Return the line by which a comment is found again."""
+    """Return the line that identifies the comment."""
     return f"<!-- megtrim:report:v1:{key} -->"
 
 
 def upsert(
     api: Api, repository: str, number: int, key: str, body: str, author: str = DEFAULT_AUTHOR
 ) -> CommentResult:
-    """Make ``body`` the one comment with ``key`` on pull request ``number``.
+    """Make ``body`` the only comment with ``key`` on pull request ``number``.
 
-    Of several own ones (two runs that wrote at once) the oldest is kept, the others are removed.
-    Failures are those of :class:`~megtrim.github.api.Api`.
+    If two runs wrote one each at the same time, the oldest is kept and the others are deleted.
+    Raises the failures of :class:`~megtrim.github.api.Api`.
     """
     text = _fit_body(body, marker(key))
     comments = f"/repos/{repository}/issues/{number}/comments"
@@ -65,7 +65,7 @@ def upsert(
     if own[oldest] != text:
         outcome = _update(api, repository, comments, oldest, text)
     for double in doubles:
-        with suppress(NotFound):  # another run mends as well
+        with suppress(NotFound):  # another run deletes it, too
             api.send("DELETE", f"/repos/{repository}/issues/comments/{double}")
     return outcome
 
@@ -73,14 +73,14 @@ def upsert(
 def _update(api: Api, repository: str, comments: str, comment: int, text: str) -> CommentResult:
     try:
         api.send("PATCH", f"/repos/{repository}/issues/comments/{comment}", {"body": text})
-    except NotFound:  # somebody removed it since it was listed
+    except NotFound:  # someone deleted it since it was listed
         api.send("POST", comments, {"body": text})
         return CommentResult.CREATED
     return CommentResult.UPDATED
 
 
 def _own(api: Api, path: str, mark: str, author: str) -> dict[int, str]:
-    """Return megtrim's comments by id: ids grow, so the smallest is the oldest."""
+    """Return megtrim's comments by id; ids grow, so the smallest is the oldest."""
     own = {}
     for item in api.pages(path, most=_MOST_COMMENTS):
         body = _normal(item.get("body"))
@@ -94,12 +94,12 @@ def _own(api: Api, path: str, mark: str, author: str) -> dict[int, str]:
 
 
 def _login(item: dict[str, Any]) -> object:
-    user = item.get("user")  # null where the account was deleted
+    user = item.get("user")  # null if the account was deleted
     return user.get("login") if isinstance(user, dict) else None
 
 
 def _fit_body(body: str, mark: str) -> str:
-    """Return the body with its marker, cut at a line where it is too long."""
+    """Return the body with its marker, cut at the end of a line if it is too long."""
     text = _normal(body.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd"))
     room = LONGEST_COMMENT - len(mark) - 2
     if _length(text) > room:
@@ -113,6 +113,6 @@ def _length(text: str) -> int:
 
 
 def _normal(body: object) -> str:
-    """Return a body as it compares: GitHub may send other line ends, and none at the end."""
+    """Normalize a body for comparison: GitHub may change line ends, and drop the last one."""
     text = body if isinstance(body, str) else ""
     return text.replace("\r\n", "\n").rstrip()

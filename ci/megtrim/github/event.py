@@ -1,7 +1,7 @@
 """The event that a workflow runs for, read from a runner's environment and event file.
 
-Part of the github room. Only what is needed is read, each value by its exact shape: titles,
-descriptions and branch names of a pull request are written by strangers and are not read at all.
+Part of the github room. Only what is needed is read, and each value must match an exact pattern.
+Titles, descriptions and branch names of a pull request are untrusted and not read at all.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ LARGEST_EVENT_BYTES = 32 * 1024 * 1024
 MOST_NUMBER = 2**53
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REPOSITORY = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}/(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}")
-# What git allows in the name of a branch; whoever puts it into a URL quotes it.
+# What git allows in the name of a branch; callers must quote it in a URL.
 _BRANCH = (
     r"(?![-/.])(?!.*(?:\.\.|//|/\.|\.lock(?:/|$)|@\{))[^\x00-\x20\x7f~^:?*\[\\]{1,244}(?<![/.])"
 )
 _REF = re.compile(_BRANCH)
 _HEAD_REF = re.compile(f"refs/heads/{_BRANCH}")
 _NAME = re.compile(r"[a-z_]{1,64}")
-_HINT = "event files are written by the runner; outside of GitHub, say what it would hold"
+_HINT = "event files are written by the runner; outside of GitHub, write one yourself"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
-    """The pull request of an event. ``fork``: its head is another repository, or a deleted one."""
+    """The pull request of an event. ``fork``: its head is in another or a deleted repository."""
 
     number: int
     head_sha: str
@@ -45,11 +45,11 @@ class PullRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Why, where and for what this run is.
+    """What this run was started for.
 
-    ``sha`` is the runner's: for a pull request a merge commit nobody wrote; ``head_sha`` is the
-    commit that is looked at. Where the event does not say it, ``default_branch`` is empty and
-    ``repository_id`` 0. ``before`` is the commit that a push replaced, ``merge_group_base`` and
+    ``sha`` is the runner's: for a pull request, GitHub's merge commit; ``head_sha`` is the commit
+    that is checked. ``default_branch`` is empty and ``repository_id`` 0 if the event does not
+    have them. ``before`` is the commit that a push replaced, ``merge_group_base`` and
     ``merge_group_ref`` are the commit and branch that a merge queue builds on; else empty.
     """
 
@@ -70,12 +70,12 @@ class Event:
 
     @property
     def head_sha(self) -> str:
-        """The commit that is looked at."""
+        """The commit that is checked."""
         return self.pull_request.head_sha if self.pull_request else self.sha
 
     @property
     def of_default_branch(self) -> bool:
-        """Whether it is about the default branch as it is, and nothing that is only proposed."""
+        """Whether it is about the default branch itself, not about a proposed change."""
         if self.name == "schedule":
             return True
         own = f"refs/heads/{self.default_branch}"
@@ -90,7 +90,7 @@ class Event:
 def read_event(env: Mapping[str, str]) -> Event:
     """Read the event from a runner's variables and the file that GITHUB_EVENT_PATH names.
 
-    A variable or value that is missing or of another shape is an InputError that names it.
+    Raises InputError, which names the variable or value that is missing or invalid.
     """
     name = _variable(env, "GITHUB_EVENT_NAME", _NAME, "the name of an event")
     document = _Node(_document(Path(_text(env, "GITHUB_EVENT_PATH"))), "event")
@@ -116,9 +116,9 @@ def read_event(env: Mapping[str, str]) -> Event:
 
 
 def pull_request_of(answer: Any) -> PullRequest:
-    """Read a pull request as the API gives it; it has the shape of an event's.
+    """Read a pull request from the API, which has the same fields as an event's.
 
-    Another shape is an InfrastructureFailure: the server is to blame.
+    Raises InfrastructureFailure if it is invalid, because that is the server's fault.
     """
     try:
         return _pull_request(_Node(answer, "pull request"))
@@ -128,7 +128,7 @@ def pull_request_of(answer: Any) -> PullRequest:
 
 
 class _Node:
-    """An object of the event file, and the way to it."""
+    """An object of the event file, and the path to it."""
 
     def __init__(self, value: Any, way: str) -> None:
         if not isinstance(value, dict):
@@ -160,7 +160,7 @@ class _Node:
 
 def _pull_request(node: _Node) -> PullRequest:
     head, base = node.node("head"), node.node("base")
-    # The head's repository is null when the fork was deleted after the pull request was opened.
+    # The head's repository is null if the fork was deleted after the pull request was opened.
     own = base.node("repo").number("id")
     fork = not head.has("repo") or head.node("repo").number("id") != own
     return PullRequest(
@@ -182,7 +182,7 @@ def _merge_group(node: _Node) -> dict[str, str]:
 
 
 def _before(document: _Node) -> str:
-    """Return the commit before a push; a new branch has none, which git writes as zeros."""
+    """Return the commit before a push; a new branch has none, which git shows as zeros."""
     before = document.match("before", _SHA, "a commit") if document.has("before") else ""
     return before if before.strip("0") else ""
 
@@ -196,7 +196,7 @@ def _repository_id(document: _Node, env: Mapping[str, str]) -> int:
 def _default_branch(document: _Node, name: str, ref: str) -> str:
     if document.has("repository"):
         return document.node("repository").match("default_branch", _REF, "a branch")
-    # A schedule's event names no repository, and always runs on the default branch.
+    # A schedule's event has no repository, and always runs on the default branch.
     return ref.removeprefix("refs/heads/") if name == "schedule" else ""
 
 

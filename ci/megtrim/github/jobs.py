@@ -1,7 +1,7 @@
-"""Waits for the device jobs of a run, and says what is still missing when it is given up.
+"""Waits for the device jobs of a run, and reports what is missing when it gives up.
 
-Part of the github room. A phone that is offline must not hold a verdict for ever: jobs that no
-runner picks up are given up early, and those that run too long later. The clock is the caller's.
+Part of the github room. An offline phone must not delay a verdict forever: jobs that no runner
+picks up are given up early, and those that run too long later. The caller provides the clock.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _RUNNING = "in_progress"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PollingLimits:
-    """How many jobs there are, and how long they are waited for: seconds since the waiting began.
+    """The number of jobs, and how long to wait for them, in seconds since the start.
 
-    ``pickup_s`` is for jobs that wait for a runner, ``run_s`` for all. A job that waits while
-    another of its class runs is not given up: its runner is there, and busy.
+    ``pickup_s`` is the limit for jobs that wait for a runner, ``run_s`` for all. A job that waits
+    while another of its class runs is not given up: its runner exists and is busy.
     """
 
     jobs: int
@@ -38,10 +38,10 @@ class PollingLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitResult:
-    """How the waiting ended; ``text`` says it in one line, ``failure`` is why nothing is known."""
+    """How the wait ended; ``text`` describes it in one line, ``failure`` is why it is unknown."""
 
     pending: PendingReason | None
-    """None: all jobs have ended."""
+    """None if all jobs have ended."""
     text: str
     failure: InfrastructureFailure | None = None
 
@@ -55,50 +55,50 @@ def wait(
     clock: Callable[[], float],
     say: Callable[[str], None],
 ) -> WaitResult:
-    """Return when all jobs have ended, or there is no point in waiting for the others.
+    """Wait until all jobs have ended, or waiting for the others is pointless.
 
-    ``clock`` counts seconds. Never raises for what GitHub answers.
+    ``clock`` counts seconds. Never raises, whatever GitHub answers.
     """
     watch = _Watch(limits, clock)
     between_s = SHORTEST_PAUSE_S
-    told = ""
+    reported = ""
     while limits.jobs > 0:
         try:
             seen = _fetch_job_statuses(api, event, limits.prefix)
         except InfrastructureFailure as failure:
-            text = "GitHub did not say what became of the device jobs"
+            text = "GitHub did not report the device jobs"
             return WaitResult(pending=PendingReason.LATE, text=text, failure=failure)
         ended = watch.judge(seen)
         if ended is not None:
             return ended
-        if watch.text != told:
-            told = watch.text
-            say(f"waiting for device jobs: {told}")
+        if watch.text != reported:
+            reported = watch.text
+            say(f"waiting for device jobs: {reported}")
         pause(min(between_s, watch.left_s()))
         between_s = min(LONGEST_PAUSE_S, between_s * 1.5)
     return WaitResult(pending=None, text="there are no device jobs")
 
 
 class _Watch:
-    """Judges what is seen against the time that has passed."""
+    """Decides how long to wait, from the jobs' status and the time that has passed."""
 
     def __init__(self, limits: PollingLimits, clock: Callable[[], float]) -> None:
         self._limits = limits
         self._clock = clock
         self._began = clock()
         self._busy: dict[str, float] = {}
-        """By class: when one of its jobs was last seen running, or new among those that ended."""
+        """By class: when one of its jobs was last seen running, or newly ended."""
         self._ended: dict[str, int] = {}
         self.text = ""
 
     def judge(self, seen: Mapping[str, str]) -> WaitResult | None:
-        """Return how the waiting ends, None where it goes on. ``seen``: name to status."""
+        """Return the result, or None to keep waiting. ``seen`` maps names to statuses."""
         now = self._clock()
         ended = [name for name, status in seen.items() if status == _COMPLETED]
         running = [name for name, status in seen.items() if status == _RUNNING]
         self._note(ended, running, now)
         waiting = [name for name in seen if name not in ended and name not in running]
-        # Jobs of a matrix appear when they are queued: those that are not there wait, too.
+        # Jobs of a matrix appear when they are queued: missing ones are waiting, too.
         unseen = max(0, self._limits.jobs - len(seen))
         self.text = (
             f"{len(ended)} of {self._limits.jobs} ended, {len(running)} run, "
@@ -116,7 +116,7 @@ class _Watch:
         )
 
     def left_s(self) -> float:
-        """Return how long until waiting longer is out of the question; at least a second."""
+        """Return the seconds until the last limit; at least one."""
         return max(1.0, self._limits.run_s - (self._clock() - self._began))
 
     def _note(self, ended: list[str], running: list[str], now: float) -> None:
@@ -129,24 +129,24 @@ class _Watch:
                 self._busy[name] = now
 
     def _is_alone(self, name: str, now: float) -> bool:
-        """Tell whether no runner of the job's class was seen for as long as it may take."""
+        """Tell whether no runner of the job's class was seen within ``pickup_s``."""
         return now - self._busy.get(_class(name), self._began) >= self._limits.pickup_s
 
 
 def _class(name: str) -> str:
-    """Return the job's name without caller and shard: jobs of one class share their runners."""
+    """Return the job's name without caller and shard: jobs of one class share runners."""
     return _own_name(name).rpartition(" ")[0]
 
 
 def _own_name(name: str) -> str:
-    """Return the name without those of the callers before it."""
+    """Return the name without the names of calling jobs."""
     return name.rpartition(" / ")[2]
 
 
 def _fetch_job_statuses(api: Api, event: Event, prefix: str) -> dict[str, str]:
     """Return the status of each device job by its name.
 
-    Where one run calls the workflow twice, the jobs of both are waited for.
+    If one run calls the workflow twice, the jobs of both calls are included.
     """
     path = (
         f"/repos/{event.repository}/actions/runs/{event.run_id}/attempts/{event.run_attempt}/jobs"

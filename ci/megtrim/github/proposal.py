@@ -1,8 +1,8 @@
-"""Proposes a new keep set: one commit on a branch of its own, a pull request, its checks started.
+"""Proposes a new keep set: one commit on a branch of its own, a pull request, and its checks.
 
-Part of the github room. Doing it again with the same keep set changes nothing, and a run that was
-cut off or overtaken by another is mended by the next one. The branch moves in one step: were it
-first set back to its base, GitHub would close its pull request.
+Part of the github room. Repeating it with the same keep set changes nothing; a run that was
+interrupted or overtaken is completed by the next one. The branch moves in one step: if it were
+reset to its base first, GitHub would close its pull request.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ _RACED = (409, 422)
 
 
 class ProposalResult(StrEnum):
-    """What became of a proposal."""
+    """What was done with a proposal."""
 
     UNCHANGED = "unchanged"
-    """The base branch has this very keep set."""
+    """The base branch has this keep set already."""
     OPENED = "opened"
     UPDATED = "updated"
     CURRENT = "current"
-    """The open pull request has it already."""
+    """The open pull request has this keep set already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
-    """One file that is to be another on the base branch."""
+    """The proposed change of one file on the base branch."""
 
     path: str
-    """From the root of the repository."""
+    """Relative to the root of the repository."""
     text: str
     base: str
     branch: str
     title: str
-    """Of the pull request and of its commit."""
+    """Title of the pull request and of its commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequestState:
-    """What there is now; ``number`` is 0 and ``commit`` empty where nothing was proposed."""
+    """The state after a proposal; ``number`` is 0 and ``commit`` empty if there was none."""
 
     outcome: ProposalResult
     number: int = 0
@@ -65,7 +65,7 @@ class PullRequestProposer:
         self._root = f"/repos/{repository}"
 
     def head(self, branch: str) -> str | None:
-        """Return the commit that a branch is at, None where there is no such branch."""
+        """Return the commit of a branch, or None if there is no such branch."""
         try:
             answer = self._api.get(f"{self._root}/git/ref/heads/{quote(branch)}")
         except NotFound:
@@ -73,7 +73,7 @@ class PullRequestProposer:
         return text_at(answer, "object", "sha")
 
     def fetch_text(self, path: str, commit: str) -> str | None:
-        """Return a file's text at a commit, None where it has no such file, or none of text."""
+        """Return a file's text at a commit, or None if it does not exist or is not text."""
         try:
             answer = self._api.get(f"{self._root}/contents/{quote(path)}", {"ref": commit})
             if isinstance(answer, dict) and answer.get("encoding") == "none":  # a large file
@@ -89,7 +89,7 @@ class PullRequestProposer:
             return None
 
     def propose(self, change: FileChange, base_commit: str, body: str) -> PullRequestState:
-        """Bring the branch to one commit on ``base_commit``, and its pull request to ``body``."""
+        """Move the branch to one commit on ``base_commit``, and give its pull request ``body``."""
         commit, moved = self._on_branch(change, base_commit)
         number, fresh, edited = self._pull_request(change, body)
         if fresh:
@@ -99,9 +99,9 @@ class PullRequestProposer:
         return PullRequestState(outcome=outcome, number=number, commit=commit)
 
     def start_checks(self, proposed: PullRequestState, workflow: str, branch: str) -> bool:
-        """Start a workflow on the branch, told the pull request's number.
+        """Start a workflow on the branch, with the pull request's number as its input.
 
-        False: it was started on this very commit before.
+        Return False if it was started on this commit before.
         """
         root = f"{self._root}/actions/workflows/{quote(workflow, safe='')}"
         asked = {"head_sha": proposed.commit, "event": "workflow_dispatch"}
@@ -114,7 +114,7 @@ class PullRequestProposer:
         return True
 
     def _on_branch(self, change: FileChange, base_commit: str) -> tuple[str, bool]:
-        """Return the branch's commit with the change, and whether it had to be made."""
+        """Return the branch's commit with the change, and whether it is new."""
         head = self.head(change.branch)
         if head is not None and self._is_it(head, change, base_commit):
             return head, False
@@ -142,11 +142,11 @@ class PullRequestProposer:
         return self.fetch_text(change.path, head) == change.text
 
     def _commit(self, change: FileChange, base_commit: str) -> str:
-        """Make a commit that no branch holds yet. Without an author it is the token's own."""
+        """Create a commit that is on no branch yet. Its author is the token's owner."""
         base = self._api.get(f"{self._root}/git/commits/{base_commit}")
         entry = {"path": change.path, "mode": "100644", "type": "blob", "content": change.text}
-        order = {"base_tree": text_at(base, "tree", "sha"), "tree": [entry]}
-        tree = text_at(self._api.send("POST", f"{self._root}/git/trees", order), "sha")
+        fields = {"base_tree": text_at(base, "tree", "sha"), "tree": [entry]}
+        tree = text_at(self._api.send("POST", f"{self._root}/git/trees", fields), "sha")
         commit = {"message": change.title, "tree": tree, "parents": [base_commit]}
         return text_at(self._api.send("POST", f"{self._root}/git/commits", commit), "sha")
 
@@ -171,7 +171,7 @@ class PullRequestProposer:
         return number, False, not same
 
     def _attempt(self, create: Callable[[], Any]) -> dict[str, Any] | InfrastructureFailure:
-        """Create, or return why not where the pull request may be there all the same."""
+        """Create the pull request, or return the failure if it may exist all the same."""
         try:
             answer = create()
         except Forbidden as forbidden:
@@ -196,7 +196,7 @@ class PullRequestProposer:
 
 
 def _is_from(pull: dict[str, Any], change: FileChange) -> bool:
-    """Tell whether a pull request is from the branch: a server may not know the filter."""
+    """Tell whether a pull request is from the branch: a server may ignore the filter."""
     head, base = pull.get("head"), pull.get("base")
     if not isinstance(head, dict) or not isinstance(base, dict):
         return False
@@ -205,7 +205,7 @@ def _is_from(pull: dict[str, Any], change: FileChange) -> bool:
 
 
 def _home(end: dict[str, Any]) -> object:
-    """Return the id of the repository that a branch is in; a deleted fork has none."""
+    """Return the id of a branch's repository; a deleted fork has none."""
     repo = end.get("repo")
     return repo.get("id") if isinstance(repo, dict) else None
 
@@ -222,13 +222,13 @@ def _add_hint(forbidden: Forbidden) -> Forbidden:
 
 
 def _plain(text: object) -> str:
-    """Return a description as it was written: GitHub keeps some with other ends of lines."""
+    """Normalize the line ends of a description, which GitHub may change."""
     return text.replace("\r\n", "\n").strip() if isinstance(text, str) else ""
 
 
 def _number(pull: dict[str, Any]) -> int:
     number = pull.get("number")
     if type(number) is not int or number < 1:
-        msg = "the answer holds no pull request's number"
+        msg = "the answer has no pull request number"
         raise InfrastructureFailure(msg)
     return number

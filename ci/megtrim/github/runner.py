@@ -1,7 +1,7 @@
-"""What a step tells its runner: outputs, the job summary, annotations.
+"""What a step passes to its runner: outputs, the job summary, annotations.
 
-Part of the github room. A runner reads outputs and summaries from files and annotations from what
-a step prints, so nothing of a value may be taken for the end of it or for another command.
+Part of the github room. A runner reads outputs and summaries from files, and annotations from the
+step's output, so no value may contain what a runner would take for its end or for a command.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from megtrim.store import cannot_write
 LARGEST_SUMMARY_BYTES = 1024 * 1024
 """GitHub drops the whole summary of a step that is larger."""
 LARGEST_OUTPUT_BYTES = 1024 * 1024
-"""All outputs of a job, counted as UTF-16."""
+"""Limit for all outputs of a job, counted as UTF-16."""
 LONGEST_MESSAGE = 4_000
 _LONGEST_PROPERTY = 250
 LEVELS = ("error", "warning", "notice")
@@ -26,22 +26,22 @@ _CUT = "\n\n_The rest does not fit a job summary; the report holds all of it._\n
 
 
 def write_output(env: Mapping[str, str], name: str, value: str) -> None:
-    """Give ``value`` to the steps after this one, where GITHUB_OUTPUT names a file for it."""
+    """Pass ``value`` to later steps, if GITHUB_OUTPUT names a file for it."""
     if not _OUTPUT_NAME.fullmatch(name):
         msg = f"not the name of an output: {name!r}"
         raise ValueError(msg)
     if 2 * len(value) > LARGEST_OUTPUT_BYTES:
         msg = f"output {name}: found {len(value)} characters, expected at most half a million"
         raise InputError(msg, hint="make fewer or shorter names: a job's outputs end at 1 MB")
-    # No value holds its own digest, so none can end itself and begin another output.
+    # No value contains its own digest, so none can end itself and start another output.
     end = f"end-{hashlib.sha256(value.encode('utf-8', 'backslashreplace')).hexdigest()}"
     _append(env, "GITHUB_OUTPUT", f"{name}<<{end}\n{value}\n{end}\n")
 
 
 def add_summary(env: Mapping[str, str], text: str) -> bool:
-    """Add Markdown to the job summary, cut at a line where it is too long.
+    """Add Markdown to the job summary, cut at the end of a line if it is too long.
 
-    False: there is no summary here (GITHUB_STEP_SUMMARY is not set).
+    Return False if there is no summary here (GITHUB_STEP_SUMMARY is not set).
     """
     name = env.get("GITHUB_STEP_SUMMARY", "")
     if not name:
@@ -57,18 +57,18 @@ def add_summary(env: Mapping[str, str], text: str) -> bool:
 
 
 def annotation(level: str, message: str, *, title: str, file: str = "", line: int = 0) -> str:
-    """Return the line that a step prints to annotate a file (``line`` 0: the whole file)."""
+    """Return the line that a step prints to annotate a file; ``line`` 0 means the whole file."""
     if level not in LEVELS:
         msg = f"not a level of an annotation: {level!r}"
         raise ValueError(msg)
     properties = {"file": file, "line": str(line) if file and line > 0 else "", "title": title}
     given = ",".join(f"{key}={_property(text)}" for key, text in properties.items() if text)
-    # A runner takes an annotation without a message for a mistake of the step.
+    # A runner reports an annotation without a message as an error of the step.
     return f"::{level} {given}::{_data((message or title)[:LONGEST_MESSAGE])}"
 
 
 def _data(text: str) -> str:
-    """Escape what ends a command; whatever else cannot be printed is blanked out."""
+    """Escape what would end a command, and replace other unprintable characters by spaces."""
     escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return "".join(c if c.isprintable() else " " for c in escaped)
 
@@ -80,7 +80,7 @@ def _property(text: str) -> str:
 def _size_bytes(path: Path) -> int:
     try:
         return path.stat().st_size
-    except OSError:  # not there yet; what else is wrong shows when it is written
+    except OSError:  # it does not exist yet; any other problem shows when it is written
         return 0
 
 

@@ -24,7 +24,7 @@ from megtrim.midout.keepset import (
 from megtrim.midout.trace import TraceFailure, TraceProblem
 from megtrim.pipeline.filenames import KEEP_SET_FILE
 from megtrim.pipeline.session import Session, TrimRequest
-from megtrim.plan.graph import from_plain, keep_task, verb_of
+from megtrim.plan.graph import keep_task, trims_plain_build, verb_of
 from megtrim.store import StageFolder, write_atomically
 from megtrim.verdict import next_step
 from megtrim.verdict.model import Check, CheckKind, CheckStatus
@@ -64,7 +64,7 @@ def _expect_regions(keep: KeepSet, shown: str, loaded: LoadedConfig) -> None:
     """Refuse a file that would keep every region where they are to be trimmed."""
     # Without regions there is no generated midout.h, and neither ccache nor Ninja would notice
     # the next one: no header changed, one was added.
-    if keep.regions() or from_plain(loaded.config):
+    if keep.regions() or trims_plain_build(loaded.config):
         return
     msg = f"{shown}: no region is needed by any scenario, but regions are trimmed"
     raise InputError(msg, hint=HINT, command=ACCEPT)

@@ -1,6 +1,6 @@
-"""The tasks of a trim and what each needs. Pure: a value made from the configuration alone.
+"""The tasks of a trim and what each depends on. Pure: it follows from the configuration alone.
 
-One stage is one command and one folder of results; most stages have one
+A stage is one verb of the command line and one kind of result folder; most stages have one
 task, some one for each variant or scenario.
 """
 
@@ -43,7 +43,7 @@ class Stage(StrEnum):
 
 
 SEARCH_SUFFIX = "#search"
-"""Ends the name of the profile task that records a scenario's algorithm cache."""
+"""Suffix of the profile task that records a scenario's algorithm cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +53,9 @@ class Task:
     stage: Stage
     name: str
     needs: tuple[str, ...]
-    """Ids of tasks whose results enter; all stand earlier in the plan."""
+    """Ids of tasks whose results are inputs; all come earlier in the plan."""
     wants: tuple[str, ...] = ()
-    """Ids of tasks whose results enter if there are any: a verdict also speaks of failures."""
+    """Ids of tasks whose results are inputs if they exist: a verdict also covers failures."""
     scenario: Scenario | None = None
 
     @property
@@ -67,15 +67,15 @@ PLAIN = f"{Stage.BUILD}/{Variant.PLAIN}"
 PROFILE = f"{Stage.BUILD}/{Variant.PROFILE}"
 HEADER = f"{Stage.HEADER}/keepset"
 REGION = f"{Stage.REDUCE}/{Variant.REGION}"
-"""The build by regions, where functions are trimmed beyond it."""
+"""The build trimmed by regions, if functions are trimmed as well."""
 LINKED = f"{Stage.FUNCTIONS}/linked"
-"""The unfolded links that tell which functions run."""
+"""The unfolded links that show which functions run."""
 FUNCTIONS = f"{Stage.FUNCTIONS}/keepset"
 """The keep set with the functions in it."""
 NAMED = f"{Stage.REDUCE}/named"
-"""What ships, linked so that a function that is not kept says so; made where a trap asks."""
+"""The shipped program, linked so that a function that is not kept is named; built on a trap."""
 REDUCED = f"{Stage.REDUCE}/{Variant.REDUCED}"
-"""What ships, whatever the level."""
+"""The program that ships, whatever the level."""
 SIZE = f"{Stage.SIZE}/artifacts"
 SWITCHES = f"{Stage.SWITCHES}/table"
 VERDICT = f"{Stage.VERDICT}/verdict"
@@ -88,7 +88,7 @@ def verb_of(task: str) -> str:
 
 
 def task_name(id_: str) -> str:
-    """Return the name in a task's id, behind its stage."""
+    """Return the part of a task's id after its stage."""
     return id_.partition("/")[2]
 
 
@@ -108,17 +108,17 @@ def verify_task(scenario: Scenario) -> str:
 
 
 def neighbours_task(scenario: Scenario) -> str:
-    """Return the id of the task that runs what is near the scenario."""
+    """Return the id of the task that runs the scenario's neighbours."""
     return f"{Stage.NEIGHBOURS}/{scenario.id}"
 
 
 def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) -> tuple[Task, ...]:
-    """Return all tasks of a trim in an order in which they can run.
+    """Return all tasks of a trim, in an order in which they can run.
 
     ``committed``: the keep set is the file that the team committed, so nothing is traced, and a
-    profile build is made only where a budget weighs it. The verdict then waits for no switch to be
-    weighed: that is a study for people, and takes several builds. ``neighbours``: those of every
-    scenario are tried, not only those that a budget asks for.
+    profile build is made only if it has a budget. The verdict then does not wait for measurements
+    of switches, which are for people and take several builds. ``neighbours``: run the neighbours
+    of every scenario, not only those that a budget requires.
     """
     every = tuple(all_scenarios(config))
     builds = _builds(config, committed=committed)
@@ -126,7 +126,7 @@ def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) 
         *(Task(stage=Stage.BUILD, name=task_name(build), needs=()) for build in builds),
         *(() if committed else _traces(config)),
         *_regions(config, committed=committed),
-        *(_functions(config, committed=committed) if by_function(config) else ()),
+        *(_functions(config, committed=committed) if trims_functions(config) else ()),
         *(_verify(each, config) for each in every),
         *(_neighbours(each, config) for each in select_scenarios(config, asked=neighbours)),
         Task(stage=Stage.SIZE, name="artifacts", needs=_list_size_needs(config, builds)),
@@ -142,24 +142,24 @@ def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) 
     )
 
 
-def by_function(config: Config) -> bool:
-    """Say whether functions are trimmed beyond regions."""
+def trims_functions(config: Config) -> bool:
+    """Tell whether functions are trimmed, too."""
     return config.trim.level == "function"
 
 
-def from_plain(config: Config) -> bool:
-    """Say whether functions are all that is trimmed: there is no profile build and no header."""
-    return by_function(config) and config.trim.base == "plain"
+def trims_plain_build(config: Config) -> bool:
+    """Tell whether only functions are trimmed, so that there is no profile build and no header."""
+    return trims_functions(config) and config.trim.base == "plain"
 
 
 def base_task(config: Config) -> str:
-    """Return the id of the task whose objects are linked again where functions are trimmed."""
-    return PLAIN if from_plain(config) else REGION
+    """Return the id of the task whose objects are linked again to trim functions."""
+    return PLAIN if trims_plain_build(config) else REGION
 
 
 def keep_task(config: Config) -> str:
-    """Return the id of the task that leaves the whole keep set."""
-    return FUNCTIONS if by_function(config) else HEADER
+    """Return the id of the task whose result holds the whole keep set."""
+    return FUNCTIONS if trims_functions(config) else HEADER
 
 
 def functions_task(scenario: Scenario) -> str:
@@ -168,33 +168,33 @@ def functions_task(scenario: Scenario) -> str:
 
 
 def _builds(config: Config, *, committed: bool) -> tuple[str, ...]:
-    profiled = weighs_profile(config) or not (committed or from_plain(config))
+    profiled = weighs_profile(config) or not (committed or trims_plain_build(config))
     return (PLAIN, PROFILE) if profiled else (PLAIN,)
 
 
 def _traces(config: Config) -> Iterator[Task]:
     for each in all_scenarios(config):
         yield from _searches(each)
-        if not from_plain(config):
+        if not trims_plain_build(config):
             needs = (PROFILE, *(task.id for task in _searches(each)))
             yield Task(stage=Stage.PROFILE, name=each.id, needs=needs, scenario=each)
 
 
 def _regions(config: Config, *, committed: bool) -> Iterator[Task]:
     """Yield the keep set of regions and the build from it."""
-    if from_plain(config):
+    if trims_plain_build(config):
         return
     traces = () if committed else tuple(trace_task(each) for each in all_scenarios(config))
     yield Task(stage=Stage.HEADER, name="keepset", needs=traces)
-    name = Variant.REGION if by_function(config) else Variant.REDUCED
+    name = Variant.REGION if trims_functions(config) else Variant.REDUCED
     yield Task(stage=Stage.REDUCE, name=name, needs=(HEADER,))
 
 
 def _functions(config: Config, *, committed: bool) -> Iterator[Task]:
-    """Yield what runs on the unfolded links, the keep set with its functions, and the last link."""
+    """Yield the unfolded links and their runs, the keep set with functions, and the last link."""
     every = () if committed else tuple(all_scenarios(config))
     base = base_task(config)
-    header = () if from_plain(config) else (HEADER,)
+    header = () if trims_plain_build(config) else (HEADER,)
     yield Task(stage=Stage.FUNCTIONS, name="linked", needs=(base, *header))
     for each in every:
         needs = (LINKED, *(task.id for task in _searches(each)))
@@ -205,34 +205,34 @@ def _functions(config: Config, *, committed: bool) -> Iterator[Task]:
 
 
 def _list_size_needs(config: Config, builds: tuple[str, ...]) -> tuple[str, ...]:
-    region = (REGION,) if by_function(config) and not from_plain(config) else ()
+    region = (REGION,) if trims_functions(config) and not trims_plain_build(config) else ()
     return (*builds, *region, REDUCED)
 
 
 def on_demand(config: Config) -> tuple[Task, ...]:
-    """Return the tasks that are made only where somebody asks for their result."""
-    if not by_function(config):
+    """Return the tasks that run only if their result is requested."""
+    if not trims_functions(config):
         return ()
     linked = next(task for task in tasks(config) if task.id == REDUCED)
     return (replace(linked, name=task_name(NAMED)),)
 
 
 def switch_task(build: SwitchBuild, config: Config) -> str:
-    """Return the id of the task whose program tells what a switch buys.
+    """Return the id of the task whose program shows what a switch saves.
 
-    Where the reduced build itself has the same switches off, it is that one.
+    If the reduced build has the same switches off, this is its task.
     """
     same = build.off == switched_off(config.trim)
     return region_task(config) if same else f"{Stage.SWITCHES}/{build.name}"
 
 
 def region_task(config: Config) -> str:
-    """Return the id of the reduced build as it was before functions were trimmed."""
-    return REGION if by_function(config) else REDUCED
+    """Return the id of the reduced build before functions are trimmed."""
+    return REGION if trims_functions(config) else REDUCED
 
 
 def _switches(config: Config) -> Iterator[Task]:
-    if from_plain(config):
+    if trims_plain_build(config):
         return  # nothing is compiled but the engine itself
     ids = {switch_task(build, config): build.name for build in list_measured_builds(config)}
     for id_, name in ids.items():
@@ -243,17 +243,17 @@ def _switches(config: Config) -> Iterator[Task]:
 
 
 def weighs_profile(config: Config) -> bool:
-    """Say whether a budget is about the profile variant."""
+    """Tell whether the profile variant has a budget."""
     return any(budget.variant is Variant.PROFILE for budget in config.budgets)
 
 
-def through(stage: Stage, all_tasks: tuple[Task, ...]) -> tuple[Task, ...]:
-    """Return the tasks that the stage's own tasks rest on, those included, in order."""
-    return resting({task.id for task in all_tasks if task.stage is stage}, all_tasks)
+def tasks_up_to(stage: Stage, all_tasks: tuple[Task, ...]) -> tuple[Task, ...]:
+    """Return the stage's tasks and all that they depend on, in order."""
+    return with_dependencies({task.id for task in all_tasks if task.stage is stage}, all_tasks)
 
 
-def resting(ids: Iterable[str], all_tasks: tuple[Task, ...]) -> tuple[Task, ...]:
-    """Return the tasks of these ids and those that they rest on, in order."""
+def with_dependencies(ids: Iterable[str], all_tasks: tuple[Task, ...]) -> tuple[Task, ...]:
+    """Return the tasks with these ids and all that they depend on, in order."""
     wanted = set(ids)
     for task in reversed(all_tasks):
         if task.id in wanted:
@@ -268,7 +268,7 @@ def _searches(scenario: Scenario) -> Iterator[Task]:
 
 
 def _neighbours(scenario: Scenario, config: Config) -> Task:
-    region = (REGION,) if by_function(config) and not from_plain(config) else ()
+    region = (REGION,) if trims_functions(config) and not trims_plain_build(config) else ()
     needs = (*_verify(scenario, config).needs, *region, verify_task(scenario))
     return Task(stage=Stage.NEIGHBOURS, name=scenario.id, needs=needs, scenario=scenario)
 

@@ -1,6 +1,6 @@
-"""The jobs of a matrix: scenarios by CPU class, so many to a job. Pure.
+"""The jobs of a matrix: the scenarios of each CPU class, split into shards. Pure.
 
-GitHub takes at most 256 jobs in one matrix. Where more would be needed, all jobs grow evenly;
+GitHub accepts at most 256 jobs in one matrix. If more would be needed, all jobs grow evenly;
 which scenarios a job runs follows from its shard ``I/N`` alone.
 """
 
@@ -35,7 +35,7 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> Shard:
-        """Read ``I/N``. Raises InputError."""
+        """Parse ``I/N``. Raises InputError."""
         match = _SHARD.fullmatch(text)
         numbers = (int(match[1]), int(match[2])) if match else (1, 0)
         if not numbers[0] <= numbers[1] <= MOST_JOBS:
@@ -44,7 +44,7 @@ class Shard:
         return cls(index=numbers[0], count=numbers[1])
 
     def of(self, items: Sequence[T]) -> tuple[T, ...]:
-        """Return its part of ``items``; all parts together are all items, and nearly alike."""
+        """Return this shard's part of ``items``; all shards have nearly equal parts."""
         return tuple(items[self.index - 1 :: self.count])
 
 
@@ -55,10 +55,10 @@ class MatrixEntry:
     cpu_class: str
     shard: Shard
     artifact: str
-    """Name of the artifact that it leaves."""
+    """Name of the artifact that the job uploads."""
 
     def as_json(self) -> dict[str, str]:
-        """Return it as GitHub's matrix takes it."""
+        """Return the entry in the form of GitHub's matrix."""
         return {
             "name": f"{self.cpu_class} {self.shard}",
             "class": self.cpu_class,
@@ -68,14 +68,14 @@ class MatrixEntry:
 
 
 def entries(counts: Mapping[str, int], *, per_job: int, artifact: str) -> tuple[MatrixEntry, ...]:
-    """Return the jobs for so many scenarios of each class, at most ``per_job`` to a job.
+    """Return the jobs for the number of scenarios of each class, at most ``per_job`` each.
 
-    Classes are sorted; one without scenarios has no job. ``artifact`` begins the artifacts' names.
+    Classes are sorted; one without scenarios has no job. Artifact names start with ``artifact``.
     """
     for name in counts:
         if len(name) > 200 or _NAME.fullmatch(name) is None:
-            msg = f"CPU class {name[:60]!r} is no name that a job can have"
-            raise InputError(msg, hint="letters, digits, '.', '_' and '-'")
+            msg = f"CPU class {name[:60]!r} cannot be part of a job's name"
+            raise InputError(msg, hint="use letters, digits, '.', '_' and '-'")
     wanted = {name: count for name, count in sorted(counts.items()) if count}
     if len(wanted) > MOST_JOBS:
         msg = f"found {len(wanted)} CPU classes, expected at most {MOST_JOBS}: one job for each"

@@ -1,7 +1,7 @@
-"""Scenarios that are near a traced one: what somebody may run next, and what nobody traced.
+"""Neighbours of a traced scenario: runs that someone may try next, and that no one traced.
 
-Pure: the same scenario has the same neighbours, in one order, each with a name of its own, and none
-of them is the scenario itself. What an input can become is asked of its file by the caller.
+Pure: equal scenarios have equal neighbours in the same order, each with a unique name, and none is
+the scenario itself. The caller reads from the input files how inputs can be changed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from megtrim.load_and_run.npy_mutation import NpyMutation
 
 
 class NeighbourKind(StrEnum):
-    """What of a scenario is another."""
+    """What differs from the scenario."""
 
     ITERATIONS = "iterations"
     WARM_UP = "warm-up"
@@ -33,31 +33,31 @@ class NeighbourKind(StrEnum):
     FLAGS = "flags"
     FORMAT = "format"
     COMPLAINT = "complaint"
-    """The program is to say something: what is wrong, or how it is called."""
+    """The program is made to print an error message, or its usage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbour:
-    """A run that differs from its scenario in one thing."""
+    """A run that differs from its scenario in one respect."""
 
     name: str
     kind: NeighbourKind
     what: str
-    """One line: what differs."""
+    """What differs, in one line."""
     arguments: tuple[str, ...]
     threads: int
     model: Path | None
-    """None: the file that is named is not there."""
+    """None: the program gets the name of a file that does not exist."""
     change: NpyMutation | None = None
-    """Of every input that can be changed so."""
+    """The change of every input that can be changed so."""
     cached: bool = True
-    """With the scenario's algorithm cache, where it has one."""
+    """Whether the scenario's algorithm cache is used, if it has one."""
     searches: bool = False
-    """The engine takes what it measures to be fastest, which may compute in another order."""
+    """Whether the engine chooses what it measures as fastest; that may change the order of sums."""
 
     @property
     def run(self) -> tuple[object, ...]:
-        """What is run; equal for equal runs, whatever they are called."""
+        """All that determines the run: equal for equal runs, whatever their names."""
         return (self.arguments, self.threads, self.model, self.change, self.cached)
 
 
@@ -66,7 +66,7 @@ _NUMBERS = (
     ("warmup_iter", "warm-up", NeighbourKind.WARM_UP, (0, 1, 3), 1),
     ("batch_size", "batch-size", NeighbourKind.BATCH, (2,), None),
 )
-"""Flag, its name here, what it changes, the values, and what every release does without it."""
+"""Flag, its name here, its kind, the values to try, and the default of every release."""
 _THREADS = (1, 2, 4)
 _CPUS, _SEARCHES = ("cpu", "cpu_default"), ("fast_run", "full_run")
 _THREAD_FLAGS = ("multithread", "multithread_default")
@@ -79,13 +79,13 @@ _SWITCHES = (
     *(*_RECORDS, "fake_first", "const_shape", "share_param_mem", "disable_mem_opt"),
     *("no_sanity_check", "reproducible", "copy_to_host", "lite", "cpu_default", *_SEARCHES),
 )
-"""Switches that make a CPU run another way and leave what it computes; of every release."""
+"""Switches of every release that change how a CPU computes, but not what."""
 _INSTEAD: Mapping[str, tuple[str, ...]] = {
     name: group for group in (_CPUS, _SEARCHES, _LAYOUTS, _RECORDS) for name in group
 }
-"""Of such a group, a run has one."""
+"""A run has at most one switch of each group."""
 _ALONG = {"record_comp_seq2": "no_sanity_check"}
-"""A switch that the program refuses without another."""
+"""Switches that the program accepts only with another one."""
 _UNKNOWN = "--megtrim-asks-for-an-unknown-flag"
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]")
 _OF_INPUTS = {
@@ -109,7 +109,7 @@ _OF_INPUTS = {
 
 
 def select_scenarios(config: Config, *, asked: bool) -> Iterator[Scenario]:
-    """Yield the scenarios whose neighbours are run: all if asked, else those a budget is about."""
+    """Yield the scenarios whose neighbours are run: all if ``asked``, else those with a budget."""
     budgets = {budget.artifact for budget in config.budgets if budget.neighbours is not None}
     for each in all_scenarios(config):
         if asked or (each.settings.application or config.engine.target) in budgets:
@@ -119,13 +119,13 @@ def select_scenarios(config: Config, *, asked: bool) -> Iterator[Scenario]:
 def neighbours(
     scenario: Scenario, *, dialect: Dialect, changes: Collection[NpyMutation]
 ) -> tuple[Neighbour, ...]:
-    """Return a scenario's neighbours. ``changes``: what its inputs can become."""
+    """Return a scenario's neighbours. ``changes``: how its inputs can be changed."""
     own = _itself(scenario, dialect)
     by_engine = scenario.settings.application is None
-    told = _of_engine(scenario, own, dialect) if by_engine else _of_application(scenario, own)
+    candidates = _of_engine(scenario, own, dialect) if by_engine else _of_application(scenario, own)
     found: dict[tuple[object, ...], Neighbour] = {own.run: own}
     names: set[str] = set()
-    for each in (*told, *_of_inputs(own, changes)):
+    for each in (*candidates, *_of_inputs(own, changes)):
         if each.run not in found:
             found[each.run] = replace(each, name=_unique(each.name, names))
             names.add(found[each.run].name)
@@ -135,14 +135,14 @@ def neighbours(
 
 
 def _itself(scenario: Scenario, dialect: Dialect) -> Neighbour:
-    """Return the scenario as if it were a neighbour, for the others to be changed from."""
+    """Return the scenario itself as a neighbour, from which the others are derived."""
     settings = scenario.settings
     arguments, threads = settings.args, settings.threads
     if settings.application is None:
         given = flags(arguments, dialect=dialect, source=scenario.id)
-        # What the flags say of threads wins, as on the scenario's own command line.
-        said = [flag.value for flag in given if flag.name in _THREAD_FLAGS and flag.value]
-        threads = int(said[-1]) if said and said[-1].isdecimal() else threads
+        # Flags override the number of threads, as on the scenario's own command line.
+        values = [flag.value for flag in given if flag.name in _THREAD_FLAGS and flag.value]
+        threads = int(values[-1]) if values and values[-1].isdecimal() else threads
         arguments = render_flags(given, dialect)
     return Neighbour(
         name="",
@@ -155,7 +155,7 @@ def _itself(scenario: Scenario, dialect: Dialect) -> Neighbour:
 
 
 def _of_engine(scenario: Scenario, own: Neighbour, dialect: Dialect) -> Iterator[Neighbour]:
-    """Yield what the engine's own program can be told."""
+    """Yield the neighbours for the engine's own program."""
     given = flags(own.arguments, dialect=dialect, source=scenario.id)
     yield from _of_numbers(own, given, dialect)
     alone = render_flags(without(given, *_THREAD_FLAGS), dialect)
@@ -169,18 +169,18 @@ def _of_engine(scenario: Scenario, own: Neighbour, dialect: Dialect) -> Iterator
         other = replace(own, name="without-algo-cache", kind=NeighbourKind.FLAGS, what=what)
         yield replace(other, cached=False, searches=True)
     yield from _of_model(scenario, own)
-    complaint = replace(own, kind=NeighbourKind.COMPLAINT, what="a flag that there is not")
+    complaint = replace(own, kind=NeighbourKind.COMPLAINT, what="a flag that does not exist")
     yield replace(complaint, name="unknown-flag", arguments=(*own.arguments, _UNKNOWN))
     if dialect.is_switch("help"):
         yield replace(complaint, name="help", what="--help", arguments=(*own.arguments, "--help"))
 
 
 def _of_numbers(own: Neighbour, given: Sequence[Flag], dialect: Dialect) -> Iterator[Neighbour]:
-    """Yield the runs with other numbers; a program's own default is no other one."""
-    said = {flag.name for flag in given}
+    """Yield the runs with other numbers, except the program's default."""
+    values = {flag.name for flag in given}
     for flag, name, kind, counts, default in _NUMBERS:
         for count in counts if flag in dialect.values else ():
-            if count == default and flag not in said:
+            if count == default and flag not in values:
                 continue
             what = f"--{flag.replace('_', '-')} {count}"
             arguments = render_flags(set_flag(given, flag, str(count)), dialect)
@@ -196,10 +196,10 @@ def _of_threads(own: Neighbour) -> Iterator[Neighbour]:
 
 
 def _switches(scenario: Scenario, dialect: Dialect) -> Iterator[str]:
-    """Yield the switches that this program has; a search makes nothing of a cache that is given."""
+    """Yield the switches of this program; a search would ignore the cache that is given."""
     for switch in _SWITCHES:
         other = dialect.other_names.get(switch, "")
-        # The oldest releases know both names of one thing.
+        # The oldest releases accept both names of one switch.
         told_as_other = other in dialect.switches and other < switch
         in_vain = switch in _SEARCHES and _has_cache(scenario)
         if switch in dialect.switches and not told_as_other and not in_vain:
@@ -209,7 +209,7 @@ def _switches(scenario: Scenario, dialect: Dialect) -> Iterator[str]:
 def _toggle_switch(
     own: Neighbour, given: Sequence[Flag], switch: str, dialect: Dialect
 ) -> Neighbour:
-    """Return the run with a switch turned: on in place of its group's other, or off."""
+    """Return the run with a switch off, or on instead of the other one of its group."""
     shown = switch.replace("_", "-")
     if is_on(given, switch, dialect):
         name, what, turned = f"without-{shown}", f"without --{shown}", without(given, switch)
@@ -230,20 +230,20 @@ def _toggle_switch(
 
 
 def _of_application(scenario: Scenario, own: Neighbour) -> Iterator[Neighbour]:
-    """Yield what is known of a team's own program: its words are its own, its places are not."""
+    """Yield the neighbours for a team's program, of which only the placeholders are known."""
     used = application.names_in(own.arguments)
     yield from _of_threads(own) if application.THREADS in used else ()
     yield from _of_model(scenario, own) if application.MODEL in used else ()
 
 
 def _of_model(scenario: Scenario, own: Neighbour) -> Iterator[Neighbour]:
-    """Yield the same run of the model's other dumps, and of none."""
+    """Yield the same run with the model's other dumps, and with a missing model file."""
     for path in scenario.model.also:
         name = f"model-{_NOT_IN_A_NAME.sub('-', path.name)}"
         yield replace(
             own, name=name, kind=NeighbourKind.FORMAT, what=f"the dump {path}", model=path
         )
-    what = "a model file that is not there"
+    what = "a model file that does not exist"
     yield replace(own, name="no-model", kind=NeighbourKind.COMPLAINT, what=what, model=None)
 
 

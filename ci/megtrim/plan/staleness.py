@@ -1,4 +1,4 @@
-"""Why a task would run: its inputs now against those of its last result. Pure."""
+"""Why a task would run: its current inputs compared with those of its last result. Pure."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from enum import StrEnum
 from itertools import takewhile
 
 _SHOWN = 3
+_SHOWN_FILES = 5
 _SHORT = 40
 _AROUND = 8
-"""Equal characters that are shown before those that differ."""
+"""How many equal characters are shown before those that differ."""
 
 
 class TaskState(StrEnum):
@@ -19,7 +20,7 @@ class TaskState(StrEnum):
     DONE = "done"
     RUN = "run"
     WAITS = "waits"
-    """It will run or not, depending on what tasks before it yield."""
+    """Whether it runs depends on the results of earlier tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +33,11 @@ class PlanStep:
     state: TaskState
     why: str
     folder: str
-    """Stage folder relative to the output folder, where the task is done; else empty."""
+    """Result folder relative to the output folder if the task is done; else empty."""
 
 
 def reason(now: Mapping[str, str], before: Mapping[str, str] | None) -> str:
-    """Say in one line what differs between the inputs now and those of the last result."""
+    """Return in one line how the current inputs differ from those of the last result."""
     if before is None:
         return "there is no result yet"
     changed = [
@@ -45,8 +46,20 @@ def reason(now: Mapping[str, str], before: Mapping[str, str] | None) -> str:
         if before.get(label) != now.get(label)
     ]
     if not changed:
-        return "its folder is torn: an earlier run was cut off"
+        return "its folder is incomplete: an earlier run was interrupted"
     return _some(changed, "; ")
+
+
+def describe_forecast(predicted: Sequence[str] | None) -> str:
+    """Return how many and which sources will be compiled; None means unknown, so maybe all."""
+    if predicted is None:
+        return "all files may be compiled"
+    if not predicted:
+        return "no file is compiled"
+    shown = ", ".join(predicted[:_SHOWN_FILES])
+    more = f" and {len(predicted) - _SHOWN_FILES} more" if len(predicted) > _SHOWN_FILES else ""
+    files = "file is" if len(predicted) == 1 else "files are"
+    return f"{len(predicted)} {files} compiled: {shown}{more}"
 
 
 def _change(label: str, before: str | None, now: str | None) -> str:
@@ -62,14 +75,14 @@ def _change(label: str, before: str | None, now: str | None) -> str:
 
 
 def _items(before: Sequence[str], now: Sequence[str]) -> str:
-    """Say which lines or words came and which went: of a list, both beginnings may be equal."""
+    """Return which lines or words were added and removed: two lists may start alike."""
     added = [f"+ {_short(item)}" for item in now if item not in before]
     gone = [f"- {_short(item)}" for item in before if item not in now]
     return _some([*added, *gone], ", ") or "the same in another order"
 
 
 def _apart(before: str, now: str) -> tuple[str, str]:
-    """Return both without their equal beginning, where one is too long to be shown whole."""
+    """Return both, without their common prefix if one of them is too long to be shown."""
     if _is_digest(before) or _is_digest(now) or max(len(before), len(now)) <= _SHORT:
         return before, now
     pairs = zip(before, now, strict=False)
@@ -84,7 +97,7 @@ def _some(texts: Sequence[str], between: str) -> str:
 
 
 def _short(value: str) -> str:
-    """Return ``value`` without its middle: of an option, the name is before and the value after."""
+    """Shorten ``value`` in its middle: of an option, name and value are at the two ends."""
     if _is_digest(value):  # its head is enough to tell them apart
         return value[:8]
     half = _SHORT // 2

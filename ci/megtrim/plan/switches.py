@@ -1,4 +1,4 @@
-"""Which builds are weighed to tell what each switch buys. Pure: from the configuration alone."""
+"""Which builds are measured to show what each switch saves. Pure: from the configuration alone."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class SwitchBuild:
     name: str
     """``all-on``, ``NAME-off`` for each measured switch, ``all-off``."""
     off: tuple[Switch, ...]
-    """Switches that are off in it, in the order of :class:`Switch`."""
+    """Switches that are off, in the order of :class:`Switch`."""
 
 
 def list_measured_builds(config: Config) -> tuple[SwitchBuild, ...]:
     """Return the builds to compare, the one with everything on first; none without trim.measure.
 
-    The last is the engine's minimum size; FlatBuffers are off in it only where they are measured,
-    because hardly a model does without them.
+    The last is the engine's minimum size. It has FlatBuffers off only if they are measured,
+    because hardly any model works without them.
     """
     names = config.trim.measure
     if not names:

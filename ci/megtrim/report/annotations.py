@@ -1,7 +1,7 @@
-"""The few lines that a code host shows beside the changed files: what failed, and what it lacks.
+"""The few lines that a code host shows next to the changed files: what failed, what is unknown.
 
 Pure; part of the report room. GitHub shows ten errors and ten warnings of a step and drops the
-rest silently, so the tenth says how many more there are. Who prints them escapes them.
+rest silently, so the tenth says how many more there are. The caller must escape them.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from megtrim.report.formatting import group_digits, to_look_at
+from megtrim.report.formatting import group_digits, list_urgent
 from megtrim.report.text import command, one_line, path_in_project
 from megtrim.verdict.model import Check, Verdict
 from megtrim.verdict.statuses import CheckKind, CheckStatus
 
 MOST_OF_A_LEVEL = 10
-"""Of a step; two levels of ten are below the 50 of a job."""
+"""Per level and step; two levels of ten stay below the 50 of a job."""
 
 _LONGEST_ID = 150
 _LONGEST_SENTENCE = 400
@@ -23,7 +23,7 @@ _LONGEST_COMMAND = 500
 
 
 class Level(StrEnum):
-    """How loud an annotation is."""
+    """The severity of an annotation."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -31,24 +31,24 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Annotation:
-    """One of them; title and message are one line each."""
+    """One annotation; title and message are one line each."""
 
     level: Level
     file: str
-    """Relative to the project."""
+    """Path relative to the project."""
     line: int
     title: str
     message: str
 
 
 def annotate(verdict: Verdict) -> tuple[Annotation, ...]:
-    """Return an error for each failure and a warning for each thing that is not known.
+    """Return an error for each failure and a warning for each check without a result.
 
-    At most ten of each. What is pending for a device is one warning, however many scenarios wait.
+    At most ten of each. Scenarios that wait for a device share one warning.
     """
     levels: dict[Level, list[Check]] = {level: [] for level in Level}
     pending: set[str] = set()
-    for check in to_look_at(verdict):
+    for check in list_urgent(verdict):
         waits = check.kind is CheckKind.DEVICE and check.status is CheckStatus.UNVERIFIED
         if waits and check.text in pending:
             continue

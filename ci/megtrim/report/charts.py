@@ -1,7 +1,7 @@
-"""The pictures of the HTML report as numbers: bars of sections, bars of budgets, a map of regions.
+"""The charts of the HTML report as numbers: bars of sections, bars of budgets, a map of regions.
 
-Pure; part of the report room. Positions are percentages of the picture's width or height, as text,
-so that a picture takes the width of any screen without its words being stretched.
+Pure; part of the report room. Positions are percentages of the chart's width or height, as text,
+so that a chart fills the width of any screen without stretching its text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from megtrim.verdict.model import ArtifactSizes, BudgetRow, RegionsUse, VariantS
 _COLOURS = 8
 _MOST_TILES = 60
 _MAP_WIDTH, _MAP_HEIGHT = 100.0, 34.0
-# Least widths in percent at which words fit: on a wide screen (960 pixels), and on any (300).
+# Least widths in percent at which text fits: on a wide screen (960 pixels), and on any (300).
 _FITS_WIDE, _FITS_ANY = 9.0, 25.0
 _COUNT_FITS_WIDE = 6.0
 _LEAST_TILE_HEIGHT = 6.0
@@ -25,7 +25,7 @@ _CHARACTERS_PER_PERCENT = 1.15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartSegment:
-    """A part of a bar."""
+    """A segment of a bar."""
 
     name: str
     bytes_text: str
@@ -33,19 +33,19 @@ class ChartSegment:
     width: str
     colour: int
     label: str
-    """On which screens its name fits: any, wide, none."""
+    """Screens on which its name fits: any, wide, none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One variant's bytes, drawn to the scale of its artifact, and once more to its own."""
+    """One variant's bytes, drawn to the scale of its artifact, and again to its own scale."""
 
     variant: str
     text: str
     exact: str
     share: str
     growth: str
-    """Since the baseline; empty where there is none."""
+    """Growth since the baseline; empty if there is none."""
     width: str
     segments: tuple[ChartSegment, ...]
     enlarged: tuple[ChartSegment, ...]
@@ -53,7 +53,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizePicture:
-    """All variants of an artifact: its bars, and the table of its sections."""
+    """All variants of an artifact: their bars, and the table of sections."""
 
     name: str
     bars: tuple[Bar, ...]
@@ -63,7 +63,7 @@ class SizePicture:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetBar:
-    """What is used of a limit: the bar, and where on it the limit is."""
+    """How much of a limit is used: the bar, and the position of the limit on it."""
 
     used: str
     limit: str
@@ -73,7 +73,7 @@ class BudgetBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapTile:
-    """One tag: its area is what the profile binary holds, its filled part what was kept."""
+    """One tag: its area is what the profile binary contains, its filled part what was kept."""
 
     tag: str
     text: str
@@ -83,13 +83,13 @@ class MapTile:
     height: str
     filled: str
     label: str
-    """The tag's name as it fits; empty where only numbers do."""
+    """As much of the tag's name as fits; empty if only numbers fit."""
     shows: str
-    """On which screens words fit: any, wide, none."""
+    """Screens on which the text fits: any, wide, none."""
 
 
 def size_picture(artifact: ArtifactSizes) -> SizePicture:
-    """Return the bars of ``artifact``; the widest is as wide as the picture."""
+    """Return the bars of ``artifact``; the widest is as wide as the chart."""
     parts = {size.variant: _parts(size) for size in artifact.sizes}
     names = tuple(dict.fromkeys(name for part in parts.values() for name, _ in part))
     colours = {name: number % _COLOURS for number, name in enumerate(names)}
@@ -116,7 +116,7 @@ def size_picture(artifact: ArtifactSizes) -> SizePicture:
 
 
 def _parts(size: VariantSize) -> tuple[tuple[str, int], ...]:
-    """Return a variant's sections, with what no section accounts for as one more."""
+    """Return a variant's sections; bytes outside any section are one more."""
     rest = size.size_bytes - sum(part for _, part in size.sections)
     unnamed = (("not in a section", rest),) if rest > 0 else ()
     return (*size.sections, *unnamed)
@@ -143,7 +143,7 @@ def _segments(
 
 
 def size_bar(row: BudgetRow) -> BudgetBar | None:
-    """Return how much of its largest size an artifact takes; None: it has no limit."""
+    """Return the bar of an artifact's size in its budget, or None without a budget."""
     if row.max_bytes is None:
         return None
     left = row.max_bytes - row.size_bytes
@@ -152,7 +152,7 @@ def size_bar(row: BudgetRow) -> BudgetBar | None:
 
 
 def growth_bar(row: BudgetRow) -> BudgetBar | None:
-    """Return how much of its growth an artifact takes; None: it may grow as it likes."""
+    """Return the bar of an artifact's growth in its limit, or None without a limit."""
     if row.growth_max_bytes is None:
         return None
     if row.growth_bytes is None:
@@ -167,7 +167,7 @@ def _of(size: int, limit: int) -> str:
 
 
 def _bar(used: int, limit: int, text: str) -> BudgetBar:
-    # A little room beyond the limit shows it as a mark, not as the edge of the picture.
+    # Some space beyond the limit shows it as a mark, not as the edge of the chart.
     scale = max(used, limit * 26 // 25, 1)
     return BudgetBar(
         used=_percentage(used, scale),
@@ -178,7 +178,7 @@ def _bar(used: int, limit: int, text: str) -> BudgetBar:
 
 
 def region_map(regions: RegionsUse) -> tuple[MapTile, ...]:
-    """Return the map of all tags, the largest first; those after the sixtieth share a tile."""
+    """Return the map of all tags, the largest first; all after the sixtieth share a tile."""
     held = [use for use in regions.by_tag if max(use.held, use.kept) > 0]
     ordered = sorted(held, key=lambda use: (-max(use.held, use.kept), use.tag))
     shown = [(use.tag, use.kept, max(use.held, use.kept)) for use in ordered[:_MOST_TILES]]
@@ -214,7 +214,7 @@ def _screens(width: float, least: float = _FITS_WIDE) -> str:
 
 
 def _short(tag: str, width: float) -> str:
-    """Return ``tag`` as it fits: tags differ in their ends, so the end is what is kept."""
+    """Shorten ``tag`` to fit: tags differ at their ends, so the end is kept."""
     if width < _FITS_WIDE:
         return ""
     characters = int(width * _CHARACTERS_PER_PERCENT)

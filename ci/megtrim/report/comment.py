@@ -1,8 +1,8 @@
 """The verdict as the one comment on a pull request; ``report.md`` and the job summary are the same.
 
-Pure. Verdict and sizes stand first, then what needs a person, then folded details. Parts come in
-the order of their importance; what does not fit is left out whole and said so. Names, texts and
-logs are foreign: :mod:`megtrim.report.markup` writes every one of them.
+Pure. Verdict and sizes come first, then checks that need a person, then folded details. Parts are
+ordered by importance; a part that does not fit is omitted as a whole, with a note. Names, texts
+and logs are untrusted: :mod:`megtrim.report.markup` escapes every one of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,13 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from megtrim.report import comment_details, neighbours, sizes, switches
-from megtrim.report.formatting import CHECK_SIGNS, MEANINGS, VERDICT_SIGNS, group_digits, to_look_at
+from megtrim.report.formatting import (
+    CHECK_SIGNS,
+    MEANINGS,
+    VERDICT_SIGNS,
+    group_digits,
+    list_urgent,
+)
 from megtrim.report.markup import block, bounded_table, code, fold, prose
 from megtrim.report.text import command, one_line
 from megtrim.verdict.model import Check, ScenarioResult, Verdict
@@ -23,7 +29,7 @@ from megtrim.verdict.statuses import CheckKind, CheckStatus, VerdictKind
 T = TypeVar("T")
 
 LIMIT = 65_000
-"""Bytes of UTF-8. A comment may have 65,536 characters, however they are counted."""
+"""Bytes of UTF-8. A comment may have 65,536 characters, however GitHub counts them."""
 
 _NOTE_ROOM = 500
 _MOST_CHECKS = 10
@@ -44,21 +50,21 @@ _QUIET_ON_DEVICES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """Where the rest is."""
+    """Where the whole report is."""
 
     run: str = ""
-    """Address of the run, or empty. What is no plain http address is not linked."""
+    """Address of the run, or empty. Anything but a plain http(s) address is not linked."""
     artifact: str = ""
-    """Name of the run's artifact that holds the whole report, or empty."""
+    """Name of the run's artifact with the whole report, or empty."""
 
 
 NOWHERE = Links()
 
 
 def render(verdict: Verdict, *, links: Links = NOWHERE, measured: bool = False) -> str:
-    """Return the text, of at most ``LIMIT`` bytes; equal verdicts and links give equal texts.
+    """Return the comment, at most ``LIMIT`` bytes; equal verdicts and links give equal texts.
 
-    ``measured``: with what each switch buys, which is no news of a pull request.
+    ``measured`` adds what each switch saves, which a pull request does not change.
     """
     last = where(links)
     shown: list[str] = []
@@ -82,7 +88,7 @@ def _weight(part: str) -> int:
 
 
 def where(links: Links) -> str:
-    """Return the line that leads to the run, empty where nobody knows its address."""
+    """Return the line that links to the run, or an empty one if nothing is known about it."""
     run = f"[This run]({links.run})" if _ADDRESS.fullmatch(links.run) else ""
     if links.artifact:
         return f"{run or 'This run'} keeps the whole report as its artifact {code(links.artifact)}."
@@ -90,11 +96,11 @@ def where(links: Links) -> str:
 
 
 def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
-    """Yield what a part is called and its text, the most important first."""
+    """Yield the name and text of each part, the most important first."""
     yield "verdict", _opening(verdict)
     if verdict.artifacts:
         yield "table of sizes", sizes.table(verdict)
-    attention = [check for check in to_look_at(verdict) if not _is_quiet(check)]
+    attention = [check for check in list_urgent(verdict) if not _is_quiet(check)]
     for check in attention[:_MOST_CHECKS]:
         yield "check", _check(check, verdict)
     if attention[_MOST_CHECKS:]:
@@ -144,7 +150,7 @@ def _check(check: Check, verdict: Verdict) -> str:
 
 
 def _find_trapped_scenario(check: Check, verdict: Verdict) -> ScenarioResult | None:
-    """Return the scenario whose missing regions, crash and log are the details of its check."""
+    """Return the scenario of a failed check if it has a crash, a log or missing regions."""
     if check.kind is not CheckKind.TRAP:
         return None
     mine = (s for s in verdict.scenarios if s.id == check.subject and s.missing_regions)
@@ -169,24 +175,24 @@ def _further(checks: Sequence[Check]) -> str:
 
 
 def _is_quiet(check: Check) -> bool:
-    """Return whether a line about a device is enough: it passed, was not needed, or is pending."""
+    """Tell whether one line is enough for a device: it passed, was not needed, or is pending."""
     return check.kind is CheckKind.DEVICE and check.status in _QUIET_ON_DEVICES
 
 
 def _devices(verdict: Verdict) -> str:
-    """Return a line for each thing said of devices, however many scenarios it is true of."""
-    said: dict[tuple[CheckStatus, str], list[str]] = {}
+    """Return a line for each text about devices, however many scenarios it applies to."""
+    by_text: dict[tuple[CheckStatus, str], list[str]] = {}
     for status in _QUIET_ON_DEVICES:
         for check in verdict.checks:
             if check.kind is CheckKind.DEVICE and check.status is status:
-                said.setdefault((status, check.text), []).append(check.subject)
+                by_text.setdefault((status, check.text), []).append(check.subject)
 
     def line(entry: tuple[tuple[CheckStatus, str], list[str]]) -> str:
         (status, text), of = entry
         scenarios = code(of[0]) if len(of) == 1 else f"{group_digits(len(of))} scenarios"
         return f"{CHECK_SIGNS[status]}: {prose(text)} ({scenarios})"
 
-    return _list("Devices", list(said.items()), line)
+    return _list("Devices", list(by_text.items()), line)
 
 
 def _list(title: str, items: Sequence[T], line: Callable[[T], str]) -> str:

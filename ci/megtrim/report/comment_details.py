@@ -1,7 +1,7 @@
-"""The parts of the comment that are folded: scenarios, what was kept, what it was made with.
+"""The folded parts of the comment: scenarios, what was kept, engine, toolchain and devices.
 
-Pure; part of the report room. Each returns one fold that is whole by itself, so that
-:mod:`megtrim.report.comment` can leave it out.
+Pure; part of the report room. Each function returns one complete fold, so that
+:mod:`megtrim.report.comment` can omit it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _scenario(scenario: ScenarioResult) -> tuple[str, ...]:
 
 
 def render_keep_set(verdict: Verdict) -> str:
-    """Return what of the engine was kept: regions by tag, operators, data types, modes."""
+    """Return the fold of what was kept: regions by tag, operators, data types, modes."""
     regions, operators = verdict.regions, verdict.operators
     parts = [_tags(regions) if regions.kept else "No region was chosen by a trace."]
     for name, uses in (
@@ -61,7 +61,7 @@ def render_keep_set(verdict: Verdict) -> str:
 
 
 def _tags(regions: RegionsUse) -> str:
-    """Return kept regions by tag; what the engine holds is known where it was built to trace."""
+    """Return kept regions by tag; the total per tag is known only from a profile build."""
     columns = 3 if regions.held else 2
 
     def row(use: TagUse) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ def _names(uses: tuple[OperatorUse, ...]) -> str:
 
 
 def identity(verdict: Verdict) -> str:
-    """Return which engine, toolchain, trim and devices the result is of."""
+    """Return the fold of engine, toolchain, trim and devices."""
     engine, toolchain, trim = verdict.engine, verdict.toolchain, verdict.trim
     dirty = f", {group_digits(len(engine.dirty))} changed files" if engine.dirty else ""
     rows = [

@@ -1,4 +1,4 @@
-"""The few words, signs and numbers that every form of the report shares.
+"""The texts, icons and number formats that all forms of the report share.
 
 Pure; part of the report room.
 """
@@ -15,7 +15,7 @@ TO_LOOK_AT = (
     CheckStatus.UNVERIFIED,
     CheckStatus.INCONCLUSIVE,
 )
-"""What keeps a verdict from passing, the worst first."""
+"""Statuses that keep a verdict from passing, the worst first."""
 
 MEANINGS = {
     VerdictKind.PASS: "Every check passed.",
@@ -24,7 +24,7 @@ MEANINGS = {
     VerdictKind.INCONCLUSIVE: "Nothing failed, but what was seen does not prove that it works.",
 }
 
-# A sign never stands without its word.
+# An icon never appears without its word.
 VERDICT_SIGNS = {
     VerdictKind.PASS: "✅",
     VerdictKind.FAIL: "❌",
@@ -56,7 +56,7 @@ SCENARIO_STATUSES = {
 }
 
 
-def to_look_at(verdict: Verdict) -> tuple[Check, ...]:
+def list_urgent(verdict: Verdict) -> tuple[Check, ...]:
     """Return the checks that need a person, the worst first."""
     return tuple(
         check for status in TO_LOOK_AT for check in verdict.checks if check.status is status
@@ -64,17 +64,17 @@ def to_look_at(verdict: Verdict) -> tuple[Check, ...]:
 
 
 def percent(share: float) -> str:
-    """Write a fraction: 0.067 is ``6.7%``."""
+    """Format a fraction: 0.067 is ``6.7%``."""
     return f"{share:.1%}"
 
 
 def group_digits(number: int) -> str:
-    """Write a whole number with its thousands apart: ``39,300,016``."""
+    """Format an integer with separators: ``39,300,016``."""
     return f"{number:,}"
 
 
 def seconds(time_s: float) -> str:
-    """Write a time as people say it: ``0.75 s``, ``12 s``, ``27 min 1 s``."""
+    """Format a duration: ``0.75 s``, ``12 s``, ``27 min 1 s``."""
     if time_s < 10:
         return f"{time_s:.2f} s"
     whole = round(time_s)
@@ -82,7 +82,7 @@ def seconds(time_s: float) -> str:
 
 
 def regions_of(size: VariantSize, verdict: Verdict) -> str:
-    """Return how many regions a variant has of those that exist; empty where nobody counted."""
+    """Return how many of all regions a variant has; empty if that is unknown."""
     held, kept = verdict.regions.held, verdict.regions.kept
     reduced = size.variant in ("region", "reduced")
     if not held:
@@ -93,7 +93,7 @@ def regions_of(size: VariantSize, verdict: Verdict) -> str:
 
 
 def functions_of(size: VariantSize, artifact: str, verdict: Verdict) -> str:
-    """Return how many functions a variant has of those that exist; empty where nobody counted."""
+    """Return how many of all functions a variant has; empty if that is unknown."""
     found = next((each for each in verdict.functions if each.artifact == artifact), None)
     if found is None or size.variant != "reduced":
         return ""
@@ -101,7 +101,7 @@ def functions_of(size: VariantSize, artifact: str, verdict: Verdict) -> str:
 
 
 def describe_rebuild(rebuild: Rebuild) -> str:
-    """Say what was compiled, and whether that was known before."""
+    """Return what was compiled, and how many files were predicted."""
     share = f"{group_digits(rebuild.compiled)} of {group_digits(rebuild.units)} files"
     if rebuild.predicted is None:
         return f"{share}: there was no build before it to go on from"
@@ -109,10 +109,10 @@ def describe_rebuild(rebuild: Rebuild) -> str:
 
 
 def kept_of_held(kept: int, held: int) -> str:
-    """Write ``53 of 900``, or ``53`` where no profile build says how many there are."""
+    """Return ``53 of 900``, or ``53`` if no profile build shows the total."""
     return f"{group_digits(kept)} of {group_digits(held)}" if held else group_digits(kept)
 
 
 def growth_of(size: VariantSize) -> str:
-    """Write by how much a file grew since the baseline; empty where that does not hold it."""
+    """Return by how much a file grew since the baseline; empty if it is not in there."""
     return "" if size.growth_bytes is None else format_growth(size.growth_bytes)

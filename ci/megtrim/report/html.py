@@ -1,8 +1,8 @@
-"""The verdict as one self-contained HTML page that needs nothing from anywhere.
+"""The verdict as one self-contained HTML page that loads nothing.
 
 Pure: templates of this package in, text out. Everything that a template prints is cleaned and
-escaped; the page's own policy lets it load nothing, and apply and run only the one style and the
-one script whose digests it names.
+escaped. The page's content security policy allows no requests, and only the one style and the one
+script whose digests it names.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from megtrim.report.formatting import (
     describe_rebuild,
     group_digits,
     kept_of_held,
+    list_urgent,
     percent,
     seconds,
-    to_look_at,
 )
 from megtrim.report.text import clean
 from megtrim.verdict.model import TagUse, Verdict
@@ -45,14 +45,14 @@ def render(verdict: Verdict) -> str:
     page: str = environment.get_template("page.html.j2").render(
         verdict=verdict,
         meaning=MEANINGS[verdict.verdict],
-        attention=to_look_at(verdict),
+        attention=list_urgent(verdict),
         pictures=[size_picture(artifact) for artifact in verdict.artifacts],
         tiles=_tiles(verdict),
         tags=_tags(verdict),
         matrices=neighbours.matrices(verdict.neighbours),
         switch_head=switches.HEAD,
         switch_rows=[switches.cells(row) for row in verdict.switches],
-        # Without a profile build there is nothing that the kept regions are a part of.
+        # Without a profile build, the total of regions is unknown.
         region_map=region_map(verdict.regions) if verdict.regions.held else (),
         scenario_ids=tuple(scenario.id for scenario in verdict.scenarios),
         style=style,
@@ -92,12 +92,12 @@ def _environment() -> Environment:
 
 
 def _finalize(value: Any) -> Any:
-    """Clean what a template prints, unless the template itself made it."""
+    """Clean what a template prints, unless it is markup from a template."""
     return value if isinstance(value, Markup) else clean(str(value), limit=_TEXT_LIMIT)
 
 
 def _asset(name: str) -> Markup:
-    """Return a text that is ours and goes into the page as it is."""
+    """Return a file of this package, which goes into the page unescaped."""
     return Markup(_environment().get_template(name).render())
 
 
@@ -110,7 +110,7 @@ def _tags(verdict: Verdict) -> tuple[TagUse, ...]:
 
 
 def _tiles(verdict: Verdict) -> list[tuple[str, str, str]]:
-    """Return the few numbers to see first: (title, number, what it is of)."""
+    """Return the key figures: (title, number, what it is a part of)."""
     tiles = []
     for artifact in verdict.artifacts:
         for size in artifact.sizes:

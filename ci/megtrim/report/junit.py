@@ -1,10 +1,10 @@
 """The verdict as JUnit XML: flat suites, one for each stage, one case for each check.
 
-Pure. A product failure is a failure, what keeps a check from being made is an error, what says
-nothing is skipped. Publishers trust the totals in the attributes, need a name for each suite and
-a time for each case, and take cases of one name for tries of one test. The library that writes
-has ways to turn a case green or to stop: a failure without message and output, a time of 0, a
-lone surrogate. None of them can be reached from here.
+Pure. A product failure is a ``failure``, whatever kept a check from being made is an ``error``,
+and a check without a statement is ``skipped``. Publishers trust the totals in the attributes,
+need a name for each suite and a time for each case, and take cases of the same name for retries
+of one test. The library that writes the XML turns a case green, or raises, for a failure without
+message and output, a time of 0, or a lone surrogate. This module never passes any of these.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from junit_xml import TestCase, TestSuite, to_xml_report_string
 
 from megtrim.errors import ProductFailure
 from megtrim.evidence.early_exit import EarlyExit
-from megtrim.report.formatting import group_digits, to_look_at
+from megtrim.report.formatting import group_digits, list_urgent
 from megtrim.report.text import clean, command, one_line, path_in_project
 from megtrim.verdict.model import Check, Verdict
 from megtrim.verdict.statuses import CheckKind, CheckStatus
 
 LIMIT = 16 * 1024 * 1024
-"""Bytes of the document. Details of the mildest checks go first, then these checks themselves."""
+"""Bytes of the document. Beyond it, details of the mildest checks are omitted, then the checks."""
 
 _OUTPUT_LIMIT = 10_000
 _TAGS_BYTES = 600
@@ -51,14 +51,14 @@ _STAGES = {
 }
 _REST = "report"
 _INFRASTRUCTURE = "infrastructure"
-"""Kind of an error: the check that could not be made says the rest."""
+"""The type of every ``error``; its check gives the details."""
 _NO_VERDICT = "no verdict"
 _ORDER = (*dict.fromkeys(_STAGES.values()), _REST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    """One case as it will be written."""
+    """One case of the document."""
 
     stage: str
     name: str
@@ -77,12 +77,12 @@ class _Case:
 
 
 def render(verdict: Verdict) -> str:
-    """Return the whole XML document; it holds no clock and no host name."""
+    """Return the whole XML document, without timestamps and host names."""
     return _document(_cases(verdict))
 
 
 def render_ending(ending: EarlyExit) -> str:
-    """Return the document of a run that ended before a verdict: one case, which is not green."""
+    """Return the document of a run that ended before a verdict: one case that did not pass."""
     message = one_line(ending.message) or _NO_VERDICT
     product = ending.exit == ProductFailure.exit_code
     case = _Case(
@@ -106,7 +106,7 @@ def _document(cases: list[_Case]) -> str:
     ]
     text: str = to_xml_report_string(suites, prettyprint=False, encoding="utf-8")
     skipped = sum(case.is_skipped() for suite in suites for case in suite.test_cases)
-    # The library gives the whole neither a name nor what was skipped.
+    # The library writes neither a name nor a skipped count on the root element.
     named = text.rstrip().replace(
         "<testsuites", f'<testsuites name="megtrim" skipped="{skipped}"', 1
     )
@@ -114,9 +114,9 @@ def _document(cases: list[_Case]) -> str:
 
 
 def _cases(verdict: Verdict) -> list[_Case]:
-    """Return what there is room for, in the order of the stages; the worst checks choose first.
+    """Return the cases that fit, in the order of the stages; the worst checks get space first.
 
-    Every check is to be there before any of them says more than one line.
+    Every check gets its one line before any of them gets details.
     """
     names = dict(_names(sorted(verdict.checks, key=_place)))
     room = LIMIT - _TAGS_BYTES * (len(_ORDER) + 2)
@@ -141,7 +141,7 @@ def _cases(verdict: Verdict) -> list[_Case]:
 
 
 def _worst_first(verdict: Verdict) -> tuple[Check, ...]:
-    attention = to_look_at(verdict)
+    attention = list_urgent(verdict)
     known = {check.id for check in attention}
     return (*attention, *(check for check in verdict.checks if check.id not in known))
 
@@ -151,7 +151,7 @@ def _place(check: Check) -> tuple[int, str]:
 
 
 def _names(checks: Iterable[Check]) -> Iterator[tuple[str, str]]:
-    """Yield id and name to show; names that differ only in what cannot be shown are numbered."""
+    """Yield each id and its printable name; names that would be equal are numbered."""
     taken: set[str] = set()
     tries: Counter[str] = Counter()
     for check in checks:
@@ -183,7 +183,7 @@ def _message(check: Check) -> str:
 
 
 def _others(checks: list[Check], verdict: Verdict) -> _Case:
-    """Return one case for all that there is no room for; it ends as the worst of them."""
+    """Return one case for all checks that do not fit, with the worst of their statuses."""
     message = f"{group_digits(len(checks))} more checks than this file holds: verdict.json has all"
     return _Case(
         stage=_REST,

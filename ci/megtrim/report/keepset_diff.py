@@ -1,7 +1,7 @@
-"""What a new keep set changes, for the person who reads the pull request that proposes it.
+"""What a new keep set changes, as the description of the pull request that proposes it.
 
-Pure: keep sets and a verdict in, Markdown out, never longer than GitHub takes. All names are
-foreign text and stand in code, where they link and mention nobody.
+Pure: keep sets and a verdict in, Markdown out, never longer than GitHub accepts. All names are
+untrusted and formatted as code, so that they neither link to anything nor mention anyone.
 """
 
 from __future__ import annotations
@@ -17,45 +17,45 @@ from megtrim.report.markup import code, code_in_title, fold, prose, table
 from megtrim.verdict.model import Verdict
 
 _ROOM = {"rows": 16_000, "operators": 4_000, "names": 26_000}
-"""Characters that the parts may take; with the rest they stay below 60,000, of GitHub's 65,536.
-Where both regions and functions are shown, each has half."""
+"""Characters for each part, so that all parts together stay below the limit. If there are both
+regions and functions, each gets half."""
 _MOST_ROWS = 100
 _MOST_NAMES = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioChange:
-    """One scenario's regions, or its functions, in two keep sets.
+    """How one scenario's regions, or its functions, differ between two keep sets.
 
-    ``before`` or ``after`` is None where the scenario is in one alone.
+    ``before`` or ``after`` is None if only one keep set has the scenario.
     """
 
     id: str
     before: int | None
     after: int | None
-    """How many."""
+    """Number of regions or functions."""
     added: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
-    """Regions in canonical spelling, or linkage names; none of another link."""
+    """Regions in canonical spelling, or linkage names; empty if the links differ."""
     shrunken: bool = False
-    """Some were lost though nothing that the scenario is bound to changed."""
+    """Whether some were lost although nothing changed that the scenario depends on."""
     other_link: bool = False
-    """Functions of two links, which inline differently: their names compare only loosely."""
+    """Whether these are functions of two links; inlining differs, so names are not compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What the text of a pull request is made of."""
+    """The inputs of a pull request's description."""
 
     path: str
-    """Of the keep set, from the root of the repository."""
+    """Path of the keep set from the root of the repository."""
     branch: str
     previous: KeepSet | None
-    """The committed one; None where there is none, or none that can be read."""
+    """The committed keep set; None if there is none that can be read."""
     current: KeepSet
     verdict: Verdict
     starts: str
-    """How checks are started, one sentence or more of our own."""
+    """How checks are started: one sentence or more, trusted text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +66,10 @@ class ChangeKind:
     listed: Callable[[ScenarioRecord], tuple[str, ...]]
     """Sorted."""
     shrunken: Callable[[KeepSet, KeepSet], Iterable[tuple[str, object]]]
-    """The scenarios that lost some, by their ids."""
+    """Ids of the scenarios that lost some."""
     show: Callable[[str], str]
     link: Callable[[ScenarioRecord], str | None]
-    """What the names belong to; None where they mean the same everywhere."""
+    """The link that names belong to; None if names mean the same in every link."""
 
     def count(self, keep: KeepSet) -> int:
         """Return how many a keep set lists."""
@@ -95,7 +95,7 @@ FUNCTIONS = ChangeKind(
 def changes(
     kind: ChangeKind, previous: KeepSet | None, current: KeepSet
 ) -> tuple[ScenarioChange, ...]:
-    """Return the scenarios that need others of a kind, sorted."""
+    """Return the scenarios whose regions or functions changed, sorted."""
     before = {record.id: record for record in previous.scenarios} if previous else {}
     after = {record.id: record for record in current.scenarios}
     lost = {name for name, _ in kind.shrunken(previous, current)} if previous else set()
@@ -142,9 +142,9 @@ def body(proposal: Proposal) -> str:
     """Return the description of the pull request, at most 60,000 characters."""
     verdict, previous, current = proposal.verdict, proposal.previous, proposal.current
     keeps = [keep for keep in (previous, current) if keep]
-    told = [kind for kind in (REGIONS, FUNCTIONS) if any(map(kind.count, keeps))]
-    changed = [(kind, changes(kind, previous, current)) for kind in told]
-    share = len(told)
+    kinds = [kind for kind in (REGIONS, FUNCTIONS) if any(map(kind.count, keeps))]
+    changed = [(kind, changes(kind, previous, current)) for kind in kinds]
+    share = len(kinds)
     parts = [
         f"The scenarios were traced again, and {code(proposal.path)} is not what was committed.",
         f"{VERDICT_SIGNS[verdict.verdict]} **{verdict.verdict}**: {prose(verdict.headline)}",
@@ -159,7 +159,7 @@ def body(proposal: Proposal) -> str:
         *_operators(proposal),
         *(part for kind, found in changed for part in _lists(kind, found, _ROOM["names"] // share)),
         f"**Checks.** {proposal.starts}",
-        f"Branch {code(proposal.branch)} is written anew by each refresh: push no commit to it.",
+        f"Branch {code(proposal.branch)} is overwritten by each refresh: push no commits to it.",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -172,7 +172,7 @@ def _describe_count(kind: ChangeKind, proposal: Proposal) -> str:
 
 def _overview(kind: ChangeKind, found: tuple[ScenarioChange, ...], room: int) -> str:
     if not found:
-        return f"No scenario needs other {kind.name} than before."
+        return f"No scenario needs different {kind.name}."
     rows = [_row(change) for change in found[:_MOST_ROWS]]
     shown = _fitting([" | ".join(row) for row in rows], room)
     head = ("scenario", f"{kind.name} before>", "now>", "added>", "lost>")
@@ -182,10 +182,10 @@ def _overview(kind: ChangeKind, found: tuple[ScenarioChange, ...], room: int) ->
     if any(change.shrunken for change in found):
         text += (
             f"\n\n⚠️ lost {kind.name} though model, arguments, inputs and threads are the same: "
-            "was the run that was traced a whole one?"
+            "was the traced run complete?"
         )
     if any(change.other_link for change in found):
-        text += "\n\nOf another link only numbers are compared: it may inline other functions."
+        text += "\n\nFor another link only counts are compared: it may inline other functions."
     return text
 
 
@@ -213,7 +213,7 @@ def _operators(proposal: Proposal) -> Iterator[str]:
 
 
 def _lists(kind: ChangeKind, found: tuple[ScenarioChange, ...], room: int) -> Iterator[str]:
-    """Yield each scenario's changes by name, folded, as long as there is room for them."""
+    """Yield each scenario's changes by name, folded, as long as they fit."""
     folded = []
     for change in found:
         lines = [*_names("added", change.added, kind), *_names("lost", change.lost, kind)]

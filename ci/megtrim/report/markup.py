@@ -1,6 +1,6 @@
-"""Writes foreign text into Markdown so that it stays text: no mention, link, image, HTML or table.
+"""Escapes untrusted text for Markdown: it becomes no mention, link, image, HTML or table.
 
-Pure; part of the report room. Written for GitHub's dialect: it links names after ``@``, numbers
+Pure; part of the report room. This is for GitHub's dialect, which links names after ``@``, numbers
 after ``#`` and addresses in plain text, but never inside code.
 """
 
@@ -27,7 +27,7 @@ _SPECIAL = re.compile(
 )
 _OPENS_A_BLOCK = re.compile(r"(?:[-+=]+|[0-9]+[.)])(?= |$)")
 
-# A comment ends the text before it for whatever looks for links, and is not shown.
+# An HTML comment is not shown, and ends the text before it for the search for links.
 _BREAK = "<!-- -->"
 
 
@@ -42,18 +42,18 @@ def code(text: str) -> str:
 
 
 def code_in_title(text: str) -> str:
-    """Return ``text`` as one line of code in the title of a fold, which is HTML and no Markdown."""
+    """Return ``text`` as one line of code in the title of a fold, which is HTML, not Markdown."""
     return _code_in_html(one_line(text, limit=_LONGEST_CODE))
 
 
 def _code_in_html(line: str) -> str:
-    # The tag is HTML, so what looks for addresses of people still looks inside it.
+    # The tag is HTML, so GitHub still searches it for e-mail addresses.
     inert = re.sub(r"[!-/:-@\[-`{-~]", lambda found: _entity(found.group()), line)
     return f"<code>{inert.replace('&#64;', '&#64;' + _BREAK)}</code>"
 
 
 def prose(text: str) -> str:
-    """Return ``text`` as one line of a sentence."""
+    """Return ``text`` as one line of prose."""
     line = _SPECIAL.sub(_inert, one_line(text, limit=_LONGEST_PROSE))
     opening = _OPENS_A_BLOCK.match(line)
     if opening is None:
@@ -74,7 +74,7 @@ def _entity(character: str) -> str:
 
 
 def block(text: str, *, limit: int = _LONGEST_PROSE) -> str:
-    """Return ``text`` as a fenced block; its fence is longer than any that it holds."""
+    """Return ``text`` as a fenced block; its fence is longer than any inside."""
     body = clean(text, limit=limit).strip("\n")
     longest = max((len(run) for run in re.findall("`+", body)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -82,12 +82,12 @@ def block(text: str, *, limit: int = _LONGEST_PROSE) -> str:
 
 
 def fold(title: str, body: str) -> str:
-    """Return ``body``, our own Markdown, folded under ``title``, which is our own HTML."""
+    """Return ``body``, trusted Markdown, folded under ``title``, trusted HTML."""
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table; a column whose head ends with ``>`` is set to the right."""
+    """Return a table; a column whose head ends with ``>`` is right-aligned."""
     names = [name.removesuffix(">") for name in head]
     rules = ["---:" if name.endswith(">") else "---" for name in head]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (names, rules, *rows))

@@ -1,7 +1,7 @@
-"""What is near each scenario, and what of it works: for a terminal, for Markdown, for the page.
+"""The neighbours of each scenario, and which of them work: for terminal, Markdown and HTML page.
 
-Pure; part of the report room. The picture is a matrix: a row for each neighbour, a column for each
-level of trimming; colour and word say the same.
+Pure; part of the report room. It is a matrix with a row for each neighbour and a column for each
+level of trimming; colour and word of a cell mean the same.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _WHAT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One field of the matrix."""
+    """One cell of the matrix."""
 
     level: str
     status: str
-    """pass, fail or skipped: the colour."""
+    """pass, fail or skipped; it selects the colour."""
     word: str
     text: str
     needs: tuple[str, ...]
@@ -66,9 +66,9 @@ class Matrix:
     scenario: str
     levels: tuple[str, ...]
     counts: tuple[str, ...]
-    """For each level: ``21 of 30``."""
+    """For each level, such as ``21 of 30``."""
     shares: tuple[str, ...]
-    """The same as a percentage, for a bar."""
+    """The same as percentages, for bars."""
     lines: tuple[Line, ...]
 
 
@@ -79,7 +79,7 @@ def matrices(rows: Sequence[NeighbourResult]) -> tuple[Matrix, ...]:
 
 
 def text(rows: Sequence[NeighbourResult]) -> str:
-    """Return the tables for a terminal, without a final newline; empty where nothing was tried."""
+    """Return the tables for a terminal, without a final newline; empty without neighbours."""
     parts = []
     for matrix in matrices(rows):
         head = ("neighbour", "what differs", *matrix.levels)

@@ -1,4 +1,4 @@
-"""Sizes for the comment: each artifact at a glance, and the table of all variants.
+"""Sizes for the comment: a line for each artifact, and the table of all variants.
 
 Pure; part of the report room.
 """
@@ -21,9 +21,9 @@ _Row = tuple[VariantSize, str, BudgetRow | None]
 
 
 def glance(verdict: Verdict) -> str:
-    """Return a line for each artifact: size, change, budget left; and what the change is against.
+    """Return a line for each artifact: size, change, remaining budget, and the baseline.
 
-    Of one artifact the line itself names the baseline; else there is a line for it.
+    With several artifacts, the baseline has a line of its own.
     """
     reduced = [
         (artifact, size)
@@ -42,7 +42,7 @@ def glance(verdict: Verdict) -> str:
 
 
 def _bracket_details(baseline: str) -> str:
-    """Return ``A (B, C)`` for a baseline that is called ``A, B, C``."""
+    """Return ``A (B, C)`` for a baseline named ``A, B, C``."""
     which, _, more = one_line(baseline).partition(", ")
     return f"{prose(which)} ({prose(more)})" if more else prose(which)
 

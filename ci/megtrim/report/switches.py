@@ -1,4 +1,4 @@
-"""What each switch of the engine buys: for a terminal, for Markdown, and as cells for the page.
+"""What each switch of the engine saves: for a terminal, for Markdown, and as cells for the page.
 
 Pure; part of the report room.
 """
@@ -17,11 +17,11 @@ from megtrim.verdict.model import SwitchSize
 NOT_SHOWN = "-"
 HEAD = ("artifact", "build", "bytes", "size", "saved", "% of all-on", "note")
 _WORDS = ("artifact", "build", "note")
-"""Columns of words; the others are numbers."""
+"""Indices of text columns; the others are numbers."""
 
 
 def cells(row: SwitchSize) -> tuple[str, ...]:
-    """Return what :data:`HEAD` names, as plain text."""
+    """Return the cells for the columns of :data:`HEAD`, as plain text."""
     size, saved, share = row.size_bytes, row.saved_bytes, row.saved_share
     return (
         one_line(row.artifact),
@@ -35,7 +35,7 @@ def cells(row: SwitchSize) -> tuple[str, ...]:
 
 
 def text(rows: Sequence[SwitchSize]) -> str:
-    """Return the table for a terminal, without a final newline; empty where there is none."""
+    """Return the table for a terminal, without a final newline; empty without rows."""
     if not rows:
         return ""
     return "\n".join(align_columns(HEAD, map(cells, rows), _WORDS))

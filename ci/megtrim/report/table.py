@@ -13,37 +13,37 @@ from megtrim.report.formatting import (
     functions_of,
     group_digits,
     growth_of,
+    list_urgent,
     percent,
     regions_of,
-    to_look_at,
 )
 from megtrim.report.text import command, one_line
 from megtrim.verdict.model import ArtifactSizes, Check, Verdict
 
 _HINT_LIMIT = 2_000
 _LEFT = ("variant", "verdict")
-"""Columns of words; the others are numbers."""
+"""Indices of text columns; the others are numbers."""
 
 
 def render(verdict: Verdict) -> str:
-    """Return the table of each artifact, the headline, and one line for each thing to look at."""
+    """Return the table of each artifact, the headline, and a line for each check to look at."""
     parts = [_table(artifact, verdict) for artifact in verdict.artifacts]
     if verdict.baseline:
         parts.append(f"baseline: {one_line(verdict.baseline)}")
     parts.append(f"verdict: {verdict.verdict}. {one_line(verdict.headline)}")
-    checks = to_look_at_lines(to_look_at(verdict))
+    checks = render_urgent(list_urgent(verdict))
     warnings = [f"  warning: {one_line(warning)}" for warning in verdict.warnings]
     parts += ["\n".join(lines) for lines in (checks, warnings) if lines]
     return "\n\n".join(parts) + "\n"
 
 
-def to_look_at_lines(checks: Iterable[Check]) -> list[str]:
-    """Return what was seen of each check that needs a person, what to do, and how to see it again.
+def render_urgent(checks: Iterable[Check]) -> list[str]:
+    """Return the text of each check that needs a person, what to do, and how to reproduce it.
 
-    A sentence that is true of several checks stands with the first of them.
+    A sentence that applies to several checks is printed only with the first.
     """
     lines: list[str] = []
-    said: set[str] = set()
+    printed: set[str] = set()
     for check in checks:
         if check.status not in TO_LOOK_AT:
             continue
@@ -52,9 +52,9 @@ def to_look_at_lines(checks: Iterable[Check]) -> list[str]:
             ("what to do", one_line(check.hint, limit=_HINT_LIMIT)),
             ("to see it again", command(check.reproduce)),
         ):
-            if text and text not in said:
+            if text and text not in printed:
                 lines.append(f"    {label}: {text}")
-                said.add(text)
+                printed.add(text)
     return lines
 
 
@@ -84,7 +84,7 @@ def _table(artifact: ArtifactSizes, verdict: Verdict) -> str:
 def align_columns(
     head: Sequence[str], rows: Iterable[Sequence[str]], words: Collection[str]
 ) -> list[str]:
-    """Return the lines of a table; columns of ``words`` stand left, all others right."""
+    """Return the lines of a table; columns in ``words`` are left-aligned, all others right."""
     table = [head, *rows]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = [

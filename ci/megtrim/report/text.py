@@ -1,18 +1,18 @@
-"""Makes foreign text (logs, names, messages) fit to be shown: no control codes, bounded, never bad.
+"""Cleans untrusted text (logs, names, messages): no control codes, bounded, valid Unicode.
 
-Pure; part of the report room. What a format needs on top (XML, Markdown, HTML) is the format's own.
+Pure; part of the report room. Escaping for XML, Markdown or HTML is up to each format.
 """
 
 from __future__ import annotations
 
 import re
 
-# The rest of an escape sequence stays readable when only ESC is dropped, so whole sequences go.
+# Whole escape sequences are removed: without ESC, their rest would remain as text.
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[@-Z\\-_])"
 )
 
-# Not characters of XML 1.0, plus what turns the direction of the text around it.
+# Not valid in XML 1.0, or changes the direction of the surrounding text.
 _UNFIT = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
     "\u200e\u200f\u202a-\u202e\u2066-\u2069]"
@@ -25,10 +25,10 @@ REPLACEMENT = "\ufffd"
 
 
 def clean(text: str, *, limit: int) -> str:
-    """Return ``text`` without escape sequences, with unfit characters replaced, of bounded length.
+    """Return ``text`` without escape sequences, with invalid characters replaced, bounded.
 
-    Of a longer text the first quarter and the end are kept, with a note between: the end of a log
-    is where the cause is.
+    If it is too long, its first quarter and its end are kept, with a note in between: the cause is
+    usually at the end of a log.
     """
     shortened = _shorten(text, limit)
     plain = _ESCAPES.sub("", shortened).replace("\r\n", "\n").replace("\r", "\n")
@@ -41,13 +41,13 @@ def one_line(text: str, *, limit: int = 500) -> str:
 
 
 def command(text: str, *, limit: int = 2_000) -> str:
-    """Return a command line to paste, as it is or not at all: half of one does something else."""
+    """Return a command line to paste, or a note if it is unprintable or too long: never a part."""
     whole = len(text) <= limit and clean(text, limit=limit) == text
-    return text if whole else "(its command holds what cannot be shown here: see verdict.json)"
+    return text if whole else "(the command cannot be shown here: see verdict.json)"
 
 
 def path_in_project(text: str) -> str:
-    """Return ``text`` as a path below the project: no root, no way up, never empty."""
+    """Return ``text`` as a relative path without ``..``, never empty."""
     parts = [part for part in one_line(text).split("/") if part not in ("", ".", "..")]
     return "/".join(parts) or "megtrim.yaml"
 

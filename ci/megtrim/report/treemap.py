@@ -1,4 +1,4 @@
-"""Lays out a treemap: rectangles whose areas are in the ratio of their values, near to squares.
+"""Lays out a treemap: rectangles with areas proportional to their values, and close to squares.
 
 Pure geometry, by the squarified layout of Bruls, Huizing and van Wijk (2000); part of the report
 room. Units are those of the frame that the caller gives.
@@ -36,7 +36,7 @@ def layout(values: Sequence[int], *, width: float, height: float) -> tuple[Tile,
 
 
 def _row(areas: Sequence[float], side: float) -> list[float]:
-    """Return as many of ``areas`` as make the squarest tiles along a side."""
+    """Return the first of ``areas`` that make the squarest tiles along a side."""
     row = [areas[0]]
     for area in areas[1:]:
         if _worst([*row, area], side) > _worst(row, side):

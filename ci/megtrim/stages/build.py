@@ -12,7 +12,7 @@ from megtrim.pipeline.building import programs, variants
 from megtrim.pipeline.filenames import REGIONS_FILE
 from megtrim.pipeline.results import BuildResult
 from megtrim.pipeline.session import Session
-from megtrim.plan.graph import Task, by_function
+from megtrim.plan.graph import Task, trims_functions
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
@@ -29,7 +29,7 @@ def work(task: Task, session: Session, folder: Path) -> BuildResult:
     """Build the variant; of the profile variant, list the regions that it holds."""
     wanted = variants.make_spec(session, Variant(task.name), {})
     build = variants.work(session, wanted, folder)
-    if wanted.variant is Variant.PLAIN and by_function(session.request.config):
+    if wanted.variant is Variant.PLAIN and trims_functions(session.request.config):
         # All builds are linked alike: said now, it spares the others.
         variants.expect_linkable(session, wanted, folder)
     profiled = wanted.variant is Variant.PROFILE

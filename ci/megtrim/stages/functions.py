@@ -16,7 +16,7 @@ from megtrim.build_spec import Link, LinkSpec, Switch
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.switches import switched_off
 from megtrim.devices import Lease
-from megtrim.devices.retry import deliver
+from megtrim.devices.retry import run_with_retries
 from megtrim.elf.function_table import parse_table, read_linked
 from megtrim.errors import ACCEPT, InputError
 from megtrim.evidence.bundle import binding, deviceless
@@ -67,7 +67,6 @@ from megtrim.plan.graph import (
     HEADER,
     LINKED,
     Task,
-    from_plain,
     functions_task,
     search_task,
 )
@@ -240,7 +239,7 @@ def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
         )
         return found, run.wall_s
 
-    found, time_s = deliver(
+    found, time_s = run_with_retries(
         session.services.device(scenario), attempt, say=session.services.console.say
     )
     (folder / FUNCTIONS_FILE).write_text(dump_list(found), encoding="utf-8")
@@ -279,7 +278,7 @@ def _of_another_link(scenario: Scenario, found: str | None, wanted: str) -> str:
 
 def speaks(request: TrimRequest) -> bool:
     """Say whether the base build has words for what goes wrong."""
-    if from_plain(request.config):
+    if trims_plain_build(request.config):
         return True
     return not {Switch.LOGGING, Switch.EXCEPTIONS} <= {*switched_off(request.config.trim)}
 
@@ -346,7 +345,7 @@ def _merge_records(session: Session) -> KeepSet:
 
 
 def _regions(session: Session) -> Mapping[str, ScenarioRecord]:
-    if from_plain(session.request.config):
+    if trims_plain_build(session.request.config):
         return {}
     keep = read_keep_set(session.results.done[HEADER].file(KEEP_SET_FILE))
     return {record.id: record for record in keep.scenarios}

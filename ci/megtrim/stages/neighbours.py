@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from megtrim.config.scenarios import Scenario
-from megtrim.devices.retry import deliver
+from megtrim.devices.retry import run_with_retries
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.filenames import CACHE_FILE, KEEP_SET_FILE
 from megtrim.pipeline.results import NeighbourRunResult, NeighboursResult
@@ -28,10 +28,10 @@ from megtrim.plan.graph import (
     REGION,
     Stage,
     Task,
-    by_function,
-    from_plain,
     keep_task,
     search_task,
+    trims_functions,
+    trims_plain_build,
 )
 from megtrim.plan.neighbours import Neighbour
 from megtrim.store import sha256_file
@@ -134,7 +134,7 @@ def _run(
         log = f"{seen.run.stdout}{seen.run.stderr}exit status {seen.run.rc}\n"
         (folder / f"{build}.log").write_text(log, encoding="utf-8")
 
-    seen = deliver(
+    seen = run_with_retries(
         session.services.device(scenario),
         lambda lease: attempt(wanted, lease, note),
         say=session.services.console.say,
@@ -146,9 +146,9 @@ def _run(
 def _levels(request: TrimRequest) -> Iterator[tuple[str, str]]:
     """Yield each level of trimming and the task that built it, the shipped one last."""
     config = request.config
-    if by_function(config) and not from_plain(config):
+    if trims_functions(config) and not trims_plain_build(config):
         yield "region", REGION
-    yield ("function" if by_function(config) else "region"), REDUCED
+    yield ("function" if trims_functions(config) else "region"), REDUCED
 
 
 def _builds(scenario: Scenario, session: Session) -> Iterator[Build]:

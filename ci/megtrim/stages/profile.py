@@ -13,7 +13,7 @@ from pathlib import Path
 
 from megtrim.config.scenarios import Scenario
 from megtrim.devices import Lease
-from megtrim.devices.retry import deliver
+from megtrim.devices.retry import run_with_retries
 from megtrim.errors import InputError
 from megtrim.evidence.bundle import binding, deviceless
 from megtrim.evidence.imported import ImportedEvidence
@@ -99,7 +99,7 @@ def _search(scenario: Scenario, session: Session, folder: Path) -> SearchResult:
     def attempt(lease: Lease) -> tuple[bytes, ProgramRun]:
         return tracing.search(scenario.id, spec, lease, lambda seen: _write_log(folder, seen))
 
-    cache, run = deliver(
+    cache, run = run_with_retries(
         session.services.device(scenario), attempt, say=session.services.console.say
     )
     (folder / CACHE_FILE).write_bytes(cache)
@@ -118,7 +118,9 @@ def _trace(scenario: Scenario, session: Session, folder: Path) -> TraceResult:
         (folder / TRACE_FILE).write_bytes(data)
         return _summarize_trace(trace, device, run.wall_s)
 
-    return deliver(session.services.device(scenario), attempt, say=session.services.console.say)
+    return run_with_retries(
+        session.services.device(scenario), attempt, say=session.services.console.say
+    )
 
 
 def _summarize_trace(trace: Trace, device: DeviceIdentity, time_s: float) -> TraceResult:

@@ -31,7 +31,7 @@ from megtrim.pipeline.results import (
     SymbolizingLinkResult,
 )
 from megtrim.pipeline.session import Session, TrimRequest, binary
-from megtrim.plan import rebuilds
+from megtrim.plan import staleness
 from megtrim.plan.graph import (
     FUNCTIONS,
     HEADER,
@@ -40,7 +40,7 @@ from megtrim.plan.graph import (
     REDUCED,
     Task,
     base_task,
-    by_function,
+    trims_functions,
 )
 from megtrim.store import StageFolder
 
@@ -61,7 +61,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 def forecast(task: Task, session: Session) -> str:
     """Say which sources would be compiled; empty where the keep set is not known yet."""
     if _is_link(task, session.request):
-        return rebuilds.describe_forecast(())
+        return staleness.describe_forecast(())
     if HEADER in session.results.done:
         header = variants.header_files(session.results)
     elif session.request.committed:
@@ -88,7 +88,7 @@ def work(task: Task, session: Session, folder: Path) -> ReduceResult | Symbolizi
 
 
 def _is_link(task: Task, request: TrimRequest) -> bool:
-    return task.id in (REDUCED, NAMED) and by_function(request.config)
+    return task.id in (REDUCED, NAMED) and trims_functions(request.config)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, ProductFailure, worst
 from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.session import Session, StageModule
-from megtrim.plan.graph import Stage, Task, keep_task, on_demand, resting
+from megtrim.plan.graph import Stage, Task, keep_task, on_demand, with_dependencies
 from megtrim.plan.graph import tasks as tasks_of
 from megtrim.plan.staleness import PlanStep, TaskState, reason
 from megtrim.stage_result import StageResult
@@ -77,7 +77,7 @@ def obtain(task_id: str, session: Session) -> StageFolder | None:
     ids = {task.id for task in planned}
     # A build that the committed keep set spared may be wanted all the same.
     every = (*planned, *(task for task in tasks_of(config) if task.id not in ids))
-    for task in resting([task_id], every):
+    for task in with_dependencies([task_id], every):
         known = task.id in session.results.done or task.id in session.results.failed
         if not known and _is_ready(task, session):
             _attempt(task, session)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from megtrim.config.scenarios import Scenario
 from megtrim.devices import Lease
-from megtrim.devices.retry import deliver, unhidden
+from megtrim.devices.retry import keep_first_failure, run_with_retries
 from megtrim.evidence.bundle import binding
 from megtrim.midout.keepset import read_keep_set
 from megtrim.pipeline.building import programs
@@ -36,9 +36,9 @@ from megtrim.plan.graph import (
     PROFILE,
     REDUCED,
     Task,
-    by_function,
     keep_task,
     search_task,
+    trims_functions,
 )
 from megtrim.store import StageFolder, code_digest
 from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
@@ -87,7 +87,7 @@ def work(task: Task, session: Session, folder: Path) -> VerifyResult:
     def note(build: str, seen: RunResult) -> None:
         _keep(folder, build, seen)
 
-    trimmed = by_function(session.request.config)
+    trimmed = trims_functions(session.request.config)
     trial = VerificationCase(
         spec=make_run_spec(
             scenario,
@@ -115,9 +115,12 @@ def work(task: Task, session: Session, folder: Path) -> VerifyResult:
                 raise
 
         again = partial(
-            deliver, session.services.device(scenario), attempt, say=session.services.console.say
+            run_with_retries,
+            session.services.device(scenario),
+            attempt,
+            say=session.services.console.say,
         )
-        return unhidden(seen, again, good=_has_passed)
+        return keep_first_failure(seen, again, good=_has_passed)
 
     device, outcome = prove_case(trial, [])
     # What explains is made while no phone waits for a compiler; then all of it runs once more on

@@ -1,1 +1,1 @@
-"""What a device host is (wanted), what is there (machine), and the way between (plan)."""
+"""A device host: its desired state, the machine's actual state, and the plan between them."""

@@ -1,4 +1,4 @@
-"""The one door to other programs: words in, exit status and text out, always with a deadline."""
+"""The only module that starts programs: arguments in, exit status and text out, always bounded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess  # noqa: TID251 - megtrim.process is not there yet
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from host.refusal import Refusal
+from host.errors import Refusal
 
 LOOK_S = 60.0
 MAKE_S = 1800.0
@@ -17,7 +17,7 @@ MAKE_S = 1800.0
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a program ended; a program that is not there ends with 127, as in a shell."""
+    """How a program ended; one that does not exist has status 127, as in a shell."""
 
     rc: int
     stdout: str
@@ -25,16 +25,16 @@ class Ended:
 
 
 def look(*argv: str) -> Ended:
-    """Ask a program; that it fails is an answer, too."""
+    """Run a program to get information; its failure is a result, too."""
     return _run(argv, env={}, timeout_s=LOOK_S)
 
 
 def make(*argv: str, env: Mapping[str, str] | None = None) -> None:
-    """Have a program do something. Raises Refusal where it fails."""
+    """Run a program to change something. Raises Refusal if it fails."""
     ended = _run(argv, env=env or {}, timeout_s=MAKE_S)
     if ended.rc != 0:
-        said = (ended.stderr or ended.stdout).strip()[-2000:]
-        msg = f"this ended with {ended.rc}: {shlex.join(argv)}\n{said}"
+        output = (ended.stderr or ended.stdout).strip()[-2000:]
+        msg = f"this ended with {ended.rc}: {shlex.join(argv)}\n{output}"
         raise Refusal(msg, rc=3)
 
 
@@ -61,4 +61,4 @@ def _run(argv: tuple[str, ...], *, env: Mapping[str, str], timeout_s: float) -> 
 
 
 _PASSED = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "no_proxy")
-"""What apt and pip need on a network with a proxy; nothing else of the caller's environment."""
+"""Variables that apt and pip need behind a proxy; the rest of the environment is dropped."""

@@ -1,4 +1,4 @@
-"""What is there: every kind of item looked at on this machine. Changes nothing."""
+"""The actual state of this machine, for every kind of resource. Changes nothing."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from pathlib import Path
 from typing import assert_never
 
 from host.commands import look
-from host.items import (
+from host.desired_state import DRAIN, RUNNERS, TOKEN, UNITS, HostState
+from host.resources import (
     CONTENT,
     AdbServer,
     Facts,
     File,
     Folder,
-    Given,
-    Item,
     Kit,
     Old,
     Package,
+    Prerequisite,
+    Resource,
     Runner,
     Touches,
     Unit,
     User,
 )
-from host.order import Order
-from host.wanted import DRAIN, RUNNERS, TOKEN, UNITS, Around
+from host.spec import HostSpec
 
 UNPACKED = "unpacked-from"
-"""Written last into an unpacked runner: without it, the folder is half made."""
+"""Written last into an unpacked runner: without it, the folder is incomplete."""
 _ADB_PLACES = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 _POWER = frozenset(
     (
@@ -41,65 +41,65 @@ _POWER = frozenset(
         *("shadow", "staff", "sudo", "systemd-journal", "wheel"),
     )
 )
-"""Groups of Debian and Ubuntu whose members can become root, or see what a job must not see."""
+"""Groups of Debian and Ubuntu whose members can become root, or see what jobs must not see."""
 _ADB_PORT = 5037
 _TIMEOUTS = 6
 
 
-def around(order: Order) -> Around:
-    """Look at what decides what else is wanted."""
+def inspect_host(spec: HostSpec) -> HostState:
+    """Return the facts that decide what else is needed."""
     named = look("apt-cache", "search", "--names-only", "^libicu[0-9]+$").stdout
     newest = max((int(number) for number in re.findall(r"^libicu(\d+) ", named, re.M)), default=0)
     wants = (UNITS / "multi-user.target.wants").glob("megtrim-runner@*.service")
     numbers = (re.fullmatch(r"megtrim-runner@(\d+)\.service", path.name) for path in wants)
     booted = Path("/run/systemd/system").is_dir()
     udev = (Touches.UDEV,) if Path("/run/udev/control").exists() else ()
-    return Around(
+    return HostState(
         booted=booted,
-        hears=(Touches.SYSTEMD, *udev, Touches.ADB_SERVER) if booted else udev,
+        listeners=(Touches.SYSTEMD, *udev, Touches.ADB_SERVER) if booted else udev,
         drained=DRAIN.exists(),
         icu=f"libicu{newest}" if newest else "",
         runners=tuple(sorted(RUNNERS.glob("runner-*"))),
         instances=tuple(sorted(int(number[1]) for number in numbers if number)),
-        other_adbs=_other_adbs(order.adb),
+        other_adbs=_other_adbs(spec.adb),
     )
 
 
 def _other_adbs(one: Path) -> tuple[Path, ...]:
-    """Return adbs of the search path that are not the one, by whatever links they are reached."""
+    """Return other adb programs on the search path, with links resolved."""
     files = {Path(place, "adb").resolve() for place in _ADB_PLACES}
     return tuple(sorted(file for file in files - {one.resolve()} if file.exists()))
 
 
-def seen(item: Item, order: Order) -> Facts | None:
-    """Return what the machine has of an item, or None where it has nothing of it."""
-    match item:
+def inspect_resource(resource: Resource, spec: HostSpec) -> Facts | None:
+    """Return the actual facts of a resource, or None if it does not exist."""
+    match resource:
         case Package():
-            return _package(item)
+            return _package(resource)
         case User():
-            return _user(item.name)
+            return _user(resource.name)
         case Folder():
-            return _owned(item.path, folder=True)
+            return _owned(resource.path, folder=True)
         case File():
-            return _file(item)
+            return _file(resource)
         case Runner():
-            mark = item.path / UNPACKED
+            mark = resource.path / UNPACKED
             return {"unpacked from": mark.read_text(encoding="ascii")} if mark.is_file() else None
         case Kit():
-            return _kit(item)
+            return _kit(resource)
         case Unit() | AdbServer():
-            return _unit(item) if isinstance(item, Unit) else _server(item)
+            return _unit(resource) if isinstance(resource, Unit) else _server(resource)
         case Old():
-            return {} if item.path.exists() else None
-        case Given():
-            return _given(item.path, order)
+            return {} if resource.path.exists() else None
+        case Prerequisite():
+            return _list_prerequisites(resource.path, spec)
         case _:
-            assert_never(item)
+            assert_never(resource)
 
 
-def _package(item: Package) -> Facts | None:
-    told = look("dpkg-query", "--show", "--showformat=${db:Status-Status}", item.name)
-    return {"state": told.stdout} if told.rc == 0 and told.stdout == "installed" else None
+def _package(resource: Package) -> Facts | None:
+    output = look("dpkg-query", "--show", "--showformat=${db:Status-Status}", resource.name)
+    return {"state": output.stdout} if output.rc == 0 and output.stdout == "installed" else None
 
 
 def _user(name: str) -> Facts | None:
@@ -118,7 +118,7 @@ def _user(name: str) -> Facts | None:
 
 
 def strong_groups(name: str) -> tuple[str, ...] | None:
-    """Return the groups that give a user rights over this machine; None: no such user."""
+    """Return the groups that give a user rights over this machine; None without such a user."""
     try:
         pwd.getpwnam(name)
     except KeyError:
@@ -144,34 +144,34 @@ def _name(number: int, names: Mapping[int, str]) -> str:
     return names.get(number, str(number))
 
 
-def _file(item: File) -> Facts | None:
-    facts = _owned(item.path, folder=False)
-    if facts is None or item.path.is_symlink() or not item.path.is_file():
+def _file(resource: File) -> Facts | None:
+    facts = _owned(resource.path, folder=False)
+    if facts is None or resource.path.is_symlink() or not resource.path.is_file():
         return facts
-    return {**facts, CONTENT: item.path.read_text(encoding="utf-8", errors="replace")}
+    return {**facts, CONTENT: resource.path.read_text(encoding="utf-8", errors="replace")}
 
 
-def _kit(item: Kit) -> Facts | None:
-    if not item.megtrim.exists():
+def _kit(resource: Kit) -> Facts | None:
+    if not resource.megtrim.exists():
         return None
-    told = look("runuser", "-u", item.user, "--", str(item.megtrim), "--version")
-    return {f"starts as {item.user}": "yes" if told.rc == 0 else "no"}
+    output = look("runuser", "-u", resource.user, "--", str(resource.megtrim), "--version")
+    return {f"starts as {resource.user}": "yes" if output.rc == 0 else "no"}
 
 
-def _unit(item: Unit) -> Facts:
-    at_boot = look("systemctl", "is-enabled", item.name).stdout.strip()
+def _unit(resource: Unit) -> Facts:
+    at_boot = look("systemctl", "is-enabled", resource.name).stdout.strip()
     facts = {"at boot": "enabled" if at_boot == "enabled" else "disabled"}
-    if item.running:
-        facts["now"] = look("systemctl", "is-active", item.name).stdout.strip()
-        # A runner that cleans up, or prepares its next job, is at work.
-        if facts["now"] in ("activating", "deactivating") and "@" in item.name:
+    if resource.running:
+        facts["now"] = look("systemctl", "is-active", resource.name).stdout.strip()
+        # A runner that cleans up, or prepares its next job, counts as running.
+        if facts["now"] in ("activating", "deactivating") and "@" in resource.name:
             facts["now"] = "active"
     return facts
 
 
-def _server(item: AdbServer) -> Facts:
-    told = look(str(item.adb), "version").stdout
-    client = re.search(r"Android Debug Bridge version \d+\.\d+\.(\d+)", told)
+def _server(resource: AdbServer) -> Facts:
+    output = look(str(resource.adb), "version").stdout
+    client = re.search(r"Android Debug Bridge version \d+\.\d+\.(\d+)", output)
     server = server_version()
     for _ in range(_TIMEOUTS):
         if server is None:
@@ -185,7 +185,7 @@ def _server(item: AdbServer) -> Facts:
 
 
 def server_version() -> int | None:
-    """Ask the server that listens, by its own protocol: a client would start one, or kill it."""
+    """Ask the server by its own protocol: a client would start a server, or kill it."""
     try:
         with socket.create_connection(("127.0.0.1", _ADB_PORT), timeout=5) as link:
             link.sendall(b"000chost:version")
@@ -196,11 +196,11 @@ def server_version() -> int | None:
     return int(found[1], 16) if found else None
 
 
-def _given(path: Path, order: Order) -> Facts | None:
+def _list_prerequisites(path: Path, spec: HostSpec) -> Facts | None:
     if path == TOKEN:
         facts = _owned(path, folder=False)
         return facts and {**facts, "filled": "yes" if path.stat().st_size else "no"}
-    if path == order.checkout:
+    if path == spec.checkout:
         facts = _owned(path, folder=True)
         open_ = bool(path.stat().st_mode & 0o022)
         return facts and {**facts, "others may write": "yes" if open_ else "no"}

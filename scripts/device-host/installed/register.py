@@ -33,7 +33,7 @@ _HINTS = {
 
 
 class Refusal(Exception):
-    """What stood in the way, and the exit status that says so."""
+    """A failure, and its exit status."""
 
     def __init__(self, text: str, *, rc: int) -> None:
         super().__init__(text)
@@ -41,13 +41,13 @@ class Refusal(Exception):
 
 
 def main(arguments: list[str]) -> int:
-    """Register, and leave the configuration where the runner's unit looks for it."""
+    """Register, and write the configuration where the runner's unit reads it."""
     try:
         instance, file = arguments
         token = _token(os.environ)
         name = f"{socket.gethostname()[:40]}-{instance}-{secrets.token_hex(4)}"
         config = ask(request(os.environ, name=name, token=token))
-        leave(Path(file), config)
+        write_config(Path(file), config)
     except Refusal as refusal:
         sys.stderr.write(f"register.py: {refusal}\n")
         return refusal.rc
@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int:
 def _token(env: Mapping[str, str]) -> str:
     token = Path(env["CREDENTIALS_DIRECTORY"], "github-token").read_text(encoding="ascii").strip()
     if not token or not token.isprintable() or " " in token:
-        msg = "the file with the token holds something else: one line with the token is expected"
+        msg = "the file with the token must hold one line with the token, and nothing else"
         raise Refusal(msg, rc=2)
     return token
 
@@ -89,7 +89,7 @@ def request(env: Mapping[str, str], *, name: str, token: str) -> urllib.request.
 
 
 def ask(call: urllib.request.Request) -> str:
-    """Return the encoded configuration that GitHub answers with."""
+    """Return the encoded configuration from GitHub's response."""
     opener = _opener()
     try:
         with opener.open(call, timeout=TIMEOUT_S) as answer:
@@ -111,7 +111,7 @@ def ask(call: urllib.request.Request) -> str:
 
 
 def _opener() -> urllib.request.OpenerDirector:
-    """Make an opener that follows no redirect: it would carry the token to wherever that leads."""
+    """Return an opener that follows no redirect, which would send the token to another host."""
     made = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),
@@ -125,8 +125,8 @@ def _opener() -> urllib.request.OpenerDirector:
     return made
 
 
-def leave(file: Path, config: str) -> None:
-    """Put the configuration there, whole, for the group to read; a link there is replaced."""
+def write_config(file: Path, config: str) -> None:
+    """Write the configuration atomically, readable by the group; a link is replaced."""
     descriptor, made = tempfile.mkstemp(dir=file.parent)
     with os.fdopen(descriptor, "w", encoding="ascii") as stream:
         os.fchmod(descriptor, 0o640)

@@ -1,1 +1,1 @@
-"""Driving act: two repositories, the double of GitHub beside them, and what a run left behind."""
+"""Driving act: two repositories, the double of GitHub next to them, and what a run left behind."""

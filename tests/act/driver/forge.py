@@ -1,6 +1,6 @@
-"""A forge of two repositories: the kit's and a stranger's, with GitHub's API beside them.
+"""A forge of two repositories: the kit's and a stranger's, with GitHub's API next to them.
 
-Runs are real (act), commits are real (git), and what the API tells of both is kept in step.
+Runs are real (act), commits are real (git), and what the API reports of both is kept in step.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Repositories of a test: real git, made when they are needed, with nobody's settings."""
+"""Repositories of a test: real git, made when they are needed, with no one's settings."""
 
 from __future__ import annotations
 

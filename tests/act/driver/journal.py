@@ -81,7 +81,7 @@ class Journal:
                 job.outputs[record.get("name", "")] = record.get("arg", "")
             case "error" | "warning" | "notice":
                 job.annotations.append((record["command"], record.get("arg", text)))
-            # act ends a line where its buffer does, and then tells an empty one.
+            # act ends a line where its buffer does, and then prints an empty one.
             case _ if text and record.get("raw_output") and "command" not in record:
                 job.lines.append(text)
             case _:

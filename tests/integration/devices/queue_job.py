@@ -1,7 +1,7 @@
 """One job of its own process: takes a machine, notes when, keeps it, notes what it wrote.
 
 Arguments: state folder, file of notes, name of the job, seconds to keep it (or "released": until
-there is a file "release-NAME" beside the notes), machines.
+there is a file "release-NAME" next to the notes), machines.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def main() -> None:
             noted = True
             note(Path(notes), name, "waits", "-", os.getpid())
 
-    with queue.turn(name, lambda: machines, waiting) as turn:
-        note(Path(notes), name, "takes", turn.key, os.getpid())
+    with queue.acquire(name, lambda: machines, waiting) as slot:
+        note(Path(notes), name, "takes", slot.key, os.getpid())
         # A phone stands in as a file: whoever has it finds it empty and leaves it empty.
-        phone = Path(notes).with_name(f"phone-{turn.key}")
+        phone = Path(notes).with_name(f"phone-{slot.key}")
         with phone.open("x", encoding="utf-8") as file:
             file.write(name)
         if kept_s == "released":
@@ -45,9 +45,9 @@ def main() -> None:
         else:
             time.sleep(float(kept_s))
         if phone.read_text(encoding="utf-8") != name:
-            note(Path(notes), name, "mixed", turn.key, os.getpid())
+            note(Path(notes), name, "mixed", slot.key, os.getpid())
         phone.unlink()
-        note(Path(notes), name, "leaves", turn.key, os.getpid())
+        note(Path(notes), name, "leaves", slot.key, os.getpid())
 
 
 main()

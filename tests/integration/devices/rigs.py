@@ -31,7 +31,7 @@ class Rig:
     kind: str
     device: Device
     program: Path
-    """A static program that does what it is told: see deed.c."""
+    """A static program that does what its arguments say: see deed.c."""
     dynamic: Path
     """One that prints a line and needs a C++ library."""
     left: Callable[[], list[str]]

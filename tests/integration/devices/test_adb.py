@@ -15,7 +15,7 @@ import megtrim
 from megtrim.config.device import DeviceSettings
 from megtrim.devices import adb
 from megtrim.devices.device import DeviceSpec
-from megtrim.devices.remote.adb_server import find_adb
+from megtrim.devices.remote.adb_client import find_adb
 from megtrim.devices.remote.transport import ConnectionLost, NoSpace
 from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure

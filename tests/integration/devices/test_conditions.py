@@ -10,7 +10,7 @@ import pytest
 from megtrim.config.device import CoolDown, DeviceSettings
 from megtrim.devices.adb import ROOT
 from megtrim.devices.remote import tuning
-from megtrim.devices.remote.adb_server import find_adb
+from megtrim.devices.remote.adb_client import find_adb
 from megtrim.devices.remote.adb_transport import AdbTransport
 from megtrim.devices.remote.run_directory import open_directory
 from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
@@ -61,7 +61,7 @@ int main(int count, char** words) {
 
 @pytest.fixture(scope="module")
 def program(processes: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An arm64 program that crashes on demand, and else tells its governor."""
+    """An arm64 program that crashes on demand, and otherwise prints its governor."""
     folder = tmp_path_factory.mktemp("program")
     (folder / "x.c").write_text(PROGRAM, encoding="utf-8")
     processes.capture(
@@ -93,7 +93,7 @@ def governors(phone: ConnectedPhone) -> str:
     return phone.shell("cat /sys/devices/system/cpu/cpufreq/policy*/scaling_governor").stdout
 
 
-def test_a_phone_tells_its_facts_in_one_call(start_phone: StartPhone) -> None:
+def test_a_phone_reports_its_facts_in_one_call(start_phone: StartPhone) -> None:
     """By its own shell and tools, which are those of a phone."""
     phone = start_phone(properties={"ro.build.version.security_patch": "2022-01-05"})
     facts = parse_facts(call(link_to(phone), FACTS_SCRIPT, timeout_s=20))
@@ -167,7 +167,7 @@ def test_a_hot_phone_is_waited_for(phone: ConnectedPhone, program: Path) -> None
     assert ran.conditions is not None
     assert ran.conditions.invalid == ""
     hot = "82.0 °C (thermal status 3 (severe))"
-    assert said[0].startswith(f"  cool  {phone.name}: {hot}, below 45 °C were asked for, at most")
+    assert said[0].startswith(f"  cool  {phone.name}: {hot}, requested: below 45 °C, at most")
 
 
 def test_a_phone_that_stays_hot_is_used_and_marked(phone: ConnectedPhone, program: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_phone_that_stays_hot_is_used_and_marked(phone: ConnectedPhone, progra
 
     assert ran.rc == 0
     assert ran.conditions is not None
-    assert ran.conditions.unmet == "58.0 °C after 2 s of waiting, below 45 °C were asked for"
+    assert ran.conditions.unmet == "58.0 °C after 2 s of waiting, requested: below 45 °C"
     assert ran.conditions.invalid != ""
 
 
@@ -219,7 +219,7 @@ def test_a_phone_without_root_says_what_it_cannot_do(phone: ConnectedPhone, prog
     ran, said = run(phone, program, settings=TUNED)
 
     assert ran.stdout == "governor schedutil\n"
-    why = "it takes no root, or does not know the governor"
+    why = "it gives no root rights, or does not know the governor"
     assert said == [f"  note  {phone.name}: the governor performance cannot be set: {why}"]
 
 
@@ -237,7 +237,7 @@ def test_a_crash_leaves_what_the_phone_knows(phone: ConnectedPhone, program: Pat
     assert lines[5:] == ["        #00 pc 0000000000001000  x (main+4)"]
 
 
-def test_a_crash_that_nobody_saw_leaves_the_command(phone: ConnectedPhone, program: Path) -> None:
+def test_a_crash_that_no_one_saw_leaves_the_command(phone: ConnectedPhone, program: Path) -> None:
     """Which shows the place."""
     ran, _ = run(phone, program, "die")
 

@@ -124,7 +124,7 @@ def test_exit_statuses_are_exact(rig: Rig) -> None:
 
 
 def test_signals_are_exact(rig: Rig) -> None:
-    """As a shell tells them: 128 and the signal's number."""
+    """As a shell reports them: 128 and the signal's number."""
     signals = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15)
     with rig.open() as directory:
         found = [do(directory, "kill", str(number)).rc - 128 for number in signals]
@@ -135,7 +135,7 @@ def test_signals_are_exact(rig: Rig) -> None:
 
 
 def test_a_signal_from_outside_is_known(rig: Rig) -> None:
-    """However the machine tells it, a kill is no crash, and neither is a trap."""
+    """However the machine reports it, a kill is not a crash, and neither is a trap."""
     with rig.open() as directory:
         ends = {n: ending(do(directory, "kill", str(n))) for n in (5, 6, 9, 11, 15)}
 
@@ -158,7 +158,7 @@ def test_both_streams_arrive_apart_and_whole(rig: Rig) -> None:
     assert (nothing.stdout, nothing.stderr, nothing.rc) == ("", "", 0)
 
 
-def test_output_is_told_while_the_program_runs(rig: Rig) -> None:
+def test_output_is_reported_while_the_program_runs(rig: Rig) -> None:
     """Line by line, the program's own alone, long before it ends."""
     told: list[tuple[str, float]] = []
     words = ("out", "first\n", ",", "sleep", "1200", ",", "out", "second\n")
@@ -328,7 +328,7 @@ def test_a_file_without_rights(rig: Rig) -> None:
 
 
 def test_links_are_not_followed(rig: Rig) -> None:
-    """Nor pipes, which nobody would write into: not a byte of anything else is fetched."""
+    """Nor pipes, which no one would write into: not a byte of anything else is fetched."""
     with rig.open() as directory:
         directory.make("dump")
         run = do(
@@ -350,7 +350,7 @@ def test_links_are_not_followed(rig: Rig) -> None:
 
 
 def test_put_does_not_write_through_a_link(rig: Rig, tmp_path: Path) -> None:
-    """A program that was run may have left one in the place of a file that is put anew."""
+    """An earlier program may have left one where a file is put again."""
     victim = tmp_path / "victim"
     victim.write_bytes(b"mine")
     (tmp_path / "input").write_bytes(b"input")
@@ -367,7 +367,7 @@ def test_put_does_not_write_through_a_link(rig: Rig, tmp_path: Path) -> None:
     assert victim.read_bytes() == b"mine"
 
 
-def test_a_file_can_be_put_anew(rig: Rig, tmp_path: Path) -> None:
+def test_a_file_can_be_put_again(rig: Rig, tmp_path: Path) -> None:
     """The newest one counts, whatever a program did to the one before."""
     with rig.open() as directory:
         for data in (b"one", b"two two", b"one"):

@@ -122,7 +122,7 @@ def test_phones_need_no_configuration(desk: Desk, phone: ConnectedPhone) -> None
 
 
 def test_a_run_brings_files_streams_and_ends_as_the_program_does(desk: Desk) -> None:
-    """Its status is told; megtrim's own says whose failure it was."""
+    """Its status is printed; megtrim's own says whose failure it was."""
     (desk.folder / "data").write_text("cargo\n", encoding="utf-8")
     program = desk.program('cat data; echo "$X $*"; exit 7')
     words = ("devices", "run", "pixel", "--put", "data", "--env", "X=1", "--", str(program))
@@ -138,7 +138,7 @@ def test_a_run_brings_files_streams_and_ends_as_the_program_does(desk: Desk) -> 
     assert "it did not end in time and was killed" in late.stderr
 
 
-def test_samples_are_told_with_their_conditions(desk: Desk, phone: ConnectedPhone) -> None:
+def test_samples_are_reported_with_their_conditions(desk: Desk, phone: ConnectedPhone) -> None:
     """Those of a hot phone are no part of the median."""
     program = desk.program("exit 0")
     found = desk.json("run", "pixel", "--repeat", "3", "--", str(program))
@@ -173,7 +173,7 @@ def test_a_person_puts_aside_and_restores(desk: Desk) -> None:
 def test_a_frozen_phone_is_put_aside_and_a_check_restores_it(
     desk: Desk, phone: ConnectedPhone
 ) -> None:
-    """When it thaws nobody has to say so: a passed check is enough."""
+    """When it thaws no one has to say so: a passed check is enough."""
     phone.control.fault("freeze")
     failed = desk.megtrim("devices", "check", "pixel")
     assert failed.rc == 3
@@ -187,7 +187,7 @@ def test_a_frozen_phone_is_put_aside_and_a_check_restores_it(
 
 
 def test_a_killed_phone_comes_back_by_healing(desk: Desk, phone: ConnectedPhone) -> None:
-    """Its daemon was restarted; the way to it is made anew."""
+    """Its daemon was restarted, and adb reconnects."""
     phone.control.fault("kill")
     until(lambda: desk.state("pixel") in ("offline", "not found"), "the phone is away")
     phone.control.fault("revive")
@@ -258,7 +258,7 @@ def quick_pool(desk: Desk, *phones: ConnectedPhone) -> Device:
 def test_a_pool_with_a_dead_phone_delivers_at_once(
     desk: Desk, phone: ConnectedPhone, start_phone: StartPhone
 ) -> None:
-    """Nobody waits until it is known what is wrong; then it is put aside with the reason."""
+    """No one waits until it is known what is wrong; then it is put aside with the reason."""
     other = start_phone()
     configured(
         desk.folder,

@@ -75,7 +75,7 @@ def test_a_board_records_and_proves(team: Team, board: Sshd) -> None:
 
 
 def test_device_jobs_record_on_a_board(team: Team, board: Sshd) -> None:
-    """First they trace; then the twin records, of the link that rests on that."""
+    """First they trace; then the twin records, of the link that depends on that."""
     whole = team.keep.read_bytes()
     team.project.write(team.project.read() | {"devices": [rock(board, runner=True)]})
     traces = team.run(team.pack("--traces"), "brought/traces")

@@ -58,7 +58,7 @@ def _verdict(project: Project) -> dict[str, Any]:
     return told
 
 
-def test_a_phone_that_is_gone_blocks_nobody_until_its_proof_is_too_old(
+def test_a_phone_that_is_gone_blocks_no_one_until_its_proof_is_too_old(
     team: Project, phone: ConnectedPhone
 ) -> None:
     """Proven by the phone; then unverified, with the proof's age; then a failure."""

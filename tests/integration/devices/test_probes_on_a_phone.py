@@ -57,7 +57,7 @@ def test_a_twin_records_on_a_phone(
     phone_environment: dict[str, str],
     tmp_path: Path,
 ) -> None:
-    """Its code can be written there, and the record is a file beside the program."""
+    """Its code can be written there, and the record is a file next to the program."""
     program, table = twin
     spec = DeviceSpec(
         name="phone",

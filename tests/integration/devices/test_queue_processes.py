@@ -74,7 +74,7 @@ def jobs(tmp_path: Path, processes: ProcessRunner) -> Iterator[Jobs]:
 
 
 def test_two_phones_four_jobs(jobs: Jobs) -> None:
-    """Each job is on one phone, nobody else is on it meanwhile, and the order is kept."""
+    """Each job is on one phone, no one else is on it meanwhile, and the order is kept."""
     for number in range(4):
         jobs.start(f"job{number}", "released", "A", "B")
         jobs.until(*(("takes", number + 1) if number < 2 else ("waits", number - 1)))
@@ -117,7 +117,7 @@ def test_a_lock_dies_with_its_holder(jobs: Jobs) -> None:
 
 
 def test_a_place_dies_with_who_waits(jobs: Jobs) -> None:
-    """One that was killed while it waited holds up nobody."""
+    """One that was killed while it waited blocks no one."""
     jobs.start("holder", "released", "A")
     jobs.until("takes", 1)
     jobs.start("killed", 0.0, "A")

@@ -92,7 +92,7 @@ def test_a_board_says_what_it_is(make_spec: MakeSpec) -> None:
 
 
 def test_calls_share_one_connection(make_spec: MakeSpec, board: Sshd) -> None:
-    """And leave it when they are told to."""
+    """And close it when asked to."""
     one = only(make_spec())
     assert one.alive()
     first = set(board.sessions())
@@ -107,7 +107,7 @@ def test_calls_share_one_connection(make_spec: MakeSpec, board: Sshd) -> None:
 
 
 def test_a_board_whose_key_is_not_known(make_spec: MakeSpec, tmp_path: Path) -> None:
-    """Nobody is asked, nothing is learnt; the words say how to compare and where to put it."""
+    """No one is asked, nothing is learnt; the words say how to compare and where to put it."""
     known = tmp_path / "nothing known"
     known.touch()
     one = only(make_spec(known_hosts=known))
@@ -150,7 +150,7 @@ def test_another_key_does_not_use_the_connection_of_the_first(
 
 
 def test_a_board_that_is_not_there(make_spec: MakeSpec) -> None:
-    """Refused, or a name that nobody knows."""
+    """Refused, or a name that no one knows."""
     for settings in ({"port": 1}, {"host": "no-such-board.invalid"}):
         one = only(make_spec(**settings))
         assert failure_of(one).hint.startswith("is the board on, is `host` right")
@@ -204,7 +204,7 @@ def test_a_board_that_freezes_under_a_run(make_spec: MakeSpec, board: Sshd, tmp_
         board.signal(signal.SIGCONT)
 
 
-def test_a_board_that_freezes_is_reached_anew(make_spec: MakeSpec, board: Sshd) -> None:
+def test_a_board_that_freezes_is_reached_again(make_spec: MakeSpec, board: Sshd) -> None:
     """Its old connection is given up, not waited for."""
     one = only(make_spec(HASTE))
     assert one.alive()

@@ -111,7 +111,7 @@ def test_a_rooted_phone_lets_governors_be_set(start_phone: StartPhone) -> None:
 
 
 def test_kill_and_revive(phone: ConnectedPhone) -> None:
-    """A dead phone answers nobody; revived it has booted anew, with its files."""
+    """A dead phone does not answer; revived, it has booted again, with its files."""
     before = phone.shell(f"echo kept > {TMP}/file; cat /proc/sys/kernel/random/boot_id").stdout
     phone.control.fault("kill")
     assert phone.control.status()["state"] == "dead"
@@ -150,7 +150,7 @@ def test_an_unplugged_phone_comes_back_by_itself(phone: ConnectedPhone) -> None:
 
 
 def test_a_mute_phone_is_still_called_a_device(phone: ConnectedPhone) -> None:
-    """Nothing arrives, and nobody is told; then all of it does."""
+    """Nothing arrives, and no one is notified; then all of it does."""
     phone.control.fault("mute")
     assert phone.shell("echo no", timeout_s=1.0).timed_out
     assert phone.adb("get-state").stdout == "device\n"
@@ -252,7 +252,7 @@ def test_unauthorized_is_a_stub(phone: ConnectedPhone) -> None:
 
 @pytest.mark.parametrize("way", ["adb", "shell"])
 def test_reboots(start_phone: StartPhone, way: str) -> None:
-    """By adb or by the phone's own program: gone for a while, then booted anew."""
+    """By adb or by the phone's own program: gone for a while, then booted again."""
     phone = start_phone(boot_s=0.5)
     identity = "cat /proc/sys/kernel/random/boot_id"
     before = phone.shell(identity).stdout

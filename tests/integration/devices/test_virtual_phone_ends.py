@@ -116,7 +116,7 @@ def test_what_dead_ones_left_is_removed(places: dict[str, str], own_root: Path) 
 
 
 def test_commands_of_a_person(places: dict[str, str], own_root: Path) -> None:
-    """List shows it, fault reaches it, and mistakes are told."""
+    """List shows it, fault reaches it, and mistakes are reported."""
     processes = ProcessRunner(places)
     with by_hand(places, own_root) as (_pid, phone, _alive):
         listed = processes.capture(*_PROGRAM, "list")

@@ -116,4 +116,4 @@ SDK = (
     ),
     _log('"=== total time: %.3fms\\n"', '"=== total time: %.3fms\\n"'),
 )
-"""Up to 1.6 ``load_and_run`` has its own way with flags and tells its times in other words."""
+"""Up to 1.6 ``load_and_run`` has its own way with flags and prints its times in another format."""

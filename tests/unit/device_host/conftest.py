@@ -1,4 +1,4 @@
-"""The set-up's modules lie beside their script, in no package: they run before there is one."""
+"""The set-up's modules lie next to their script, in no package: they run before there is one."""
 
 from __future__ import annotations
 

@@ -7,26 +7,26 @@ from pathlib import Path
 
 import pytest
 import set_up
-from host.items import (
+from host.desired_state import HostState, fill, list_desired
+from host.plan import plan
+from host.resources import (
     AdbServer,
     Facts,
     File,
     Folder,
-    Given,
-    Item,
     Old,
     Package,
+    Prerequisite,
+    Resource,
     Runner,
     Touches,
     Unit,
     User,
     differences,
 )
-from host.order import Order
-from host.plan import plan
-from host.wanted import Around, fill, wanted
+from host.spec import HostSpec
 
-ORDER = Order(
+SPEC = HostSpec(
     user="lab",
     cpu_class="armv82",
     scope="repos/team/models",
@@ -37,42 +37,42 @@ ORDER = Order(
     adb=Path("/usr/bin/adb"),
     checkout=Path("/opt/megtrim"),
 )
-AROUND = Around(
+STATE = HostState(
     booted=True,
-    hears=(Touches.SYSTEMD, Touches.UDEV, Touches.ADB_SERVER),
+    listeners=(Touches.SYSTEMD, Touches.UDEV, Touches.ADB_SERVER),
     drained=False,
     icu="libicu72",
 )
 TEXTS = set_up.templates()
 
 
-def _wanted(order: Order = ORDER, around: Around = AROUND) -> tuple[Item, ...]:
-    return wanted(order, around, TEXTS)
+def _desired(spec: HostSpec = SPEC, state: HostState = STATE) -> tuple[Resource, ...]:
+    return list_desired(spec, state, TEXTS)
 
 
-def _text(name: str, order: Order = ORDER) -> str:
-    files = {item.path.name: item.content for item in _wanted(order) if isinstance(item, File)}
+def _text(name: str, spec: HostSpec = SPEC) -> str:
+    files = {item.path.name: item.content for item in _desired(spec) if isinstance(item, File)}
     return files[name]
 
 
-def _as_wanted(items: tuple[Item, ...]) -> list[tuple[Item, Facts | None]]:
+def _as_desired(items: tuple[Resource, ...]) -> list[tuple[Resource, Facts | None]]:
     return [(item, None if isinstance(item, Old) else item.facts()) for item in items]
 
 
 def test_a_machine_as_it_should_be_needs_nothing() -> None:
-    """No change, and nobody to tell."""
-    made = plan(_as_wanted(_wanted()), hears=AROUND.hears)
+    """No change, and no one to notify."""
+    made = plan(_as_desired(_desired()), listeners=STATE.listeners)
 
     assert (made.changes, made.tell) == ((), ())
 
 
 def test_an_empty_machine_needs_everything_units_last() -> None:
-    """Users before their folders, files before those who read them are told, then the units."""
-    items = _wanted()
-    made = plan([(item, None) for item in items], hears=AROUND.hears)
+    """Users before their folders, files before services are notified, then the units."""
+    items = _desired()
+    made = plan([(item, None) for item in items], listeners=STATE.listeners)
 
-    assert {change.item for change in made.changes} == set(items)
-    assert [str(change.item) for change in made.units] == [
+    assert {change.resource for change in made.changes} == set(items)
+    assert [str(change.resource) for change in made.units] == [
         "unit megtrim-adb.service",
         "adb server on port 5037",
         "unit megtrim-runner@1.service",
@@ -85,7 +85,7 @@ def test_an_empty_machine_needs_everything_units_last() -> None:
         ("udevadm", "settle", "--timeout=30"),
         ("systemctl", "try-restart", "megtrim-adb.service"),
     )
-    names = [str(change.item) for change in made.files]
+    names = [str(change.resource) for change in made.files]
     assert names.index("user lab-adb") < names.index("folder /var/lib/megtrim-host/adb")
 
 
@@ -98,21 +98,21 @@ def test_an_empty_machine_needs_everything_units_last() -> None:
         ("/etc/megtrim-host/environment", []),
     ],
 )
-def test_only_who_reads_a_changed_file_is_told(file: str, tell: list[str]) -> None:
+def test_only_readers_of_a_changed_file_are_notified(file: str, tell: list[str]) -> None:
     """A job that runs is not disturbed by a change that does not concern it."""
-    seen: list[tuple[Item, Facts | None]] = []
-    for item, facts in _as_wanted(_wanted()):
+    actual: list[tuple[Resource, Facts | None]] = []
+    for item, facts in _as_desired(_desired()):
         gone = isinstance(item, File) and item.path == Path(file)
-        seen.append((item, None if gone else facts))
-    made = plan(seen, hears=AROUND.hears)
+        actual.append((item, None if gone else facts))
+    made = plan(actual, listeners=STATE.listeners)
 
-    assert [str(change.item) for change in made.changes] == [f"file {file}"]
+    assert [str(change.resource) for change in made.changes] == [f"file {file}"]
     assert [argv[0] for argv in made.tell] == tell
-    assert plan(seen, hears=()).tell == ()
+    assert plan(actual, listeners=()).tell == ()
 
 
 @pytest.mark.parametrize(
-    ("item", "seen", "lines"),
+    ("item", "actual", "lines"),
     [
         (Package(name="git"), None, ("missing",)),
         (Package(name="git"), {"state": "installed"}, ()),
@@ -156,10 +156,10 @@ def test_only_who_reads_a_changed_file_is_told(file: str, tell: list[str]) -> No
     ids=str,
 )
 def test_a_difference_says_what_was_found(
-    item: Item, seen: Facts | None, lines: tuple[str, ...]
+    item: Resource, actual: Facts | None, lines: tuple[str, ...]
 ) -> None:
     """And what was expected; of a file, the lines that differ."""
-    assert differences(item, seen) == lines
+    assert differences(item, actual) == lines
 
 
 def test_who_has_the_token_and_who_the_phones() -> None:
@@ -208,36 +208,36 @@ def test_labels_and_scope_of_a_registration() -> None:
 
 def test_a_proxy_reaches_jobs_and_registration() -> None:
     """Under all the names that programs look for, and never for this machine itself."""
-    order = dataclasses.replace(ORDER, proxy="http://proxy:3128")
+    spec = dataclasses.replace(SPEC, proxy="http://proxy:3128")
     for name in ("environment", "registration"):
-        assert "https_proxy=http://proxy:3128\n" in _text(name, order)
-        assert "no_proxy=localhost,127.0.0.1\n" in _text(name, order)
+        assert "https_proxy=http://proxy:3128\n" in _text(name, spec)
+        assert "no_proxy=localhost,127.0.0.1\n" in _text(name, spec)
         assert "proxy" not in _text(name)
 
 
 def test_a_hub_is_opened_for_jobs_and_nothing_else_is() -> None:
     """Its rule names vendor and product; the unit then sees USB, still no other device."""
-    order = dataclasses.replace(ORDER, power_hubs=(("2109", "2817"),))
+    spec = dataclasses.replace(SPEC, power_hubs=(("2109", "2817"),))
     rule = 'ATTR{idVendor}=="2109", ATTR{idProduct}=="2817", GROUP="lab", MODE="0660"\n'
 
-    assert rule in _text("60-megtrim-phones.rules", order)
+    assert rule in _text("60-megtrim-phones.rules", spec)
     assert "DevicePolicy=closed\nDeviceAllow=char-usb_device rw\n" in _text(
-        "megtrim-runner@.service", order
+        "megtrim-runner@.service", spec
     )
-    assert Package(name="uhubctl") in _wanted(order)
+    assert Package(name="uhubctl") in _desired(spec)
     assert "2109" not in _text("60-megtrim-phones.rules")
 
 
 def test_what_lies_around_decides_what_else_is_wanted() -> None:
     """Runners of older archives, instances too many, a second adb."""
-    current = next(item.path for item in _wanted() if isinstance(item, Runner))
-    around = dataclasses.replace(
-        AROUND,
+    current = next(item.path for item in _desired() if isinstance(item, Runner))
+    state = dataclasses.replace(
+        STATE,
         runners=(current, Path("/opt/megtrim-host/runner-old")),
         instances=(1, 2, 3),
         other_adbs=(Path("/usr/local/bin/adb"),),
     )
-    more = [item for item in _wanted(around=around) if item not in _wanted()]
+    more = [item for item in _desired(state=state) if item not in _desired()]
 
     assert [str(item) for item in more] == [
         "/usr/local/bin/adb",
@@ -248,7 +248,7 @@ def test_what_lies_around_decides_what_else_is_wanted() -> None:
 
 def test_a_drained_host_has_no_running_runner() -> None:
     """The adb server stays."""
-    drained = _wanted(around=dataclasses.replace(AROUND, drained=True))
+    drained = _desired(state=dataclasses.replace(STATE, drained=True))
     running = {item.name: item.running for item in drained if isinstance(item, Unit)}
 
     assert running == {
@@ -260,8 +260,8 @@ def test_a_drained_host_has_no_running_runner() -> None:
 
 def test_only_a_person_brings_the_token() -> None:
     """The plan says so; no program makes it."""
-    token = next(item for item in _wanted() if isinstance(item, Given))
-    made = plan([(token, None)], hears=())
+    token = next(item for item in _desired() if isinstance(item, Prerequisite))
+    made = plan([(token, None)], listeners=())
 
     assert token.path == Path("/etc/megtrim-host/github-token")
     assert made.changes[0].by_a_person
@@ -278,4 +278,4 @@ def test_a_template_with_an_unknown_place_is_our_mistake() -> None:
 
 def test_equal_orders_give_equal_hosts() -> None:
     """Byte by byte."""
-    assert _wanted() == _wanted()
+    assert _desired() == _desired()

@@ -120,7 +120,7 @@ def test_a_file_that_holds_no_token(
     (unit.parent / "github-token").write_text(token, encoding="ascii")
 
     assert register.main(["1", str(unit)]) == 2
-    assert "one line with the token is expected" in capsys.readouterr().err
+    assert "must hold one line with the token" in capsys.readouterr().err
 
 
 def test_a_link_where_the_configuration_goes_is_replaced(

@@ -414,7 +414,7 @@ def test_equal_builds_make_equal_bundles(tmp_path: Path) -> None:
     assert dump_bundle(made[0]) == dump_bundle(made[1])
 
 
-def by_function(folder: Path, asked: list[str]) -> Session:
+def trims_functions(folder: Path, asked: list[str]) -> Session:
     """Return a session that trims functions; what is made on demand is noted in ``asked``."""
     folder.mkdir()
     session = built(folder, config=CONFIG + "trim: {level: function}\n")
@@ -431,7 +431,7 @@ def by_function(folder: Path, asked: list[str]) -> Session:
 def test_what_names_a_function_goes_along(tmp_path: Path) -> None:
     """It is linked for devices that are to run something, and for no others."""
     asked: list[str] = []
-    packed = pack(by_function(tmp_path / "a", asked), JobPurpose.VERIFY, NONE, tmp_path / "1")
+    packed = pack(trims_functions(tmp_path / "a", asked), JobPurpose.VERIFY, NONE, tmp_path / "1")
 
     assert asked == [NAMED]
     assert packed.program(Link.NAMED) == sha("says its number")
@@ -443,8 +443,8 @@ def test_what_names_a_function_goes_along(tmp_path: Path) -> None:
     assert {sha("says its number"), sha("one\ntwo\n")} <= names
     assert packed.keep_set == sha("with functions")
 
-    pack(by_function(tmp_path / "b", asked), JobPurpose.TRACE, NONE, tmp_path / "2")
-    proven = by_function(tmp_path / "c", asked)
+    pack(trims_functions(tmp_path / "b", asked), JobPurpose.TRACE, NONE, tmp_path / "2")
+    proven = trims_functions(tmp_path / "c", asked)
     both = EvidenceSet(entries=(*proof(proven).entries, *proof(proven, OTHER).entries))
     idle = pack(proven, JobPurpose.VERIFY, both, tmp_path / "3")
     assert (asked, idle.scenarios, idle.find_dropped_list()) == ([NAMED], (), None)
@@ -452,7 +452,7 @@ def test_what_names_a_function_goes_along(tmp_path: Path) -> None:
 
 def test_what_cannot_be_linked_is_left_out(tmp_path: Path) -> None:
     """Devices run all the same; a trap there is then not named."""
-    session = changed(by_function(tmp_path / "a", []), make=lambda _task: None)
+    session = changed(trims_functions(tmp_path / "a", []), make=lambda _task: None)
     packed = pack(session, JobPurpose.VERIFY, NONE, tmp_path / "1")
 
     assert [name for name, _ in packed.programs] == ["plain", "profile", "reduced"]

@@ -16,7 +16,7 @@ import pytest
 from megtrim.console import Console
 from megtrim.device_jobs.worker import DeviceJob, JobResult, run
 from megtrim.devices import Device
-from megtrim.devices.device import too_large
+from megtrim.devices.device import make_too_large_error
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence.bundle import Bundle, BundleInput, BundleScenario, JobPurpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult, dump_set, parse_set
@@ -430,7 +430,7 @@ def test_a_file_that_is_too_large_to_be_fetched_is_evidence(
     """The program's fault, and no end of the job."""
 
     def endless(_directory: FakeDirectory, name: str) -> bytes | None:
-        raise too_large(name, 10**10)
+        raise make_too_large_error(name, 10**10)
 
     monkeypatch.setattr(FakeDirectory, "get", endless)
     found = place.run(place.bundle(plain=GOOD, reduced=GOOD))

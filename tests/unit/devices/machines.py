@@ -37,7 +37,7 @@ class Clock:
 
 @dataclass(eq=False)
 class FakeMachine:
-    """Answers as told; ``cured_by`` names the call after which it answers again."""
+    """Answers as its fields say; ``cured_by`` names the call after which it answers again."""
 
     name: str
     scratch: Path

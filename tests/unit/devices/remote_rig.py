@@ -29,7 +29,7 @@ def digest(data: bytes) -> str:
 
 
 def gone(pid: int) -> bool:
-    """Tell whether it ended, be it that nobody has asked for its status yet."""
+    """Tell whether it ended, even if its parent has not read its status yet."""
     for _ in range(100):
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

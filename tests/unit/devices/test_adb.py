@@ -14,7 +14,7 @@ from megtrim.config.device import DeviceSettings, PowerPort
 from megtrim.devices import adb
 from megtrim.devices.device import DeviceSpec
 from megtrim.devices.pool.machine import ConnectionState
-from megtrim.devices.remote.adb_server import find_adb
+from megtrim.devices.remote.adb_client import find_adb
 from megtrim.devices.remote.adb_transport import AdbTransport
 from megtrim.devices.remote.transport import ConnectionLost, NoSpace
 from megtrim.errors import InfrastructureFailure
@@ -170,7 +170,7 @@ def test_a_call_without_a_server_of_our_version_is_none(
     assert calls(client) == ["version"]
 
 
-@pytest.mark.parametrize(("verb", "step"), [("push", "bringing"), ("pull", "fetching")])
+@pytest.mark.parametrize(("verb", "step"), [("push", "pushing"), ("pull", "fetching")])
 def test_a_transfer_that_fails(
     spec: DeviceSpec, client: Path, tmp_path: Path, verb: str, step: str
 ) -> None:
@@ -185,7 +185,7 @@ def test_a_transfer_that_fails(
             link.pull("/there/x", tmp_path / "y", timeout_s=5)
 
 
-def test_a_way_made_anew(spec: DeviceSpec, client: Path) -> None:
+def test_a_reconnection(spec: DeviceSpec, client: Path) -> None:
     """Over the network it must be given up first."""
     for serial in ("A1", "10.0.0.2:5555"):
         adb.find(named(spec, serial=serial))[0].reconnect()

@@ -29,7 +29,7 @@ def left(tmp_path: Path) -> list[Path]:
 
 
 def test_a_program_runs_in_its_folder(device: Local, tmp_path: Path) -> None:
-    """By its name, with what was put beside it; what it wrote can be fetched."""
+    """By its name, with what was put next to it; what it wrote can be fetched."""
     program = script(tmp_path, 'cat model.mge; echo "$X $@" >&2; echo made > dump/out; exit 3')
     model = tmp_path / "m"
     model.write_text("weights\n", encoding="utf-8")
@@ -114,7 +114,7 @@ def test_a_link_that_a_program_wrote_is_not_followed(device: Local, tmp_path: Pa
 
 
 def test_a_pipe_is_not_waited_for(device: Local, tmp_path: Path) -> None:
-    """Nobody would ever write into it."""
+    """No one would ever write into it."""
     with device.open() as directory:
         directory.put(script(tmp_path, "mkfifo pipe"), "program")
         directory.run(("program",), timeout_s=5)

@@ -1,4 +1,4 @@
-"""An emulated CPU: qemu is told the CPU of the class and where the loader is."""
+"""An emulated CPU: qemu gets the CPU of the class and the path of the loader."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def find(processes: ProcessRunner, tmp_path: Path, cpu: str, sysroot: Path | Non
 
 
 @pytest.mark.parametrize("sysroot", [None, Path("/usr/aarch64-linux-gnu")])
-def test_the_cpu_and_the_sysroot_are_told(tmp_path: Path, sysroot: Path | None) -> None:
+def test_the_cpu_and_the_sysroot_are_passed(tmp_path: Path, sysroot: Path | None) -> None:
     """In front of every program; a static program needs no sysroot."""
     emulator = tmp_path / "bin" / "qemu-aarch64-static"
     emulator.parent.mkdir()
@@ -70,14 +70,14 @@ def test_it_says_what_it_is(emulated: ProcessRunner, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cpu", ["cortex-a77", "cortex", "Available CPUs"])
-def test_a_cpu_that_qemu_lacks_is_an_input_error(
+def test_a_cpu_that_qemu_does_not_know_is_an_input_error(
     emulated: ProcessRunner, tmp_path: Path, cpu: str
 ) -> None:
-    """Told with the command that lists those it knows."""
+    """With the command that lists those it knows."""
     with pytest.raises(InputError) as caught:
         find(emulated, tmp_path, cpu, None)
 
-    assert caught.value.message == f"device arm: this qemu knows no CPU {cpu!r}"
+    assert caught.value.message == f"device arm: this qemu does not know the CPU {cpu!r}"
     assert "-cpu help" in caught.value.hint
 
 
@@ -123,7 +123,7 @@ def test_the_real_qemu_knows_its_cpus(processes: ProcessRunner, tmp_path: Path) 
     device = find(processes, tmp_path, "cortex-a76", None)
 
     assert "version" in device.facts()["emulator"]
-    with pytest.raises(InputError, match="knows no CPU 'cortex-a999'"):
+    with pytest.raises(InputError, match="does not know the CPU 'cortex-a999'"):
         find(processes, tmp_path, "cortex-a999", None)
 
 

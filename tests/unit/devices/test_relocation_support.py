@@ -1,4 +1,4 @@
-"""Packed relocations: whether a device's glibc loads them is known before a build, or told."""
+"""Packed relocations: whether a device's glibc loads them is checked before a build."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def test_an_old_library_is_refused_before_anything_is_built(
 
     assert caught.value.exit_code == 2
     assert caught.value.message == TOLD
-    assert caught.value.hint == ("say trim.relocations: none, or take a device with a newer glibc")
+    assert caught.value.hint == ("set trim.relocations: none, or use a device with a newer glibc")
 
 
 def test_what_may_load_them_is_not_refused(processes: ProcessRunner, tmp_path: Path) -> None:
-    """A newer library, beside an old one too; no library of glibc; no sysroot; a far device."""
+    """A newer library, next to an old one too; no library of glibc; no sysroot; a far device."""
     new = sysroot(tmp_path / "new", lib=NEW)
     both = sysroot(tmp_path / "both", lib=OLD, lib__aarch64_linux_gnu=NEW)
     none = sysroot(tmp_path / "none")
@@ -89,7 +89,7 @@ def run(rc: int, stderr: str) -> ProgramRun:
     return ProgramRun(argv=("x",), rc=rc, stdout="", stderr=stderr, wall_s=0.1, timed_out=False)
 
 
-def test_a_loader_that_refuses_is_told() -> None:
+def test_a_loader_that_refuses_is_reported() -> None:
     """Boards are not looked at before: their first run says it."""
     with pytest.raises(relocation_support.UnsupportedRelocations) as caught:
         relocation_support.expect_loaded("board", run(1, REFUSED))

@@ -92,7 +92,7 @@ def test_nothing_is_removed_behind_a_link(ran: Callable[[str], ProgramRun], tmp_
 def test_a_file_without_an_end_is_the_programs_fault(
     processes: ProcessRunner, root: Path, tmp_path: Path
 ) -> None:
-    """It is neither read nor fetched; what lies beside it is."""
+    """It is neither read nor fetched; what lies next to it is."""
     program = tmp_path / "program"
     size_bytes = LARGEST_FETCHED_BYTES + 1
     program.write_text(
@@ -136,7 +136,7 @@ def test_a_name_that_is_no_text_is_the_programs_fault(
             directory.put(program, "program")
             directory.make("dump")
             assert directory.run(("program",), timeout_s=20).rc == 0
-            with pytest.raises(ProductFailure, match="left a file in dump whose name is no text"):
+            with pytest.raises(ProductFailure, match="left a file in dump whose name is not text"):
                 directory.names("dump")
 
 

@@ -14,7 +14,7 @@ from unit.devices.folder_link import FolderLink
 from unit.devices.remote_rig import TIMEOUTS, left, opened
 
 
-def test_too_little_space_is_told_before_anything_is_brought(
+def test_too_little_space_is_reported_before_anything_is_brought(
     link: FolderLink, root: Path, tmp_path: Path, program: Callable[[str], Path]
 ) -> None:
     """Twice the size must be free; what no job needs goes first."""

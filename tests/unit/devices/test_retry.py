@@ -10,7 +10,12 @@ import pytest
 
 from megtrim.devices import Lease
 from megtrim.devices.pool.machine import NoUsableMachine
-from megtrim.devices.retry import ProgramKilled, deliver, expect_not_killed, unhidden
+from megtrim.devices.retry import (
+    ProgramKilled,
+    expect_not_killed,
+    keep_first_failure,
+    run_with_retries,
+)
 from megtrim.errors import InfrastructureFailure, ProductFailure
 from megtrim.load_and_run.exit_status import ProgramRun
 from unit.stages.fake_device import FakeDevice
@@ -39,10 +44,10 @@ def work(lease: Lease) -> str:
 
 
 def test_work_is_delivered_by_the_first_machine_that_is_well() -> None:
-    """The dead ones before it are told of."""
+    """The dead ones before it are reported."""
     said: list[str] = []
 
-    assert deliver(Pool(dead=2, retries=2), work, say=said.append) == "phone-3"
+    assert run_with_retries(Pool(dead=2, retries=2), work, say=said.append) == "phone-3"
     assert said == [
         "  again phone-1 failed (the link was lost); attempt 2",
         "  again phone-2 failed (the link was lost); attempt 3",
@@ -52,7 +57,7 @@ def test_work_is_delivered_by_the_first_machine_that_is_well() -> None:
 def test_the_last_failure_knows_all_attempts() -> None:
     """In order, each with its machine."""
     with pytest.raises(InfrastructureFailure) as caught:
-        deliver(Pool(dead=9, retries=2), work, say=lambda _text: None)
+        run_with_retries(Pool(dead=9, retries=2), work, say=lambda _text: None)
 
     assert caught.value.attempts == tuple(f"phone-{n}: the link was lost" for n in (1, 2, 3))
     assert caught.value.message == "the link was lost (attempt 3 of 3)"
@@ -62,7 +67,7 @@ def test_the_last_failure_knows_all_attempts() -> None:
 def test_a_device_without_retries_is_tried_once() -> None:
     """A full disk of this machine is full the next time, too."""
     with pytest.raises(InfrastructureFailure) as caught:
-        deliver(Pool(dead=9, retries=0), work, say=lambda _text: None)
+        run_with_retries(Pool(dead=9, retries=0), work, say=lambda _text: None)
 
     assert caught.value.message == "the link was lost"
     assert caught.value.attempts == ("phone-1: the link was lost",)
@@ -77,7 +82,7 @@ def killed(rc: int, **changes: Any) -> ProgramRun:
     ("rc", "name"), [(137, "9 (SIGKILL)"), (143, "15 (SIGTERM)"), (-9, "9 (SIGKILL)")]
 )
 def test_a_program_that_was_killed_says_nothing(rc: int, name: str) -> None:
-    """The message names the signal, the hint says that nobody can know who sent it."""
+    """The message names the signal, the hint says that no one can know who sent it."""
     with pytest.raises(ProgramKilled) as caught:
         expect_not_killed("phone-1", killed(rc))
 
@@ -106,7 +111,7 @@ def test_a_program_that_was_killed_is_tried_again_everywhere(retries: int, attem
         return lease.name
 
     with pytest.raises(InfrastructureFailure) as caught:
-        deliver(Pool(dead=0, retries=retries), work, say=lambda _text: None)
+        run_with_retries(Pool(dead=0, retries=retries), work, say=lambda _text: None)
     assert len(caught.value.attempts) == attempts
 
 
@@ -120,7 +125,7 @@ def test_nothing_else_is_tried_again(ending: BaseException) -> None:
         raise ending
 
     with pytest.raises(type(ending)):
-        deliver(Pool(dead=0, retries=2), fails, say=lambda _text: None)
+        run_with_retries(Pool(dead=0, retries=2), fails, say=lambda _text: None)
     assert tried == ["phone-1"]
 
 
@@ -135,7 +140,7 @@ def test_a_device_that_gives_out_nothing_is_tried_again_too() -> None:
             yield self
 
     with pytest.raises(InfrastructureFailure) as caught:
-        deliver(Empty(name="pixels", retries=1), work, say=lambda _text: None)
+        run_with_retries(Empty(name="pixels", retries=1), work, say=lambda _text: None)
     assert caught.value.attempts == ("pixels: no phone is attached",) * 2
 
 
@@ -152,7 +157,7 @@ def test_where_no_machine_is_left_nothing_is_tried_again() -> None:
                 yield lease
 
     with pytest.raises(InfrastructureFailure) as caught:
-        deliver(Last(dead=1, retries=5), work, say=lambda _text: None)
+        run_with_retries(Last(dead=1, retries=5), work, say=lambda _text: None)
     assert caught.value.attempts == (
         "phone-1: the link was lost",
         "pool: every phone is in quarantine",
@@ -170,7 +175,7 @@ def test_where_no_machine_is_left_nothing_is_tried_again() -> None:
 )
 def test_a_bad_end_is_not_hidden_by_a_good_one(seen: list[str], ended: str, told: str) -> None:
     """What trapped once trapped, however often it passes afterwards; a later bad end says more."""
-    assert unhidden(seen, lambda: ended, good=lambda end: end == "good") == told
+    assert keep_first_failure(seen, lambda: ended, good=lambda end: end == "good") == told
 
 
 def test_a_bad_end_is_not_hidden_by_a_machine_that_fails() -> None:
@@ -182,6 +187,6 @@ def test_a_bad_end_is_not_hidden_by_a_machine_that_fails() -> None:
         raise InfrastructureFailure(msg)
 
     with pytest.raises(InfrastructureFailure, match="the link was lost"):
-        unhidden(seen, fails, good=lambda _end: True)
+        keep_first_failure(seen, fails, good=lambda _end: True)
     seen += ["trap", "another"]
-    assert unhidden(seen, fails, good=lambda _end: True) == "trap"
+    assert keep_first_failure(seen, fails, good=lambda _end: True) == "trap"

@@ -1,4 +1,4 @@
-"""Boards over ssh: what ssh is told, what its complaints mean, what is needed to use one."""
+"""Boards over ssh: ssh's options, what its errors mean, what is needed to use one."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_an_address(settings: DeviceSettings, expected: str) -> None:
     ],
 )
 def test_what_to_do(said: str, begins: str, holds: str) -> None:
-    """The words of ssh, and ours; nothing where nobody can know."""
+    """The message of ssh, and ours; nothing if the cause is unknown."""
     hint = advice(said, SETTINGS)
 
     assert hint.startswith(begins)
@@ -187,7 +187,7 @@ def test_a_board_is_one_machine_whatever_its_user(tmp_path: Path) -> None:
 
 
 def test_a_board_that_does_not_answer_is_not_asked_to_reboot(tmp_path: Path) -> None:
-    """Nobody would hear it, and waiting for it to boot would take minutes."""
+    """No one would hear it, and waiting for it to boot would take minutes."""
     env = {"MEGTRIM_STATE": str(tmp_path)}
     broken = Recorder(env, stderr="Connection refused", rc=255)
     with pytest.raises(InfrastructureFailure, match="cannot be asked to reboot"):

@@ -58,7 +58,7 @@ def test_on_arm64_itself(tmp_path: Path) -> None:
 
 
 def test_without_qemu(tmp_path: Path) -> None:
-    """A machine of another kind is told how to get it."""
+    """On another kind of machine, the error says how to get it."""
     with pytest.raises(InputError) as failure:
         virtual_phone.find(make_spec(tmp_path), native="x86_64")
     assert failure.value.message == (
@@ -70,7 +70,7 @@ def test_without_qemu(tmp_path: Path) -> None:
 def test_a_cpu_that_qemu_does_not_know(tmp_path: Path) -> None:
     """Is refused before any phone is started."""
     has_qemu(tmp_path)
-    with pytest.raises(InputError, match="device rehearsal: this qemu knows no CPU 'z80'"):
+    with pytest.raises(InputError, match="device rehearsal: this qemu does not know the CPU 'z80'"):
         virtual_phone.find(make_spec(tmp_path, cpu="z80"), native="x86_64")
 
 

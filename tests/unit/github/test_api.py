@@ -133,7 +133,7 @@ def test_a_base_that_is_no_address_is_refused(base: str) -> None:
     ("token", "text"),
     [
         ("", "there is no GitHub token"),
-        *((token, "the GitHub token is not one") for token in ("a\nb", "ä", "a b", "x" * 4097)),
+        *((token, "the GitHub token is malformed") for token in ("a\nb", "ä", "a b", "x" * 4097)),
     ],
 )
 def test_a_token_that_is_none_is_refused_without_showing_it(token: str, text: str) -> None:

@@ -118,7 +118,7 @@ def test_what_the_merge_base_stored_is_the_baseline(team: Team) -> None:
 @pytest.mark.parametrize(
     ("days", "age"), [(0, "today"), (0.99, "today"), (1, "1 day ago"), (40.5, "40 days ago")]
 )
-def test_the_age_is_told_in_days(team: Team, days: float, age: str) -> None:
+def test_the_age_is_shown_in_days(team: Team, days: float, age: str) -> None:
     """A reader weighs an old baseline differently."""
     team.repository.artifact(team.repository.run(team.base), archive(), days_ago=days)
 
@@ -165,7 +165,7 @@ def test_the_last_known_is_of_the_base_branch(team: Team) -> None:
 
 @pytest.mark.parametrize("quick", [True, False])
 def test_sizes_of_the_other_way_are_passed_over(team: Team, quick: bool) -> None:
-    """The merge base is then built anew, in the way that is asked for."""
+    """The merge base is then built again, in the requested mode."""
     team.repository.artifact(team.repository.run(team.base), archive(OTHER, quick=not quick))
 
     none = team.find(quick=quick)
@@ -316,7 +316,7 @@ def test_other_names_are_other_baselines(team: Team) -> None:
     ("content", "said"),
     [
         (b"no zip", "its archive: not a whole zip"),
-        ({"../sizes.json": "{}"}, "a name that leads elsewhere"),
+        ({"../sizes.json": "{}"}, "a name that leads out of the folder"),
         (
             {"evidence.json": dump_set(PROOFS)},
             "sizes.json: cannot be read: No such file or directory",
@@ -369,7 +369,7 @@ def test_a_server_without_digests_is_believed(team: Team) -> None:
 def test_sizes_without_usable_proofs_are_used(
     team: Team, proofs: dict[str, str], told: list[str]
 ) -> None:
-    """Devices then prove everything anew; only what is broken, or older, is worth a warning."""
+    """Devices then prove everything again; only what is broken, or older, is worth a warning."""
     files = {"sizes.json": dump_sizes(SIZES), **proofs}
     team.repository.artifact(team.repository.run(team.base), files)
 
@@ -432,7 +432,7 @@ def test_misshapen_entries_are_passed_over(team: Team) -> None:
 def test_github_that_does_not_answer_is_no_baseline(
     team: Team, status: int, said: str, route: str
 ) -> None:
-    """It is told as that, and the merge base is rebuilt where it is known."""
+    """It is reported as that, and the merge base is rebuilt if it is known."""
     team.repository.artifact(team.repository.run(team.base), archive())
     team.github.fail("GET", route, status=status, times=9)
 
@@ -564,7 +564,7 @@ def test_a_schedule_is_held_against_what_its_own_commit_stored(team: Team, defau
     assert found.source == f"main at {team.later[:12]}, this very commit, stored today"
 
 
-def test_nobody_is_asked_to_rebuild_the_commit_itself(team: Team) -> None:
+def test_no_one_is_asked_to_rebuild_the_commit_itself(team: Team) -> None:
     """It would cost minutes to find a growth of nothing."""
     event = other(team, "schedule", ref="refs/heads/main")
 

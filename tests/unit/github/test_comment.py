@@ -72,7 +72,7 @@ def test_another_text_is_put_in_its_place(github: GithubDouble, repository: Repo
 
 
 def test_an_equal_text_is_not_written(github: GithubDouble, repository: Repository) -> None:
-    """Nobody is told of news that are none; GitHub may have changed line ends and the end."""
+    """No one is notified without news; GitHub may have changed line ends and the end."""
     publish(github, "a\nb")
     (comment,) = repository.comments.values()
     comment["body"] = comment["body"].replace("\n", "\r\n") + "\r\n"
@@ -170,10 +170,10 @@ def test_two_who_mend_at_once_do_not_stumble(github: GithubDouble, repository: R
     assert len(repository.comments) == 1
 
 
-def test_a_comment_that_vanishes_is_written_anew(
+def test_a_comment_that_vanishes_is_written_again(
     github: GithubDouble, repository: Repository
 ) -> None:
-    """Somebody removed it between the list and the change."""
+    """Someone removed it between the list and the change."""
     repository.comment(17, f"old\n\n{MARK}")
     github.fail("PATCH", "/comments/", status=404)
 
@@ -259,7 +259,7 @@ def test_half_characters_and_zeros_are_replaced(
 
 
 def test_the_most_of_a_report_fits(github: GithubDouble, repository: Repository) -> None:
-    """65,000 bytes of a report are never cut, also beside the longest key."""
+    """65,000 bytes of a report are never cut, also next to the longest key."""
     key = key_of("a" * 200)
     publish(github, "x" * 65_000, key=key)
 

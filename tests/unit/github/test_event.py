@@ -118,7 +118,7 @@ def test_a_new_branch_has_no_commit_before(tmp_path: Path, before: str | None) -
 
 
 def test_the_repository_may_come_from_the_environment(tmp_path: Path) -> None:
-    """Where the event file does not name it; then nobody knows the default branch."""
+    """Where the event file does not name it; then no one knows the default branch."""
     env = environment(tmp_path, "push", {"ref": "refs/heads/main"})
 
     event = read_event({**env, "GITHUB_REPOSITORY_ID": "12"})
@@ -135,7 +135,7 @@ def test_the_repository_may_come_from_the_environment(tmp_path: Path) -> None:
     ],
     ids=["same", "other-number", "deleted"],
 )
-def test_fork_is_told_by_the_number_of_the_repository(
+def test_fork_is_found_by_the_number_of_the_repository(
     tmp_path: Path, repository: dict[str, Any] | None, fork: bool
 ) -> None:
     """Names change hands; a fork that was deleted has left no repository at all."""

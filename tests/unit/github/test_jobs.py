@@ -18,7 +18,7 @@ PATH = "GET /repos/acme/phone/actions/runs/77/attempts/2/jobs"
 
 
 def job(name: str, status: str, conclusion: str | None = None) -> dict[str, Any]:
-    """Return a job as the API tells of it."""
+    """Return a job as the API describes it."""
     ended = conclusion or ("success" if status == "completed" else None)
     return {"id": 1, "name": name, "status": status, "conclusion": ended}
 
@@ -141,8 +141,8 @@ def test_the_prefix_can_be_another(waiting: Waiting) -> None:
 
 
 @pytest.mark.parametrize("status", ["queued", "waiting", "pending", "requested"])
-def test_jobs_that_nobody_takes_are_given_up(waiting: Waiting, status: str) -> None:
-    """An offline phone, or an environment that nobody approves."""
+def test_jobs_that_no_one_takes_are_given_up(waiting: Waiting, status: str) -> None:
+    """An offline phone, or an environment that no one approves."""
     ended = waiting([pixel(status)], pickup_s=600)
 
     assert ended == WaitResult(
@@ -227,7 +227,7 @@ def test_cancelled_and_failed_jobs_have_ended(waiting: Waiting) -> None:
     assert ended.pending is None
 
 
-def test_two_callers_in_one_run_are_told_apart(waiting: Waiting) -> None:
+def test_two_callers_in_one_run_are_distinguished(waiting: Waiting) -> None:
     """Jobs of two configurations have equal names behind those of their callers."""
     ended = waiting(
         [job("a / device any 1/1", "completed"), job("b / device any 1/1", "in_progress")],
@@ -247,7 +247,7 @@ def test_pauses_grow_to_half_a_minute(waiting: Waiting) -> None:
 
 
 def test_zero_minutes_ask_once(waiting: Waiting) -> None:
-    """Nobody waits who does not want to."""
+    """No one waits who does not want to."""
     ended = waiting([pixel("queued")], pickup_s=0, run_s=0)
 
     assert (ended.pending, waiting.pauses) == (PendingReason.NO_RUNNER, [])
@@ -264,13 +264,13 @@ def test_more_jobs_than_a_page_are_seen(waiting: Waiting) -> None:
 
 @pytest.mark.parametrize("status", [403, 404, 500])
 def test_github_that_does_not_answer_is_late(waiting: Waiting, status: int) -> None:
-    """Nothing is known, so nothing is said of a runner; and nobody waits in vain."""
+    """Nothing is known, so nothing is said of a runner; and no one waits in vain."""
     waiting.github.fail("GET", "/jobs", status=status, times=9)
 
     ended = waiting([pixel("in_progress")])
 
     assert ended.pending is PendingReason.LATE
-    assert ended.text == "GitHub did not say what became of the device jobs"
+    assert ended.text == "GitHub did not report the device jobs"
     assert ended.failure is not None
     assert f"GitHub answered {status}" in ended.failure.message
     assert waiting.pauses == []

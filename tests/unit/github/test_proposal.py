@@ -146,7 +146,7 @@ def test_a_base_that_moved_on_is_followed(team: Team) -> None:
     assert team.proposed.files["a.txt"] == b"b"
 
 
-def test_a_commit_of_somebody_on_the_branch_is_replaced(team: Team) -> None:
+def test_a_commit_of_someone_on_the_branch_is_replaced(team: Team) -> None:
     """The text of the pull request says so."""
     team.propose()
     team.repository.commit({"a.txt": "mine"}, branch=BRANCH)
@@ -175,7 +175,7 @@ def test_a_branch_that_may_not_be_made_is_no_race(team: Team) -> None:
 
 
 def test_a_closed_pull_request_is_not_reopened(team: Team) -> None:
-    """Somebody closed it; the next refresh opens another one."""
+    """Someone closed it; the next refresh opens another one."""
     team.propose()
     team.repository.pulls[1]["state"] = "closed"
 
@@ -251,7 +251,7 @@ def test_a_branch_that_came_in_between_is_moved(team: Team) -> None:
 
 
 def test_a_branch_that_went_in_between_is_made(team: Team) -> None:
-    """Somebody deleted it after this run had looked."""
+    """Someone deleted it after this run had looked."""
     team.propose()
     team.repository.pulls[1]["state"] = "closed"
     team.github.fail("PATCH", "/git/refs/", status=422, message="Reference does not exist")

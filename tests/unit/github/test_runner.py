@@ -1,4 +1,4 @@
-"""What a step tells its runner, read back as a runner reads it."""
+"""What a step passes to its runner, read back as a runner reads it."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.plan.graph import Stage, Task, resting, tasks, through
+from megtrim.plan.graph import Stage, Task, tasks, tasks_up_to, with_dependencies
 from unit.plan.support import config, model
 
 TWO = config(model("a", {"name": "x"}, {"name": "y", "fast_run": True}), model("b"))
@@ -139,15 +139,15 @@ def test_a_committed_keep_set_needs_no_trace() -> None:
     assert found["verify/a/x@any"].needs == ("build/plain", "header/keepset", "reduce/reduced")
     assert found["size/artifacts"].needs == ("build/plain", "reduce/reduced")
     assert found["verdict/verdict"].wants == tuple(task.id for task in every[:-2])
-    assert through(Stage.PROFILE, every) == ()
-    assert [task.id for task in through(Stage.BUILD, every)] == ["build/plain"]
+    assert tasks_up_to(Stage.PROFILE, every) == ()
+    assert [task.id for task in tasks_up_to(Stage.BUILD, every)] == ["build/plain"]
 
 
 @pytest.mark.parametrize(
     ("variant", "profiled"), [("plain", False), ("profile", True), ("reduced", False)]
 )
 def test_a_budget_of_the_profile_build_has_it_made(variant: str, profiled: bool) -> None:
-    """It is weighed only where somebody wants to know."""
+    """It is measured only on request."""
     budget = {"artifact": "load_and_run", "variant": variant, "max": "9 MiB"}
     every = by_id(tasks(config(model("m"), budgets=[budget]), committed=True))
 
@@ -159,18 +159,20 @@ def test_a_budget_of_the_profile_build_has_it_made(variant: str, profiled: bool)
 
 
 def test_what_some_tasks_rest_on() -> None:
-    """Those themselves and all before them, in order; nobody else."""
+    """Those themselves and all before them, in order; no one else."""
     every = tasks(TWO)
 
-    assert [task.id for task in resting(["build/profile"], every)] == ["build/profile"]
-    assert [task.id for task in resting(["profile/a/y@any", "profile/b/s@any"], every)] == [
+    assert [task.id for task in with_dependencies(["build/profile"], every)] == ["build/profile"]
+    assert [
+        task.id for task in with_dependencies(["profile/a/y@any", "profile/b/s@any"], every)
+    ] == [
         "build/plain",
         "build/profile",
         "profile/a/y@any#search",
         "profile/a/y@any",
         "profile/b/s@any",
     ]
-    assert resting(["no/task"], every) == ()
+    assert with_dependencies(["no/task"], every) == ()
 
 
 @pytest.mark.parametrize(
@@ -188,19 +190,19 @@ def test_what_some_tasks_rest_on() -> None:
 )
 def test_a_stage_runs_with_what_it_rests_on(stage: Stage, expected: list[str]) -> None:
     """And with nothing else."""
-    assert [task.id for task in through(stage, tasks(TWO))] == expected
+    assert [task.id for task in tasks_up_to(stage, tasks(TWO))] == expected
 
 
 def test_a_header_without_a_search_needs_no_plain_build() -> None:
-    """What nothing rests on is not built."""
+    """What nothing depends on is not built."""
     every = tasks(config(model("m")))
 
-    assert [task.id for task in through(Stage.HEADER, every)] == [
+    assert [task.id for task in tasks_up_to(Stage.HEADER, every)] == [
         "build/profile",
         "profile/m/s@any",
         "header/keepset",
     ]
-    size = [task.id for task in through(Stage.SIZE, every)]
+    size = [task.id for task in tasks_up_to(Stage.SIZE, every)]
     assert "verify/m/s@any" not in size
     assert size[-1] == "size/artifacts"
 
@@ -209,8 +211,8 @@ def test_the_report_rests_on_everything() -> None:
     """Through the verdict, which wants it."""
     every = tasks(TWO)
 
-    assert through(Stage.REPORT, every) == every
-    assert through(Stage.VERDICT, every) == every[:-1]
+    assert tasks_up_to(Stage.REPORT, every) == every
+    assert tasks_up_to(Stage.VERDICT, every) == every[:-1]
 
 
 def test_where_functions_are_trimmed_the_base_is_linked_again() -> None:
@@ -270,7 +272,7 @@ def test_the_committed_keep_set_names_the_functions_too() -> None:
     assert found["functions/keepset"].needs == ("header/keepset", "functions/linked")
 
 
-def test_neighbours_are_run_where_somebody_asks() -> None:
+def test_neighbours_are_run_where_someone_asks() -> None:
     """Behind the verification of each scenario; the verdict wants them."""
     asked = tasks(TWO, neighbours=True)
     found = by_id(asked)
@@ -285,7 +287,7 @@ def test_neighbours_are_run_where_somebody_asks() -> None:
     )
     assert "neighbours/b/s@any" in found["verdict/verdict"].wants
     assert not any("neighbours" in need for need in found["size/artifacts"].needs)
-    through_them = {task.stage for task in through(Stage.NEIGHBOURS, asked)}
+    through_them = {task.stage for task in tasks_up_to(Stage.NEIGHBOURS, asked)}
     assert {Stage.SIZE, Stage.VERDICT} & through_them == set()
 
 

@@ -67,7 +67,7 @@ def test_what_is_near_a_scenario() -> None:
 
 
 def test_what_the_program_does_unasked_is_no_neighbour() -> None:
-    """One warm-up without being told; told of another number, one is a neighbour."""
+    """One warm-up by default; with another number, one is a neighbour."""
     assert "warm-up-1" not in near(scenario("--cpu"))
     assert "warm-up-1" in near(scenario("--cpu", "--warmup-iter", "2"))
     assert "warm-up-1" not in near(scenario("--cpu", "--warmup-iter", "1"))
@@ -142,7 +142,7 @@ def test_the_older_program() -> None:
 
 
 def test_an_application_has_the_neighbours_that_its_words_have_places_for() -> None:
-    """Its flags are its own; nobody knows others."""
+    """Its flags are its own; no one knows others."""
     told = scenario("{model}", "--workers", "{threads}", application="app", threads=2)
     plain = scenario("{model}", application="app")
 
@@ -172,7 +172,7 @@ FLAGS = st.lists(
 def test_neighbours_are_the_same_each_time_and_never_the_scenario(
     args: list[str], threads: int, changes: set[NpyMutation], searched: bool
 ) -> None:
-    """One name for one run, and every one of them can be told to the program."""
+    """One name for one run, and the program accepts every one of them."""
     each = scenario(*args, threads=threads, fast_run=searched)
     found = neighbours(each, dialect=LITE, changes=changes)
     again = neighbours(each, dialect=LITE, changes=sorted(changes, reverse=True))

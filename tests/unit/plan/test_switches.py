@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.plan.graph import Stage, Task, tasks, through
+from megtrim.plan.graph import Stage, Task, tasks, tasks_up_to
 from megtrim.plan.switches import list_measured_builds
 from unit.plan.support import config, model
 
@@ -36,7 +36,7 @@ def switch_tasks(every: tuple[Task, ...]) -> dict[str, tuple[str, ...]]:
 def test_all_on_each_off_alone_and_all_off(
     names: tuple[str, ...], builds: list[tuple[str, ...]]
 ) -> None:
-    """In one order, whatever the file's; FlatBuffers go only where somebody asks about them."""
+    """In one order, whatever the file's; FlatBuffers go only where someone asks about them."""
     found = list_measured_builds(config(model("m"), trim={"measure": list(names)}))
 
     assert [each.off for each in found] == builds
@@ -75,9 +75,9 @@ def test_the_verdict_speaks_of_switches_but_no_gate_waits_for_them() -> None:
     settings = config(model("m"), trim={"measure": [RTTI]})
     traced, committed = tasks(settings), tasks(settings, committed=True)
 
-    assert any(task.stage is Stage.SWITCHES for task in through(Stage.REPORT, traced))
-    assert not any(task.stage is Stage.SWITCHES for task in through(Stage.REPORT, committed))
-    assert [task.id for task in through(Stage.SWITCHES, committed)] == [
+    assert any(task.stage is Stage.SWITCHES for task in tasks_up_to(Stage.REPORT, traced))
+    assert not any(task.stage is Stage.SWITCHES for task in tasks_up_to(Stage.REPORT, committed))
+    assert [task.id for task in tasks_up_to(Stage.SWITCHES, committed)] == [
         *("header/keepset", "reduce/reduced", "switches/all-on", "switches/rtti-off"),
         "switches/table",
     ]

@@ -1,6 +1,6 @@
 """What pull requests meet: a verdict for each, whose comment is kept in tests/data/comments.
 
-Run as a program (``PYTHONPATH=ci:tests python -m unit.report.golden``) it writes the comments anew;
+Run as a program (``PYTHONPATH=ci:tests python -m unit.report.golden``) it rewrites the comments;
 the change is then looked at like any other.
 """
 

@@ -1,4 +1,4 @@
-"""What a code host shows beside the changed files."""
+"""What a code host shows next to the changed files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_failure_is_an_error_where_it_is_configured() -> None:
 
 
 def test_what_is_not_known_is_a_warning() -> None:
-    """Infrastructure, unverified and inconclusive are nobody's failure."""
+    """Infrastructure, unverified and inconclusive are no one's failure."""
     assert [(each.level, each.title) for each in annotate(unverified())] == [
         (Level.WARNING, "megtrim infrastructure: device:mobilenet-s/default@any"),
         (Level.WARNING, "megtrim unverified: coverage:resnet18-s/tuned@armv82-dotprod"),
@@ -73,7 +73,7 @@ def test_what_is_pending_for_one_reason_is_said_once() -> None:
 
 
 def test_ten_of_a_level_are_shown() -> None:
-    """An eleventh would be dropped without a word, so the tenth counts what is not shown."""
+    """An eleventh would be dropped silently, so the tenth counts what is not shown."""
     ten = annotate(many((CheckStatus.FAIL, 10), (CheckStatus.UNVERIFIED, 10)))
     assert Counter(each.level for each in ten) == {Level.ERROR: 10, Level.WARNING: 10}
     assert ten[9].title == "megtrim fail: device:fail/9"
@@ -91,7 +91,7 @@ def test_ten_of_a_level_are_shown() -> None:
 
 
 def test_texts_are_one_line_and_bounded() -> None:
-    """A check without a word says its kind and status; a path stays in the project."""
+    """A check without a text shows its kind and status; a path stays in the project."""
     hostile = replace(
         on_device(CheckStatus.FAIL, HOSTILE * 99 + "\nlast"),
         id="x" * 9_999,
@@ -108,7 +108,7 @@ def test_texts_are_one_line_and_bounded() -> None:
     assert said.title == f"megtrim fail: {'x' * 37} {left_out} {'x' * 113}"
     # Half of a command does something else.
     assert said.message.endswith(
-        "To see it again: (its command holds what cannot be shown here: see verdict.json)"
+        "To see it again: (the command cannot be shown here: see verdict.json)"
     )
     (silent,) = annotate(join(pull_request(checks=(on_device(CheckStatus.FAIL, " \n"),))))
     assert silent.message == "device fail"

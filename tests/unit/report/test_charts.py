@@ -49,7 +49,7 @@ def test_bars_are_drawn_to_one_scale_and_reduced_once_more_to_its_own() -> None:
 
 
 def test_bytes_that_no_section_has_are_drawn_too() -> None:
-    """A picture that does not add up would lie; a section that one variant lacks is empty there."""
+    """A picture that does not add up would lie; a section missing in a variant is empty."""
     picture = size_picture(
         ArtifactSizes(
             name="a", sizes=(variant("plain", 1000), variant("reduced", 50, ("text", 50)))
@@ -136,7 +136,7 @@ def test_a_tag_is_never_filled_over_its_rim(kept: int, held: int, filled: str | 
 
 
 def test_many_small_tags_share_a_tile() -> None:
-    """Sixty tiles can be told apart; the rest is one."""
+    """Sixty tiles can be distinguished; the rest is one."""
     by_tag = tuple(tag(f"t{number:03}", 1, 100 - number) for number in range(70))
     tiles = region_map(RegionsUse(held=0, kept=0, by_tag=by_tag))
 

@@ -268,7 +268,7 @@ def test_a_trap_on_a_device_shows_its_crash() -> None:
     assert "<summary>Crash</summary>" not in render(failing())
 
 
-def test_a_crash_and_a_time_that_does_not_count_are_told() -> None:
+def test_a_crash_and_a_time_that_does_not_count_are_reported() -> None:
     """In the details of the check, and in the row of the scenario."""
     text = render(join(facts(scenarios=(crashed(), scenario(RESNET)))))
     note = "time not valid: throttled after the run: policy4 is held to 1800 MHz of 2400 MHz"
@@ -294,7 +294,7 @@ def test_many_missing_regions_are_counted() -> None:
 
 
 def test_a_check_without_hint_command_or_details_is_short() -> None:
-    """Nothing empty is shown; a trap that no scenario tells of shows its own details."""
+    """Nothing empty is shown; a trap that belongs to no scenario shows its own details."""
     bare = on_device(CheckStatus.FAIL, "it failed")
     lost = replace(bare, id="trap:x", kind=CheckKind.TRAP, subject="x", detail="lost")
     text = render(join(pull_request(checks=(bare, lost))))
@@ -315,7 +315,7 @@ def test_a_device_that_traps_shows_its_own_details() -> None:
 
 
 def test_devices_have_a_line_for_each_thing_that_is_said() -> None:
-    """Pending first; however many scenarios it is true of; what failed is told in full above."""
+    """Pending first; however many scenarios it is true of; what failed is shown in full above."""
     checks = (
         on_device(CheckStatus.PASS, PROVEN, RESNET),
         on_device(CheckStatus.PASS, PROVEN, MOBILENET),
@@ -363,11 +363,11 @@ def test_long_logs_commands_and_regions_are_cut() -> None:
     assert f"\n{'r' * 200}\n{'s' * 50} {note} {'s' * 150}\n```\n" in text
     assert f"\n{'l' * 500}\n{note}\n{'l' * 1_500}\n```\n" in text
     # Half of a command does something else.
-    assert "```text\n(its command holds what cannot be shown here: see verdict.json)\n```" in text
+    assert "```text\n(the command cannot be shown here: see verdict.json)\n```" in text
 
 
 def test_scenarios_what_was_kept_and_what_built_it_are_folded() -> None:
-    """There for who wants it, in nobody's way."""
+    """There for whoever wants it, folded for everyone else."""
     text = render(failing())
 
     assert "<details><summary>Scenarios: 1 of 3 passed</summary>\n\n| scenario |" in text
@@ -405,7 +405,7 @@ def test_without_a_trace_or_operators_it_says_so() -> None:
 
 
 def test_many_failures_leave_room_for_everything_else() -> None:
-    """Ten are told in full, the next hundred in a line each, and the tables are still there."""
+    """Ten are shown in full, the next hundred in a line each, and the tables are still there."""
     many = tuple(
         replace(trapped(), id=f"m{number:03}/s@c", log_tail="x" * 100_000) for number in range(200)
     )

@@ -9,10 +9,10 @@ from megtrim.report.formatting import (
     group_digits,
     growth_of,
     kept_of_held,
+    list_urgent,
     percent,
     regions_of,
     seconds,
-    to_look_at,
 )
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Rebuild, RegionsUse
@@ -44,11 +44,19 @@ def test_numbers() -> None:
 
 def test_what_needs_a_person_comes_the_worst_first() -> None:
     """Failures, then infrastructure, then what is unverified; passed and skipped are no news."""
-    assert to_look_at(passing()) == ()
-    assert [check.kind for check in to_look_at(failing())] == ["trap", "parity", "size", "growth"]
-    assert [check.kind for check in to_look_at(unverified(expired=True))] == ["coverage", "device"]
-    assert [check.kind for check in to_look_at(unverified())] == ["device", "coverage"]
-    assert [check.kind for check in to_look_at(join(facts(scenarios=())))] == ["coverage"]
+    assert list_urgent(passing()) == ()
+    assert [check.kind for check in list_urgent(failing())] == [
+        "trap",
+        "parity",
+        "size",
+        "growth",
+    ]
+    assert [check.kind for check in list_urgent(unverified(expired=True))] == [
+        "coverage",
+        "device",
+    ]
+    assert [check.kind for check in list_urgent(unverified())] == ["device", "coverage"]
+    assert [check.kind for check in list_urgent(join(facts(scenarios=())))] == ["coverage"]
 
 
 @pytest.mark.parametrize(
@@ -87,5 +95,5 @@ def test_kept_and_growth_in_words() -> None:
     ],
 )
 def test_what_was_compiled(rebuild: Rebuild, words: str) -> None:
-    """Beside what was foretold, which a build that was cut off before proves wrong."""
+    """Next to the prediction, which an interrupted earlier build makes wrong."""
     assert describe_rebuild(rebuild) == words

@@ -150,7 +150,7 @@ def test_the_tightest_of_several_budgets_is_shown() -> None:
     )
 
 
-def test_what_needs_a_person_is_told_in_full() -> None:
+def test_what_needs_a_person_is_reported_in_full() -> None:
     """Check, reason, what to do, the command, the place, details."""
     text = Page(html.render(failing())).text
 
@@ -236,7 +236,7 @@ def test_sections_budgets_and_regions_have_their_numbers_in_words() -> None:
     assert "FUSE_ADD_RELU resnet18-s" in text
 
 
-def test_growth_stands_beside_the_size() -> None:
+def test_growth_is_next_to_the_size() -> None:
     """Where the baseline holds the file, and the baseline is named once above."""
     text = Page(html.render(compared())).text
 
@@ -248,7 +248,7 @@ def test_growth_stands_beside_the_size() -> None:
 
 
 def test_a_committed_keep_set_shows_what_is_kept_alone() -> None:
-    """No profile build said of how many: no map, no number that is nobody's."""
+    """Without a profile build the total is unknown: no map, and no made-up number."""
     page = Page(html.render(by_committed()))
 
     assert "Regions kept 149 by the committed keep set" in page.text
@@ -293,7 +293,7 @@ def test_all_checks_are_listed_with_their_place() -> None:
 
 
 def test_an_empty_verdict_says_what_is_not_there() -> None:
-    """Nothing weighed, run, traced or limited: each section says so."""
+    """Nothing measured, run, traced or limited: each section says so."""
     nothing = join(
         facts(
             artifacts=(),

@@ -131,7 +131,7 @@ def test_a_failure_says_everything_that_is_known() -> None:
 
 
 def test_skipped_says_which_kind_of_nothing_it_is() -> None:
-    """Unverified and skipped look alike to a reader of XML, so the message tells them apart."""
+    """Unverified and skipped look alike to a reader of XML, so the message distinguishes them."""
     named = cases(unverified())
 
     (coverage,) = named[f"coverage:{TUNED}"]
@@ -191,7 +191,7 @@ def test_hostile_texts_survive_as_text() -> None:
 
 
 def test_a_crash_and_a_time_that_does_not_count_are_in_the_output() -> None:
-    """A failed case tells of the crash; a passed one of its time."""
+    """A failed case shows the crash; a passed one its time."""
     conditions = crashed().conditions
     found = cases(join(facts(scenarios=(crashed(), scenario(RESNET, conditions=conditions)))))
     note = "time not valid: throttled after the run: policy4 is held to 1800 MHz of 2400 MHz"
@@ -215,7 +215,7 @@ def test_a_log_of_ten_megabytes_is_cut() -> None:
     assert "characters left out" in text
 
 
-def test_names_that_look_the_same_are_told_apart() -> None:
+def test_names_that_look_the_same_are_distinguished() -> None:
     """A reader merges equal names, and one of them would be lost."""
     checks = tuple(
         replace(build_check("x", 1.0), id=name) for name in ("a", "a\x1b[0m", "a\x1b[1m", " a")
@@ -368,7 +368,7 @@ def test_an_ending_before_the_verdict_is_not_green(status: int, tag: str, kind: 
     assert totals == (1, int(tag == "failure"), int(tag == "error"))
 
 
-def test_an_ending_without_words_is_told_all_the_same() -> None:
+def test_an_ending_without_words_is_reported_all_the_same() -> None:
     """The library takes an error without a text for a success."""
     text = junit.render_ending(EarlyExit(exit=2, message="", hint=""))
     (case,) = ET.fromstring(text).iter("testcase")

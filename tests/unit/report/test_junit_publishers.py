@@ -39,7 +39,7 @@ VERDICTS = (passing, failing, unverified, mixed, big, hostile, lambda: COMMENTS[
 
 @dataclass(frozen=True, kw_only=True)
 class Annotated:
-    """One line that mikepenz/action-junit-report shows beside the code."""
+    """One line that mikepenz/action-junit-report shows next to the code."""
 
     path: str
     line: int
@@ -155,7 +155,7 @@ def expected(verdict: Verdict) -> Counter[str]:
 
 @pytest.mark.parametrize("make", VERDICTS)
 def test_mikepenz_counts_and_places_every_failure(make: Callable[[], Verdict]) -> None:
-    """A line beside the configuration for each failure and error, none lost as a second try."""
+    """A line next to the configuration for each failure and error, none lost as a second try."""
     verdict = make()
     totals, annotated = mikepenz(junit.render(verdict))
 
@@ -187,7 +187,7 @@ def test_enricomi_believes_the_totals_and_they_are_true(make: Callable[[], Verdi
         assert all(len(text.encode()) <= LONGEST_MESSAGE_BYTES for text in texts)
 
 
-def test_enricomi_tells_failures_from_errors() -> None:
+def test_enricomi_distinguishes_failures_from_errors() -> None:
     """A lost device is no failure of the product, in totals and in words."""
     totals, messages = enricomi(junit.render(mixed()))
 

@@ -66,7 +66,7 @@ def text(previous: KeepSet | None, current: KeepSet) -> str:
     )
 
 
-def test_each_scenario_that_differs_is_told() -> None:
+def test_each_scenario_that_differs_is_reported() -> None:
     """New ones, lost ones, changed ones; equal ones are left out."""
     previous = keep(record("gone", A), record("more", A), record("same", A), record("less", A, B))
     current = keep(record("new", A, C), record("more", A, B), record("same", A), record("less", A))
@@ -111,7 +111,7 @@ def test_the_description() -> None:
         "| `m/s@any` ⚠️ | 2 | 2 | +1 | -1 |\n"
         "\n"
         "⚠️ lost regions though model, arguments, inputs and threads are the same: "
-        "was the run that was traced a whole one?\n"
+        "was the traced run complete?\n"
         "\n"
         "Operators added: `Convolution`.\n"
         "\n"
@@ -126,7 +126,7 @@ def test_the_description() -> None:
         "\n"
         "**Checks.** They start by themselves.\n"
         "\n"
-        "Branch `megtrim/keepset` is written anew by each refresh: push no commit to it.\n"
+        "Branch `megtrim/keepset` is overwritten by each refresh: push no commits to it.\n"
     )
 
 
@@ -135,7 +135,7 @@ def test_a_keep_set_of_other_bindings_says_that_regions_stay() -> None:
     same = keep(record("s", A))
     other = KeepSet(generation=20190219, scenarios=same.scenarios, operators=None)
 
-    assert "\n\nNo scenario needs other regions than before.\n\n" in text(other, same)
+    assert "\n\nNo scenario needs different regions.\n\n" in text(other, same)
 
 
 @pytest.mark.parametrize("operators", [None, ("Pooling",)])
@@ -150,7 +150,7 @@ def test_operators_are_compared_only_where_both_list_them(
     )
 
 
-def test_functions_are_told_beside_regions() -> None:
+def test_functions_are_shown_next_to_regions() -> None:
     """A refresh may change them alone; names are readable, and long ones in brief."""
     long = f"_ZN2ns4pushI{'14some_type_name' * 6}EEvT_"
     previous, current = (
@@ -161,7 +161,7 @@ def test_functions_are_told_beside_regions() -> None:
     assert changes(REGIONS, previous, current) == ()
     assert text(previous, current).split("\n\n")[2:-2] == [
         "Regions that are kept: 1 (before: 1).",
-        "No scenario needs other regions than before.",
+        "No scenario needs different regions.",
         "Functions that are kept: 2 (before: 2).",
         (
             "| scenario | functions before | now | added | lost |\n"
@@ -170,7 +170,7 @@ def test_functions_are_told_beside_regions() -> None:
         ),
         (
             "⚠️ lost functions though model, arguments, inputs and threads are the same: "
-            "was the run that was traced a whole one?"
+            "was the traced run complete?"
         ),
         "<details><summary><code>m&#47;s&#64;<!-- -->any</code>: functions</summary>",
         "- added `void ns::push<…>(…)`\n- lost `ns::one()`",
@@ -186,7 +186,7 @@ def test_functions_of_another_link_are_only_counted() -> None:
         ScenarioChange(id="s", before=3, after=1, other_link=True),
     )
     said = text(previous, current)
-    assert "\n| `s` | 3 | 1 | another link |  |\n\nOf another link only numbers are" in said
+    assert "\n| `s` | 3 | 1 | another link |  |\n\nFor another link only counts are" in said
     assert "<details>" not in said
 
 
@@ -197,7 +197,7 @@ def test_the_first_list_of_functions_is_all_new() -> None:
     )
 
 
-def test_where_no_region_is_trimmed_none_is_told() -> None:
+def test_where_no_region_is_trimmed_none_is_reported() -> None:
     """Such a keep set lists functions alone."""
     alone = replace(ran("s", "main"), regions=())
 
@@ -207,7 +207,7 @@ def test_where_no_region_is_trimmed_none_is_told() -> None:
     assert "\n\nFunctions that are kept: 1.\n\n" in said
 
 
-def test_names_mention_nobody() -> None:
+def test_names_mention_no_one() -> None:
     """A scenario ends with @class: outside of code that would call a person."""
     said = text(None, keep(record("m/s@torvalds", Region("x", ("a<b>",)))))
 

@@ -42,7 +42,7 @@ def test_each_scenario_has_its_own() -> None:
 
 
 def test_for_markdown() -> None:
-    """In report.md, folded, with a sign beside each word; the comment goes without."""
+    """In report.md, folded, with a sign next to each word; the comment goes without."""
     page = comment.render(VERDICT, measured=True)
 
     assert "<details><summary>Neighbours: 2 of 4 work</summary>" in page
@@ -53,7 +53,7 @@ def test_for_markdown() -> None:
 
 
 def test_on_the_page() -> None:
-    """Colour and word in every field, what was lacking beside it; only where it was tried."""
+    """Colour and word in every cell, with the missing regions; only if it was run."""
     page, without = html.render(VERDICT), html.render(join(facts()))
 
     assert page.count('id="neighbours"') == page.count('href="#neighbours"') == 1

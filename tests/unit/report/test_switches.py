@@ -77,7 +77,7 @@ def test_on_the_page() -> None:
 
 
 def test_what_is_off_singly_is_said() -> None:
-    """Beside the minimum size, wherever the trim is told."""
+    """Next to the minimum size, wherever the trim is described."""
     trim = TrimChoice(
         level="region",
         layout="scoped",

@@ -84,7 +84,7 @@ def test_a_failure_lists_what_to_look_at_and_warnings() -> None:
 
 
 def test_regions_are_those_that_a_variant_has() -> None:
-    """Without a trace the reduced variant keeps all; where nobody counted there is a dash."""
+    """Without a trace the reduced variant keeps all; an unknown count is a dash."""
     all_kept = join(facts(regions=RegionsUse(held=900, kept=0, by_tag=())))
     unknown = join(facts(regions=RegionsUse(held=0, kept=0, by_tag=())))
 

@@ -85,10 +85,10 @@ def test_functions_alone_compile_nothing(now: Session, builder: Foreteller) -> N
     config = now.request.config
     trim = config.trim.model_copy(update={"level": "function"})
     loaded = replace(now.request.loaded, config=config.model_copy(update={"trim": trim}))
-    by_function = changed(now, loaded=loaded)
+    trims_functions = changed(now, loaded=loaded)
 
     assert TASK.id == REDUCED
-    assert reduce.forecast(TASK, by_function) == "no file is compiled"
+    assert reduce.forecast(TASK, trims_functions) == "no file is compiled"
     assert builder.asked == []
 
 

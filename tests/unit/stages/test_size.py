@@ -169,7 +169,7 @@ def test_a_quick_look_is_held_against_a_quick_one_alone(tmp_path: Path) -> None:
         weigh(changed(now, baseline=left), task)
 
 
-def test_a_quick_look_is_set_beside_the_full_way(
+def test_a_quick_look_is_compared_with_the_full_trim(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where there is one of this very configuration; a full trim weighs what it made itself."""

@@ -29,7 +29,7 @@ from megtrim.pipeline.results import HeaderResult
 from megtrim.pipeline.session import Session
 from megtrim.pipeline.summary.keepset_usage import trim_choice
 from megtrim.pipeline.summary.sizes import switch_sizes
-from megtrim.plan.graph import HEADER, SWITCHES, Stage, tasks, through
+from megtrim.plan.graph import HEADER, SWITCHES, Stage, tasks, tasks_up_to
 from megtrim.stages import runner, switches
 from unit.engines.support import TOOLCHAIN
 from unit.stages.results import sample
@@ -146,7 +146,7 @@ def run(ready: Session) -> list[tuple[str, int | None, int | None, str]]:
     config = ready.request.config
     wanted = [
         task
-        for task in through(Stage.SWITCHES, tasks(config))
+        for task in tasks_up_to(Stage.SWITCHES, tasks(config))
         if task.stage in (Stage.REDUCE, Stage.SWITCHES)
     ]
     runner.run(wanted, ready)
@@ -234,7 +234,7 @@ def test_without_measure_there_is_no_table(tmp_path: Path) -> None:
     """A verdict then says nothing of switches."""
     ready = made(tmp_path, "{minimum_size: false, switches: {logging: false}}")
 
-    assert through(Stage.SWITCHES, tasks(ready.request.config)) == ()
+    assert tasks_up_to(Stage.SWITCHES, tasks(ready.request.config)) == ()
     assert switch_sizes(ready.results) == ()
     assert trim_choice(ready).switched_off == ("logging",)
 

@@ -14,7 +14,7 @@ from megtrim.cli.devices.inventory import Inventory, InventoryRow, sought
 from megtrim.cli.echo import show
 from megtrim.devices import Lease
 from megtrim.devices.pool.device_pool import MachineBusy
-from megtrim.devices.pool.host_state import PoolState, put_aside
+from megtrim.devices.pool.host_state import PoolState, quarantine_machine
 from megtrim.devices.pool.machine import ConnectionState
 from megtrim.devices.pool.quarantine import Author
 from megtrim.devices.pool.recovery import UNAUTHORIZED, trouble
@@ -103,7 +103,7 @@ def _heal_machine(listed: InventoryRow, room: PoolState) -> CheckReport:
         return report
     try:
         with pool.hold(listed.standing) as machine:
-            healing = pool.care(machine, "")
+            healing = pool.recover(machine, "")
             report.steps += healing.steps
             if not healing.healthy:
                 report.steps.append(healing.verdict)
@@ -127,7 +127,7 @@ def _lease(listed: InventoryRow, room: PoolState, *, wait: bool) -> Iterator[Lea
         return
     if standing.machine is not None and standing.presence is ConnectionState.UNAUTHORIZED:
         reason = trouble(standing.machine) or UNAUTHORIZED
-        put_aside(room, standing.machine, reason)
+        quarantine_machine(room, standing.machine, reason)
         raise InfrastructureFailure(reason)
     if standing.presence is not ConnectionState.READY:
         if wanted := sought(listed):

@@ -12,7 +12,7 @@ from megtrim.cli.devices.inventory import InventoryRow
 from megtrim.cli.devices.options import DeviceSelector, asking
 from megtrim.cli.echo import show
 from megtrim.devices.pool.device_pool import MachineBusy
-from megtrim.devices.pool.host_state import PoolState, put_aside
+from megtrim.devices.pool.host_state import PoolState, quarantine_machine
 from megtrim.devices.pool.machine import ConnectionState, SupportsCleanup
 from megtrim.devices.pool.recovery import UNAUTHORIZED, trouble
 from megtrim.devices.pool.status import MachineState
@@ -71,7 +71,7 @@ def _clean_machine(listed: InventoryRow, room: PoolState) -> _Cleaned:
         return _Cleaned(name=name, state="failed", text=standing.text(room.now()))
     if standing.state is MachineState.UNAUTHORIZED:
         reason = trouble(standing.machine) or UNAUTHORIZED
-        put_aside(room, standing.machine, reason)
+        quarantine_machine(room, standing.machine, reason)
         return _Cleaned(name=name, state="failed", text=reason)
     try:
         with pool.hold(standing, wait=False) as machine:
@@ -80,7 +80,7 @@ def _clean_machine(listed: InventoryRow, room: PoolState) -> _Cleaned:
             try:
                 machine.clean()
             except InfrastructureFailure as failure:
-                put_aside(room, machine, f"it cannot be cleaned: {failure.message}")
+                quarantine_machine(room, machine, f"it cannot be cleaned: {failure.message}")
                 return _Cleaned(name=name, state="failed", text=failure.message)
     except MachineBusy as busy:
         return _Cleaned(name=name, state="held", text=busy.message)

@@ -20,10 +20,10 @@ from megtrim.console import Console
 from megtrim.devices import Device, DeviceSpec, adb, qemu
 from megtrim.devices.device import utc_now
 from megtrim.devices.pool.device_pool import Pool
-from megtrim.devices.pool.host_state import PoolState, open_room
+from megtrim.devices.pool.host_state import PoolState, open_pool_state
 from megtrim.devices.pool.machine import ConnectionState
 from megtrim.devices.pool.status import MachineState, MachineStatus
-from megtrim.devices.remote.adb_server import find_adb
+from megtrim.devices.remote.adb_client import find_adb
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import ProcessRunner
 
@@ -93,7 +93,7 @@ def take_stock(
     known = {each.standing.key for each in listed}
     loose = [_loose(serial, around, now) for serial in serials if f"adb:{serial}" not in known]
     listed += [each for entry in loose for each in _machines(entry)]
-    room = open_room(replace(_make_bare_spec(around), now=now))
+    room = open_pool_state(replace(_make_bare_spec(around), now=now))
     return Inventory(listed=tuple(listed), note=note, room=room, processes=processes)
 
 
@@ -163,7 +163,7 @@ def _machines(entry: InventoryEntry) -> Iterator[InventoryRow]:
     try:
         device = entry.device()
         if isinstance(device, Pool):
-            for standing in device.look():
+            for standing in device.read_statuses():
                 yield InventoryRow(entry=entry, device=device, standing=standing)
             return
         yield InventoryRow(entry=entry, device=device, standing=replace(nothing, kind=device.kind))

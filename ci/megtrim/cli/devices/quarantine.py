@@ -34,7 +34,7 @@ def quarantine(asked: DeviceSelector, names: tuple[str, ...], reason: str, as_js
     rows = []
     for each in asked.select_rows(stock, names):
         key, name = _known_key(each)
-        put = stock.room.records.put_aside(key, name, reason, Author.PERSON)
+        put = stock.room.records.quarantine(key, name, reason, Author.PERSON)
         rows.append({"name": name, "key": key, "reason": put.reason})
     _tell(rows, as_json, lambda row: f"{row['name']}: quarantined because {row['reason']}")
     return EXIT_PASS
@@ -54,7 +54,7 @@ def restore(asked: DeviceSelector, names: tuple[str, ...], as_json: bool) -> int
     If the record of a device is damaged, it is moved aside, and a new one is begun.
     """
     stock = asked.stock()
-    remembered = stock.room.records.every()
+    remembered = stock.room.records.list_records()
     rows = []
     for name in names:
         keys = {each.key: each.name for each in remembered if _means(each, name)}

@@ -20,7 +20,7 @@ from megtrim.devices import Device, Lease
 from megtrim.devices.pool.device_pool import Pool
 from megtrim.devices.pool.host_state import PoolEntry
 from megtrim.devices.pool.machine import Machine
-from megtrim.devices.retry import deliver
+from megtrim.devices.retry import run_with_retries
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, ProductFailure
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, ending_signal
 
@@ -92,7 +92,9 @@ def run(
     _expect_files(request.put)
     _expect_different_names((program, *request.put))
     device = _one_of(chosen)
-    found = deliver(device, lambda lease: _work(lease, request, as_json=as_json), say=console.say)
+    found = run_with_retries(
+        device, lambda lease: _work(lease, request, as_json=as_json), say=console.say
+    )
     if as_json:
         show(json.dumps(_document(found), indent=1, ensure_ascii=False))
     elif request.repeat > 1:
@@ -141,7 +143,7 @@ def _one_of(chosen: Sequence[InventoryRow]) -> Device:
         for entry in pool.entries
     )
     first = next(iter(pools.values()))
-    return Pool(entries, first.room, cpu_class=first.cpu_class, retries=first.retries)
+    return Pool(entries, first.shared, cpu_class=first.cpu_class, retries=first.retries)
 
 
 def _only(entry: PoolEntry, keys: frozenset[str]) -> PoolEntry:

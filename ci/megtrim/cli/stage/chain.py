@@ -20,11 +20,11 @@ from megtrim.plan.graph import (
     VERDICT,
     Stage,
     Task,
-    by_function,
-    resting,
     tasks,
-    through,
+    tasks_up_to,
+    trims_functions,
     verify_task,
+    with_dependencies,
 )
 from megtrim.report import neighbours, switches, table
 from megtrim.stage_result import dump_result
@@ -92,7 +92,7 @@ def run_chain(
     config, asked = session.request.config, session.request.neighbours
     every = tasks(config, committed=session.request.committed, neighbours=asked)
     wanted = (
-        through(stage, every)
+        tasks_up_to(stage, every)
         if scenario is None
         else _of_scenario(scenario, every, session.request)
     )
@@ -127,7 +127,7 @@ def _refuse_idle(
     stage: Stage, request: TrimRequest, wanted: Sequence[Task], *, accept: bool
 ) -> None:
     """Refuse a verb that has nothing to do in this mode of trimming."""
-    if accept and stage is Stage.HEADER and by_function(request.config):
+    if accept and stage is Stage.HEADER and trims_functions(request.config):
         msg = "with trim.level: function the keep set is whole only with its functions"
         raise InputError(msg, hint="accept them together", command=ACCEPT)
     if wanted:
@@ -165,7 +165,7 @@ def _as_text(session: Session, stage: Stage, wanted: Sequence[Task]) -> str:
     if stage is Stage.NEIGHBOURS:
         lines.append(neighbours.text(neighbour_results(session)))
     if stage in (Stage.VERIFY, Stage.SIZE, Stage.NEIGHBOURS):
-        lines += table.to_look_at_lines(_checks(stage, wanted, session))
+        lines += table.render_urgent(_checks(stage, wanted, session))
     for folder in session.results.done.values():
         if folder.stage == stage:
             page = folder.path / "index.html"
@@ -186,4 +186,4 @@ def _of_scenario(scenario: str, every: Sequence[Task], request: TrimRequest) -> 
     if scenario not in known:
         msg = f"--scenario: found {scenario!r}, expected one of {', '.join(known)}"
         raise InputError(msg)
-    return resting([known[scenario]], tuple(every))
+    return with_dependencies([known[scenario]], tuple(every))

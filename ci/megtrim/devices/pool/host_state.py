@@ -1,6 +1,6 @@
-"""What the pools of one host share: the queue, what is remembered, and the recovery steps.
+"""What the pools of one host share: the queue, the records of machines, and the recovery policy.
 
-Here a machine's standing is put together from how it is attached, its record and the queue.
+A machine's status is combined here from its connection, its record and the queue.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from megtrim.errors import InfrastructureFailure, InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolEntry:
-    """What the configuration names: one machine, or all that fit."""
+    """One device of the configuration: a machine, or all machines that match."""
 
     name: str
     kind: str
@@ -43,25 +43,25 @@ class PoolState:
 
 
 class WaitReporter:
-    """Tells a person of a wait: at once, when the queue moved, and now and then."""
+    """Reports a wait: at once, when the queue moves, and at intervals."""
 
-    def __init__(self, what: str, room: PoolState) -> None:
+    def __init__(self, what: str, shared: PoolState) -> None:
         self._what = what
-        self._room = room
+        self._shared = shared
         self._said_s = float("-inf")
-        self._before = -1
+        self._ahead = -1
 
     def __call__(self, wait: QueuePosition) -> None:
         now_s = time.monotonic()
-        due = now_s - self._said_s >= self._room.timeouts.say_every_s
-        if due or wait.before != self._before:
-            self._said_s, self._before = now_s, wait.before
-            self._room.say(
-                f"waiting for {self._what}: {wait.before} before you{self._describe_holders(wait)}"
+        due = now_s - self._said_s >= self._shared.timeouts.say_every_s
+        if due or wait.ahead != self._ahead:
+            self._said_s, self._ahead = now_s, wait.ahead
+            self._shared.say(
+                f"waiting for {self._what}: {wait.ahead} before you{self._describe_holders(wait)}"
             )
 
     def _describe_holders(self, wait: QueuePosition) -> str:
-        now = self._room.now()
+        now = self._shared.now()
         held = [
             f"pid {each.pid} for {age(now - each.since)}{', being brought back' * each.healing}"
             for each in wait.holders
@@ -70,8 +70,8 @@ class WaitReporter:
         return f" (held by {'; '.join(held)})" if held else ""
 
 
-def open_room(spec: DeviceSpec) -> PoolState:
-    """Return the shared state for an environment and a clock."""
+def open_pool_state(spec: DeviceSpec) -> PoolState:
+    """Return the shared state for a spec's environment and clock."""
     state = state_folder(spec.processes.env)
     records = Records(state, spec.now)
     recovery = RecoveryPolicy(
@@ -87,19 +87,19 @@ def open_room(spec: DeviceSpec) -> PoolState:
     )
 
 
-def put_aside(room: PoolState, machine: Machine, reason: str) -> None:
-    """Quarantine a machine on megtrim's own account; a failure to note it is told, no more."""
+def quarantine_machine(shared: PoolState, machine: Machine, reason: str) -> None:
+    """Put a machine in quarantine in megtrim's name; if that cannot be stored, only report it."""
     try:
-        room.records.put_aside(machine.key, machine.name, reason, Author.MACHINE)
+        shared.records.quarantine(machine.key, machine.name, reason, Author.MACHINE)
     except (InfrastructureFailure, InputError) as failure:
-        room.say(f"  quarantine of {machine.name} cannot be noted: {failure.message}")
+        shared.say(f"  quarantine of {machine.name} cannot be noted: {failure.message}")
         return
-    room.say(f"  quarantine  {machine.name}: {reason}")
+    shared.say(f"  quarantine  {machine.name}: {reason}")
 
 
-def look(entry: PoolEntry, room: PoolState) -> tuple[MachineStatus, ...]:
-    """Return how the machines of an entry stand; without any, that none fits."""
-    nobody = MachineStatus(
+def read_statuses(entry: PoolEntry, shared: PoolState) -> tuple[MachineStatus, ...]:
+    """Return the status of each machine of an entry, or one ABSENT status if none matches."""
+    absent = MachineStatus(
         entry=entry.name,
         name=entry.name,
         kind=entry.kind,
@@ -110,24 +110,24 @@ def look(entry: PoolEntry, room: PoolState) -> tuple[MachineStatus, ...]:
     try:
         found = tuple((machine, machine.presence()) for machine in entry.find())
     except InfrastructureFailure as failure:
-        return (replace(nobody, detail=failure.message),)
-    return tuple(_standing(entry, each, seen, room) for each, seen in found) or (nobody,)
+        return (replace(absent, detail=failure.message),)
+    return tuple(_read_status(entry, each, seen, shared) for each, seen in found) or (absent,)
 
 
-def _standing(
-    entry: PoolEntry, machine: Machine, presence: ConnectionState, room: PoolState
+def _read_status(
+    entry: PoolEntry, machine: Machine, presence: ConnectionState, shared: PoolState
 ) -> MachineStatus:
-    standing = MachineStatus(
+    status = MachineStatus(
         entry=entry.name,
         name=machine.name,
         kind=machine.kind,
         key=machine.key,
         machine=machine,
         presence=presence,
-        holder=room.queue.holder(machine.key),
-        waiting=sum(machine.key in ticket.wants for ticket in room.queue.tickets()),
+        holder=shared.queue.holder(machine.key),
+        waiting=sum(machine.key in ticket.wants for ticket in shared.queue.tickets()),
     )
     try:
-        return replace(standing, quarantine=room.records.read(machine.key).quarantine)
+        return replace(status, quarantine=shared.records.read(machine.key).quarantine)
     except InputError as damaged:
-        return replace(standing, detail=damaged.message)
+        return replace(status, detail=damaged.message)

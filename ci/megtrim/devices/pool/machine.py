@@ -1,7 +1,7 @@
-"""One machine of a pool, as the pool needs it: what a kind's file brings, and nothing more.
+"""One machine of a pool: the protocol that a kind of device implements for its pool.
 
-The pool gives machines out as leases. Waiting for a turn, bringing a machine back and putting
-it aside are the pool's; how a machine is reached is its kind's.
+The pool gives machines out as leases. Queueing, recovery and quarantine are the pool's job; how a
+machine is reached is the kind's.
 """
 
 from __future__ import annotations
@@ -17,64 +17,64 @@ from megtrim.errors import InfrastructureFailure
 
 
 class ConnectionState(StrEnum):
-    """How a machine is attached, told without touching the machine itself."""
+    """How a machine is attached, as far as the host knows without contacting it."""
 
     READY = "ready"
     OFFLINE = "offline"
     UNAUTHORIZED = "unauthorized"
-    """It waits for a person to tap on its screen."""
+    """It waits for a person to confirm on its screen."""
     ABSENT = "not found"
 
 
 class NoUsableMachine(InfrastructureFailure):
-    """No machine of a pool can be used now: trying again at once changes nothing."""
+    """No machine of a pool can be used now, so an immediate retry is pointless."""
 
 
 class Machine(Protocol):
-    """A phone, a board, or something that plays one."""
+    """A phone, a board, or something that emulates one."""
 
     name: str
-    """As people call it; where several fit one entry of the configuration, each has its own."""
+    """Its name in messages; unique even if several machines match one entry."""
     kind: str
     key: str
-    """The machine itself, whatever a configuration calls it, such as ``adb:1A2B``."""
+    """Identifies the machine independently of the configuration, such as ``adb:1A2B``."""
     power: PowerPort | None
-    """Where its power can be switched."""
+    """The port that can switch its power, if there is one."""
 
     def presence(self) -> ConnectionState:
-        """Look how it is attached now. Raises InfrastructureFailure where nobody can look."""
+        """Return how it is attached now. Raises InfrastructureFailure if that is unknown."""
 
     def alive(self) -> bool:
-        """Tell whether it answers within the time of a small call, and has booted."""
+        """Tell whether it has booted and answers within ``Timeouts.call_s``."""
 
     def facts(self) -> dict[str, str]:
-        """What this machine says of itself, for the report."""
+        """Return what this machine reports about itself, for the report."""
 
     def open(self) -> AbstractContextManager[RunDirectory]:
         """Give out a run directory."""
 
     def reconnect(self) -> None:
-        """Make the way to it anew; raises InfrastructureFailure where that cannot be tried."""
+        """Reconnect to it. Raises InfrastructureFailure if that cannot be tried."""
 
     def reboot(self) -> None:
-        """Begin a reboot and return at once; raises InfrastructureFailure where it cannot."""
+        """Start a reboot and return at once. Raises InfrastructureFailure if that is impossible."""
 
 
 @runtime_checkable
 class HasFailureDetail(Protocol):
-    """A machine whose kind knows more of a failure than that there was no answer."""
+    """A machine whose kind can say why it did not answer."""
 
     trouble: str
-    """Why it did not answer when it was last tried, and what to do; empty: nothing is known."""
+    """Why it did not answer last time, and what to do; empty if unknown."""
 
 
 @runtime_checkable
 class SupportsCleanup(Protocol):
-    """A machine on which everything that jobs left can be removed at once."""
+    """A machine from which everything that jobs left can be removed at once."""
 
     def clean(self) -> None:
-        """End stray programs and remove all files of ours. The machine must be held."""
+        """Kill stray programs and remove all our files. The machine must be held."""
 
 
 Find = Callable[[], Sequence[Machine]]
-"""Looks for the machines of an entry of the configuration, each time anew."""
+"""Searches for the machines of an entry, again at each call."""

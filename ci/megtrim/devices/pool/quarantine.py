@@ -1,7 +1,7 @@
-"""What is remembered of each machine: its quarantine, and when it was rebooted.
+"""The record of each machine: its quarantine, and when it was rebooted.
 
-One small file per machine, so that a damaged one costs that machine alone. A quarantine that a
-machine (megtrim itself) set is lifted by a passed check; one that a person set only by a person.
+One small file per machine, so that a damaged file affects only that machine. A quarantine set by
+megtrim is lifted by a passed check; one set by a person only by a person.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Text = Annotated[str, StringConstraints(min_length=1, max_length=_LONGEST_REASO
 
 
 class Author(StrEnum):
-    """Who put a machine aside."""
+    """Who put a machine in quarantine."""
 
     MACHINE = "megtrim"
     PERSON = "person"
@@ -41,31 +41,31 @@ class Quarantine(StateFile):
 
 
 class Record(StateFile):
-    """Everything that is remembered of one machine."""
+    """Everything that is stored about one machine."""
 
     version: Literal[1] = 1
     key: _Text
     name: Annotated[str, StringConstraints(max_length=_LONGEST_REASON)] = ""
-    """As it was called when something was last noted."""
+    """Its name when the record was last written."""
     quarantine: Quarantine | None = None
     reboots: Annotated[tuple[AwareDatetime, ...], Field(max_length=100, strict=False)] = ()
     """When megtrim rebooted it, within the last day."""
 
     def may_reboot(self, now: datetime) -> bool:
-        """Tell whether today's reboots are not used up."""
+        """Tell whether fewer than MOST_REBOOTS reboots happened within REBOOT_WINDOW."""
         return len(self._recent(now)) < MOST_REBOOTS
 
     def add_reboot(self, now: datetime) -> Record:
-        """Return the record with one more reboot; those of before the last day are dropped."""
+        """Return the record with one more reboot; those older than REBOOT_WINDOW are dropped."""
         return self.model_copy(update={"reboots": (*self._recent(now), now)})
 
     def _recent(self, now: datetime) -> tuple[datetime, ...]:
-        # A time in the future (the clock was set back) counts: rather one reboot too few.
+        # A time in the future counts, too: if the clock was set back, one reboot too few is safer.
         return tuple(each for each in self.reboots if now - each < REBOOT_WINDOW)
 
 
 class Records:
-    """The records of all machines that something was ever noted of."""
+    """The records of all machines, in one folder."""
 
     def __init__(self, state: Path, now: Callable[[], datetime]) -> None:
         self._folder = state / "machines"
@@ -75,18 +75,18 @@ class Records:
         """Return a machine's record. Raises InputError for a damaged file."""
         return self._read(self._path(key)) or Record(key=key)
 
-    def every(self) -> tuple[Record, ...]:
-        """Return the records that can be read, by key; damaged ones are told where they count."""
+    def list_records(self) -> tuple[Record, ...]:
+        """Return the readable records, sorted by key. Damaged ones are skipped; ``read`` raises."""
         found = []
         for path in sorted(self._folder.glob("*.json")):
             with suppress(InputError):
                 found.append(self._read(path))
         return tuple(sorted((each for each in found if each), key=lambda record: record.key))
 
-    def put_aside(self, key: str, name: str, reason: str, by: Author) -> Quarantine:
-        """Quarantine a machine; a person's word replaces megtrim's, never the other way round.
+    def quarantine(self, key: str, name: str, reason: str, by: Author) -> Quarantine:
+        """Put a machine in quarantine. A person's reason replaces megtrim's, never vice versa.
 
-        Who says it again adds no new beginning: the age is that of the trouble.
+        A second quarantine by the same author keeps the first one's start time.
         """
         with self._changing(key) as record:
             old = record.quarantine
@@ -98,7 +98,7 @@ class Records:
         return new
 
     def restore(self, key: str, by: Author) -> Quarantine | None:
-        """Lift a quarantine and return it; None where there is none that ``by`` may lift."""
+        """Lift a quarantine and return it, or None if there is none that ``by`` may lift."""
         with self._changing(key) as record:
             old = record.quarantine
             if old is None or (old.by is Author.PERSON and by is Author.MACHINE):
@@ -107,7 +107,7 @@ class Records:
         return old
 
     def mend(self, key: str) -> Path | None:
-        """Move a damaged record beside, so that a new one begins; return where it is now."""
+        """Move a damaged record to another name, so a new one can start; return its new path."""
         path = self._path(key)
         with self._lock_record(path):
             try:
@@ -117,7 +117,7 @@ class Records:
         return None
 
     def note_reboot(self, key: str, name: str) -> bool:
-        """Note a reboot that is about to begin; False where the day's reboots are used up."""
+        """Store a reboot that is about to start, or return False if none is allowed any more."""
         with self._changing(key) as record:
             now = self.now()
             if not record.may_reboot(now):
@@ -132,7 +132,7 @@ class Records:
 
     @contextmanager
     def _lock_record(self, path: Path) -> Iterator[None]:
-        """Let no other process change the record meanwhile."""
+        """Keep other processes from changing the record meanwhile."""
         with lock_file(path.with_suffix(".lock")):
             yield
 

@@ -1,10 +1,10 @@
-"""A fair queue for machines, between processes that know nothing of each other.
+"""A fair queue for machines, shared by processes that do not know each other.
 
-Whoever wants a machine takes a ticket: a file that names the machines it would take. In order
-of arrival each ticket gets the first of its machines that is free. Tickets and machines are
-held by kernel locks (``flock``), which a process loses the moment it dies, however it dies; a
-lock file's text only tells people who holds it. The one lock over all of it is held for a few
-file operations at a time.
+A job that wants a machine takes a ticket: a file that names the machines it accepts. In order of
+arrival, each ticket gets the first of its machines that is free. Tickets and machines are held by
+kernel locks (``flock``), which a process loses when it dies, however it dies; the text of a lock
+file only shows people who holds it. One lock protects the whole folder, for a few file operations
+at a time.
 """
 
 from __future__ import annotations
@@ -37,34 +37,34 @@ from megtrim.devices.pool.tickets import (
 from megtrim.errors import InputError
 
 _LOOK_S = 0.2
-"""Pause between two looks at the queue: a machine that is freed is taken within it."""
+"""Pause between two checks of the queue, so the longest that a free machine stays unused."""
 _ASLEEP_AFTER_S = 60.0
-"""A waiter that has not looked for so long (it was stopped) keeps its place, and is passed by."""
+"""A waiter that has not checked for so long (it was suspended) keeps its place but is skipped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuePosition:
-    """What someone who waits can be told."""
+    """A waiter's position in the queue."""
 
-    before: int
-    """Jobs that have a wanted machine or come first."""
+    ahead: int
+    """Number of jobs that hold a wanted machine or come first."""
     holders: tuple[LockOwner, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueSlot:
-    """A machine that is ours, and the place in the queue that brought it."""
+    """A machine that we hold, and the number of the ticket that got it."""
 
     key: str
-    place: int
+    number: int
     lock: MachineLock = field(repr=False)
-    """Given up with the turn, unless it was handed over."""
+    """Released when the block is left, unless it was handed over."""
 
 
 def assign(tickets: Mapping[int, Sequence[str]], free: Collection[str]) -> dict[int, str]:
-    """Return which ticket gets which machine: in order of arrival, each the first that is free.
+    """Return which ticket gets which machine: in order of arrival, the first that is free.
 
-    ``tickets`` maps numbers, which grow with arrival, to the machines wanted. Pure.
+    ``tickets`` maps ticket numbers, which grow with arrival, to the wanted machines. Pure.
     """
     left = set(free)
     given: dict[int, str] = {}
@@ -82,34 +82,34 @@ class Queue:
     def __init__(self, state: Path, now: Callable[[], datetime]) -> None:
         self._folder = state / "queue"
         self._order = self._folder / "order.lock"
-        """Held for a few file operations, over the whole folder."""
+        """Locks the whole folder for a few file operations, and holds the last ticket number."""
         self._tickets = self._folder / "tickets"
         self._now = now
 
     @contextmanager
-    def turn(
+    def acquire(
         self,
         label: str,
         wants: Callable[[], Sequence[str]],
         waiting: Callable[[QueuePosition], None] = lambda _wait: None,
-        place: int | None = None,
+        number: int | None = None,
     ) -> Iterator[QueueSlot]:
-        """Wait until one of the wanted machines is ours, and hold it until the block is left.
+        """Wait until we hold one of the wanted machines, and keep it until the block is left.
 
-        ``wants`` is asked at every look; what it raises ends the waiting. ``waiting`` is told at
-        every look that brought nothing. ``place`` is the place of an earlier turn that came to
-        nothing: whoever was first is first again.
+        ``wants`` is called at every check; an exception from it ends the wait. ``waiting`` is
+        called after every check that found none free. ``number`` is that of an earlier slot whose
+        machine could not be used: whoever was first is first again.
         """
-        own = TicketHandle(self._tickets, place)
-        key, lock = self._wait(own, label, wants, waiting)
+        handle = TicketHandle(self._tickets, number)
+        key, lock = self._wait(handle, label, wants, waiting)
         try:
-            yield QueueSlot(key=key, place=own.number, lock=lock)
+            yield QueueSlot(key=key, number=handle.number, lock=lock)
         finally:
             lock.release()
 
     def _wait(
         self,
-        place: TicketHandle,
+        handle: TicketHandle,
         label: str,
         wants: Callable[[], Sequence[str]],
         waiting: Callable[[QueuePosition], None],
@@ -121,41 +121,41 @@ class Queue:
                 ticket = Ticket(
                     pid=os.getpid(), since=since, label=label[:LONGEST_LABEL], wants=tuple(wants())
                 )
-                with lock_file(self._order) as order:
-                    place.take(ticket, order)
-                    taken, wait = self._look(place.number, ticket)
+                with lock_file(self._order) as counter:
+                    handle.take(ticket, counter)
+                    taken, wait = self._look(handle.number, ticket)
                 if taken is not None:
                     return taken
                 waiting(wait)
                 time.sleep(_LOOK_S)
         finally:
-            place.leave()
+            handle.leave()
 
-    def tell_healing(self, key: str, lock: MachineLock) -> None:
-        """Let people see that we have the machine only to bring it back."""
+    def mark_recovering(self, key: str, lock: MachineLock) -> None:
+        """Show people that we hold the machine only to recover it."""
         holder = LockOwner(pid=os.getpid(), since=self._now(), key=key, healing=True)
         with lock_file(self._order):
             rewrite(lock.descriptor, holder, self._lock_path(key))
 
     def holder(self, key: str) -> LockOwner | None:
-        """Return who has the machine now."""
+        """Return who holds the machine now."""
         with lock_file(self._order):
             return self._holder(key)
 
     def tickets(self) -> tuple[Ticket, ...]:
-        """Return those who wait now, in order of arrival."""
+        """Return the tickets of all waiters, in order of arrival."""
         with lock_file(self._order):
             return tuple(waiter.ticket for waiter in waiters(self._tickets))
 
     def _look(
         self, own: int, ticket: Ticket
     ) -> tuple[tuple[str, MachineLock] | None, QueuePosition]:
-        """Take the machine that is ours now, if there is one; else tell what stands before us."""
-        standing = waiters(self._tickets)
-        now_s = next(each.seen_s for each in standing if each.number == own)
+        """Take the machine that is assigned to us, if any, and return our position, too."""
+        present = waiters(self._tickets)
+        now_s = next(each.seen_s for each in present if each.number == own)
         awake = {
             each.number: each.ticket.wants
-            for each in standing
+            for each in present
             if now_s - each.seen_s < _ASLEEP_AFTER_S
         }
         keys = {key for wants in awake.values() for key in wants}
@@ -168,11 +168,11 @@ class Queue:
             number < own and not set(wants).isdisjoint(ticket.wants)
             for number, wants in awake.items()
         )
-        wait = QueuePosition(before=len(having) + earlier, holders=having)
+        wait = QueuePosition(ahead=len(having) + earlier, holders=having)
         return (None if mine is None or lock is None else (mine, lock)), wait
 
     def _take(self, key: str) -> MachineLock | None:
-        """Lock a machine and write who we are; None where someone was quicker."""
+        """Lock a machine and write who we are; None if another process was quicker."""
         descriptor = open_shared(self._lock_path(key))
         if not try_lock(descriptor):
             os.close(descriptor)
@@ -196,7 +196,7 @@ class Queue:
             try:
                 return parse_saved(read_descriptor(descriptor), LockOwner, path)
             except InputError:
-                # The lock is what counts; that its text is damaged must not stop a queue.
+                # Only the lock counts: damaged text must not stop the queue.
                 return LockOwner(pid=0, since=self._now(), key=key)
         finally:
             os.close(descriptor)

@@ -1,7 +1,8 @@
 """Recovering a machine: a few escalating steps, each bounded and reported.
 
-Reconnect, wait, switch its power off and on (where that is configured), reboot it once (and a
-few times a day at most). A machine that waits for a person's tap is not tried at all.
+Reconnect, wait, switch its power off and on (if that is configured), reboot it once (and a few
+times a day at most). No step is tried while a machine waits for a person to confirm on its
+screen.
 """
 
 from __future__ import annotations
@@ -23,24 +24,24 @@ UNAUTHORIZED = "unauthorized: somebody must allow this host on the screen of the
 _POWER_OFF_S = 5
 _RECONNECTS_PER_WAIT = 4
 _LAST_WORD_S = 2.0
-"""How long the end of the process waits for a line that is being told."""
+"""How long the end of the process waits for a line that is being printed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryResult:
-    """What came of an attempt to bring a machine back."""
+    """The result of an attempt to recover a machine."""
 
     healthy: bool
     presence: ConnectionState
-    """When it was last looked at."""
+    """At the last check."""
     steps: tuple[str, ...]
-    """What was tried, in order, with what came of it; none where it answered at once."""
+    """What was tried, in order, with its result; empty if the machine answered at once."""
     trouble: str = ""
-    """Why it does not answer, where that is known, and what to do."""
+    """Why it does not answer, if known, and what to do."""
 
     @property
     def verdict(self) -> str:
-        """How it is now."""
+        """Whether it answers now, and if not, why."""
         if self.presence is ConnectionState.UNAUTHORIZED:
             return self.trouble or UNAUTHORIZED
         if self.healthy:
@@ -49,13 +50,13 @@ class RecoveryResult:
 
     @property
     def text(self) -> str:
-        """What to tell of it, in one line."""
+        """The verdict and the steps, in one line."""
         return f"{self.verdict} ({'; '.join(self.steps)})" if self.steps else self.verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryPolicy:
-    """Brings machines back. ``sleep`` and ``monotonic`` are the clock of waits."""
+    """Recovers machines. ``sleep`` and ``monotonic`` are the clock of waits."""
 
     records: Records
     processes: ProcessRunner
@@ -64,11 +65,11 @@ class RecoveryPolicy:
     sleep: Callable[[float], None] = time.sleep
     monotonic: Callable[[], float] = time.monotonic
 
-    def climb(self, machine: Machine) -> RecoveryResult:
-        """Go up until the machine answers. The machine must be held.
+    def recover(self, machine: Machine) -> RecoveryResult:
+        """Take one step after another until the machine answers. The machine must be held.
 
-        Raises InfrastructureFailure where nobody can look at any machine (no adb server): that
-        is no fault of this one.
+        Raises InfrastructureFailure if no machine can be checked at all (no adb server), which
+        is not this machine's fault.
         """
         steps: list[str] = []
         presence = machine.presence()
@@ -92,21 +93,21 @@ class RecoveryPolicy:
         )
 
     def _steps(self, machine: Machine) -> Iterator[str]:
-        """Take one step at a time; after each the machine is looked at."""
+        """Yield after each step, so that the caller can check the machine."""
         yield self._try_step("reconnected", machine.reconnect)
         yield self._wait_until_alive(machine, self.timeouts.reconnect_s)
         if machine.power is not None:
             yield self._try_step("power switched off and on", lambda: self._power(machine))
             yield self._wait_until_alive(machine, self.timeouts.boot_s)
-        # Without a way to it, it cannot be told to reboot, and the day's reboots stay unspent.
+        # Without a connection it cannot be asked to reboot, so none of the day's reboots is spent.
         if machine.presence() is ConnectionState.READY:
-            told = self._try_step("rebooted", lambda: self._reboot(machine))
-            yield told
-            if told == "rebooted":
+            step = self._try_step("rebooted", lambda: self._reboot(machine))
+            yield step
+            if step == "rebooted":
                 yield self._wait_until_alive(machine, self.timeouts.boot_s)
 
     def _reboot(self, machine: Machine) -> None:
-        # Noted first: one that nobody remembers could be one of many.
+        # Stored first: otherwise a crash here would let it be rebooted too often.
         if not self.records.note_reboot(machine.key, machine.name):
             msg = f"it was {MOST_REBOOTS} times within a day"
             raise InfrastructureFailure(msg)
@@ -120,7 +121,7 @@ class RecoveryPolicy:
         return what
 
     def _wait_until_alive(self, machine: Machine, longest_s: float) -> str:
-        """Wait for it to answer; a way to it that was lost is made anew now and then."""
+        """Wait for it to answer, and reconnect from time to time."""
         started = self.monotonic()
         reconnected = started
         while (now := self.monotonic()) - started < longest_s and not machine.alive():
@@ -142,10 +143,10 @@ class RecoveryPolicy:
 
 
 class BackgroundRecovery:
-    """Care for machines in threads of their own, while the job works on others.
+    """Recovers machines in threads of their own, while the job works on others.
 
-    The threads end with the process, at whatever step they are: none is waited for. What they
-    hold is freed by the kernel.
+    The threads end with the process, at whatever step they are; no one waits for them. The
+    kernel frees the locks that they hold.
     """
 
     def __init__(self, say: Callable[[str], None]) -> None:
@@ -156,15 +157,15 @@ class BackgroundRecovery:
 
     @property
     def keys(self) -> frozenset[str]:
-        """Return which machines are cared for now."""
+        """Keys of the machines that are being recovered."""
         return frozenset(self._keys.copy())
 
-    def start(self, key: str, care: Callable[[], None]) -> None:
-        """Care for a machine from now on."""
+    def start(self, key: str, recover: Callable[[], None]) -> None:
+        """Run ``recover`` for a machine in a thread."""
 
-        def run_care() -> None:
+        def run_recovery() -> None:
             try:
-                care()
+                recover()
             finally:
                 self._keys.discard(key)
 
@@ -172,10 +173,10 @@ class BackgroundRecovery:
         # interpreter then fails to end.
         atexit.register(self._end)
         self._keys.add(key)
-        threading.Thread(target=run_care, name=f"heal {key}", daemon=True).start()
+        threading.Thread(target=run_recovery, name=f"heal {key}", daemon=True).start()
 
     def say(self, text: str) -> None:
-        """Tell a line, and none any more once the process ends."""
+        """Print a line, unless the process is ending."""
         with self._saying:
             if not self._ended:
                 self._say(text)
@@ -187,27 +188,28 @@ class BackgroundRecovery:
 
 
 def answers(machine: Machine, within_s: float) -> Callable[[], None] | None:
-    """Ask whether a machine is alive; None: it is, within that time.
+    """Return None if the machine answers within ``within_s`` seconds.
 
-    Else a call is returned that waits for the end of the asking: two at once disturb each other.
+    Otherwise return a function that waits until the check has ended: two checks at once would
+    disturb each other.
     """
-    told: SimpleQueue[bool] = SimpleQueue()
+    replies: SimpleQueue[bool] = SimpleQueue()
 
     def ask() -> None:
         try:
-            told.put(machine.alive())
+            replies.put(machine.alive())
         except (InfrastructureFailure, InputError):
-            told.put(False)
+            replies.put(False)
 
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
     try:
-        return None if told.get(timeout=within_s) else asking.join
+        return None if replies.get(timeout=within_s) else asking.join
     except Empty:
         return asking.join
 
 
 def trouble(machine: Machine) -> str:
-    """Return what a machine's kind knows of why it does not answer, in one line."""
+    """Return why a machine does not answer, in one line; empty if its kind does not know."""
     known = machine.trouble if isinstance(machine, HasFailureDetail) else ""
     return "; ".join(line.strip() for line in known.splitlines())

@@ -1,4 +1,4 @@
-"""How a machine stands: free, held, put aside, out of reach, and why. Values and their words."""
+"""The status of a machine (free, held, in quarantine, out of reach), why, and its text. Pure."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
 
 
 class MachineState(StrEnum):
-    """What can be said of a machine in one word, the most telling first."""
+    """A machine's status in one word, the most important first."""
 
     DAMAGED = "unknown"
-    """What is remembered of it cannot be read."""
+    """Its record cannot be read."""
     QUARANTINED = "quarantined"
     UNAUTHORIZED = "unauthorized"
     OFFLINE = "offline"
@@ -28,25 +28,25 @@ class MachineState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineStatus:
-    """One machine, or an entry that no attached machine fits."""
+    """One machine, or an entry that no attached machine matches."""
 
     entry: str
     """The name in the configuration, or how the machine was found."""
     name: str
     kind: str
     key: str
-    """Empty where no machine fits."""
+    """Empty if no machine matches."""
     machine: Machine | None
     presence: ConnectionState
     detail: str = ""
-    """What is wrong with the record, or why nobody could look."""
+    """What is wrong with the record, or why the machine could not be looked up."""
     quarantine: Quarantine | None = None
     holder: LockOwner | None = None
     waiting: int = 0
 
     @property
     def state(self) -> MachineState:
-        """Everything about it in one word."""
+        """The most important of what is known about it."""
         if self.key and self.detail:
             return MachineState.DAMAGED
         if self.quarantine is not None:
@@ -62,21 +62,21 @@ class MachineStatus:
                 return MachineState.HELD if self.holder else MachineState.FREE
 
     def text(self, now: datetime) -> str:
-        """Say how it stands, and why."""
-        said = [self.detail] if self.detail else []
+        """Return its state, and why, as one line."""
+        parts = [self.detail] if self.detail else []
         if self.quarantine is not None:
             put = self.quarantine
             since = f"{put.since:%Y-%m-%d %H:%M} UTC ({age(now - put.since)})"
-            said.append(f"since {since} by {_by(put)} because {put.reason}")
+            parts.append(f"since {since} by {_by(put)} because {put.reason}")
         if self.holder is not None:
             who = f"by pid {self.holder.pid}" if self.holder.pid else "by an unknown process"
             why = ", being brought back" if self.holder.healing else ""
-            said.append(f"held {who} since {self.holder.since:%H:%M:%S} UTC{why}")
+            parts.append(f"held {who} since {self.holder.since:%H:%M:%S} UTC{why}")
         if self.waiting:
-            said.append(f"{self.waiting} waiting")
+            parts.append(f"{self.waiting} waiting")
         if self.state is MachineState.HELD:
-            said[0] = said[0].removeprefix("held ")
-        return f"{self.state}: {', '.join(said)}" if said else str(self.state)
+            parts[0] = parts[0].removeprefix("held ")
+        return f"{self.state}: {', '.join(parts)}" if parts else str(self.state)
 
 
 def _by(put: Quarantine) -> str:
@@ -84,7 +84,7 @@ def _by(put: Quarantine) -> str:
 
 
 def age(lasted: timedelta) -> str:
-    """Say how long ago something was, in the one unit that tells most."""
+    """Return a duration in the largest unit that fits, such as ``2 days``."""
     seconds = max(0, int(lasted.total_seconds()))
     for unit_s, unit in ((_DAY_S, "day"), (_HOUR_S, "h"), (_MINUTE_S, "min")):
         if seconds >= unit_s:

@@ -1,7 +1,7 @@
-"""Tickets and locks of the queue, as files: each is held by a kernel lock, or nobody's.
+"""Tickets and locks of the queue, as files: each is held by a kernel lock, or by no one.
 
-A file's text only tells people whose it is. All of this happens under the queue's lock over
-its folder.
+A file's text only shows people who holds it. All of this happens under the queue's lock over its
+folder.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from pydantic import AwareDatetime, Field, StringConstraints
 
 from megtrim.devices.pool.state_dir import (
     StateFile,
+    make_unusable_error,
     open_shared,
     parse_saved,
     read_descriptor,
     try_lock,
-    unusable,
 )
 
 LONGEST_LABEL = 500
@@ -39,33 +39,33 @@ class Ticket(StateFile):
     pid: int
     since: AwareDatetime
     label: _Label
-    """As it calls what it waits for."""
+    """Its name for what it waits for."""
     wants: Annotated[tuple[_Key, ...], Field(max_length=100, strict=False)]
 
 
 class LockOwner(StateFile):
-    """Who has a machine."""
+    """Who holds a machine."""
 
     version: Literal[1] = 1
     pid: int
     since: AwareDatetime
     key: _Key
     healing: bool = False
-    """It has the machine only to bring it back, beside a job that went on elsewhere."""
+    """Whether it holds the machine only to recover it, while its job runs elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TicketFile:
-    """A ticket as it lies in the folder."""
+    """A ticket, read from the folder."""
 
     number: int
     ticket: Ticket
     seen_s: float
-    """When its owner last looked, by the clock of the file system."""
+    """When its owner last checked the queue, by the clock of the file system."""
 
 
 def waiters(folder: Path) -> list[TicketFile]:
-    """Return the tickets of those who live, in order of arrival; the others' are removed.
+    """Return the tickets of live processes, in order of arrival; remove all others.
 
     Raises InputError for a damaged one.
     """
@@ -81,7 +81,7 @@ def waiters(folder: Path) -> list[TicketFile]:
 
 
 class TicketHandle:
-    """Our own ticket in the folder. All of it happens under the lock over the folder."""
+    """Our own ticket. Every method needs the lock over the folder."""
 
     def __init__(self, folder: Path, number: int | None) -> None:
         self.number = number or 0
@@ -89,23 +89,23 @@ class TicketHandle:
         self._path: Path | None = None
         self._descriptor = -1
 
-    def take(self, ticket: Ticket, order: int) -> None:
-        """Stand in the queue with this ticket; a place that we have is kept."""
+    def take(self, ticket: Ticket, counter: int) -> None:
+        """Enter the queue with this ticket, or update it if we are in the queue already."""
         if self._path is None or not self._is_there(self._path):
             self.leave()
-            self._stand(order)
+            self._create(counter)
         if self._path is not None:
             rewrite(self._descriptor, ticket, self._path)
 
     def leave(self) -> None:
-        """Give up the place."""
+        """Leave the queue."""
         if self._path is not None and self._is_there(self._path):
             self._path.unlink(missing_ok=True)
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._path, self._descriptor = None, -1
 
-    def _stand(self, order: int) -> None:
+    def _create(self, counter: int) -> None:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             taken = {
@@ -114,34 +114,34 @@ class TicketHandle:
                 if _TICKET_NAME.fullmatch(path.name)
             }
             if self.number == 0 or self.number in taken:
-                self.number = _next_number(order, taken)
+                self.number = _next_number(counter, taken)
         except OSError as error:
-            raise unusable(self._folder, error) from None
+            raise make_unusable_error(self._folder, error) from None
         path = self._folder / f"{self.number:010d}.ticket"
         self._descriptor = open_shared(path)
         self._path = path
         try_lock(self._descriptor)
 
     def _is_there(self, path: Path) -> bool:
-        """Tell whether the ticket was not removed under us, by a person who cleans up."""
+        """Tell whether our ticket still exists: a person who cleans up may have removed it."""
         with suppress(OSError):
             return os.path.samestat(path.lstat(), os.fstat(self._descriptor))
         return False
 
 
-def _next_number(order: int, taken: Collection[int]) -> int:
-    """Count on in the order file: a number is never given twice, so that it can be kept."""
-    said = read_descriptor(order)
-    last = int(said) if re.fullmatch(rb"[0-9]{1,9}\n", said) else 0
+def _next_number(counter: int, taken: Collection[int]) -> int:
+    """Increment the counter: a number is never given out twice, so a job may keep its own."""
+    text = read_descriptor(counter)
+    last = int(text) if re.fullmatch(rb"[0-9]{1,9}\n", text) else 0
     number = max(last, *taken, 0) + 1
     data = b"%d\n" % number
-    os.pwrite(order, data, 0)
-    os.ftruncate(order, len(data))
+    os.pwrite(counter, data, 0)
+    os.ftruncate(counter, len(data))
     return number
 
 
 def _read_ticket(path: Path) -> TicketFile | None:
-    """Return a ticket whose owner lives, else None. Raises InputError for a damaged one."""
+    """Return a ticket whose owner is alive, else None. Raises InputError for a damaged one."""
     descriptor = open_shared(path)
     try:
         if try_lock(descriptor):
@@ -154,34 +154,34 @@ def _read_ticket(path: Path) -> TicketFile | None:
 
 
 def rewrite(descriptor: int, saved: StateFile, path: Path) -> None:
-    """Write what a held file tells of its holder."""
-    # In place: another file under this name would be another lock. Readers hold the lock over
-    # the folder, and of a writer that died no lock is left to be read about.
+    """Write the text of a locked file."""
+    # In place: a new file under this name would be a new lock. Readers hold the lock over the
+    # folder, and they do not read the text of a writer that died, because its lock is gone.
     data = saved.model_dump_json().encode()
     try:
         os.pwrite(descriptor, data, 0)
         os.ftruncate(descriptor, len(data))
         os.utime(descriptor)
     except OSError as error:
-        raise unusable(path, error) from None
+        raise make_unusable_error(path, error) from None
 
 
 class MachineLock:
-    """A lock of ours, which is given up once, by whoever it was handed to last."""
+    """A lock that we hold; whoever it was handed to last releases it, once."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
 
     def hand_over(self) -> MachineLock:
-        """Return the lock anew: to release this one does nothing from now on."""
+        """Return a new owner of the lock; releasing this one has no effect from now on."""
         handed, self.descriptor = MachineLock(self.descriptor), -1
         return handed
 
     def release(self) -> None:
-        """Give it up and close its file."""
+        """Release it and close its file."""
         if self.descriptor < 0:
             return
-        # Closing alone would leave the lock with a child that was forked just now.
+        # Closing alone would leave the lock with a child process that was forked just now.
         fcntl.flock(self.descriptor, fcntl.LOCK_UN)
         os.close(self.descriptor)
         self.descriptor = -1

@@ -1,4 +1,4 @@
-"""A phone behind adb, as a link. Every call names its phone and has an end."""
+"""The transport to a phone behind adb. Every call names its phone and has a timeout."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from megtrim.devices.remote.adb_server import Adb
+from megtrim.devices.remote.adb_client import Adb
 from megtrim.devices.remote.transport import (
     expect_pushed,
     expect_transferred,
@@ -27,14 +27,14 @@ class AdbTransport:
 
     def command(
         self,
-        *words: str,
+        *args: str,
         timeout_s: float,
         on_line: Callable[[str], None] | None = None,
         abort: threading.Event | None = None,
     ) -> CompletedCommand:
-        """Run one adb command for this phone; raises InfrastructureFailure without a server."""
+        """Run one adb command for this phone. Raises InfrastructureFailure without a server."""
         self.adb.require_server()
-        argv = self.adb.argv("-s", self.serial, *words)
+        argv = self.adb.argv("-s", self.serial, *args)
         return self.adb.processes.run(
             Command(argv=argv, timeout_s=timeout_s, on_line=on_line, abort=abort)
         )
@@ -58,15 +58,15 @@ class AdbTransport:
     def push(
         self, source: Path, target: str, *, timeout_s: float, abort: threading.Event | None = None
     ) -> None:
-        """Bring a file."""
+        """Copy a file to the phone."""
         outcome = self.command("push", str(source), target, timeout_s=timeout_s, abort=abort)
-        step = f"bringing {source.name}"
+        step = f"pushing {source.name}"
         expect_pushed(outcome, label=self.label, step=step, timeout_s=timeout_s)
 
     def pull(
         self, source: str, target: Path, *, timeout_s: float, abort: threading.Event | None = None
     ) -> None:
-        """Fetch a file."""
+        """Fetch a file from the phone."""
         outcome = self.command("pull", source, str(target), timeout_s=timeout_s, abort=abort)
         step = f"fetching {source.rpartition('/')[2]}"
         expect_transferred(outcome, label=self.label, step=step, timeout_s=timeout_s)

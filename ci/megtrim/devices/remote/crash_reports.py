@@ -1,8 +1,9 @@
-"""What a machine knows of a program that a signal ended: its log's words, a tombstone, a command.
+"""What a machine knows about a program that a signal ended, or the command that shows more.
 
-Android writes a backtrace into its crash log, and a tombstone that root may read. Elsewhere the
-kernel has at most a line, so the command that shows the place is given instead: no core file is
-needed. Nothing here may fail a run; what comes from the machine is bounded and without controls.
+Android writes a backtrace into its crash log, and a tombstone that only root may read. Elsewhere
+the kernel logs at most a line, so the report shows the command that finds the place; it needs no
+core file. Nothing here may fail a run. What comes from the machine is bounded, and its control
+characters are replaced.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from megtrim.evidence.validation import clean_line, clean_log
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, ending_signal
 
 LONGEST_EVIDENCE = 16_384
-"""Characters of all that is said of one crash."""
+"""Most characters of the report of one crash."""
 
 _LOG = "megtrim crash log"
 _TOMBSTONE = "megtrim tombstone"
@@ -54,10 +55,10 @@ fi
 echo '{_END}'
 ) 2>/dev/null || :
 """
-"""Seconds since the run began; pid of the program, or ``none``."""
+"""Arguments: seconds since the run began; pid of the program, or ``none``."""
 
 _SLACK_S = 30
-"""What may lie between the end of a run and this look at it; the pid tells the rest."""
+"""Most seconds between the end of a run and this script; the pid excludes older crashes."""
 _MOST_READ = 512 * 1024
 _MOST_LINES = 150
 _HINTED_ARGUMENTS = 4000
@@ -78,10 +79,10 @@ def evidence(
     pid: int | None = None,
     timeouts: Timeouts = Timeouts(),  # noqa: B008 - a frozen value
 ) -> str:
-    """Return what is known of a run that a signal ended, as lines; empty for any other run.
+    """Return what is known about a run that a signal ended, as lines; empty for other runs.
 
-    Asked just after the run; ``pid`` is the program's. A link that is lost now leaves the command
-    alone.
+    Call it right after the run; ``pid`` is the program's. If the connection is lost now, only the
+    command is returned.
     """
     number = ending_signal(run)
     if number is None or run.timed_out:
@@ -89,18 +90,18 @@ def evidence(
     try:
         asked = str(pid) if pid is not None else "none"
         lasted = str(math.ceil(run.wall_s) + _SLACK_S)
-        told = link.shell(CRASH_SCRIPT, lasted, asked, timeout_s=timeouts.call_s).stdout
+        reply = link.shell(CRASH_SCRIPT, lasted, asked, timeout_s=timeouts.call_s).stdout
     except InfrastructureFailure:
-        told = ""
-    found = extract(told, run.argv, pid=pid)
+        reply = ""
+    found = extract(reply, run.argv, pid=pid)
     parts = [describe_signal(number), found or backtrace_hint(run.argv)]
     return _truncate_evidence("\n".join(parts))
 
 
 def local_evidence(run: ProgramRun, *, launcher: Sequence[str] = ()) -> str:
-    """Return what is known where programs run on this machine, beneath ``launcher`` if there.
+    """Return what is known about a run on this machine, under ``launcher`` if there is one.
 
-    Nothing of a trap: the missing regions explain it, and where it happened misleads.
+    Empty for a trap: the missing regions explain it, and its position would mislead.
     """
     number = ending_signal(run)
     if number is None or ending(run) in (RunOutcome.TRAP, RunOutcome.TIMEOUT):
@@ -119,7 +120,7 @@ def describe_signal(number: int) -> str:
 
 
 def backtrace_hint(argv: Sequence[str], *, launcher: Sequence[str] = ()) -> str:
-    """Return the command that shows where it happens, to be run where the program's files are."""
+    """Return the command that shows where it crashes, to be run next to the program's files."""
     line = clean_line(shlex.join(argv))[:_HINTED_ARGUMENTS]
     if launcher:
         emulator = clean_line(shlex.join(launcher))
@@ -135,9 +136,9 @@ def backtrace_hint(argv: Sequence[str], *, launcher: Sequence[str] = ()) -> str:
 
 
 def extract(text: str, argv: Sequence[str], *, pid: int | None) -> str:
-    """Return what of a machine's answer is about this program, empty for nothing.
+    """Return the part of a machine's answer that is about this program; may be empty.
 
-    By its pid where that is known, else by its name.
+    The program is found by its pid if that is known, else by its name.
     """
     sections: dict[str, list[str]] = {}
     current: list[str] = []
@@ -150,17 +151,17 @@ def extract(text: str, argv: Sequence[str], *, pid: int | None) -> str:
             current.append(line)
     parts = []
     for head, lines in sections.items():
-        kept = _of_program(lines, argv, pid) if head == _LOG else lines
+        kept = _select_program_lines(lines, argv, pid) if head == _LOG else lines
         kept = [line for line in kept if line.strip()][:_MOST_LINES]
         if kept:
             parts += [f"{head.removeprefix('megtrim ')}:", *(f"  {line}" for line in kept)]
     return "\n".join(parts)
 
 
-def _of_program(lines: Sequence[str], argv: Sequence[str], pid: int | None) -> list[str]:
-    """Return the log's lines of the program, and the dump that another process wrote of it."""
+def _select_program_lines(lines: Sequence[str], argv: Sequence[str], pid: int | None) -> list[str]:
+    """Return the program's own log lines, and the dump that another process wrote about it."""
     matches = [match for line in lines if (match := _THREADTIME.match(line))]
-    # A dump is what one thread of the dumper wrote until it began with the next program.
+    # A dump is what one thread of the dumper wrote until it started the next dump.
     dumps: list[tuple[bool, list[str]]] = []
     open_dumps: dict[tuple[str, str], int] = {}
     for match in matches:
@@ -176,11 +177,11 @@ def _of_program(lines: Sequence[str], argv: Sequence[str], pid: int | None) -> l
             dumps.append((False, []))
         at = open_dumps[writer]
         ours, collected = dumps[at]
-        dumps[at] = (ours or _names(match["text"], argv, pid), [*collected, match["text"]])
+        dumps[at] = (ours or _names_program(match["text"], argv, pid), [*collected, match["text"]])
     return [line for ours, collected in dumps if ours for line in collected]
 
 
-def _names(text: str, argv: Sequence[str], pid: int | None) -> bool:
+def _names_program(text: str, argv: Sequence[str], pid: int | None) -> bool:
     match = _DUMPED.search(text)
     if match is None:
         return False

@@ -1,6 +1,6 @@
-"""What a run directory is filled with: files that are brought once, copied and checked at use.
+"""The files of a run directory: pushed once, and copied and checked for each run.
 
-Nothing is copied before something runs or is looked at: then one call does it all.
+Nothing is copied until something is run or read: then one call does it all.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from megtrim.errors import InfrastructureFailure, InputError
 
 _NAME = re.compile(r"(?!-)[A-Za-z0-9_.+@=,-]{1,120}(?:/[A-Za-z0-9_.+@=,-]{1,120}){0,8}", re.ASCII)
 _ATTEMPTS = 2
-"""How often a file is brought whose copy turns out to be damaged."""
+"""How often a file is pushed if its copy turns out to be damaged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSetup:
-    """A machine and how it is to be used."""
+    """A machine and how to use it."""
 
     link: Transport
     timeouts: Timeouts
@@ -45,12 +45,12 @@ class _File:
 
 
 class RunFiles:
-    """What was asked to be in a run directory, and what the machine already has."""
+    """The files requested for a run directory, and those that the machine already has."""
 
-    def __init__(self, place: RunSetup, entry: SetupReply, run: str) -> None:
-        self._place = place
-        self._link = place.link
-        self._timeouts = place.timeouts
+    def __init__(self, setup: RunSetup, entry: SetupReply, run: str) -> None:
+        self._setup = setup
+        self._link = setup.link
+        self._timeouts = setup.timeouts
         self._entry = entry
         self._run = run
         self._free_kb = entry.free_kb
@@ -59,18 +59,18 @@ class RunFiles:
         self._put: dict[str, _File] = {}
         self._waiting: list[_File] = []
         self._folders: list[str] = []
-        self._looked: dict[str, bool] = {}
+        self._present: dict[str, bool] = {}
 
     def has(self, name: str) -> bool:
         """Tell whether a file of that name was put."""
         return name in self._put
 
     def make(self, name: str) -> None:
-        """Ask for an empty folder."""
-        self._folders.append(_safe(name))
+        """Request an empty folder."""
+        self._folders.append(_check_name(name))
 
     def put(self, source: Path, name: str) -> None:
-        """Bring a file, unless the machine has it, and ask for its copy."""
+        """Push a file unless the machine has it, and request its copy."""
         try:
             size_bytes = source.stat().st_size
             with source.open("rb") as stream:
@@ -78,18 +78,18 @@ class RunFiles:
         except OSError as error:
             msg = f"{source} cannot be read: {error.strerror}"
             raise InfrastructureFailure(msg) from None
-        file = _File(name=_safe(name), source=source, digest=digest, size_bytes=size_bytes)
+        file = _File(name=_check_name(name), source=source, digest=digest, size_bytes=size_bytes)
         self._put[name] = file
         self._waiting.append(file)
         self._require_space(file)
         if digest not in self._kept:
-            self._bring(file)
+            self._push(file)
 
     def _require_space(self, file: _File) -> None:
         needed_kb = 2 * (file.size_bytes // 1024 + 4)
         if self._free_kb < needed_kb:
             ours = {each.digest for each in self._put.values()}
-            told = call(
+            reply = call(
                 self._link,
                 EVICT_SCRIPT,
                 self._entry.root,
@@ -97,7 +97,7 @@ class RunFiles:
                 timeout_s=self._timeouts.call_s,
             )
             self._kept &= ours
-            self._free_kb = free_kb(told) or 0
+            self._free_kb = free_kb(reply) or 0
         if self._free_kb < needed_kb:
             label, has = self._link.label, self._free_kb / 1024
             msg = (
@@ -107,8 +107,8 @@ class RunFiles:
             raise NoSpace(msg, hint="free some space on it")
         self._free_kb -= needed_kb
 
-    def _bring(self, file: _File) -> None:
-        step = f"bringing {file.name}"
+    def _push(self, file: _File) -> None:
+        step = f"pushing {file.name}"
         target = f"{self._entry.root}/files/{file.digest}.part"
         with watch_machine(self._link, self._timeouts, self._entry.root) as watch:
             timeout_s = self._timeouts.transfer_s(file.size_bytes)
@@ -117,52 +117,52 @@ class RunFiles:
         self._kept.add(file.digest)
         self._new.add(file.digest)
 
-    def settle(self) -> None:
-        """Have everything that was asked for in its place, every copy as it was sent."""
-        self._settle(())
+    def copy_pending(self) -> None:
+        """Copy all requested files into place, and check every copy."""
+        self._copy_pending(())
 
-    def _settle(self, looks: tuple[str, ...]) -> None:
+    def _copy_pending(self, queries: tuple[str, ...]) -> None:
         for _ in range(_ATTEMPTS):
-            if not (self._waiting or self._folders or looks):
+            if not (self._waiting or self._folders or queries):
                 return
-            damaged = self._prepare_files(looks)
-            looks = ()
+            damaged = self._prepare_files(queries)
+            queries = ()
             for file in damaged:
-                self._bring(file)
+                self._push(file)
             self._waiting = damaged
         if self._waiting:
             names = ", ".join(file.name for file in self._waiting)
             msg = f"{self._link.label}: {names} did not arrive there as sent"
             raise InfrastructureFailure(msg)
 
-    def _prepare_files(self, looks: tuple[str, ...]) -> list[_File]:
-        """Do what is asked for in one call; return the files whose copies are damaged."""
-        words: list[str] = []
+    def _prepare_files(self, queries: tuple[str, ...]) -> list[_File]:
+        """Do all that is requested in one call; return the files whose copies are damaged."""
+        args: list[str] = []
         for name in self._folders:
-            words += ("make", "-", name)
-        for path in looks:
-            words += ("look", "-", path)
+            args += ("make", "-", name)
+        for path in queries:
+            args += ("look", "-", path)
         for file in self._waiting:
-            words += ("new" if file.digest in self._new else "copy", file.digest, file.name)
+            args += ("new" if file.digest in self._new else "copy", file.digest, file.name)
             self._new.discard(file.digest)
         total = sum(file.size_bytes for file in self._waiting)
-        told = call(
+        reply = call(
             self._link,
             PREPARE_SCRIPT,
             self._entry.root,
             self._run,
             self._entry.program,
-            *words,
+            *args,
             timeout_s=self._timeouts.transfer_s(total),
         )
         self._folders = []
-        for path in looks:
-            self._looked[path] = f"megtrim has={path}" in told.splitlines()
-        digests = parse_digests(told)
+        for path in queries:
+            self._present[path] = f"megtrim has={path}" in reply.splitlines()
+        digests = parse_digests(reply)
         return [file for file in self._waiting if digests.get(file.name) != file.digest]
 
     def command(self, argv: tuple[str, ...], env: Mapping[str, str]) -> tuple[str, ...]:
-        """Return what is to be run for ``argv``, and bring the libraries that it needs."""
+        """Return the command line for ``argv`` on the machine, and push the libraries it needs."""
         name = argv[0]
         if name not in self._put:
             msg = f"{name} was not put on {self._link.label}"
@@ -172,24 +172,24 @@ class RunFiles:
         program = self._put[name].source
         loader = read_loader(program)
         if loader:
-            launcher = self._brought_libraries(program, loader, variables)
+            launcher = self._push_libraries(program, loader, variables)
         given = [f"{key}={value}" for key, value in variables.items()]
         return ("env", *given, *launcher, f"./{name}", *argv[1:])
 
-    def _brought_libraries(
+    def _push_libraries(
         self, program: Path, loader: str, variables: dict[str, str]
     ) -> tuple[str, ...]:
-        if loader not in self._looked:
-            self._settle((loader,))
-        there, of_android = self._looked[loader], Needs(loader=loader).of_android
+        if loader not in self._present:
+            self._copy_pending((loader,))
+        there, of_android = self._present[loader], Needs(loader=loader).of_android
         if there and not of_android:
             return ()
         if of_android and not there:
             msg = f"{self._link.label}: has no {loader}, which {program.name} needs"
-            hint = "phones have it; a virtual phone shows that of an Android: the key `sysroot`"
+            hint = "phones have it; for a virtual phone, set the key `sysroot` to an Android's"
             raise InputError(msg, hint=hint)
-        beside = {name: file.source for name, file in self._put.items()}
-        needs = read_needs(program, self._place.sysroot, beside)
+        companions = {name: file.source for name, file in self._put.items()}
+        needs = read_needs(program, self._setup.sysroot, companions)
         for name, file in needs.files:
             self.put(file, name)
         if of_android:
@@ -198,7 +198,7 @@ class RunFiles:
         return (f"./{needs.loader_name}", "--library-path", ".")
 
 
-def _safe(name: str) -> str:
+def _check_name(name: str) -> str:
     if not _NAME.fullmatch(name) or ".." in name.split("/"):
         msg = f"{name!r} cannot be the name of a file on a device"
         raise InputError(msg, hint="use letters, digits and _.+@=,-")

@@ -1,7 +1,6 @@
-"""A heart-beat beside long work on a machine: is it still there, has it still space?
+"""A heartbeat during long work on a machine: is it still alive, and does it have space left?
 
-Work that waits for a dead or frozen machine is ended by the watch, long before its own time
-is up.
+If the machine is dead or frozen, the heartbeat aborts the work long before its own timeout.
 """
 
 from __future__ import annotations
@@ -24,42 +23,42 @@ _FREE = re.compile(r"^megtrim free=(\d{1,15})$", re.MULTILINE)
 
 
 def free_kb(text: str) -> int | None:
-    """Return the free space that a script told, None where it told none."""
+    """Return the free space that a script printed, in KiB, or None if it printed none."""
     found = _FREE.search(text)
     return int(found[1]) if found else None
 
 
 class Heartbeat:
-    """Asks the machine for a sign of life now and then."""
+    """Probes the machine at intervals."""
 
     def __init__(self, link: Transport, timeouts: Timeouts, root: str) -> None:
         self._link = link
         self._timeouts = timeouts
         self._root = root
         self.abort = threading.Event()
-        """Set when the machine is gone: give it to the call that is watched."""
+        """Set when the machine is gone: pass it to the call that is watched."""
         self.stop = threading.Event()
         self.was_full = False
         self._waited_s = 0.0
 
     def check(self, step: str) -> None:
-        """Raise ConnectionLost where the machine was found to be gone."""
+        """Raise ConnectionLost if the machine is gone."""
         if self.abort.is_set():
             msg = f"{self._link.label}: no sign of life for {self._waited_s:.0f} s while {step}"
             raise ConnectionLost(msg)
 
     def beat(self) -> None:
-        """Ask now and then until stopped."""
+        """Probe at intervals until stopped."""
         while not self.stop.wait(self._timeouts.heartbeat_s):
             began = time.monotonic()
-            if not self._there() and not self.stop.is_set():
+            if not self._is_there() and not self.stop.is_set():
                 self._waited_s = time.monotonic() - began
                 self.abort.set()
                 return
 
-    def _there(self) -> bool:
-        # A slow link may need the time of two probes for one; a refusal comes at once, and
-        # deserves a second question.
+    def _is_there(self) -> bool:
+        # A slow connection may need the time of two probes for one. A refusal comes at once, so
+        # it is probed a second time.
         began = time.monotonic()
         if self._probe_once(2 * self._timeouts.probe_s):
             return True

@@ -1,4 +1,4 @@
-"""What a machine tells in the scripts around a run, read strictly. Pure: text in, values out."""
+"""Strict parsers for what the scripts on a machine print. Pure: text in, values out."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _ALGORITHMS = {"sha256sum": "sha256", "sha1sum": "sha1"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupReply:
-    """What an entry found."""
+    """What the set-up of a run directory found."""
 
     root: str
     program: str
-    """Of the machine, that tells digests."""
+    """The machine's program for digests, such as ``sha256sum``."""
     cached: frozenset[str]
     free_kb: int
 
     @property
     def algorithm(self) -> str:
-        """The same for :mod:`hashlib`."""
+        """The name of its algorithm in :mod:`hashlib`."""
         return _ALGORITHMS[self.program]
 
 
@@ -40,7 +40,7 @@ class RemoteFile:
 
     size_bytes: int
     digest: str
-    """Empty for one that is too large to be fetched."""
+    """Empty for a file that is too large to be fetched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +55,10 @@ class ExitReport:
     free_kb: int | None
 
 
-def parse_entry(text: str) -> SetupReply | None:
-    """Return what an entry told, None where something is missing."""
-    told = dict(_LINE.findall(text))
-    root, program, free = told.get("root", ""), told.get("sum", ""), told.get("free", "")
+def parse_setup(text: str) -> SetupReply | None:
+    """Parse the output of a set-up; None if something is missing."""
+    fields = dict(_LINE.findall(text))
+    root, program, free = fields.get("root", ""), fields.get("sum", ""), fields.get("free", "")
     if not root.startswith("/") or program not in _ALGORITHMS or not _NUMBER.fullmatch(free):
         return None
     names = (value for key, value in _LINE.findall(text) if key == "file")
@@ -67,9 +67,9 @@ def parse_entry(text: str) -> SetupReply | None:
 
 
 def parse_digests(text: str) -> dict[str, str]:
-    """Return digests by the names behind them."""
+    """Return digests by file name, from the output of a digest program."""
     found = _DIGEST.findall(text)
-    # Some put a backslash before a name's own and spell its line ends, and say so by one in front.
+    # Some escape backslashes and line ends in a name, and mark that by a leading backslash.
     names = (_ESCAPED.sub(_unescape_char, name) if odd else name for odd, _, name in found)
     return {name.removeprefix("./"): line[1] for name, line in zip(names, found, strict=True)}
 
@@ -78,12 +78,12 @@ def _unescape_char(escaped: re.Match[str]) -> str:
     return "\r" if escaped[1] == "r" else "\\"
 
 
-def parse_made(text: str) -> dict[str, RemoteFile] | None:
-    """Return files by name, None where the machine could not tell all of them."""
+def parse_files(text: str) -> dict[str, RemoteFile] | None:
+    """Return files by name, or None if the machine's list is incomplete."""
     digests = parse_digests(text)
     sizes = {name: int(size) for size, name in _SIZE.findall(text)}
-    told = {name for name, size in sizes.items() if size <= LARGEST_FETCHED_BYTES}
-    if "megtrim surveyed=yes" not in text.split("\n") or digests.keys() != told:
+    digestible = {name for name, size in sizes.items() if size <= LARGEST_FETCHED_BYTES}
+    if "megtrim surveyed=yes" not in text.split("\n") or digests.keys() != digestible:
         return None
     names = sorted(sizes)
     return {
@@ -91,19 +91,19 @@ def parse_made(text: str) -> dict[str, RemoteFile] | None:
     }
 
 
-def parse_ended(text: str) -> ExitReport | None:
-    """Return how a run ended, None where something is missing."""
-    told = dict(_LINE.findall(text))
-    made = parse_made(text)
-    rc = told.get("rc", "")
+def parse_exit(text: str) -> ExitReport | None:
+    """Parse how a run ended; None if something is missing."""
+    fields = dict(_LINE.findall(text))
+    made = parse_files(text)
+    rc = fields.get("rc", "")
     if made is None or not _NUMBER.fullmatch(rc):
         return None
-    began, ended = told.get("began", ""), told.get("ended", "")
+    began, ended = fields.get("began", ""), fields.get("ended", "")
     timed = _SECONDS.fullmatch(began) and _SECONDS.fullmatch(ended)
-    free, pid = told.get("free", ""), told.get("pid", "")
+    free, pid = fields.get("free", ""), fields.get("pid", "")
     return ExitReport(
         rc=int(rc),
-        late=told.get("late") == "yes",
+        late=fields.get("late") == "yes",
         pid=int(pid) if _NUMBER.fullmatch(pid) else None,
         wall_s=max(0.0, float(ended) - float(began)) if timed else None,
         made=made,
@@ -111,8 +111,8 @@ def parse_ended(text: str) -> ExitReport | None:
     )
 
 
-def until(mark: str, tell: Callable[[str], None]) -> Callable[[str], None]:
-    """Return a function that tells lines on, up to the empty one that stands before ``mark``."""
+def forward_until(mark: str, forward: Callable[[str], None]) -> Callable[[str], None]:
+    """Return a function that forwards lines, up to the empty line before ``mark``."""
     held: list[str] = []
     ended = False
 
@@ -122,9 +122,9 @@ def until(mark: str, tell: Callable[[str], None]) -> Callable[[str], None]:
         if ended:
             return
         for each in held:
-            tell(each)
+            forward(each)
         held[:] = [""] if text == "" else []
         if text:
-            tell(text)
+            forward(text)
 
     return line

@@ -1,9 +1,9 @@
-"""A run directory on a machine behind a link, the same for phones, boards and virtual phones.
+"""A run directory on a remote machine, the same for phones, boards and virtual phones.
 
-What is put is brought once per digest and kept on the machine; every use is a copy whose digest
-the machine tells, for an earlier program may have written to what is kept. The directory goes
-when its holder leaves it, and at the next entry at the latest. A failure here says nothing of
-the program: it is a ConnectionLost, a NoSpace, or another InfrastructureFailure.
+A file is pushed once per digest and kept on the machine. Each run gets a copy, whose digest the
+machine computes, because an earlier program may have changed the kept file. The directory is
+removed when its holder leaves it, or at the latest when the next job starts. A failure here says
+nothing about the program: it is a ConnectionLost, a NoSpace, or another InfrastructureFailure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.config.device import DeviceSettings
-from megtrim.devices.device import LARGEST_FETCHED_BYTES, sort_printable_names, too_large
+from megtrim.devices.device import LARGEST_FETCHED_BYTES, make_too_large_error, sort_printable_names
 from megtrim.devices.remote import crash_reports
 from megtrim.devices.remote.files import RunFiles, RunSetup
 from megtrim.devices.remote.heartbeat import FULL_BELOW_KB, watch_machine
@@ -27,10 +27,10 @@ from megtrim.devices.remote.replies import (
     ExitReport,
     RemoteFile,
     SetupReply,
-    parse_ended,
-    parse_entry,
-    parse_made,
-    until,
+    forward_until,
+    parse_exit,
+    parse_files,
+    parse_setup,
 )
 from megtrim.devices.remote.scripts import (
     CLEAN_SCRIPT,
@@ -45,9 +45,9 @@ from megtrim.devices.remote.transport import (
     Transport,
     call,
     make_lost_error,
+    make_no_space_error,
+    make_timeout_error,
     new_nonce,
-    no_space,
-    silent,
 )
 from megtrim.devices.remote.tuning import Tuning, tune_machine
 from megtrim.devices.timeouts import Timeouts
@@ -69,45 +69,45 @@ def open_directory(
     settings: DeviceSettings = DEFAULT_SETTINGS,
     say: Callable[[str], None] = lambda _text: None,
 ) -> Iterator[RemoteDirectory]:
-    """Give out a run directory of a machine that we hold alone.
+    """Give out a run directory on a machine that we hold.
 
-    ``root`` is a folder of ours there, absolute or seen from where the link's shell begins.
+    ``root`` is our folder there, absolute or relative to the folder in which the shell starts.
     """
-    place = RunSetup(link=link, timeouts=timeouts, settings=settings, sysroot=sysroot, say=say)
+    setup = RunSetup(link=link, timeouts=timeouts, settings=settings, sysroot=sysroot, say=say)
     run = f"run-{secrets.token_hex(6)}"
     patience_s = timeouts.call_s
     absolute, directory = root, None
     try:
-        told = call(link, ENTER_SCRIPT, root, run, timeout_s=timeouts.call_s)
-        entry = parse_entry(told)
+        reply = call(link, ENTER_SCRIPT, root, run, timeout_s=timeouts.call_s)
+        entry = parse_setup(reply)
         if entry is None:
-            msg = f"{link.label}: it did not tell its space, digest program and folder on entry"
+            msg = f"{link.label}: it did not report its space, digest program and folder"
             raise InfrastructureFailure(msg, hint="it needs df, and sha256sum or sha1sum")
         absolute = entry.root
         with tempfile.TemporaryDirectory(prefix="megtrim-") as local:
-            directory = RemoteDirectory(place, entry, run, parse_reading(told), Path(local))
+            directory = RemoteDirectory(setup, entry, run, parse_reading(reply), Path(local))
             yield directory
     except ConnectionLost:
-        # It is most likely gone: what is left there is swept at the next entry.
+        # It is most likely gone: the next job removes what is left there.
         patience_s = timeouts.probe_s / 2
         raise
     finally:
         quiet = "quiet" if directory is not None and directory.quiet else "-"
-        _leave(link, (absolute, run, quiet), patience_s, say)
+        _clean_up(link, (absolute, run, quiet), patience_s, say)
 
 
-def _leave(
-    link: Transport, words: tuple[str, ...], timeout_s: float, say: Callable[[str], None]
+def _clean_up(
+    link: Transport, args: tuple[str, ...], timeout_s: float, say: Callable[[str], None]
 ) -> None:
     try:
-        call(link, CLEAN_SCRIPT, *words, timeout_s=timeout_s)
+        call(link, CLEAN_SCRIPT, *args, timeout_s=timeout_s)
     except InfrastructureFailure as failure:
-        # What was done is done, and told; this is not worth losing it.
+        # The results are complete and must not be lost because of this.
         say(f"  later {failure.message}; the next job on it will clean up")
 
 
 def wipe(link: Transport, *, root: str, timeouts: Timeouts) -> None:
-    """Remove all runs, their programs and all files that were brought."""
+    """Kill the programs of all runs, and remove all runs and all kept files."""
     call(link, WIPE_SCRIPT, root, timeout_s=timeouts.transfer_s(0))
 
 
@@ -115,22 +115,22 @@ class RemoteDirectory:
     """A folder on a machine, for one job."""
 
     def __init__(
-        self, place: RunSetup, entry: SetupReply, run: str, reading: Reading, local: Path
+        self, setup: RunSetup, entry: SetupReply, run: str, reading: Reading, local: Path
     ) -> None:
-        self._place = place
-        self._link = place.link
-        self._timeouts = place.timeouts
+        self._setup = setup
+        self._link = setup.link
+        self._timeouts = setup.timeouts
         self._entry = entry
         self._run = run
         self._reading = reading
         self._local = local
-        self._files = RunFiles(place, entry, run)
+        self._files = RunFiles(setup, entry, run)
         self._made: dict[str, RemoteFile] = {}
         self.quiet = False
-        """Whether nothing of ours runs there, as far as a run's end told."""
+        """Whether nothing of ours runs there, according to the end of the last run."""
 
     def put(self, source: Path, name: str) -> None:
-        """Bring a file, unless the machine has it; it is in its place when something runs."""
+        """Push a file unless the machine has it; it is copied into place before the next run."""
         self._files.put(source, name)
 
     def make(self, name: str) -> None:
@@ -148,14 +148,14 @@ class RemoteDirectory:
         """Run a program that was put there, by its name."""
         command = self._files.command(tuple(argv), env or {})
         self.quiet = False
-        self._files.settle()
+        self._files.copy_pending()
         with tune_machine(
             self._link,
-            self._place.settings,
+            self._setup.settings,
             root=self._entry.root,
             before=self._reading,
             timeouts=self._timeouts,
-            say=self._place.say,
+            say=self._setup.say,
         ) as tuning:
             run, pid = self._watched_run(tuple(argv), command, tuning, timeout_s, on_line)
         if ending_signal(run) is None or run.timed_out:
@@ -173,25 +173,25 @@ class RemoteDirectory:
     ) -> tuple[ProgramRun, int | None]:
         step, mark = f"running {argv[0]}", new_nonce()
         limit_s = max(1, math.ceil(timeout_s))
-        # The machine itself ends a program that is too slow; this is for one that cannot.
+        # The machine itself ends a program that is too slow; this is for a machine that cannot.
         patience_s = limit_s + self._timeouts.transfer_s(0)
-        words = (self._entry.root, self._run, self._entry.program, mark, str(limit_s))
+        args = (self._entry.root, self._run, self._entry.program, mark, str(limit_s))
         with watch_machine(self._link, self._timeouts, self._entry.root) as watch:
             outcome = self._link.shell(
                 RUN_SCRIPT,
-                *words,
+                *args,
                 *tuning.prefix,
                 *command,
                 timeout_s=patience_s,
-                on_line=None if on_line is None else until(mark, on_line),
+                on_line=None if on_line is None else forward_until(mark, on_line),
                 abort=watch.abort,
             )
         watch.check(step)
         if outcome.timed_out:
-            raise silent(self._link.label, step, patience_s)
+            raise make_timeout_error(self._link.label, step, patience_s)
         stdout, ended, after = self._parse_outcome(outcome, mark, step)
         if watch.was_full or ended.free_kb is None or ended.free_kb < FULL_BELOW_KB:
-            raise no_space(self._link.label, step)
+            raise make_no_space_error(self._link.label, step)
         self._made = ended.made
         self._reading = after
         self.quiet = True
@@ -209,24 +209,24 @@ class RemoteDirectory:
     def _parse_outcome(
         self, outcome: CompletedCommand, mark: str, step: str
     ) -> tuple[str, ExitReport, Reading]:
-        stdout, found, told = outcome.stdout.rpartition(f"\n{mark}\n")
-        ended = parse_ended(told) if found else None
+        stdout, found, reply = outcome.stdout.rpartition(f"\n{mark}\n")
+        ended = parse_exit(reply) if found else None
         if ended is None:
             raise make_lost_error(
-                self._link.label, step, f"it did not tell how that ended: {outcome.stderr}"
+                self._link.label, step, f"it did not report how that ended: {outcome.stderr}"
             )
-        return stdout, ended, parse_reading(told)
+        return stdout, ended, parse_reading(reply)
 
     def get(self, name: str) -> bytes | None:
-        """Return a file's bytes, or None where there is no such file."""
+        """Return a file's bytes, or None if there is no such file."""
         made = self._made.get(name)
         if made is None and self._files.has(name):
-            self._files.settle()
+            self._files.copy_pending()
             made = self._survey_file(name)
         if made is None:
             return None
         if made.size_bytes > LARGEST_FETCHED_BYTES:
-            raise too_large(name, made.size_bytes)
+            raise make_too_large_error(name, made.size_bytes)
         target = self._local / "fetched"
         source = f"{self._entry.root}/runs/{self._run}/place/{name}"
         with watch_machine(self._link, self._timeouts, self._entry.root) as watch:
@@ -236,11 +236,11 @@ class RemoteDirectory:
         return self._read_fetched(target, name, made)
 
     def _survey_file(self, name: str) -> RemoteFile | None:
-        words = (self._entry.root, self._run, self._entry.program, f"./{name}")
-        told = call(self._link, SURVEY_SCRIPT, *words, timeout_s=self._timeouts.transfer_s(0))
-        made = parse_made(told)
+        args = (self._entry.root, self._run, self._entry.program, f"./{name}")
+        reply = call(self._link, SURVEY_SCRIPT, *args, timeout_s=self._timeouts.transfer_s(0))
+        made = parse_files(reply)
         if made is None:
-            raise make_lost_error(self._link.label, f"looking for {name}", told)
+            raise make_lost_error(self._link.label, f"looking for {name}", reply)
         return made.get(name)
 
     def _read_fetched(self, fetched: Path, name: str, made: RemoteFile) -> bytes:
@@ -258,7 +258,7 @@ class RemoteDirectory:
         return data
 
     def names(self, folder: str) -> tuple[str, ...]:
-        """Return the sorted names of the files that the program made in a folder."""
+        """Return the sorted names of the files that the program wrote to a folder."""
         inside = re.compile(re.escape(folder) + r"/([^/]+)")
         matches = map(inside.fullmatch, self._made)
         return sort_printable_names(folder, (match[1] for match in matches if match))

@@ -1,8 +1,8 @@
-"""What is run on a machine around a program, as constant shell texts.
+"""The shell scripts that run on a machine before and after a program.
 
-POSIX sh, and of programs only what Android 7 has. Each text begins with its step, gets what
-varies as arguments, and does as much as it can in one call: on a phone, calls are what costs.
-A line that begins with ``megtrim`` is an answer.
+They are POSIX sh and use only programs that Android 7 has. Each starts with a comment that names
+its step, takes all that varies as arguments, and does as much as possible in one call, because
+on a phone each call is slow. A line that starts with ``megtrim`` is a reply.
 
     ROOT/files/DIGEST       files that were brought, kept for the next job
     ROOT/runs/RUN/place     where the program runs; beside it: pid, put (names), late (too slow)
@@ -15,7 +15,7 @@ from megtrim.devices.remote.telemetry import READING_SCRIPT
 from megtrim.devices.remote.tuning import RESTORE_SCRIPT
 
 KEEP_DAYS = 14
-"""A file that no job has used for so long leaves the machine."""
+"""A file that no job has used for so long is removed from the machine."""
 
 _STRAYS = """\
 strays() {
@@ -32,7 +32,7 @@ remove() {
   rm -rf "$@" 2>/dev/null || { chmod -R u+rwx "$@" 2>/dev/null; rm -rf "$@"; }
 }
 """
-"""End whatever still runs in a folder or from it; remove folders, whatever rights they have."""
+"""Kill whatever runs in a folder or from it; remove folders, whatever their permissions."""
 
 _SPACE = (
     'df -kP "$root" | while read -r name size used free rest; do echo "megtrim free=$free"; done'
@@ -73,8 +73,9 @@ for file in files/*; do
   remove "$file"
 done
 {_SPACE}"""
-"""Root folder, name of the run. Whatever another holder left goes first: we hold the machine. A
-program may have left anything in our folders: what is no plain file named by a digest goes, too.
+"""Arguments: root folder, name of the run. We hold the machine, so whatever an earlier holder left
+is removed first. A program may have left anything in our folders: whatever is not a plain file
+named by a digest is removed, too.
 """
 
 EVICT_SCRIPT = f"""\
@@ -89,7 +90,7 @@ for file in *; do
   rm -f "./$file"
 done
 {_SPACE}"""
-"""Root folder, names to keep: removes all other files that were brought."""
+"""Arguments: root folder, names to keep. Removes all other copied files."""
 
 PREPARE_SCRIPT = """\
 # megtrim:put
@@ -117,8 +118,9 @@ while [ "$#" -gt 0 ]; do
 done
 [ -z "$names" ] || { touch $used; "$sum" $names; }
 """
-"""Root folder, run, digest program; then threes: ``make - NAME``, ``new|copy DIGEST NAME``,
-``look - PATH``. Prints the digest of every copy, in order; names are of safe characters.
+"""Arguments: root folder, run, digest program; then triples: ``make - NAME``, ``new|copy DIGEST
+NAME``, ``look - PATH``. Prints the digest of every copy, in order. Names must hold only safe
+characters.
 """
 
 _SURVEY = f"""\
@@ -190,11 +192,12 @@ set --
 while read -r name; do set -- "$@" ! -path "$name"; done <../put
 if survey "$@" || {{ chmod -R u+rwx .; survey "$@"; }}; then echo "megtrim surveyed=yes"; fi
 {_SPACE}"""
-"""Root folder, run, digest program, mark, seconds, then what to run. Behind the mark: how it
-ended and what it made. A link that breaks ends the program, and its folder goes: phones' shells
-are told of it. Those that have no jobs without a terminal are boards', and are told nothing; there
-the program runs in front, for behind it would not hear SIGINT. A shell with jobs also ends a wait
-with 0 for a program that was merely stopped: only one that is gone has a status.
+"""Arguments: root folder, run, digest program, mark, seconds, then the command. After the mark it
+prints how the program ended and which files it left. If the connection breaks, a phone's shell
+gets a signal, kills the program and removes its folder. A board's shell gets none; it may have no
+job control without a terminal, and then runs the program in the foreground, because in the
+background it would ignore SIGINT. With job control, ``wait`` also returns 0 for a program that was
+merely suspended: only one that is gone has a status.
 """
 
 SURVEY_SCRIPT = f"""\
@@ -204,14 +207,14 @@ root=$1 run=$1/runs/$2 sum=$3
 cd "$run/place" || exit 1
 survey -path "$4" && echo "megtrim surveyed=yes"
 """
-"""Root folder, run, digest program, ``./NAME``: tells of one file what a run tells of all."""
+"""Arguments: root folder, run, digest program, ``./NAME``. Prints the file's size and digest."""
 
 PROBE_SCRIPT = f"""\
 # megtrim:probe
 root=$2
 echo "megtrim word=$1"
 {_SPACE}"""
-"""Word, root folder."""
+"""Arguments: a word, which is printed, and the root folder, whose free space is printed."""
 
 CLEAN_SCRIPT = f"""\
 # megtrim:clean
@@ -220,7 +223,7 @@ cd "$1" || exit 1
 [ "$3" = quiet ] || strays "$1/runs/$2/"
 remove "runs/$2"
 """
-"""Root folder, run, ``quiet`` where a run's own end saw to it that nothing runs there."""
+"""Arguments: root folder, run, ``quiet`` if the end of the run killed what ran there already."""
 
 WIPE_SCRIPT = f"""\
 # megtrim:clean
@@ -229,4 +232,4 @@ cd "$1" 2>/dev/null || exit 0
 strays "$(pwd -P)/runs/"
 remove runs files
 """
-"""Root folder: leaves nothing of ours but what restores settings."""
+"""Argument: root folder. Removes all our files except those that restore settings."""

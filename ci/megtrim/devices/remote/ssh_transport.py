@@ -1,7 +1,7 @@
-"""The way to a Linux board: OpenSSH's own client; the board needs a shell and ``cat``.
+"""The transport to a Linux board: OpenSSH's client. The board needs only a shell and ``cat``.
 
-Files go through the shell as well: small boards have neither scp nor sftp. Nothing is ever
-asked of a person: a key that is not known or not taken is a failure that says what to do.
+Files go through the shell as well, because small boards have neither scp nor sftp. ssh never asks
+a question: an unknown or refused key is a failure that says what to do.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from megtrim.devices.remote.transport import (
     expect_transferred,
     frame,
     new_nonce,
-    short,
+    summarize_output,
     unframe_outcome,
 )
 from megtrim.errors import InfrastructureFailure
@@ -38,7 +38,7 @@ PROGRAM = "ssh"
 
 _PORT = 22
 _LONGEST_SOCKET_BYTES = 90
-"""A socket's path may have 107 bytes, and ssh puts 17 of its own behind the name."""
+"""A socket's path may have 107 bytes, and ssh appends 17 to it."""
 _KEPT_S = 60
 _LEAVE_S = 10.0
 _PUT = '# megtrim:put\ncat >"$1"\n'
@@ -61,7 +61,7 @@ _DISTRUST = (
     (re.compile(r"Host key verification failed|host key is known"), _UNKNOWN),
     (re.compile(r"Permission denied \(|Too many authentication failures"), _REFUSED),
 )
-"""What only a person can mend: ssh's words, and what to do."""
+"""What only a person can fix: ssh's message, and what to do."""
 _NO_WAY = re.compile(
     r"No route to host|Connection (refused|timed out|reset)|Network is unreachable"
     r"|Could not resolve hostname"
@@ -70,14 +70,14 @@ _NO_WAY_HINT = "is the board on, is `host` right, and does `ssh -p {port} {host}
 
 
 class SshTransport:
-    """The way to one board. Calls share one connection, which ssh keeps for a minute."""
+    """The transport to one board. Calls share one connection, which ssh keeps for a minute."""
 
     def __init__(
         self, name: str, processes: ProcessRunner, settings: DeviceSettings, *, connect_s: float
     ) -> None:
         self.label = f"{name} ({address(settings)})"
         self.distrusted = False
-        """At the last call, one of the two sides did not trust the other."""
+        """Whether the last call failed because one side did not trust the other's key."""
         self._processes = processes
         self._settings = settings
         self._argv = (PROGRAM, *options(settings, connect_s))
@@ -114,8 +114,9 @@ class SshTransport:
             raise self._explain_failure(failure, outcome.stderr) from None
         self.distrusted = False
         if began and before:
-            # It would stand in front of every file that is fetched, too.
-            msg = f"{self.label}: its login shell prints {short(before)!r} before every command"
+            # It would also precede the contents of every file that is fetched.
+            shown = summarize_output(before)
+            msg = f"{self.label}: its login shell prints {shown!r} before every command"
             hint = "let its start files (~/.bashrc and the like) print nothing without a terminal"
             raise InfrastructureFailure(msg, hint=hint)
         return outcome
@@ -130,13 +131,13 @@ class SshTransport:
     def pull(
         self, source: str, target: Path, *, timeout_s: float, abort: threading.Event | None = None
     ) -> None:
-        # No frame: what comes is the file. Whether it is whole, its digest tells.
+        # No frame: the output is the file. Its digest shows whether it is complete.
         argv = self._remote(f"set -- {shlex.quote(source)}\n{_GET}")
         command = Command(argv=argv, timeout_s=timeout_s, stdout_to=target, abort=abort)
         self._move(command, f"pulling {source.rpartition('/')[2]}", expect_transferred)
 
     def disconnect(self) -> None:
-        """Leave the shared connection, so that the next call makes a new one."""
+        """Close the shared connection, so that the next call opens a new one."""
         argv = (*self._argv, "-O", "exit", "--", self._settings.host)
         self._processes.run(Command(argv=argv, timeout_s=_LEAVE_S))
 
@@ -148,23 +149,23 @@ class SshTransport:
             raise self._explain_failure(failure, outcome.stderr) from None
 
     def _remote(self, text: str) -> tuple[str, ...]:
-        # A login shell may be anything; each of them can start sh with one quoted word.
+        # A login shell may be anything; any shell can start sh with one quoted argument.
         return (*self._argv, "--", self._settings.host, f"exec sh -c {shlex.quote(text)}")
 
-    def _explain_failure(self, failure: ConnectionLost, said: str) -> ConnectionLost:
-        self.distrusted = any(complaint.search(said) for complaint, _ in _DISTRUST)
-        return ConnectionLost(failure.message, hint=advice(said, self._settings))
+    def _explain_failure(self, failure: ConnectionLost, output: str) -> ConnectionLost:
+        self.distrusted = any(complaint.search(output) for complaint, _ in _DISTRUST)
+        return ConnectionLost(failure.message, hint=advice(output, self._settings))
 
 
 def address(settings: DeviceSettings) -> str:
-    """Return where a board is, as people write it, such as ``tester@10.0.0.7:2222``."""
+    """Return a board's address as people write it, such as ``tester@10.0.0.7:2222``."""
     user = f"{settings.user}@" if settings.user else ""
     port = f":{settings.port}" if settings.port != _PORT else ""
     return f"{user}{settings.host}{port}"
 
 
 def options(settings: DeviceSettings, connect_s: float) -> tuple[str, ...]:
-    """Return ssh's options: never ask, never trust a new key, notice a peer that died."""
+    """Return ssh's options: never ask, never trust a new key, notice a dead peer."""
     chosen = [
         *("BatchMode=yes", "StrictHostKeyChecking=yes", "UpdateHostKeys=no"),
         *(f"ConnectTimeout={max(1, round(connect_s))}", "ConnectionAttempts=1"),
@@ -178,27 +179,27 @@ def options(settings: DeviceSettings, connect_s: float) -> tuple[str, ...]:
     if settings.key is not None:
         chosen += [f"IdentityFile={_quote_path(settings.key)}", "IdentitiesOnly=yes"]
     user = ("-l", settings.user) if settings.user else ()
-    words = (word for each in chosen for word in ("-o", each))
-    return (*words, "-p", str(settings.port), *user)
+    quoted = (word for each in chosen for word in ("-o", each))
+    return (*quoted, "-p", str(settings.port), *user)
 
 
-def advice(said: str, settings: DeviceSettings) -> str:
-    """Return what to do about ssh's complaint, or nothing where nobody can know."""
-    words = {
+def advice(output: str, settings: DeviceSettings) -> str:
+    """Return what to do about ssh's error message; empty if unknown."""
+    quoted = {
         "host": settings.host,
         "port": settings.port,
         "key": settings.key or "our keys",
         "known": settings.known_hosts or "~/.ssh/known_hosts",
     }
-    words["compare"] = _COMPARE.format_map(words)
+    quoted["compare"] = _COMPARE.format_map(quoted)
     for complaint, hint in _DISTRUST:
-        if complaint.search(said):
-            return hint.format_map(words)
-    return _NO_WAY_HINT.format_map(words) if _NO_WAY.search(said) else ""
+        if complaint.search(output):
+            return hint.format_map(quoted)
+    return _NO_WAY_HINT.format_map(quoted) if _NO_WAY.search(output) else ""
 
 
 def _program_lines(tell: Callable[[str], None], begin: str) -> Callable[[str], None]:
-    """Pass on what comes behind the line that a call begins with."""
+    """Forward the lines after ``begin``, which marks the start of the script's output."""
     begun = threading.Event()
 
     def forward_line(line: str) -> None:
@@ -211,15 +212,15 @@ def _program_lines(tell: Callable[[str], None], begin: str) -> Callable[[str], N
 
 
 def _quote_path(path: Path) -> str:
-    # ssh splits at spaces outside of quotes, and puts values in the place of what follows a %.
+    # ssh splits at spaces outside quotes, and expands what follows a %.
     text = str(path).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{text}"'
 
 
 def _socket(env: Mapping[str, str], argv: tuple[str, ...]) -> Path | None:
-    """Return where the shared connection's socket may lie; None where there is no good place.
+    """Return a path for the shared connection's socket, or None if no folder is safe.
 
-    Each set of options has its own: a connection made with one key says nothing of another.
+    Each set of options has its own: a connection made with one key proves nothing about another.
     """
     runtime = Path(env.get("XDG_RUNTIME_DIR", ""))
     base = runtime / "megtrim" if runtime.is_absolute() else state_folder(env)
@@ -232,6 +233,6 @@ def _socket(env: Mapping[str, str], argv: tuple[str, ...]) -> Path | None:
         found = folder.lstat()
     except OSError:
         return None
-    # Whoever can write here could answer in the board's place.
+    # Whoever can write to this folder could impersonate the board.
     private = stat.S_ISDIR(found.st_mode) and not stat.S_IMODE(found.st_mode) & 0o077
     return path if private and found.st_uid == os.getuid() else None

@@ -1,9 +1,9 @@
-"""How a machine says what it is and how it feels: two shell texts, and readers of their answers.
+"""What a machine is, and its temperature and load: two shell scripts, and parsers of their output.
 
-Both texts are POSIX sh for what Android 7 has, run in a subshell of their own, need no rights and
-take no arguments, so they can stand anywhere in a longer script. They print lines ``KEY=VALUE``
-between two markers; what a machine does not have is not printed. The answers come from a machine
-that is not ours: whatever they hold, reading them ends quickly, in a value within bounds.
+Both scripts are POSIX sh and need only what Android 7 has. They run in a subshell of their own,
+without special rights or arguments, so they can be part of a longer script. They print lines
+``KEY=VALUE`` between two markers, and omit what a machine does not have. The machine is not
+trusted: whatever it prints, parsing ends quickly with values within bounds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ limit='timeout 3'
 command -v timeout >/dev/null || limit=
 get() { value=; read -r value <"$1"; [ -n "$value" ]; }
 """
-"""``limit`` bounds what may wait for others; ``get`` puts a file's first line into ``value``."""
+"""``limit`` is a timeout for commands that may block; ``get`` reads a first line into ``value``."""
 
 READING_SCRIPT = f"""\
 (
@@ -83,8 +83,8 @@ fi
 echo '{_END}'
 ) 2>/dev/null || :
 """
-"""Print a reading. Programs are started for what Android keeps from files, and for nothing else:
-a reading stands before and after every run.
+"""Print a reading. Because there is one before and after every run, it starts programs only for
+what Android does not show in files.
 """
 
 FACTS_SCRIPT = f"""\
@@ -132,7 +132,7 @@ get /proc/sys/kernel/random/boot_id && echo "boot id=$value"
 echo '{_END}'
 ) 2>/dev/null || :
 """
-"""Print what the machine is, for reports and for ``devices``."""
+"""Print what the machine is, for reports and for ``devices check``."""
 
 _LONGEST_ANSWER = 256 * 1024
 _MOST_LINES = 2000
@@ -146,7 +146,7 @@ _NOT_IN_NAME = re.compile(r"[^\w.:+-]", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _SENSOR_OF_CPU, _SENSOR_OF_BATTERY = 0, 2
 _FIRMWARE = ("under-voltage", "frequency-capped", "throttled", "soft-temperature-limit")
-"""What a board's firmware says of now, from the lowest bit on."""
+"""Current throttling, as the firmware of a board reports it, from the lowest bit on."""
 _CHARGING = {"2": True, "5": True, "3": False, "4": False} | {
     "Charging": True,
     "Full": True,
@@ -154,7 +154,7 @@ _CHARGING = {"2": True, "5": True, "3": False, "4": False} | {
     "Not": False,
     "Not charging": False,
 }
-"""As ``dumpsys battery`` counts it, and as the kernel calls it."""
+"""Keys as ``dumpsys battery`` numbers them, and as the kernel names them."""
 _FACT_NAMES = frozenset(
     {
         *("machine", "kernel", "fingerprint", "model", "ABIs", "Android", "API", "patch level"),
@@ -164,7 +164,7 @@ _FACT_NAMES = frozenset(
 
 
 def parse_reading(text: str) -> Reading:
-    """Return what :data:`READING_SCRIPT` printed somewhere in ``text``; all unknown if nowhere."""
+    """Parse the output of :data:`READING_SCRIPT` inside ``text``; without it, all is unknown."""
     zones: list[float] = []
     sensors: list[tuple[int, float]] = []
     policies: dict[str, Policy] = {}
@@ -199,7 +199,7 @@ def parse_reading(text: str) -> Reading:
 
 
 def parse_facts(text: str) -> dict[str, str]:
-    """Return what :data:`FACTS_SCRIPT` printed somewhere in ``text``, without what is empty."""
+    """Parse the output of :data:`FACTS_SCRIPT` inside ``text``, without empty values."""
     found: dict[str, str] = {}
     for key, value in _entries(text, _FACTS):
         shown = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", value).strip()[:_LONGEST_VALUE]
@@ -209,7 +209,7 @@ def parse_facts(text: str) -> dict[str, str]:
 
 
 def _entries(text: str, marker: str) -> Iterator[tuple[str, str]]:
-    # Phones of old send CR LF, whatever the program wrote.
+    # Old phones send CR LF, whatever the program printed.
     lines = iter(text[:_LONGEST_ANSWER].replace("\r\n", "\n").split("\n"))
     if marker not in lines:
         return
@@ -229,7 +229,7 @@ def _zone(value: str) -> list[float]:
 
 
 def _as_degrees(number: int) -> float:
-    """Return °C: kernels say thousandths, some of Android 7 tenths or whole degrees."""
+    """Return °C: kernels count thousandths, some with Android 7 tenths or whole degrees."""
     if abs(number) >= 1000:
         return number / 1000
     return number / 10 if abs(number) > HOTTEST_C else float(number)

@@ -1,8 +1,8 @@
-"""A way to a machine that has a POSIX shell: run a script there, bring a file, fetch a file.
+"""Transports to machines that have a POSIX shell: run a script there, push a file, pull a file.
 
-A remote script's end is told by a last line that only its own end can print, so that a stream
-that was cut is never taken for an end, nor the status of the tool that carried it for the
-script's. Scripts are constant texts; what varies goes in as arguments.
+A remote script prints a last line that only its own end can print. So output that was cut off is
+never taken for complete, and the status of adb or ssh never for the script's. Scripts are
+constants; what varies is passed as arguments.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from megtrim.evidence.validation import clean_line
 from megtrim.process import CompletedCommand
 
 ALIVE_SCRIPT = '# megtrim:probe\necho "$1"\n'
-"""Print the argument: an answer that nobody else can give."""
+"""Print the argument: a random word, which nothing but this script can print."""
 
 _STEPS = {
     "enter": "entering it",
@@ -33,11 +33,11 @@ _STEPS = {
 _MARK = re.compile(r"# megtrim:(\w+)")
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")
 _STATUS = re.compile(r"\d{1,3}", re.ASCII)
-_LONGEST_SAID = 300
+_LONGEST_SUMMARY = 300
 
 
 class ConnectionLost(InfrastructureFailure):
-    """The way to the machine failed, and with it what was being done there."""
+    """The connection to the machine failed, and with it what was being done there."""
 
 
 class NoSpace(InfrastructureFailure):
@@ -45,10 +45,10 @@ class NoSpace(InfrastructureFailure):
 
 
 class Transport(Protocol):
-    """A way to one machine. Every call is bounded, and raises ConnectionLost if the way failed."""
+    """The way to one machine. Every call has a timeout, and raises ConnectionLost if it breaks."""
 
     label: str
-    """How messages call the machine, such as ``pixel-6 (serial 1A2B)``."""
+    """The machine's name in messages, such as ``pixel-6 (serial 1A2B)``."""
 
     def shell(
         self,
@@ -58,37 +58,37 @@ class Transport(Protocol):
         on_line: Callable[[str], None] | None = None,
         abort: threading.Event | None = None,
     ) -> CompletedCommand:
-        """Run a script with ``args`` as its ``$1`` and so on; its true exit status is ``rc``.
+        """Run a script with ``args`` as its ``$1`` and so on; ``rc`` is its own exit status.
 
-        Begin it with a comment ``# megtrim:STEP``. A call that was too slow or aborted is an
-        Outcome that says so.
+        It must start with a comment ``# megtrim:STEP``. A call that timed out or was aborted is
+        returned as such.
         """
 
     def push(
         self, source: Path, target: str, *, timeout_s: float, abort: threading.Event | None = None
     ) -> None:
-        """Bring a file; also raises NoSpace."""
+        """Copy a file to the machine. Also raises NoSpace."""
 
     def pull(
         self, source: str, target: Path, *, timeout_s: float, abort: threading.Event | None = None
     ) -> None:
-        """Fetch a file."""
+        """Fetch a file from the machine."""
 
 
 def new_nonce() -> str:
-    """Return a word that nobody can guess."""
+    """Return a word that no one can guess."""
     return f"end-{secrets.token_hex(8)}"
 
 
 def frame(script: str, args: tuple[str, ...], nonce: str) -> str:
-    """Return one shell text that runs the script and tells its end and status on stdout."""
-    # A trap and no subshell: the shell that hears of a lost link must be the script's own.
-    words = "".join(f" {shlex.quote(arg)}" for arg in args)
-    return f'trap \'printf "\\n%s %d\\n" {nonce} "$?"\' EXIT\nset --{words}\n{script}'
+    """Return a shell script that runs ``script`` and then prints ``nonce`` and its exit status."""
+    # A trap, not a subshell: the shell that gets a lost connection's signal must run the script.
+    quoted = "".join(f" {shlex.quote(arg)}" for arg in args)
+    return f'trap \'printf "\\n%s %d\\n" {nonce} "$?"\' EXIT\nset --{quoted}\n{script}'
 
 
 def unframe(stdout: str, nonce: str) -> tuple[str, int] | None:
-    """Return what a framed script printed and its status, or None where its end is missing."""
+    """Return what a framed script printed and its status, or None if its end is missing."""
     text, found, trailer = stdout.rpartition(f"\n{nonce} ")
     status = trailer.removesuffix("\n").removesuffix("\r")
     if not found or not _STATUS.fullmatch(status):
@@ -99,7 +99,7 @@ def unframe(stdout: str, nonce: str) -> tuple[str, int] | None:
 def unframe_outcome(
     outcome: CompletedCommand, nonce: str, *, label: str, script: str
 ) -> CompletedCommand:
-    """Return a framed call's outcome as the script's own, or raise ConnectionLost."""
+    """Return the script's own outcome from that of its framed call, or raise ConnectionLost."""
     if outcome.timed_out or outcome.aborted:
         return outcome
     end = unframe(outcome.stdout, nonce)
@@ -116,76 +116,77 @@ def unframe_outcome(
 
 
 def step_of(script: str) -> str:
-    """Return what a script does, in words, from its marker."""
+    """Return a description of what a script does, from its marker."""
     mark = _MARK.search(script)
     return _STEPS.get(mark[1] if mark else "", "talking to it")
 
 
-def make_lost_error(label: str, step: str, said: str) -> ConnectionLost:
-    """Return the failure of a link that broke; ``said`` is what its tool had to say."""
-    return ConnectionLost(f"{label}: the link was lost while {step}: {short(said)}")
+def make_lost_error(label: str, step: str, output: str) -> ConnectionLost:
+    """Return the failure of a broken connection; ``output`` is what adb or ssh printed."""
+    return ConnectionLost(f"{label}: the link was lost while {step}: {summarize_output(output)}")
 
 
-def silent(label: str, step: str, waited_s: float) -> ConnectionLost:
-    """Return the failure of a machine that did not answer in time."""
+def make_timeout_error(label: str, step: str, waited_s: float) -> ConnectionLost:
+    """Return the failure for a machine that did not answer in time."""
     return ConnectionLost(f"{label}: no answer within {waited_s:.0f} s while {step}")
 
 
 def expect_transferred(
     outcome: CompletedCommand, *, label: str, step: str, timeout_s: float
 ) -> None:
-    """Raise ConnectionLost where a transfer failed; an abort is its caller's to explain."""
+    """Raise ConnectionLost if a transfer failed; if it was aborted, the caller explains why."""
     if outcome.timed_out:
-        raise silent(label, step, timeout_s)
+        raise make_timeout_error(label, step, timeout_s)
     if not outcome.ok and not outcome.aborted:
         raise make_lost_error(label, step, outcome.stderr or outcome.stdout)
 
 
 def expect_pushed(outcome: CompletedCommand, *, label: str, step: str, timeout_s: float) -> None:
-    """The same where a file was brought: then it is the machine's disk that may be full."""
-    if not outcome.ok and out_of_space(outcome.stderr + outcome.stdout):
-        raise no_space(label, step)
+    """Likewise for a push, which also raises NoSpace if the machine's disk is full."""
+    if not outcome.ok and is_out_of_space(outcome.stderr + outcome.stdout):
+        raise make_no_space_error(label, step)
     expect_transferred(outcome, label=label, step=step, timeout_s=timeout_s)
 
 
-def out_of_space(said: str) -> bool:
-    """Tell whether a tool complained of a full disk."""
-    return bool(_NO_SPACE.search(said))
+def is_out_of_space(output: str) -> bool:
+    """Tell whether a tool reported a full disk."""
+    return bool(_NO_SPACE.search(output))
 
 
-def no_space(label: str, step: str) -> NoSpace:
-    """Return the failure of a machine whose disk is full."""
+def make_no_space_error(label: str, step: str) -> NoSpace:
+    """Return the failure for a machine whose disk is full."""
     msg = f"{label}: no space left while {step}"
     return NoSpace(msg, hint="free some space on it; `megtrim devices check` shows how much it has")
 
 
-def short(said: str) -> str:
-    """Return the last words of a tool in one line."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    said = "; ".join(lines[-3:]) or "it ended without a word"
-    # A phone's words end up on terminals and in the logs of runners, which obey some of them.
-    shown = said if len(said) <= _LONGEST_SAID else f"…{said[1 - _LONGEST_SAID :]}"
+def summarize_output(output: str) -> str:
+    """Return the last lines of a tool's output as one line."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    output = "; ".join(lines[-3:]) or "it ended without a message"
+    # A phone's output ends up on terminals and in logs of runners, which may obey it as commands.
+    shown = output if len(output) <= _LONGEST_SUMMARY else f"…{output[1 - _LONGEST_SUMMARY :]}"
     return clean_line(shown)
 
 
 def call(link: Transport, script: str, *args: str, timeout_s: float) -> str:
     """Run a script that must succeed, and return what it prints.
 
-    Raises ConnectionLost, NoSpace, and InfrastructureFailure with the script's own words.
+    Raises ConnectionLost, NoSpace, or InfrastructureFailure with the script's error message.
     """
     outcome = link.shell(script, *args, timeout_s=timeout_s)
     if outcome.timed_out:
-        raise silent(link.label, step_of(script), timeout_s)
+        raise make_timeout_error(link.label, step_of(script), timeout_s)
     if outcome.rc == 0:
         return outcome.stdout
-    if out_of_space(outcome.stderr):
-        raise no_space(link.label, step_of(script))
-    msg = f"{link.label}: {step_of(script)} ended with {outcome.rc}: {short(outcome.stderr)}"
+    if is_out_of_space(outcome.stderr):
+        raise make_no_space_error(link.label, step_of(script))
+    why = summarize_output(outcome.stderr)
+    msg = f"{link.label}: {step_of(script)} ended with {outcome.rc}: {why}"
     raise InfrastructureFailure(msg)
 
 
 def answers(link: Transport, *, timeout_s: float, abort: threading.Event | None = None) -> bool:
-    """Tell whether the machine gives back a word that it cannot know."""
+    """Tell whether the machine returns a random word."""
     word = new_nonce()
     try:
         outcome = link.shell(ALIVE_SCRIPT, word, timeout_s=timeout_s, abort=abort)

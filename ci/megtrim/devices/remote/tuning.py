@@ -1,9 +1,9 @@
-"""Making runs alike: governor, pinned CPUs, a machine that has cooled down; put back afterwards.
+"""Making runs comparable: governor, pinned CPUs, cool-down; restored afterwards.
 
-What a machine does not let us do is said once and the run goes on: what it measured says what it
-ran under. A temperature that was not reached in time does not stop a verification either, but
-marks its time as not valid. The governors that were found stand in ``ROOT/tuned`` on the machine
-before anything is changed, so that the next entry mends what a killed holder left.
+What a machine does not allow is reported once and the run continues: its readings show the
+conditions it ran under. A temperature that was not reached in time does not stop a verification
+either, but marks its time as not valid. Before anything is changed, the current governors are
+written to ``ROOT/tuned`` on the machine, so that the next job restores what a killed one left.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from megtrim.load_and_run.telemetry import Reading
 
 _MOST_CPUS = 256
 _NO_ROOT_S = 12.0
-"""What asking for rights may take where nobody answers: three ways, each bounded on the machine."""
+"""Time for trying to become root in vain: three attempts, each limited on the machine."""
 _GOVERNOR = re.compile(r"[A-Za-z0-9_]{1,40}", re.ASCII)
 _CPUS = re.compile(r"\d{1,3}(?:-\d{1,3})?(?:,\d{1,3}(?:-\d{1,3})?){0,63}", re.ASCII)
 _ANSWER = re.compile(r"^megtrim (governor|pin)=([a-z ]{1,20})$", re.MULTILINE)
 
-# A line of ROOT/tuned is "NAME GOVERNOR", NAME as policy4 or cpu4; the first is "boot ID": a boot
-# undoes all of it. Programs may write there, so names are held to letters and digits.
+# A line of ROOT/tuned is "NAME GOVERNOR", with NAME such as policy4 or cpu4; the first is "boot
+# ID", because a reboot restores everything. Programs may write there, so names are restricted to
+# letters and digits.
 _ROOT_HELPERS = f"""\
 {HELPERS}\
 cpus=/sys/devices/system/cpu
@@ -73,7 +74,7 @@ RESTORE_SCRIPT = f"""\
 mend
 ) >/dev/null 2>&1 || :
 """
-"""Put governors back, where a holder changed them; ``$root`` is the root folder."""
+"""Restore governors that an earlier job changed; ``$root`` is the root folder."""
 
 TUNE_SCRIPT = f"""\
 # megtrim:enter
@@ -115,28 +116,28 @@ fi
 ) 2>/dev/null || :
 {READING_SCRIPT}\
 """
-"""Root folder, governor or empty, mask or empty; prints what was done, and a reading."""
+"""Arguments: root folder, governor or empty, mask or empty. Prints what was done, and a reading."""
 
 _CANNOT = {
     "absent": "it shows no frequency governor",
-    "refused": "it takes no root, or does not know the governor",
-    "no space": "it has no space to remember the one it has",
-    "": "it did not say what became of it",
+    "refused": "it gives no root rights, or does not know the governor",
+    "no space": "it has no space to store the current one",
+    "": "it did not report the result",
 }
-_SAID: set[tuple[str, str]] = set()
-"""What this process has said of a machine: a hundred runs are told of once."""
+_REPORTED: set[tuple[str, str]] = set()
+"""What this process has reported about machines: each note is printed once, not for each run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """What a run gets."""
+    """How a machine was tuned for a run."""
 
     before: Reading
-    """To be told as the conditions before the run."""
+    """The reading before the run, for its conditions."""
     unmet: str = ""
-    """What was asked for and not reached, for :attr:`Conditions.unmet`."""
+    """What was requested and not reached, for :attr:`Conditions.unmet`."""
     prefix: tuple[str, ...] = ()
-    """Stands in front of the program's command line on the machine."""
+    """Goes in front of the program's command line on the machine."""
 
 
 @contextmanager
@@ -149,25 +150,26 @@ def tune_machine(
     timeouts: Timeouts,
     say: Callable[[str], None],
 ) -> Iterator[Tuning]:
-    """Tune a machine for a run, and put back what was found when the block is left.
+    """Tune a machine for a run, and restore its settings when the block is left.
 
-    ``root`` is its existing root folder, ``before`` the reading of the entry. Nothing asked for:
-    no call is made. Raises ConnectionLost, and InputError for settings that no machine can follow.
+    ``root`` is its existing root folder, ``before`` the reading from when it was set up. If
+    nothing is requested, no call is made. Raises ConnectionLost, and InputError for settings that
+    no machine can have.
     """
     governor, mask = _governor(settings.governor), cpu_mask(settings.cpus)
     answers: dict[str, str] = {}
     try:
         if governor or mask:
             timeout_s = timeouts.call_s + (_NO_ROOT_S if governor else 0.0)
-            told = call(link, TUNE_SCRIPT, root, governor, mask, timeout_s=timeout_s)
-            answers = dict(_ANSWER.findall(told))
-            before = parse_reading(told)
+            reply = call(link, TUNE_SCRIPT, root, governor, mask, timeout_s=timeout_s)
+            answers = dict(_ANSWER.findall(reply))
+            before = parse_reading(reply)
         pinned = answers.get("pin") == "set"
         if governor and answers.get("governor") != "set":
             why = _CANNOT.get(answers.get("governor", ""), _CANNOT[""])
-            _say_once(link, f"the governor {governor} cannot be set: {why}", say)
+            _report_once(link, f"the governor {governor} cannot be set: {why}", say)
         if mask and not pinned:
-            _say_once(link, f"programs cannot be pinned to the CPUs {settings.cpus}", say)
+            _report_once(link, f"programs cannot be pinned to the CPUs {settings.cpus}", say)
         unmet = ""
         if settings.cool_down is not None:
             before, unmet = _wait_until_cool(link, settings.cool_down, before, timeouts, say)
@@ -178,7 +180,7 @@ def tune_machine(
 
 
 def _restore(link: Transport, root: str, timeouts: Timeouts, say: Callable[[str], None]) -> None:
-    # What ended the run is what the caller must hear of, not that this failed, too.
+    # The caller must get the failure that ended the run, not this one.
     script = f"# megtrim:clean\nroot=$1\n{RESTORE_SCRIPT}"
     try:
         call(link, script, root, timeout_s=timeouts.call_s + _NO_ROOT_S)
@@ -194,31 +196,31 @@ def _wait_until_cool(
     say: Callable[[str], None],
 ) -> tuple[Reading, str]:
     """Wait until the machine is cool enough; return the last reading and what was not reached."""
-    asked = f"below {wanted.below_c:g} °C were asked for"
-    next_word = time.monotonic()
-    deadline = next_word + wanted.within_s
+    asked = f"requested: below {wanted.below_c:g} °C"
+    next_report_s = time.monotonic()
+    deadline = next_report_s + wanted.within_s
     while True:
         if reading.cpu_c is None:
             return reading, f"it shows no CPU temperature, {asked}"
-        # Just below, a machine may still be held back by what it was before.
+        # Just below the limit, a machine may still be throttled because of its earlier temperature.
         if reading.cpu_c < wanted.below_c and not reading.heat:
             return reading, ""
         now = time.monotonic()
         shown = f"{reading.cpu_c:.1f} °C" + (f" ({reading.heat})" if reading.heat else "")
         if now >= deadline:
             return reading, f"{shown} after {wanted.within_s:.0f} s of waiting, {asked}"
-        if now >= next_word:
+        if now >= next_report_s:
             left = f"at most {deadline - now:.0f} s more"
             say(f"  cool  {link.label}: {shown}, {asked}, {left}")
-            next_word = now + timeouts.say_every_s
+            next_report_s = now + timeouts.say_every_s
         time.sleep(min(timeouts.poll_s, deadline - now))
         script = f"# megtrim:enter\n{READING_SCRIPT}"
         reading = parse_reading(call(link, script, timeout_s=timeouts.call_s))
 
 
-def _say_once(link: Transport, text: str, say: Callable[[str], None]) -> None:
-    if (link.label, text) not in _SAID:
-        _SAID.add((link.label, text))
+def _report_once(link: Transport, text: str, say: Callable[[str], None]) -> None:
+    if (link.label, text) not in _REPORTED:
+        _REPORTED.add((link.label, text))
         say(f"  note  {link.label}: {text}")
 
 
@@ -232,7 +234,7 @@ def _governor(name: str) -> str:
 def cpu_mask(cpus: str) -> str:
     """Return CPUs such as ``4-7`` or ``0,2`` as the hex mask that taskset takes; empty for none.
 
-    Old versions of toybox know masks alone. Raises InputError.
+    Old versions of toybox accept only masks. Raises InputError.
     """
     if not cpus:
         return ""

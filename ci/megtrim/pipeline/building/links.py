@@ -11,7 +11,7 @@ from megtrim.functions.observables import Observables, read_observables
 from megtrim.pipeline.building import programs, size_options, variants
 from megtrim.pipeline.results import UnfoldedLinksResult
 from megtrim.pipeline.session import Session, TaskResults
-from megtrim.plan.graph import LINKED, from_plain
+from megtrim.plan.graph import LINKED, trims_plain_build
 
 KEEP_SET = "keep set"
 """What the inputs of the link that ships call the file that lists its functions."""
@@ -19,7 +19,7 @@ KEEP_SET = "keep set"
 
 def make_base_spec(session: Session) -> BuildSpec:
     """Return the build whose objects are linked again."""
-    if from_plain(session.request.config):
+    if trims_plain_build(session.request.config):
         return variants.make_spec(session, Variant.PLAIN, {})
     return variants.make_spec(session, Variant.REDUCED, variants.header_files(session.results))
 
@@ -29,7 +29,7 @@ def base_inputs(session: Session) -> dict[str, str]:
     named = variants.inputs(session, make_base_spec(session))
     return (
         named
-        if from_plain(session.request.config)
+        if trims_plain_build(session.request.config)
         else named | variants.header_inputs(session.results)
     )
 

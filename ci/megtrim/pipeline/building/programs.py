@@ -15,7 +15,7 @@ from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.engines.application import FULL_LTO, ApplicationSpec, expect_possible
 from megtrim.errors import InputError
 from megtrim.pipeline.session import Session, TrimRequest, binary, binary_digest
-from megtrim.plan.graph import from_plain
+from megtrim.plan.graph import trims_plain_build
 from megtrim.store import StageFolder
 
 
@@ -116,7 +116,7 @@ def expect_buildable(session: Session) -> None:
 def expect_trimmable(request: TrimRequest) -> None:
     """Refuse a scenario of which nothing would be recorded. Raises InputError naming its line."""
     loaded = request.loaded
-    if not from_plain(loaded.config):
+    if not trims_plain_build(loaded.config):
         return
     known = linked_again(request)
     for each in all_scenarios(loaded.config):

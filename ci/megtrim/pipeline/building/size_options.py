@@ -12,7 +12,7 @@ from megtrim.engines.size_flags import SizeFlag, SizeFlagChoice
 from megtrim.errors import InputError
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.session import Session
-from megtrim.plan.graph import by_function, from_plain
+from megtrim.plan.graph import trims_functions, trims_plain_build
 from megtrim.verdict.trim_summary import SizeFlagResult
 
 
@@ -23,7 +23,7 @@ def choices(session: Session, *, off: Sequence[Switch] | None = None) -> tuple[S
     can do is left.
     """
     config = session.request.config
-    plain = from_plain(config)
+    plain = trims_plain_build(config)
     without = () if plain else switched_off(config.trim) if off is None else off
     made = _choices(session, without)
     return tuple(_of_plain(each) for each in made) if plain else made
@@ -34,7 +34,7 @@ def apply_flags(session: Session, spec: BuildSpec, off: Sequence[Switch]) -> Bui
     made = choices(session, off=off)
     if not made:
         return spec
-    if by_function(session.request.config):
+    if trims_functions(session.request.config):
         # The links that trim functions drop the tables of all that they take in: compiled again
         # without them, it would come to the same.
         made = tuple(each for each in made if each.means is not SizeFlag.UNWIND_TABLES)
@@ -45,7 +45,9 @@ def apply_flags(session: Session, spec: BuildSpec, off: Sequence[Switch]) -> Bui
 
 def relink_flags(session: Session) -> tuple[str, ...]:
     """Return the flags of links that start from the plain build, which was linked without them."""
-    return size_flags.of_links(choices(session)) if from_plain(session.request.config) else ()
+    return (
+        size_flags.of_links(choices(session)) if trims_plain_build(session.request.config) else ()
+    )
 
 
 def unfolded_flags(session: Session) -> tuple[str, ...]:
@@ -67,7 +69,7 @@ def keeps_unwind_tables(target: str, session: Session) -> bool:
 
 def inlines_at_link(session: Session) -> bool:
     """Tell whether a link optimises as a whole: what it inlines has no name any more."""
-    if from_plain(session.request.config):
+    if trims_plain_build(session.request.config):
         return bool(programs.lto_flags(session.request, Variant.PLAIN))
     used = {each.means for each in choices(session) if not each.why_not}
     return SizeFlag.LTO in used or bool(programs.lto_flags(session.request, Variant.REDUCED))

@@ -14,7 +14,7 @@ from megtrim.engines import switches
 from megtrim.pipeline.building import programs, size_options
 from megtrim.pipeline.results import BuildSummary, RebuildRecord
 from megtrim.pipeline.session import Services, Session, TaskResults
-from megtrim.plan import rebuilds
+from megtrim.plan import staleness
 from megtrim.plan.graph import HEADER
 
 _INCLUDE = "include/"
@@ -154,7 +154,7 @@ def work(session: Session, wanted: BuildSpec, folder: Path, *, purpose: str = ""
 def forecast(services: Services, wanted: BuildSpec) -> str:
     """Say which sources :func:`work` would compile; nothing is built."""
     predicted = services.builder.predict(wanted, work=_folder(services, str(wanted.variant)))
-    return rebuilds.describe_forecast(predicted)
+    return staleness.describe_forecast(predicted)
 
 
 def link(session: Session, wanted: BuildSpec, links: tuple[LinkSpec, ...], folder: Path) -> None:

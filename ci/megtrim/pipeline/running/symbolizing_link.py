@@ -10,7 +10,7 @@ from megtrim.pipeline.building import links, programs
 from megtrim.pipeline.filenames import DROPPED_FILE
 from megtrim.pipeline.running.trap_diagnosis import SymbolizingLink, read_named
 from megtrim.pipeline.session import Session
-from megtrim.plan.graph import NAMED, by_function
+from megtrim.plan.graph import NAMED, trims_functions
 
 
 def ensure_named_program(scenario: Scenario, session: Session) -> SymbolizingLink | None:
@@ -27,7 +27,7 @@ def named_program(name: str, session: Session) -> SymbolizingLink | None:
 def named_files(name: str, session: Session) -> tuple[Path, Path] | None:
     """Return that program's file and the file of its list, linked now if need be."""
     listed = DROPPED_FILE.format(target=name)
-    made = session.results.obtain(NAMED) if by_function(session.request.config) else None
+    made = session.results.obtain(NAMED) if trims_functions(session.request.config) else None
     if made is None or listed not in made.files:
         return None
     return made.file(links.locate_unstripped(Link.NAMED, name)), made.file(listed)

@@ -20,10 +20,10 @@ from megtrim.plan.graph import (
     HEADER,
     REDUCED,
     Stage,
-    by_function,
-    from_plain,
     region_task,
     task_name,
+    trims_functions,
+    trims_plain_build,
 )
 from megtrim.store import StageFolder, key_of
 
@@ -37,7 +37,7 @@ _Bound = tuple[tuple[object, ...], ...]
 def find_builds(session: Session) -> Mapping[str, StageFolder]:
     """Return the build by regions, and that by functions as well, where the full way has them."""
     full = session.request.full
-    if full is None or from_plain(full.config):
+    if full is None or trims_plain_build(full.config):
         return {}
     request = replace(session.request, loaded=full, quick=False)
     as_full = replace(session, request=request, results=TaskResults())
@@ -46,7 +46,7 @@ def find_builds(session: Session) -> Mapping[str, StageFolder]:
     if header is None:
         return {}
     as_full.results.done[HEADER] = header
-    function = _by_functions(as_full, bound) if by_function(full.config) else None
+    function = _by_functions(as_full, bound) if trims_functions(full.config) else None
     builds = {Variant.REGION: _by_regions(as_full, header), FUNCTION: function}
     return {name: build for name, build in builds.items() if build is not None}
 

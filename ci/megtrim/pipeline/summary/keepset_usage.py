@@ -15,7 +15,7 @@ from megtrim.pipeline.building import size_options
 from megtrim.pipeline.filenames import KEEP_SET_FILE, REGIONS_FILE
 from megtrim.pipeline.results import ReduceResult, TraceResult
 from megtrim.pipeline.session import Session, TaskResults
-from megtrim.plan.graph import HEADER, PROFILE, REDUCED, REGION, Task, from_plain, trace_task
+from megtrim.plan.graph import HEADER, PROFILE, REDUCED, REGION, Task, trace_task, trims_plain_build
 from megtrim.verdict.model import (
     FunctionsUse,
     OperatorsUse,
@@ -31,7 +31,7 @@ from megtrim.verdict.model import (
 def trim_choice(session: Session) -> TrimChoice:
     """Return how far the engine was trimmed."""
     trim = session.request.config.trim
-    plain = from_plain(session.request.config)
+    plain = trims_plain_build(session.request.config)
     minimum = MINIMUM_SIZE if trim.minimum_size else ()
     off = () if plain else switched_off(trim)
     return TrimChoice(

@@ -21,7 +21,7 @@ class Traced:
         return self._function(*arguments)
 
     def dump(self, file: str, *, strip_info_file: str, append_json: bool, **options: Any) -> None:
-        """Write the recorded model and its JSON, and what was asked beside the script."""
+        """Write the recorded model and its JSON, and what was asked next to the script."""
         unknown = [name for name in options if name not in _KNOWN]
         if unknown:
             msg = f"unknown optimize options: {unknown}"

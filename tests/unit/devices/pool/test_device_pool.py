@@ -1,4 +1,4 @@
-"""A pool: who gets which machine, what happens to one that fails, and what people are told."""
+"""A pool: who gets which machine, what happens to one that fails, and what is printed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from megtrim.devices.pool.quarantine import Author
 from megtrim.devices.pool.recovery import UNAUTHORIZED, BackgroundRecovery
 from megtrim.devices.pool.state_dir import slug
 from megtrim.devices.pool.status import MachineState
-from megtrim.devices.retry import deliver
+from megtrim.devices.retry import run_with_retries
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import ProcessRunner
 from support.waiting import until
@@ -46,7 +46,7 @@ class Lab:
         return list(self.attached)
 
     def states(self) -> dict[str, MachineState]:
-        return {each.name: each.state for each in self.pool().look()}
+        return {each.name: each.state for each in self.pool().read_statuses()}
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_two_jobs_get_two_machines(lab: Lab) -> None:
         assert (first, second) == (lab.one, lab.two)
 
 
-def test_a_wait_is_told_and_ends(lab: Lab) -> None:
+def test_a_wait_is_reported_and_ends(lab: Lab) -> None:
     """With how many come first, who has it and for how long."""
     lab.attached = [lab.one]
     said: list[str] = []
@@ -90,7 +90,7 @@ def test_a_wait_is_told_and_ends(lab: Lab) -> None:
         waiting = threading.Thread(target=wait, daemon=True)
         waiting.start()
         until(lambda: said, "a word about the wait")
-        standing = lab.pool().look()[0]
+        standing = lab.pool().read_statuses()[0]
         assert standing.waiting == 1
     waiting.join(10)
 
@@ -107,7 +107,7 @@ def test_a_dead_machine_is_put_aside_and_the_job_goes_to_another(lab: Lab) -> No
         assert lease is lab.two
 
     until(lambda: lab.states()["one"] is MachineState.QUARANTINED, "a quarantine")
-    put = lab.pool().room.records.read(lab.one.key).quarantine
+    put = lab.pool().shared.records.read(lab.one.key).quarantine
     assert put is not None
     assert (put.by, put.since) == (Author.MACHINE, NOON)
     assert put.reason.startswith(
@@ -140,7 +140,7 @@ def test_a_job_that_fails_is_tried_on_another_machine(lab: Lab) -> None:
         seen.append(lease.name)
         return lease.name if len(seen) > 1 else failing(lease)
 
-    assert deliver(lab.pool(), work, say=lab.said.append) == "two"
+    assert run_with_retries(lab.pool(), work, say=lab.said.append) == "two"
     assert seen == ["one", "two"]
     both_free = {"one": MachineState.FREE, "two": MachineState.FREE}
     until(lambda: lab.states() == both_free, "the end of the care")
@@ -156,9 +156,9 @@ def test_a_machine_that_dies_under_a_job_is_put_aside_while_it_is_held(lab: Lab)
         failing(lease)
 
     with pytest.raises(InfrastructureFailure) as failure:
-        deliver(lab.pool(), work, say=lab.said.append)
+        run_with_retries(lab.pool(), work, say=lab.said.append)
 
-    put = lab.pool().room.records.read(lab.one.key).quarantine
+    put = lab.pool().shared.records.read(lab.one.key).quarantine
     assert put is not None
     assert put.reason.startswith("link lost; does not answer (reconnected; ")
     assert len(failure.value.attempts) == 2
@@ -183,7 +183,7 @@ def test_a_machine_that_failed_is_asked_again_whether_it_lives(lab: Lab) -> None
     pool = lab.pool()
     with pytest.raises(InfrastructureFailure), pool.reserve() as lease:
         failing(lease)
-    until(lambda: not pool.beside.keys, "the end of the care")
+    until(lambda: not pool.background.keys, "the end of the care")
     with pool.reserve() as lease:
         assert lease is lab.two
     with pool.reserve() as lease:
@@ -206,14 +206,14 @@ def test_an_unauthorized_phone_is_put_aside_at_once(lab: Lab) -> None:
     with lab.pool().reserve() as lease:
         assert lease is lab.two
 
-    put = lab.pool().room.records.read(lab.one.key).quarantine
+    put = lab.pool().shared.records.read(lab.one.key).quarantine
     assert put is not None
     assert put.reason == UNAUTHORIZED
     assert lab.one.calls == []
 
 
 def test_a_phone_that_is_elsewhere_is_skipped(lab: Lab) -> None:
-    """It may hang on another host: no ladder, no quarantine."""
+    """It may be attached to another host: no recovery, no quarantine."""
     lab.one.attached = ConnectionState.ABSENT
     with lab.pool().reserve() as lease:
         assert lease is lab.two
@@ -229,7 +229,7 @@ def test_a_phone_that_is_elsewhere_is_skipped(lab: Lab) -> None:
 
 
 def test_a_phone_that_was_here_a_moment_ago_may_come_back(lab: Lab) -> None:
-    """The way to it is made anew, and waited for."""
+    """The server reconnects, and the job waits for it."""
     lab.attached = [lab.one]
     pool = lab.pool()
     with pool.reserve():
@@ -241,7 +241,7 @@ def test_a_phone_that_was_here_a_moment_ago_may_come_back(lab: Lab) -> None:
 
 
 def test_a_phone_that_went_for_good_is_no_quarantine(lab: Lab) -> None:
-    """Somebody unplugged it; when it is attached again it works."""
+    """Someone unplugged it; when it is attached again it works."""
     lab.attached = [lab.one]
     pool = lab.pool()
     with pool.reserve():
@@ -263,7 +263,7 @@ def test_nothing_is_attached(lab: Lab) -> None:
     assert failure.value.message == "no device of pixel-6 can be used: pixel-6: not found"
 
 
-def test_where_nobody_can_look_that_is_the_reason(lab: Lab) -> None:
+def test_where_no_one_can_look_that_is_the_reason(lab: Lab) -> None:
     """Such as a server that does not run."""
 
     def find() -> Sequence[Machine]:
@@ -322,7 +322,7 @@ def test_what_was_given_up_while_it_was_waited_for_is_not_tried_again(lab: Lab) 
     rarely = replace(QUICK, say_every_s=60.0)
     asked = make_spec(lab.tmp_path, timeouts=rarely, said=lab.said)
     pool = make_pool(asked, kind="fake", find=lab.find)
-    pool.beside = Lingering(lab.said.append)
+    pool.background = Lingering(lab.said.append)
     with pytest.raises(NoUsableMachine), pool.reserve():
         pass
     assert sum("cannot be noted" in line for line in lab.said) == 1
@@ -336,7 +336,7 @@ def test_a_damaged_record_costs_its_machine_alone(lab: Lab) -> None:
 
     with lab.pool().reserve() as lease:
         assert lease is lab.two
-    standing = lab.pool().look()[0]
+    standing = lab.pool().read_statuses()[0]
     assert standing.state is MachineState.DAMAGED
     assert standing.text(NOON).startswith(f"unknown: {record}: Invalid JSON")
     assert record.read_text(encoding="utf-8") == "{"
@@ -357,8 +357,8 @@ def test_those_who_wait_learn_that_the_machine_was_put_aside(lab: Lab) -> None:
     with lab.pool().reserve():
         waiting = threading.Thread(target=wait, daemon=True)
         waiting.start()
-        until(lambda: lab.pool().look()[0].waiting, "somebody who waits")
-        lab.pool().room.records.put_aside(lab.one.key, "one", "it burns", Author.PERSON)
+        until(lambda: lab.pool().read_statuses()[0].waiting, "somebody who waits")
+        lab.pool().shared.records.quarantine(lab.one.key, "one", "it burns", Author.PERSON)
         until(lambda: failures, "the news")
     waiting.join(10)
 
@@ -366,10 +366,10 @@ def test_those_who_wait_learn_that_the_machine_was_put_aside(lab: Lab) -> None:
 
 
 def test_a_machine_can_be_held_for_care_in_quarantine(lab: Lab) -> None:
-    """That is when it needs it; who does not want to wait is told."""
+    """That is when it needs it; without waiting it raises MachineBusy."""
     pool = lab.pool()
-    pool.room.records.put_aside(lab.one.key, "one", "it burns", Author.MACHINE)
-    standing = pool.look()[0]
+    pool.shared.records.quarantine(lab.one.key, "one", "it burns", Author.MACHINE)
+    standing = pool.read_statuses()[0]
     with pool.hold(standing) as machine:
         assert machine is lab.one
         with pytest.raises(MachineBusy, match="held by pid"), pool.hold(standing, wait=False):

@@ -35,39 +35,39 @@ def file_of(tmp_path: Path, key: str = KEY) -> Path:
 def test_nothing_is_remembered_of_a_new_machine(records: Records) -> None:
     """And asking leaves no file."""
     assert records.read(KEY) == Record(key=KEY)
-    assert records.every() == ()
+    assert records.list_records() == ()
 
 
 def test_a_quarantine_has_a_reason_a_beginning_and_an_author(
     records: Records, tmp_path: Path
 ) -> None:
     """It is there for the next process, too."""
-    put = records.put_aside(KEY, "pixel-6", "does not\nanswer", Author.MACHINE)
+    put = records.quarantine(KEY, "pixel-6", "does not\nanswer", Author.MACHINE)
 
     assert put == Quarantine(reason="does not answer", since=NOON, by=Author.MACHINE)
     again = Records(tmp_path, Clock())
     assert again.read(KEY) == Record(key=KEY, name="pixel-6", quarantine=put)
-    assert again.every() == (again.read(KEY),)
+    assert again.list_records() == (again.read(KEY),)
     assert records.read("adb:other").quarantine is None
 
 
 def test_the_age_is_that_of_the_trouble(records: Records, clock: Clock) -> None:
     """Finding it broken again adds a reason, not a new beginning."""
-    records.put_aside(KEY, "pixel-6", "first", Author.MACHINE)
+    records.quarantine(KEY, "pixel-6", "first", Author.MACHINE)
     clock.pass_(hours=5)
-    assert records.put_aside(KEY, "pixel-6", "second", Author.MACHINE) == Quarantine(
+    assert records.quarantine(KEY, "pixel-6", "second", Author.MACHINE) == Quarantine(
         reason="second", since=NOON, by=Author.MACHINE
     )
 
 
 def test_a_person_has_the_last_word(records: Records, clock: Clock) -> None:
     """A passed check does not lift what a person decided, and a failure does not change it."""
-    records.put_aside(KEY, "pixel-6", "flaky", Author.MACHINE)
+    records.quarantine(KEY, "pixel-6", "flaky", Author.MACHINE)
     clock.pass_(hours=1)
-    mine = records.put_aside(KEY, "pixel-6", "battery is swollen", Author.PERSON)
+    mine = records.quarantine(KEY, "pixel-6", "battery is swollen", Author.PERSON)
     assert mine.since == clock()
 
-    assert records.put_aside(KEY, "pixel-6", "no answer", Author.MACHINE) == mine
+    assert records.quarantine(KEY, "pixel-6", "no answer", Author.MACHINE) == mine
     assert records.restore(KEY, Author.MACHINE) is None
     assert records.read(KEY).quarantine == mine
     assert records.restore(KEY, Author.PERSON) == mine
@@ -78,7 +78,7 @@ def test_a_person_has_the_last_word(records: Records, clock: Clock) -> None:
 def test_a_check_lifts_what_megtrim_set(records: Records) -> None:
     """Its name and reboots stay."""
     records.note_reboot(KEY, "pixel-6")
-    put = records.put_aside(KEY, "pixel-6", "no answer", Author.MACHINE)
+    put = records.quarantine(KEY, "pixel-6", "no answer", Author.MACHINE)
 
     assert records.restore(KEY, Author.MACHINE) == put
     assert records.read(KEY) == Record(key=KEY, name="pixel-6", reboots=(NOON,))
@@ -137,7 +137,7 @@ def test_a_damaged_record_is_named_and_kept(
 
     for act in (
         lambda: records.read(KEY),
-        lambda: records.put_aside(KEY, "p", "r", Author.PERSON),
+        lambda: records.quarantine(KEY, "p", "r", Author.PERSON),
         lambda: records.note_reboot(KEY, "p"),
     ):
         with pytest.raises(InputError) as refused:
@@ -146,7 +146,7 @@ def test_a_damaged_record_is_named_and_kept(
             f"{file_of(tmp_path)}: {said}, expected what megtrim writes there"
         )
     assert file_of(tmp_path).read_text(encoding="utf-8") == text
-    assert records.every() == ()
+    assert records.list_records() == ()
 
     moved = records.mend(KEY)
     assert moved is not None
@@ -173,7 +173,7 @@ def test_any_bytes_are_a_record_or_an_input_error(tmp_path: Path, data: bytes) -
 def test_whatever_is_written_can_be_read(tmp_path: Path, reason: str, key: str) -> None:
     """Whatever a phone calls itself."""
     records = Records(tmp_path, Clock())
-    put = records.put_aside(key, "p", reason, Author.PERSON)
+    put = records.quarantine(key, "p", reason, Author.PERSON)
 
     assert records.read(key).quarantine == put
     assert 1 <= len(put.reason) <= 2000
@@ -181,7 +181,7 @@ def test_whatever_is_written_can_be_read(tmp_path: Path, reason: str, key: str) 
 
 def test_a_record_is_one_line_per_value(records: Records, tmp_path: Path) -> None:
     """People read it, too."""
-    records.put_aside(KEY, "pixel-6", "no answer", Author.PERSON)
+    records.quarantine(KEY, "pixel-6", "no answer", Author.PERSON)
 
     assert json.loads(file_of(tmp_path).read_text(encoding="utf-8")) == {
         "version": 1,
@@ -214,7 +214,7 @@ def test_the_state_folder_comes_from_the_environment(env: dict[str, str], folder
 
 
 def test_without_a_home_it_must_be_named() -> None:
-    """Rather than somewhere that nobody looks."""
+    """Rather than somewhere that no one looks."""
     with pytest.raises(InputError, match="neither a home nor MEGTRIM_STATE"):
         state_folder({})
 
@@ -225,7 +225,7 @@ def test_a_state_folder_that_cannot_be_written_is_infrastructure(tmp_path: Path)
     records = Records(tmp_path / "file", Clock())
 
     with pytest.raises(InfrastructureFailure, match="cannot be used") as refused:
-        records.put_aside(KEY, "p", "r", Author.PERSON)
+        records.quarantine(KEY, "p", "r", Author.PERSON)
     assert VARIABLE in refused.value.hint
 
 
@@ -233,12 +233,12 @@ def test_a_link_in_the_place_of_a_record_costs_that_machine_alone(
     records: Records, tmp_path: Path
 ) -> None:
     """It is not followed, and other machines are found all the same."""
-    records.put_aside("adb:other", "other", "hot", Author.PERSON)
+    records.quarantine("adb:other", "other", "hot", Author.PERSON)
     file_of(tmp_path).symlink_to(file_of(tmp_path, "adb:other"))
 
     with pytest.raises(InputError, match="it cannot be read"):
         records.read(KEY)
-    assert [each.key for each in records.every()] == ["adb:other"]
+    assert [each.key for each in records.list_records()] == ["adb:other"]
     assert records.mend(KEY) is not None
     assert records.read(KEY) == Record(key=KEY)
     assert records.read("adb:other").quarantine is not None
@@ -255,5 +255,5 @@ def test_a_record_that_another_holds_for_ever_is_a_failure(
         state_dir.lock_file(lock),
         pytest.raises(InfrastructureFailure, match="has been locked for"),
     ):
-        records.put_aside(KEY, "pixel", "hot", Author.MACHINE)
-    records.put_aside(KEY, "pixel", "hot", Author.MACHINE)
+        records.quarantine(KEY, "pixel", "hot", Author.MACHINE)
+    records.quarantine(KEY, "pixel", "hot", Author.MACHINE)

@@ -40,12 +40,12 @@ TICKETS = st.dictionaries(st.integers(1, 99), st.lists(KEYS, max_size=4).map(tup
 def test_in_order_of_arrival_each_gets_the_first_that_is_free(
     tickets: dict[int, tuple[str, ...]], free: set[str], given_out: dict[int, str]
 ) -> None:
-    """Nobody who wants something else waits for them."""
+    """No one who wants something else waits for them."""
     assert assign(tickets, free) == given_out
 
 
 @given(tickets=TICKETS, free=st.sets(KEYS))
-def test_nobody_is_overtaken(tickets: dict[int, tuple[str, ...]], free: set[str]) -> None:
+def test_no_one_is_overtaken(tickets: dict[int, tuple[str, ...]], free: set[str]) -> None:
     """No machine goes to two, and none to a later one while an earlier one wants it."""
     given_out = assign(tickets, free)
 
@@ -70,9 +70,9 @@ def wanting(*keys: str) -> Callable[[], Sequence[str]]:
 
 def test_a_machine_can_be_kept_when_the_block_is_left(queue: Queue) -> None:
     """By whoever was handed the lock, and people see what for."""
-    with queue.turn("a phone", wanting("A")) as turn:
-        lock = turn.lock.hand_over()
-    queue.tell_healing("A", lock)
+    with queue.acquire("a phone", wanting("A")) as slot:
+        lock = slot.lock.hand_over()
+    queue.mark_recovering("A", lock)
     holder = queue.holder("A")
     assert holder is not None
     assert (holder.pid, holder.healing) == (os.getpid(), True)
@@ -80,15 +80,15 @@ def test_a_machine_can_be_kept_when_the_block_is_left(queue: Queue) -> None:
     lock.release()
     lock.release()
     assert queue.holder("A") is None
-    with queue.turn("a phone", wanting("A")):
+    with queue.acquire("a phone", wanting("A")):
         assert (mine := queue.holder("A")) is not None
         assert not mine.healing
 
 
 def test_a_machine_is_held_until_the_block_is_left(queue: Queue) -> None:
     """Everyone can see by whom, and since when."""
-    with queue.turn("a phone", wanting("A")) as turn:
-        assert (turn.key, turn.place) == ("A", 1)
+    with queue.acquire("a phone", wanting("A")) as slot:
+        assert (slot.key, slot.number) == ("A", 1)
         holder = queue.holder("A")
         assert holder is not None
         assert (holder.pid, holder.since, holder.key) == (os.getpid(), NOON, "A")
@@ -100,53 +100,53 @@ def test_a_machine_is_held_until_the_block_is_left(queue: Queue) -> None:
 
 def test_a_machine_is_free_although_a_child_has_its_file(queue: Queue) -> None:
     """A program that was started at that moment holds every open file until it runs."""
-    with queue.turn("a phone", wanting("A")) as turn:
-        childs = os.dup(turn.lock.descriptor)
+    with queue.acquire("a phone", wanting("A")) as slot:
+        childs = os.dup(slot.lock.descriptor)
     try:
         assert queue.holder("A") is None
     finally:
         os.close(childs)
 
 
-def test_a_machine_that_somebody_was_quicker_to_take_is_waited_for(
+def test_a_machine_that_someone_was_quicker_to_take_is_waited_for(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It seemed to be free when it was looked at."""
     holding = Job(queue, "A")
-    until(lambda: holding.turn, "the first")
+    until(lambda: holding.slot, "the first")
     with monkeypatch.context() as patch:
         patch.setattr(Queue, "_holder", lambda _queue, _key: None)
         second = Job(queue, "A")
         until(lambda: len(second.waits) > 1, "two looks of the second")
 
-    assert second.turn is None
+    assert second.slot is None
     holding.leave()
-    until(lambda: second.turn, "the second's turn")
+    until(lambda: second.slot, "the second's turn")
     second.leave()
 
 
 def test_a_failing_job_frees_its_machine(queue: Queue) -> None:
     """And the error goes its way."""
-    with pytest.raises(ZeroDivisionError), queue.turn("a phone", wanting("A")):
+    with pytest.raises(ZeroDivisionError), queue.acquire("a phone", wanting("A")):
         raise ZeroDivisionError
 
     assert queue.holder("A") is None
 
 
 class Job(threading.Thread):
-    """A job of this process that takes a machine and keeps it until it is told to leave."""
+    """A job of this process that takes a machine and keeps it until it is asked to leave."""
 
-    def __init__(self, queue: Queue, *keys: str, place: int | None = None) -> None:
+    def __init__(self, queue: Queue, *keys: str, number: int | None = None) -> None:
         super().__init__(daemon=True)
-        self.queue, self.keys, self.place = queue, keys, place
-        self.turn: QueueSlot | None = None
+        self.queue, self.keys, self.number = queue, keys, number
+        self.slot: QueueSlot | None = None
         self.waits: list[QueuePosition] = []
         self.enough = threading.Event()
         self.start()
 
     def run(self) -> None:
-        with self.queue.turn("job", wanting(*self.keys), self.waits.append, self.place) as turn:
-            self.turn = turn
+        with self.queue.acquire("job", wanting(*self.keys), self.waits.append, self.number) as slot:
+            self.slot = slot
             self.enough.wait(_LONGER_THAN_ALL_S)
 
     def leave(self) -> None:
@@ -155,55 +155,55 @@ class Job(threading.Thread):
         self.join(20)
 
 
-def test_those_who_wait_are_told_how_many_come_first(queue: Queue) -> None:
+def test_those_who_wait_see_how_many_come_first(queue: Queue) -> None:
     """The one that has it and those before; not those who want something else."""
     first = Job(queue, "A")
-    until(lambda: first.turn, "the first")
+    until(lambda: first.slot, "the first")
     other = Job(queue, "B")
-    until(lambda: other.turn, "the other")
+    until(lambda: other.slot, "the other")
     second = Job(queue, "A")
     until(lambda: second.waits, "the second")
     third = Job(queue, "A", "B")
     until(lambda: third.waits, "the third")
 
     assert [holder.key for holder in second.waits[-1].holders] == ["A"]
-    assert second.waits[-1].before == 1
+    assert second.waits[-1].ahead == 1
     assert [holder.key for holder in third.waits[-1].holders] == ["A", "B"]
-    assert third.waits[-1].before == 3
+    assert third.waits[-1].ahead == 3
     looked = len(second.waits)
     until(lambda: len(second.waits) > looked, "another look")
-    assert second.waits[-1].before == 1
+    assert second.waits[-1].ahead == 1
     assert [ticket.wants for ticket in queue.tickets()] == [("A",), ("A", "B")]
     assert {ticket.pid for ticket in queue.tickets()} == {os.getpid()}
 
     first.leave()
-    until(lambda: second.turn, "the second's turn")
-    assert third.turn is None
+    until(lambda: second.slot, "the second's turn")
+    assert third.slot is None
     second.leave()
-    until(lambda: third.turn, "the third's turn")
-    assert third.turn is not None
-    assert third.turn.key == "A"
+    until(lambda: third.slot, "the third's turn")
+    assert third.slot is not None
+    assert third.slot.key == "A"
     other.leave()
     third.leave()
 
 
-def test_a_place_is_kept_for_another_try(queue: Queue) -> None:
+def test_a_number_is_kept_for_another_try(queue: Queue) -> None:
     """Whoever got a machine that turned out dead is not sent to the end."""
-    with queue.turn("first", wanting("A")) as turn:
-        place = turn.place
+    with queue.acquire("first", wanting("A")) as slot:
+        number = slot.number
     holding = Job(queue, "A")
-    until(lambda: holding.turn, "somebody")
+    until(lambda: holding.slot, "somebody")
     late = Job(queue, "A")
     until(lambda: late.waits, "one who came later")
-    again = Job(queue, "A", place=place)
+    again = Job(queue, "A", number=number)
     until(lambda: again.waits, "the first again")
 
     holding.leave()
-    until(lambda: again.turn, "the first's turn")
-    assert late.turn is None
+    until(lambda: again.slot, "the first's turn")
+    assert late.slot is None
     again.leave()
     late.leave()
-    assert late.turn is not None
+    assert late.slot is not None
 
 
 def test_what_the_wish_raises_ends_the_waiting(queue: Queue) -> None:
@@ -213,7 +213,7 @@ def test_what_the_wish_raises_ends_the_waiting(queue: Queue) -> None:
         msg = "all of them are gone"
         raise InfrastructureFailure(msg)
 
-    with pytest.raises(InfrastructureFailure, match="all of them"), queue.turn("a", nothing):
+    with pytest.raises(InfrastructureFailure, match="all of them"), queue.acquire("a", nothing):
         pass
 
     assert queue.tickets() == ()
@@ -222,10 +222,10 @@ def test_what_the_wish_raises_ends_the_waiting(queue: Queue) -> None:
 def test_who_stopped_looking_keeps_a_place_and_is_passed_by(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that somebody suspended must not stop everybody."""
+    """A process that someone suspended must not stop everybody."""
     monkeypatch.setattr("megtrim.devices.pool.queue._ASLEEP_AFTER_S", 0.8)
     holding = Job(queue, "A")
-    until(lambda: holding.turn, "the first")
+    until(lambda: holding.slot, "the first")
     morning = threading.Event()
     slept: list[QueuePosition] = []
     woken: list[str] = []
@@ -235,55 +235,55 @@ def test_who_stopped_looking_keeps_a_place_and_is_passed_by(
         morning.wait(_LONGER_THAN_ALL_S)
 
     def doze() -> None:
-        with queue.turn("sleepy", wanting("A"), sleep) as turn:
-            woken.append(turn.key)
+        with queue.acquire("sleepy", wanting("A"), sleep) as slot:
+            woken.append(slot.key)
 
     asleep = threading.Thread(target=doze, daemon=True)
     asleep.start()
     until(lambda: slept, "the one that falls asleep")
     awake = Job(queue, "A")
-    until(lambda: awake.waits and awake.waits[-1].before == 2, "both are before it")
-    until(lambda: awake.waits[-1].before == 1, "one is passed by")
+    until(lambda: awake.waits and awake.waits[-1].ahead == 2, "both are before it")
+    until(lambda: awake.waits[-1].ahead == 1, "one is passed by")
 
     holding.leave()
-    until(lambda: awake.turn, "the later one")
+    until(lambda: awake.slot, "the later one")
     morning.set()
     awake.leave()
     asleep.join(20)
     assert woken == ["A"]
 
 
-def test_a_ticket_of_nobody_is_removed(queue: Queue, tmp_path: Path) -> None:
+def test_a_ticket_without_an_owner_is_removed(queue: Queue, tmp_path: Path) -> None:
     """Whatever it says: its owner is dead."""
     tickets = tmp_path / "queue" / "tickets"
     tickets.mkdir(parents=True)
     (tickets / "0000000001.ticket").write_text("rubbish", encoding="utf-8")
     (tickets / "notes").write_text("mine", encoding="utf-8")
 
-    with queue.turn("a", wanting("A")) as turn:
-        assert turn.key == "A"
+    with queue.acquire("a", wanting("A")) as slot:
+        assert slot.key == "A"
 
     assert [path.name for path in tickets.iterdir()] == ["notes"]
 
 
-def test_a_ticket_that_a_person_removed_is_taken_anew(queue: Queue, tmp_path: Path) -> None:
+def test_a_ticket_that_a_person_removed_is_taken_again(queue: Queue, tmp_path: Path) -> None:
     """Cleaning up under a waiting job costs it its place at most."""
     holding = Job(queue, "A")
-    until(lambda: holding.turn, "the first")
+    until(lambda: holding.slot, "the first")
     waiting = Job(queue, "A")
     until(lambda: waiting.waits, "the second")
     for path in (tmp_path / "queue" / "tickets").iterdir():
         path.unlink()
     until(lambda: len(queue.tickets()) == 1, "the new ticket")
     holding.leave()
-    until(lambda: waiting.turn, "its turn")
+    until(lambda: waiting.slot, "its turn")
     waiting.leave()
 
 
 def test_a_living_ticket_that_is_damaged_is_named(queue: Queue, tmp_path: Path) -> None:
     """It was not megtrim that wrote it."""
     holding = Job(queue, "A")
-    until(lambda: holding.turn, "the first")
+    until(lambda: holding.slot, "the first")
 
     def spoil() -> Sequence[str]:
         for path in (tmp_path / "queue" / "tickets").iterdir():
@@ -301,7 +301,7 @@ def test_a_living_ticket_that_is_damaged_is_named(queue: Queue, tmp_path: Path) 
         seen.append(refused.value.message)
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), queue.turn("b", wanting("A"), looked):
+    with pytest.raises(KeyboardInterrupt), queue.acquire("b", wanting("A"), looked):
         pass
 
     assert seen == [f"{spoiled[0]}: version: Input should be 1, expected what megtrim writes there"]
@@ -309,9 +309,9 @@ def test_a_living_ticket_that_is_damaged_is_named(queue: Queue, tmp_path: Path) 
 
 
 def test_a_lock_whose_text_is_damaged_is_still_a_lock(queue: Queue, tmp_path: Path) -> None:
-    """The text is for people; of whom it is cannot be told then."""
+    """The text is for people; whose it is cannot be shown then."""
     lock = tmp_path / "queue" / "machines" / f"{slug('A')}.lock"
-    with queue.turn("a", wanting("A")):
+    with queue.acquire("a", wanting("A")):
         assert json.loads(lock.read_text(encoding="utf-8"))["pid"] == os.getpid()
         lock.write_text("rubbish", encoding="utf-8")
         holder = queue.holder("A")

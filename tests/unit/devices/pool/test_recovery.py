@@ -71,7 +71,7 @@ def uhubctl(tmp_path: Path, rc: int = 0) -> Path:
 def test_a_machine_that_answers_is_left_alone(scene: Scene) -> None:
     """The failure was not its own."""
     scene.machine.answers = True
-    healing = scene.recovery.climb(scene.machine)
+    healing = scene.recovery.recover(scene.machine)
 
     assert (healing.healthy, healing.steps, healing.text) == (True, (), "answers")
     assert scene.machine.calls == ["alive"]
@@ -81,7 +81,7 @@ def test_a_machine_that_answers_is_left_alone(scene: Scene) -> None:
 def test_reconnecting_is_the_first_step(scene: Scene) -> None:
     """And the last where it helps."""
     scene.machine.cured_by = "reconnect"
-    healing = scene.recovery.climb(scene.machine)
+    healing = scene.recovery.recover(scene.machine)
 
     assert (healing.healthy, healing.text) == (True, "answers (reconnected)")
     assert scene.machine.calls == ["alive", "reconnect", "alive"]
@@ -89,9 +89,9 @@ def test_reconnecting_is_the_first_step(scene: Scene) -> None:
 
 
 def test_a_link_that_is_lost_for_half_a_minute_comes_back_by_itself(scene: Scene) -> None:
-    """Nobody has to do anything, and nothing is rebooted."""
+    """No one has to do anything, and nothing is rebooted."""
     scene.time.at[30.0] = lambda: setattr(scene.machine, "answers", True)
-    healing = scene.recovery.climb(scene.machine)
+    healing = scene.recovery.recover(scene.machine)
 
     assert (healing.healthy, healing.steps) == (True, ("reconnected", "waited 30 s"))
     assert "reboot" not in scene.machine.calls
@@ -106,7 +106,7 @@ def test_a_reboot_is_the_last_step_and_happens_once(scene: Scene) -> None:
         scene.time.at[scene.time.now_s + 100] = lambda: setattr(scene.machine, "answers", True)
 
     scene.machine.reboot = reboot  # type: ignore[method-assign]
-    healing = scene.recovery.climb(scene.machine)
+    healing = scene.recovery.recover(scene.machine)
 
     assert healing.healthy
     assert healing.steps == ("reconnected", "waited 40 s", "rebooted", "waited 100 s")
@@ -116,7 +116,7 @@ def test_a_reboot_is_the_last_step_and_happens_once(scene: Scene) -> None:
 
 def test_it_gives_up_within_bounds(scene: Scene) -> None:
     """Each step has an end, so their sum has one."""
-    healing = scene.recovery.climb(scene.machine)
+    healing = scene.recovery.recover(scene.machine)
 
     assert not healing.healthy
     assert healing.text == "does not answer (reconnected; waited 40 s; rebooted; waited 180 s)"
@@ -126,8 +126,8 @@ def test_it_gives_up_within_bounds(scene: Scene) -> None:
 def test_the_day_has_three_reboots(scene: Scene) -> None:
     """However many jobs fail on it."""
     for _ in range(3):
-        scene.recovery.climb(scene.machine)
-    healing = scene.recovery.climb(scene.machine)
+        scene.recovery.recover(scene.machine)
+    healing = scene.recovery.recover(scene.machine)
 
     assert scene.machine.calls.count("reboot") == 3
     assert healing.steps[-1] == "not rebooted: it was 3 times within a day"
@@ -135,19 +135,19 @@ def test_the_day_has_three_reboots(scene: Scene) -> None:
 
 @pytest.mark.parametrize("attached", [ConnectionState.ABSENT, ConnectionState.OFFLINE])
 def test_without_a_way_to_it_no_reboot_is_spent(scene: Scene, attached: ConnectionState) -> None:
-    """It could not be told to reboot."""
+    """It could not be asked to reboot."""
     scene.machine.attached = attached
-    healing = scene.recovery.climb(scene.machine)
+    healing = scene.recovery.recover(scene.machine)
 
     assert healing.steps == ("reconnected", "waited 40 s")
     assert healing.presence is attached
     assert scene.recovery.records.read("fake:pixel-6").reboots == ()
 
 
-def test_a_step_that_cannot_be_tried_is_told_and_passed(scene: Scene) -> None:
+def test_a_step_that_cannot_be_tried_is_reported_and_passed(scene: Scene) -> None:
     """With the reason; a reboot that was not begun is not waited for."""
     scene.machine.broken = frozenset({"reconnect", "reboot"})
-    healing = scene.recovery.climb(scene.machine)
+    healing = scene.recovery.recover(scene.machine)
 
     assert healing.steps == (
         "not reconnected: no way to reconnect",
@@ -160,7 +160,7 @@ def test_power_is_switched_where_it_is_configured(scene: Scene, tmp_path: Path) 
     """Before a reboot, at the port that was named."""
     power = uhubctl(tmp_path)
     scene.machine.power = PowerPort(hub="1-1.4", port=2)
-    healing = scene.recovery.climb(scene.machine)
+    healing = scene.recovery.recover(scene.machine)
 
     assert power.read_text(encoding="utf-8") == "-l 1-1.4 -p 2 -a cycle -d 5\n"
     assert healing.steps[:4] == (
@@ -171,11 +171,11 @@ def test_power_is_switched_where_it_is_configured(scene: Scene, tmp_path: Path) 
     )
 
 
-def test_power_that_cannot_be_switched_is_told(scene: Scene, tmp_path: Path) -> None:
+def test_power_that_cannot_be_switched_is_reported(scene: Scene, tmp_path: Path) -> None:
     """The ladder goes on."""
     uhubctl(tmp_path, rc=1)
     scene.machine.power = PowerPort(hub="1-1.4", port=2)
-    healing = scene.recovery.climb(scene.machine)
+    healing = scene.recovery.recover(scene.machine)
 
     assert healing.steps[2].startswith("not power switched off and on: uhubctl -l 1-1.4")
     assert "rebooted" in healing.steps
@@ -184,7 +184,7 @@ def test_power_that_cannot_be_switched_is_told(scene: Scene, tmp_path: Path) -> 
 def test_an_unauthorized_phone_is_not_tried_at_all(scene: Scene) -> None:
     """A person must tap."""
     scene.machine.attached = ConnectionState.UNAUTHORIZED
-    healing = scene.recovery.climb(scene.machine)
+    healing = scene.recovery.recover(scene.machine)
 
     assert (healing.healthy, healing.text, healing.steps) == (False, UNAUTHORIZED, ())
     assert scene.machine.calls == []
@@ -193,23 +193,23 @@ def test_an_unauthorized_phone_is_not_tried_at_all(scene: Scene) -> None:
 def test_a_phone_that_comes_back_unauthorized_ends_the_ladder(scene: Scene) -> None:
     """As after a reset: waiting on changes nothing."""
     scene.time.at[10.0] = lambda: setattr(scene.machine, "attached", ConnectionState.UNAUTHORIZED)
-    healing = scene.recovery.climb(scene.machine)
+    healing = scene.recovery.recover(scene.machine)
 
     assert healing.verdict == UNAUTHORIZED
     assert healing.steps == ("reconnected", "waited 10 s")
 
 
-def test_what_its_kind_knows_of_the_trouble_is_told(scene: Scene) -> None:
+def test_what_its_kind_knows_of_the_trouble_is_reported(scene: Scene) -> None:
     """Such as a key that was refused, and what to do."""
     scene.machine.trouble = "its key changed\n  remove the old one"
-    assert scene.recovery.climb(scene.machine).verdict == (
+    assert scene.recovery.recover(scene.machine).verdict == (
         "does not answer: its key changed; remove the old one"
     )
     scene.machine.attached = ConnectionState.UNAUTHORIZED
-    assert scene.recovery.climb(scene.machine).text == "its key changed; remove the old one"
+    assert scene.recovery.recover(scene.machine).text == "its key changed; remove the old one"
 
 
-def test_where_nobody_can_look_no_machine_is_at_fault(scene: Scene) -> None:
+def test_where_no_one_can_look_no_machine_is_at_fault(scene: Scene) -> None:
     """A missing adb server must not put every phone in quarantine."""
 
     def presence() -> ConnectionState:
@@ -218,4 +218,4 @@ def test_where_nobody_can_look_no_machine_is_at_fault(scene: Scene) -> None:
 
     scene.machine.presence = presence  # type: ignore[method-assign]
     with pytest.raises(InfrastructureFailure, match="no adb server"):
-        scene.recovery.climb(scene.machine)
+        scene.recovery.recover(scene.machine)

@@ -1,4 +1,4 @@
-"""What is told of a crash: the machine's own words about this program, else how to see it."""
+"""What is reported of a crash: the machine's own log about this program, or how to see it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_log_is_searched_for_this_program() -> None:
     assert extract(log(mixed), RUN.argv, pid=1234) == OURS
 
 
-def test_without_a_pid_the_name_tells() -> None:
+def test_without_a_pid_the_name_decides() -> None:
     """The whole of it, not what the log shortens."""
     text = log(dump(77, "load_and_run_other"), dump(1234, "load_and_run"))
 
@@ -117,7 +117,7 @@ def test_a_phone_is_asked_for_its_log_and_its_tombstone(link: ShellLink) -> None
 
 
 def test_a_phone_that_cannot_count_back_is_asked_for_all(link: ShellLink) -> None:
-    """The pid tells what is of this run."""
+    """The pid shows what belongs to this run."""
     link.program("date", "exit 1")
     link.program("logcat", f"[ \"$*\" = '-b crash -d -v threadtime' ] && echo '{LIBC}'")
 
@@ -127,7 +127,7 @@ def test_a_phone_that_cannot_count_back_is_asked_for_all(link: ShellLink) -> Non
 
 
 def test_a_board_is_asked_for_its_kernels_words(link: ShellLink) -> None:
-    """By pid; most have none to say, so the command is told."""
+    """By pid; most have no log, so the command is shown."""
     link.program("dmesg", "echo '[  1.5] load_and_run[1234]: unhandled level 1 fault'\n"
                  "echo '[  1.6] load_and_run[12345]: unhandled level 2 fault'")  # fmt: skip
 
@@ -141,7 +141,7 @@ def test_a_board_is_asked_for_its_kernels_words(link: ShellLink) -> None:
 
 
 @pytest.mark.parametrize("lost", [True, False])
-def test_where_nothing_is_known_the_command_is_told(link: ShellLink, lost: bool) -> None:
+def test_where_nothing_is_known_the_command_is_reported(link: ShellLink, lost: bool) -> None:
     """Also where the link is lost by now: a run is never failed by its evidence."""
     link.lost = lost
     link.program("dmesg", "exit 1")

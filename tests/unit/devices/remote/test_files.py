@@ -125,7 +125,7 @@ def test_androids_loader_is_the_phones_own(
     monkeypatch.setattr(files, "read_loader", lambda _program: loader)
     monkeypatch.setattr(files, "read_needs", lambda *_given: libs)
     with opened(link, root) as directory:
-        monkeypatch.setattr(directory._files, "_looked", {loader: there})
+        monkeypatch.setattr(directory._files, "_present", {loader: there})
         directory.put(program("echo $LD_LIBRARY_PATH; ls libc*"), "p")
         if there:
             assert directory.run(("p",), timeout_s=9).stdout == ".\nlibc++_shared.so\n"
@@ -160,7 +160,7 @@ def test_a_machine_without_any_digest_is_refused(
     for name in ["sh", "rm", "ls", "find", "df", "mkdir", "chmod", "date"]:
         (tools / name).symlink_to(Path("/usr/bin") / name)
     link.path = str(tools)
-    with pytest.raises(InfrastructureFailure, match="did not tell"), opened(link, root):
+    with pytest.raises(InfrastructureFailure, match="did not report"), opened(link, root):
         pass
     assert left(root) == []
 

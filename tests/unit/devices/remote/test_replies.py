@@ -1,4 +1,4 @@
-"""What a machine tells is read strictly: complete, or not at all."""
+"""What a machine prints is read strictly: completely, or not at all."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from megtrim.devices.remote.replies import (
     ExitReport,
     RemoteFile,
     SetupReply,
+    forward_until,
     parse_digests,
-    parse_ended,
-    parse_entry,
-    parse_made,
-    until,
+    parse_exit,
+    parse_files,
+    parse_setup,
 )
 
 A, B = "a" * 64, "b" * 40
@@ -31,22 +31,22 @@ ENDED = "megtrim pid=77\nmegtrim rc=133\nmegtrim began=10.25\nmegtrim ended=11.5
 
 def test_an_entry() -> None:
     """Only finished files count as kept."""
-    assert parse_entry(ENTRY) == SetupReply(
+    assert parse_setup(ENTRY) == SetupReply(
         root="/r/m", program="sha256sum", cached=frozenset({A}), free_kb=1234
     )
 
 
 @pytest.mark.parametrize(("program", "name"), [("sha256sum", "sha256"), ("sha1sum", "sha1")])
 def test_the_digest_that_the_machine_can_tell(program: str, name: str) -> None:
-    entry = parse_entry(ENTRY.replace("sha256sum", program))
+    entry = parse_setup(ENTRY.replace("sha256sum", program))
     assert entry is not None
     assert entry.algorithm == name
 
 
 @pytest.mark.parametrize("key", ["root", "sum", "free"])
-def test_an_entry_that_lacks_something_is_none(key: str) -> None:
+def test_an_entry_with_something_missing_is_none(key: str) -> None:
     lines = [line for line in ENTRY.splitlines() if not line.startswith(f"megtrim {key}=")]
-    assert parse_entry("\n".join(lines)) is None
+    assert parse_setup("\n".join(lines)) is None
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_an_entry_that_lacks_something_is_none(key: str) -> None:
     ],
 )
 def test_an_entry_with_something_odd_is_none(right: str, wrong: str) -> None:
-    assert parse_entry(ENTRY.replace(right, wrong)) is None
+    assert parse_setup(ENTRY.replace(right, wrong)) is None
 
 
 def test_digests() -> None:
@@ -76,11 +76,11 @@ def test_names_with_backslashes() -> None:
 
 
 def test_what_was_made() -> None:
-    assert parse_made(MADE) == {
+    assert parse_files(MADE) == {
         "out/a b": RemoteFile(size_bytes=5, digest=A),
         "t": RemoteFile(size_bytes=0, digest=B),
     }
-    assert parse_made("megtrim surveyed=yes\n") == {}
+    assert parse_files("megtrim surveyed=yes\n") == {}
 
 
 @pytest.mark.parametrize("line", range(5))
@@ -88,11 +88,11 @@ def test_a_survey_that_lost_a_line_is_none(line: int) -> None:
     """A file is never missing silently."""
     lines = MADE.splitlines(keepends=True)
     del lines[line]
-    assert parse_made("".join(lines)) is None
+    assert parse_files("".join(lines)) is None
 
 
 def test_how_a_run_ended() -> None:
-    assert parse_ended(ENDED + MADE + "megtrim free=9\n") == ExitReport(
+    assert parse_exit(ENDED + MADE + "megtrim free=9\n") == ExitReport(
         rc=133,
         late=False,
         pid=77,
@@ -105,9 +105,9 @@ def test_how_a_run_ended() -> None:
     )
 
 
-def test_a_run_that_was_too_slow_on_a_machine_that_tells_little() -> None:
+def test_a_run_that_was_too_slow_on_a_machine_that_reports_little() -> None:
     told = "megtrim rc=137\nmegtrim late=yes\nmegtrim began=\nmegtrim surveyed=yes\n"
-    assert parse_ended(told) == ExitReport(
+    assert parse_exit(told) == ExitReport(
         rc=137, late=True, pid=None, wall_s=None, made={}, free_kb=None
     )
 
@@ -115,14 +115,14 @@ def test_a_run_that_was_too_slow_on_a_machine_that_tells_little() -> None:
 @pytest.mark.parametrize(
     "told", ["", ENDED, "megtrim rc=x\n" + MADE, MADE, f"megtrim rc={'9' * 5000}\n{MADE}"]
 )
-def test_an_end_that_lacks_something_is_none(told: str) -> None:
-    assert parse_ended(told) is None
+def test_an_end_with_something_missing_is_none(told: str) -> None:
+    assert parse_exit(told) is None
 
 
 @given(st.text())
 def test_nonsense_is_never_taken_for_something(text: str) -> None:
-    assert parse_ended(text) is None
-    assert parse_entry(text) is None
+    assert parse_exit(text) is None
+    assert parse_setup(text) is None
 
 
 @pytest.mark.parametrize(
@@ -134,10 +134,10 @@ def test_nonsense_is_never_taken_for_something(text: str) -> None:
         (["MARK"], []),
     ],
 )
-def test_lines_are_told_up_to_the_mark(lines: list[str], told: list[str]) -> None:
+def test_lines_are_reported_up_to_the_mark(lines: list[str], told: list[str]) -> None:
     """Without the empty line that stands before it."""
     heard: list[str] = []
-    tell = until("MARK", heard.append)
+    tell = forward_until("MARK", heard.append)
     for line in lines:
         tell(line)
     assert heard == told

@@ -24,7 +24,7 @@ from unit.devices.remote_rig import TIMEOUTS, gone, left, opened
 def test_a_program_runs_in_its_folder(
     link: FolderLink, root: Path, tmp_path: Path, program: Callable[[str], Path]
 ) -> None:
-    """By its name, with what was put beside it; what it wrote can be fetched."""
+    """By its name, with what was put next to it; what it wrote can be fetched."""
     model = tmp_path / "m"
     model.write_bytes(b"weights\n")
     text = 'cat model.mge; echo "$X $@" >&2; printf made >"dump/o 1"; echo 1 >trace; exit 3'
@@ -138,7 +138,7 @@ def test_a_result_that_is_damaged_on_its_way_is_no_result(
 
 
 @pytest.mark.parametrize("at", ["enter", "push", "put", "run", "pull"])
-def test_a_lost_link_is_told_and_leaves_nothing(
+def test_a_lost_link_is_reported_and_leaves_nothing(
     link: FolderLink, root: Path, program: Callable[[str], Path], at: str
 ) -> None:
     """Wherever it happens; a missing file is never mistaken for it."""

@@ -66,7 +66,7 @@ def reading(link: ShellLink) -> Reading:
 
 
 def test_a_phone_is_read(link: ShellLink) -> None:
-    """By Android's services; the hottest CPU counts, of the temperatures of now."""
+    """By Android's services; the hottest CPU counts, by current temperatures."""
     link.program("dumpsys", f"case $1 in battery) cat <<'.'\n{BATTERY}.\n;;\n"
                  f"thermalservice) cat <<'.'\n{THERMAL}.\n;; esac")  # fmt: skip
     link.zone(0, "cpu-0-0-usr", "42000")
@@ -322,7 +322,7 @@ def test_a_board_says_what_it_is(link: ShellLink) -> None:
 
 
 def test_facts_are_bounded_and_known() -> None:
-    """What nobody asked for is no fact."""
+    """What no one asked for is no fact."""
     text = f"megtrim facts\nmodel={'x' * 2000}\nroot=yes\nkernel=a\x1b[31mb\nABIs= \nkernel=c\n"
 
     assert parse_facts(text) == {"model": "x" * 1000, "kernel": "a\ufffd[31mb"}

@@ -18,8 +18,8 @@ from megtrim.devices.remote.transport import (
     expect_transferred,
     frame,
     new_nonce,
-    short,
     step_of,
+    summarize_output,
     unframe,
     unframe_outcome,
 )
@@ -62,7 +62,7 @@ def test_what_was_printed_comes_back_exactly(text: str, rc: int) -> None:
 
 @given(st.text(), st.integers(min_value=0, max_value=9), st.data())
 def test_a_cut_stream_is_no_end(text: str, rc: int, data: st.DataObject) -> None:
-    """No prefix that lacks the status is taken for one."""
+    """No prefix without the status is accepted."""
     whole = f"{text}\n{NONCE} {rc}"
     length = data.draw(st.integers(min_value=0, max_value=len(whole) - 1))
     assert unframe(whole[:length], NONCE) is None
@@ -176,10 +176,10 @@ def test_transfers_tell_why_they_failed() -> None:
 
 
 def test_what_a_tool_said_is_kept_short() -> None:
-    assert short("\n") == "it ended without a word"
-    assert short("a\n\n b \nc\nd\n") == "b; c; d"
-    assert short("x" * 300) == "x" * 300
-    assert short("a" + "x" * 300) == "…" + "x" * 299
+    assert summarize_output("\n") == "it ended without a message"
+    assert summarize_output("a\n\n b \nc\nd\n") == "b; c; d"
+    assert summarize_output("x" * 300) == "x" * 300
+    assert summarize_output("a" + "x" * 300) == "…" + "x" * 299
 
 
 def test_nonces_differ() -> None:
@@ -195,4 +195,4 @@ def test_a_lost_link_ends_the_script_by_its_own_trap(link: FolderLink) -> None:
 
 def test_what_a_machine_said_commands_neither_terminals_nor_runners() -> None:
     """It may be anything, and stands in messages."""
-    assert short("\x1b]0;mine\x07 ##[error]x\n") == "\ufffd]0;mine\ufffd # #[error]x"
+    assert summarize_output("\x1b]0;mine\x07 ##[error]x\n") == "\ufffd]0;mine\ufffd # #[error]x"

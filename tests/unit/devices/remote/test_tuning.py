@@ -26,7 +26,7 @@ AS_ROOT = DeviceSettings(governor="performance")
 @pytest.fixture
 def link(processes: ProcessRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ShellLink:
     """A rooted machine with two clocks, whose kernel takes known governors alone."""
-    monkeypatch.setattr(tuning, "_SAID", set())
+    monkeypatch.setattr(tuning, "_REPORTED", set())
     link = ShellLink(processes, tmp_path)
     link.policy("policy0", "schedutil")
     link.policy("policy4", "powersave")
@@ -202,7 +202,7 @@ def test_what_a_program_wrote_there_is_no_order(link: ShellLink) -> None:
     assert list(link.tree.rglob("pwned")) == []
 
 
-def test_a_machine_without_root_is_told_of_once(link: ShellLink, said: Said) -> None:
+def test_a_machine_without_root_is_reported_once(link: ShellLink, said: Said) -> None:
     """The run goes on: its conditions say what it ran under."""
     link.program("id", "echo 2000")
     for name in ("su", "sudo"):
@@ -214,7 +214,7 @@ def test_a_machine_without_root_is_told_of_once(link: ShellLink, said: Said) -> 
             assert [each.governor for each in found.before.policies] == ["schedutil", "powersave"]
 
     assert said == [
-        f"{CANNOT}: it takes no root, or does not know the governor",
+        f"{CANNOT}: it gives no root rights, or does not know the governor",
     ]
     assert remembered(link) == []
 
@@ -235,7 +235,7 @@ def test_root_is_asked_for_in_three_ways(link: ShellLink, said: Said, way: str) 
     assert said == []
 
 
-def test_a_machine_without_clocks_is_told_of(link: ShellLink, said: Said) -> None:
+def test_a_machine_without_clocks_is_reported(link: ShellLink, said: Said) -> None:
     """An emulator's, for one."""
     for name in ("policy0", "policy4"):
         (link.tree / f"sys/devices/system/cpu/cpufreq/{name}/scaling_governor").unlink()
@@ -256,7 +256,7 @@ def test_nothing_is_changed_that_cannot_be_remembered(link: ShellLink, said: Sai
         assert governors(link) == ["schedutil", "powersave"]
 
     assert said == [
-        f"{CANNOT}: it has no space to remember the one it has",
+        f"{CANNOT}: it has no space to store the current one",
     ]
 
 
@@ -271,7 +271,7 @@ def test_programs_are_pinned_by_a_mask(link: ShellLink, said: Said) -> None:
     assert said == []
 
 
-def test_cpus_that_are_not_there_are_told_of_once(link: ShellLink, said: Said) -> None:
+def test_cpus_that_are_not_there_are_reported_once(link: ShellLink, said: Said) -> None:
     """The program then runs where it may."""
     link.program("taskset", "exit 1")
 
@@ -322,7 +322,7 @@ def asks(below_c: float, within_s: float) -> DeviceSettings:
 
 
 def test_a_cool_machine_is_not_waited_for(link: ShellLink, said: Said) -> None:
-    """The reading of the entry tells."""
+    """The reading from the set-up decides."""
     with said.tuned(link, asks(45.0, 60.0), before=Reading(cpu_c=44.9)) as found:
         assert found == Tuning(before=Reading(cpu_c=44.9))
 
@@ -337,7 +337,7 @@ def test_a_hot_machine_is_waited_for(link: ShellLink, said: Said) -> None:
         assert (found.before.cpu_c, found.unmet) == (44.5, "")
 
     assert len(link.scripts) == 3
-    assert said[0] == ("  cool  test-phone: 70.2 °C, below 45 °C were asked for, at most 60 s more")
+    assert said[0] == ("  cool  test-phone: 70.2 °C, requested: below 45 °C, at most 60 s more")
 
 
 def test_a_cool_machine_that_is_still_held_back_is_waited_for(link: ShellLink, said: Said) -> None:
@@ -348,7 +348,9 @@ def test_a_cool_machine_that_is_still_held_back_is_waited_for(link: ShellLink, s
     with said.tuned(link, asks(45.0, 60.0), before=before) as found:
         assert (found.before.cpu_c, found.before.cooling) == (44.0, ())
     assert len(link.scripts) == 1
-    assert said[0].startswith("  cool  test-phone: 44.0 °C (thermal-cpufreq-0 is active), below")
+    assert said[0].startswith(
+        "  cool  test-phone: 44.0 °C (thermal-cpufreq-0 is active), requested: below"
+    )
 
     weak = Reading(cpu_c=44.0, cooling=("firmware:under-voltage",))
     with said.tuned(link, asks(45.0, 60.0), before=weak) as found:
@@ -361,15 +363,15 @@ def test_a_machine_that_stays_hot_is_marked(link: ShellLink, said: Said) -> None
     cooling(link, 60.0)
 
     with said.tuned(link, asks(45.0, 0.1), before=Reading(cpu_c=70.0)) as found:
-        assert found.unmet == "60.0 °C after 0 s of waiting, below 45 °C were asked for"
+        assert found.unmet == "60.0 °C after 0 s of waiting, requested: below 45 °C"
 
     assert 1 <= len(link.scripts) <= 20
 
 
 def test_a_machine_without_a_temperature_is_marked(link: ShellLink, said: Said) -> None:
-    """Nobody knows, so nobody waits."""
+    """No one knows, so no one waits."""
     with said.tuned(link, asks(45.0, 60.0)) as found:
-        assert found.unmet == "it shows no CPU temperature, below 45 °C were asked for"
+        assert found.unmet == "it shows no CPU temperature, requested: below 45 °C"
 
     assert link.scripts == []
 

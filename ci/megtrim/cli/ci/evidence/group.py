@@ -26,7 +26,7 @@ from megtrim.errors import EXIT_PASS, InputError, worst
 from megtrim.evidence.bundle import BUNDLE_FILE, Bundle
 from megtrim.evidence.checks import PendingReason
 from megtrim.github.runner import write_output
-from megtrim.plan.graph import PROFILE, by_function, resting, tasks
+from megtrim.plan.graph import PROFILE, tasks, trims_functions, with_dependencies
 from megtrim.plan.matrix import Shard
 from megtrim.stages import runner
 from megtrim.store import sha256_file
@@ -90,15 +90,17 @@ def pack(asked: str | None, proofs: Path | None, to: Path, **options: Any) -> in
     session = replace(session, request=replace(session.request, recorded={}))
     describe(session)
     config = session.request.config
-    if asked == "functions" and not by_function(config):
+    if asked == "functions" and not trims_functions(config):
         msg = f"{session.request.loaded.path}: trim.level is region, so no functions are recorded"
         raise InputError(msg, hint="add trim: {level: function}")
     purpose = bundling.purpose_of(config, proves=asked is None, functions=asked == "functions")
     known = read_proofs(proofs, session.services.console)
     every = tasks(config, committed=session.request.committed)
-    _, codes = runner.run(resting(bundling.list_required_tasks(config, purpose), every), session)
+    _, codes = runner.run(
+        with_dependencies(bundling.list_required_tasks(config, purpose), every), session
+    )
     # A profile build that a trap needed already explains one on a device, too.
-    runner.plan(resting([PROFILE], tasks(config)), session)
+    runner.plan(with_dependencies([PROFILE], tasks(config)), session)
     bundle = bundling.pack(runner.able(session), purpose, known, to)
     if worst(codes) != EXIT_PASS:
         session.services.console.warn(

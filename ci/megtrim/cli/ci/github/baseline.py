@@ -25,7 +25,7 @@ from megtrim.github.baseline import Base, BaselineSource, FoundBaseline, find
 from megtrim.github.runner import write_output
 from megtrim.input_files import read_text
 from megtrim.pipeline.filenames import SIZES_FILE
-from megtrim.plan.graph import SIZE, Stage, tasks, through
+from megtrim.plan.graph import SIZE, Stage, tasks, tasks_up_to
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.budgets import Sizes
 from megtrim.stages import runner
@@ -160,7 +160,7 @@ def _measure_variants(options: Options) -> Sizes:
     session = open_session(options)
     describe(session)
     every = tasks(session.request.config, committed=session.request.committed)
-    runner.run(through(Stage.SIZE, every), session)
+    runner.run(tasks_up_to(Stage.SIZE, every), session)
     folder = session.results.done.get(SIZE)
     if folder is None:
         raise next(

@@ -13,7 +13,7 @@ from megtrim.errors import EXIT_PASS
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.github.runner import write_output
 from megtrim.pipeline.session import Session
-from megtrim.plan.graph import by_function
+from megtrim.plan.graph import trims_functions
 from megtrim.plan.matrix import MatrixEntry, entries
 
 _ARTIFACTS = {
@@ -52,7 +52,7 @@ def show_matrix(session: Session, *, proofs: Path | None, per_job: int) -> int:
     }
     show(json.dumps(matrices, indent=1))
     env = open_processes().env
-    follows = purpose is JobPurpose.TRACE and by_function(config)
+    follows = purpose is JobPurpose.TRACE and trims_functions(config)
     write_output(env, "functions", str(follows).lower())
     for name, found in jobs.items():
         write_output(env, name, json.dumps(matrices[name], separators=(",", ":")))

@@ -1,6 +1,6 @@
-"""What a technician asks for, checked word by word: these words end up in units and rules.
+"""What a technician requests, each value checked, because these values end up in units and rules.
 
-Reads nothing but the command line; what the machine holds is seen elsewhere.
+Reads nothing but the command line; the machine's state is read elsewhere.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ADB = Path("/usr/bin/adb")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class HostSpec:
     """One device host. ``scope`` is a path of GitHub's API: ``repos/O/R`` or ``orgs/O``."""
 
     user: str
@@ -28,7 +28,7 @@ class Order:
     runner_sha256: str
     adb: Path
     checkout: Path
-    """Whose ``.venv/bin/megtrim`` looks after the phones between jobs."""
+    """The checkout whose ``.venv/bin/megtrim`` looks after the phones between jobs."""
     usb_vendors: tuple[str, ...] = ()
     power_hubs: tuple[tuple[str, str], ...] = ()
     """Vendor and product of USB hubs whose ports jobs may switch."""
@@ -77,7 +77,7 @@ def _count(text: str) -> int:
 
 
 def parser(description: str) -> argparse.ArgumentParser:
-    """Return what reads the command line. ``@FILE`` stands for arguments, one on each line."""
+    """Return the parser of the command line. ``@FILE`` is replaced by its lines as arguments."""
     made = argparse.ArgumentParser(
         prog="set_up.py",
         description=description,
@@ -106,18 +106,18 @@ def parser(description: str) -> argparse.ArgumentParser:
     return made
 
 
-def read(parsed: argparse.Namespace, *, checkout: Path) -> Order:
-    """Make the order of parsed arguments. Raises ArgumentTypeError where two do not fit."""
+def read(parsed: argparse.Namespace, *, checkout: Path) -> HostSpec:
+    """Return the spec from parsed arguments. Raises ArgumentTypeError if two do not fit."""
     if parsed.organisation and parsed.runner_group is None:
         msg = "--organisation needs --runner-group: a group that is open to the right repositories"
         raise argparse.ArgumentTypeError(msg)
     _PATH(str(checkout))
     hubs = [tuple(hub.split(":")) for hub in parsed.power_hub or ()]
-    return Order(
+    return HostSpec(
         user=parsed.user,
         cpu_class=parsed.cpu_class,
         scope=f"repos/{parsed.repository}" if parsed.repository else f"orgs/{parsed.organisation}",
-        # A repository of its own has no groups but the one that GitHub numbers 1.
+        # A repository has no runner groups except the one that GitHub numbers 1.
         runner_group=parsed.runner_group or 1,
         runners=parsed.runners,
         runner_archive=parsed.runner_archive,

@@ -1,4 +1,4 @@
-"""What a device host consists of, from an order: pure, so that a plan can be read and tested."""
+"""The resources of a device host, from its spec. Pure, so that a plan can be read and tested."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from host.items import (
+from host.resources import (
     AdbServer,
     File,
     Folder,
-    Given,
-    Item,
     Kit,
     Old,
     Package,
+    Prerequisite,
+    Resource,
     Runner,
     Touches,
     Unit,
     User,
 )
-from host.order import ADB, Order
+from host.spec import ADB, HostSpec
 
 CONFIG = Path("/etc/megtrim-host")
 INSTALLED = Path("/usr/local/lib/megtrim-host")
@@ -31,55 +31,57 @@ UNITS = Path("/etc/systemd/system")
 RULES = Path("/etc/udev/rules.d/60-megtrim-phones.rules")
 TOKEN = CONFIG / "github-token"
 DRAIN = CONFIG / "drain"
-"""While this file is there, no new job is taken."""
+"""While this file exists, no new job is taken."""
 
 _PACKAGES = ("ca-certificates", "git", "passwd", "python3", "python3-venv")
 _PLACE = re.compile(r"@([a-z][a-z0-9_]*)@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
-    """What the machine brings along that decides what else is wanted."""
+class HostState:
+    """The facts of the machine that decide what else is needed."""
 
     booted: bool
-    """Whether systemd runs here: not so while an image is made."""
-    hears: tuple[Touches, ...]
-    """Who runs here, and can be told of changed files."""
+    """Whether systemd runs here; it does not while an image is built."""
+    listeners: tuple[Touches, ...]
+    """Services that run here and must be notified of changed files."""
     drained: bool
     """Whether a person keeps new jobs away."""
     icu: str
-    """The package of the Unicode library that GitHub's runner needs; empty: none is known."""
+    """The package of the Unicode library that GitHub's runner needs; empty if unknown."""
     runners: tuple[Path, ...] = ()
-    """Unpacked runners that are there."""
+    """Unpacked runners on this machine."""
     instances: tuple[int, ...] = ()
     """Runner units that start with the machine."""
     other_adbs: tuple[Path, ...] = ()
-    """Programs called adb in the usual folders, beside the one."""
+    """Other programs called adb in the usual folders."""
 
 
-def wanted(order: Order, around: Around, texts: Mapping[str, str]) -> tuple[Item, ...]:
-    """Return everything, in the order in which it can be made. ``texts``: templates by name."""
-    runner = RUNNERS / f"runner-{order.runner_sha256[:16]}"
-    values = _values(order, runner, texts["sandbox"])
+def list_desired(
+    spec: HostSpec, state: HostState, texts: Mapping[str, str]
+) -> tuple[Resource, ...]:
+    """Return all resources, in the order to make them. ``texts``: templates by name."""
+    runner = RUNNERS / f"runner-{spec.runner_sha256[:16]}"
+    values = _values(spec, runner, texts["sandbox"])
     return (
-        *_given(order, around),
-        *(Package(name=name) for name in _packages(order, around)),
-        User(name=order.user, home=Path("/nonexistent")),
-        User(name=f"{order.user}-adb", home=DATA / "adb"),
-        User(name=f"{order.user}-jit", home=Path("/nonexistent")),
+        *_list_prerequisites(spec, state),
+        *(Package(name=name) for name in _packages(spec, state)),
+        User(name=spec.user, home=Path("/nonexistent")),
+        User(name=f"{spec.user}-adb", home=DATA / "adb"),
+        User(name=f"{spec.user}-jit", home=Path("/nonexistent")),
         *(Folder(path=path) for path in (CONFIG, INSTALLED, RUNNERS, DATA, DATA / "libraries")),
-        _own(DATA / "adb", f"{order.user}-adb"),
-        _own(DATA / "state", order.user),
+        _own(DATA / "adb", f"{spec.user}-adb"),
+        _own(DATA / "state", spec.user),
         *_files(texts, values),
         Kit(
-            megtrim=order.megtrim,
-            user=order.user,
-            script=order.checkout / "scripts" / "kit.py",
+            megtrim=spec.megtrim,
+            user=spec.user,
+            script=spec.checkout / "scripts" / "kit.py",
             cache=DATA / "libraries",
         ),
-        Runner(path=runner, archive=order.runner_archive, sha256=order.runner_sha256),
-        *_units(order, around),
-        *(Old(path=path) for path in around.runners if path != runner),
+        Runner(path=runner, archive=spec.runner_archive, sha256=spec.runner_sha256),
+        *_units(spec, state),
+        *(Old(path=path) for path in state.runners if path != runner),
     )
 
 
@@ -87,33 +89,33 @@ def _own(path: Path, user: str) -> Folder:
     return Folder(path=path, owner=user, group=user, mode="0700")
 
 
-def _given(order: Order, around: Around) -> tuple[Item, ...]:
+def _list_prerequisites(spec: HostSpec, state: HostState) -> tuple[Resource, ...]:
     only_root = (("owner", "root"), ("mode", "0600"), ("filled", "yes"))
-    token = Given(
+    token = Prerequisite(
         path=TOKEN,
-        wanted=only_root,
+        desired=only_root,
         hint=f"put the token there: install -D -m 0600 /dev/stdin {TOKEN} (paste, then Ctrl-D)",
     )
-    checkout = Given(
-        path=order.checkout,
-        wanted=(("owner", "root"), ("others may write", "no")),
-        hint="systemd starts megtrim from this checkout: it must be root's alone",
+    checkout = Prerequisite(
+        path=spec.checkout,
+        desired=(("owner", "root"), ("others may write", "no")),
+        hint="systemd starts megtrim from this checkout: only root may be able to change it",
     )
     others = (
-        Given(
+        Prerequisite(
             path=adb,
-            wanted=(("use", f"none: {order.adb} is the one adb"),),
+            desired=(("use", f"none: {spec.adb} is the one adb"),),
             hint="a second adb of another version kills the server under a job: remove it",
         )
-        for adb in around.other_adbs
+        for adb in state.other_adbs
     )
     return (token, checkout, *others)
 
 
-def _packages(order: Order, around: Around) -> tuple[str, ...]:
-    adb = ("adb",) if order.adb == ADB else ()
-    hubs = ("uhubctl",) if order.power_hubs else ()
-    icu = (around.icu,) if around.icu else ()
+def _packages(spec: HostSpec, state: HostState) -> tuple[str, ...]:
+    adb = ("adb",) if spec.adb == ADB else ()
+    hubs = ("uhubctl",) if spec.power_hubs else ()
+    icu = (state.icu,) if state.icu else ()
     return tuple(sorted((*_PACKAGES, *adb, *hubs, *icu)))
 
 
@@ -131,21 +133,21 @@ def _files(texts: Mapping[str, str], values: Mapping[str, str]) -> tuple[File, .
         file(RULES, Touches.UDEV),
         file(UNITS / "megtrim-adb.service", Touches.SYSTEMD, Touches.ADB_SERVER),
         file(UNITS / "megtrim-jit@.service", Touches.SYSTEMD),
-        # A changed runner unit counts from the next job on; the one that runs is left in peace.
+        # A changed runner unit counts from the next job on; the running one is not disturbed.
         file(UNITS / "megtrim-runner@.service", Touches.SYSTEMD),
     )
 
 
-def _units(order: Order, around: Around) -> tuple[Item, ...]:
-    at_work = around.booted and not around.drained
-    server = (AdbServer(adb=order.adb),) if around.booted else ()
-    too_many = (number for number in around.instances if number > order.runners)
+def _units(spec: HostSpec, state: HostState) -> tuple[Resource, ...]:
+    at_work = state.booted and not state.drained
+    server = (AdbServer(adb=spec.adb),) if state.booted else ()
+    too_many = (number for number in state.instances if number > spec.runners)
     return (
-        Unit(name="megtrim-adb.service", running=around.booted),
+        Unit(name="megtrim-adb.service", running=state.booted),
         *server,
         *(
             Unit(name=f"megtrim-runner@{number}.service", running=at_work)
-            for number in range(1, order.runners + 1)
+            for number in range(1, spec.runners + 1)
         ),
         *(
             Unit(name=f"megtrim-runner@{number}.service", running=False, at_boot=False)
@@ -154,29 +156,29 @@ def _units(order: Order, around: Around) -> tuple[Item, ...]:
     )
 
 
-def _values(order: Order, runner: Path, sandbox: str) -> dict[str, str]:
+def _values(spec: HostSpec, runner: Path, sandbox: str) -> dict[str, str]:
     names = ("https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY")
-    proxy = [*(f"{name}={order.proxy}" for name in names), "no_proxy=localhost,127.0.0.1"]
+    proxy = [*(f"{name}={spec.proxy}" for name in names), "no_proxy=localhost,127.0.0.1"]
     usb = "DevicePolicy=closed\nDeviceAllow=char-usb_device rw"
     return {
-        "user": order.user,
-        "adb_user": f"{order.user}-adb",
-        "jit_user": f"{order.user}-jit",
-        "cpu_class": order.cpu_class,
-        "scope": order.scope,
-        "runner_group": str(order.runner_group),
-        "api_url": order.api_url,
-        "adb": str(order.adb),
+        "user": spec.user,
+        "adb_user": f"{spec.user}-adb",
+        "jit_user": f"{spec.user}-jit",
+        "cpu_class": spec.cpu_class,
+        "scope": spec.scope,
+        "runner_group": str(spec.runner_group),
+        "api_url": spec.api_url,
+        "adb": str(spec.adb),
         "adb_home": str(DATA / "adb"),
         "state": str(DATA / "state"),
         "config": str(CONFIG),
         "lib": str(INSTALLED),
         "runner": str(runner),
-        "megtrim": str(order.megtrim),
-        "proxy": "\n".join(proxy) if order.proxy else "",
-        "devices": usb if order.power_hubs else "PrivateDevices=yes",
-        "vendors": _vendors(order.usb_vendors),
-        "hubs": "".join(_hub(order.user, *hub) for hub in order.power_hubs),
+        "megtrim": str(spec.megtrim),
+        "proxy": "\n".join(proxy) if spec.proxy else "",
+        "devices": usb if spec.power_hubs else "PrivateDevices=yes",
+        "vendors": _vendors(spec.usb_vendors),
+        "hubs": "".join(_hub(spec.user, *hub) for hub in spec.power_hubs),
         "sandbox": sandbox.rstrip("\n"),
     }
 
@@ -191,6 +193,6 @@ def _hub(user: str, vendor: str, product: str) -> str:
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """Put values into a template's ``@name@`` places; an unknown name is our own mistake."""
+    """Replace ``@name@`` in a template; an unknown name is a bug."""
     filled = _PLACE.sub(lambda place: values[place[1]], text)
     return filled.rstrip("\n") + "\n"

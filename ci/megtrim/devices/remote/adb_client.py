@@ -1,8 +1,8 @@
-"""The adb server: is one there, is it of our version, what does it see?
+"""The adb program, and the server that it talks to: whether one runs, its version, its phones.
 
-A client that finds no server starts one, and one that finds another version kills it, with all
-that others are doing. So the server is asked over its own socket before every call, and clients
-are pointed at an address at which they never start one. Nothing here ends or starts a server.
+An adb program that finds no server starts one; one that finds another version kills it, with
+everything that others are doing. So the server is checked over its own socket before every call,
+and adb gets an address at which it never starts a server. Nothing here starts or stops a server.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from megtrim.process import Command, ProcessRunner
 ADB_VARIABLE = "MEGTRIM_ADB"
 PORT_VARIABLE = "ANDROID_ADB_SERVER_PORT"
 HOST = "127.0.0.1"
-"""A client starts a server only for "localhost", not for this name of the same machine."""
+"""adb starts a server only for "localhost", not for this address of the same machine."""
 
 _DEFAULT_PORT = 5037
 _ANSWER_S = 5.0
@@ -28,7 +28,7 @@ _VERSION_S = 10.0
 _CLIENT = re.compile(r"^Android Debug Bridge version \d{1,4}\.\d{1,4}\.(\d{1,6})", re.MULTILINE)
 _MOST_BYTES = 0xFFFF
 _VERSIONS: dict[tuple[str, int, int], int] = {}
-"""Of programs that were asked, by path, time and size of their files."""
+"""Versions of adb programs, by path, modification time and size of their files."""
 _HINT = (
     "start one outside of jobs, such as `adb start-server` as the user of the jobs, or the "
     "service that scripts/device-host sets up"
@@ -37,25 +37,25 @@ _HINT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adb:
-    """One adb program, and the server that it is to talk to."""
+    """One adb program, and the server that it talks to."""
 
     program: str
     version: int
-    """Of the protocol between client and server."""
+    """Version of the protocol between client and server."""
     port: int
     processes: ProcessRunner
 
-    def argv(self, *words: str) -> tuple[str, ...]:
+    def argv(self, *args: str) -> tuple[str, ...]:
         """Return a command line of this program for this server."""
-        return (self.program, "-H", HOST, "-P", str(self.port), *words)
+        return (self.program, "-H", HOST, "-P", str(self.port), *args)
 
     def require_server(self) -> None:
-        """Raise InfrastructureFailure unless a server of our version listens."""
+        """Raise InfrastructureFailure unless a server of this version listens."""
         found = ask(self.port, "host:version")
         try:
             version = int(found, 16)
         except ValueError:
-            raise _odd(self.port) from None
+            raise _make_protocol_error(self.port) from None
         if version != self.version:
             msg = (
                 f"the adb server on port {self.port} is of version {version}, "
@@ -72,7 +72,7 @@ class Adb:
 
 
 def find_adb(processes: ProcessRunner) -> Adb:
-    """Return the adb to use; raises InputError where there is none."""
+    """Return the adb to use. Raises InputError if there is none."""
     env = processes.env
     wanted = env.get(ADB_VARIABLE) or "adb"
     program = shutil.which(wanted, path=env.get("PATH", ""))
@@ -90,26 +90,26 @@ def find_adb(processes: ProcessRunner) -> Adb:
 
 
 def _version(program: str, processes: ProcessRunner) -> int:
-    """Ask a program for its version, once while its file is the same."""
+    """Return a program's version; the program is run again only if its file changed."""
     facts = Path(program).stat()
     key = (program, facts.st_mtime_ns, facts.st_size)
     if key not in _VERSIONS:
         outcome = processes.run(Command(argv=(program, "version"), timeout_s=_VERSION_S))
         found = _CLIENT.search(outcome.stdout)
         if found is None:
-            msg = f"{program} does not tell its version as adb does"
+            msg = f"{program} does not print its version as adb does"
             raise InputError(msg, hint=f"name another adb in {ADB_VARIABLE}")
         _VERSIONS[key] = int(found[1])
     return _VERSIONS[key]
 
 
 def ask(port: int, question: str) -> str:
-    """Return the server's answer; raises InfrastructureFailure where there is none."""
+    """Return the server's answer. Raises InfrastructureFailure if there is none."""
     try:
         with socket.create_connection((HOST, port), timeout=_ANSWER_S) as connection:
             connection.sendall(f"{len(question):04x}{question}".encode())
             if _read(connection, 4) != b"OKAY":
-                raise _odd(port)
+                raise _make_protocol_error(port)
             size = int(_read(connection, 4), 16)
             return _read(connection, size).decode("utf-8", "replace")
     except ConnectionRefusedError:
@@ -129,12 +129,12 @@ def _read(connection: socket.socket, size: int) -> bytes:
             raise ValueError(msg)
         part = connection.recv(size - len(data))
         if not part:
-            msg = "it hung up"
+            msg = "it closed the connection"
             raise ValueError(msg)
         data += part
     return data
 
 
-def _odd(port: int) -> InfrastructureFailure:
+def _make_protocol_error(port: int) -> InfrastructureFailure:
     msg = f"what listens on {HOST}:{port} does not answer as an adb server"
     return InfrastructureFailure(msg, hint=_HINT)

@@ -1,7 +1,7 @@
-"""The things that make a device host, as values: each says what must be seen where it is right.
+"""The resources of a device host, as values: each lists the facts that must hold.
 
-Pure: nothing here touches a machine. What is seen has the same shape as what is wanted, words by
-their names; a thing that is not there at all is seen as nothing.
+Pure: nothing here reads or changes a machine. Actual facts have the same form as desired ones,
+texts by name; a resource that does not exist has None.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 
 Facts = Mapping[str, str]
 CONTENT = "content"
-"""The one fact that is shown as a difference by line."""
+"""The only fact whose difference is shown line by line."""
 
 
 class Touches(StrEnum):
-    """Who has to hear of a changed file."""
+    """The service that must be notified of a changed file."""
 
     SYSTEMD = "systemd"
     UDEV = "udev"
@@ -59,7 +59,7 @@ class User:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
-    """A folder; what lies in it is somebody else's."""
+    """A folder; its contents are managed elsewhere."""
 
     path: Path
     owner: str = "root"
@@ -75,7 +75,7 @@ class Folder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A file of root's that others read."""
+    """A file that root owns and others read."""
 
     path: Path
     content: str
@@ -122,7 +122,7 @@ class Kit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """A unit that starts with the machine and, where systemd runs, is running now."""
+    """A unit that starts with the machine and, if systemd runs, is running now."""
 
     name: str
     running: bool
@@ -151,7 +151,7 @@ class AdbServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Old:
-    """A folder of ours that nothing needs any more."""
+    """A folder of ours that is not needed any more."""
 
     path: Path
 
@@ -163,33 +163,33 @@ class Old:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
-    """Something that only a person can bring, or put right."""
+class Prerequisite:
+    """Something that only a person can provide or fix."""
 
     path: Path
-    wanted: tuple[tuple[str, str], ...] = field(default=())
+    desired: tuple[tuple[str, str], ...] = field(default=())
     hint: str
 
     def facts(self) -> Facts:
-        return dict(self.wanted)
+        return dict(self.desired)
 
     def __str__(self) -> str:
         return f"{self.path}"
 
 
-Item = Package | User | Folder | File | Runner | Kit | Unit | AdbServer | Old | Given
+Resource = Package | User | Folder | File | Runner | Kit | Unit | AdbServer | Old | Prerequisite
 
 
-def differences(item: Item, seen: Facts | None) -> tuple[str, ...]:
-    """Return what is not as it should be, one line each; nothing where all is."""
-    wanted = item.facts()
-    if isinstance(item, Old):
-        return () if seen is None else ("not needed any more",)
-    if seen is None:
+def differences(resource: Resource, actual: Facts | None) -> tuple[str, ...]:
+    """Return the differences, one line each; empty if there are none."""
+    desired = resource.facts()
+    if isinstance(resource, Old):
+        return () if actual is None else ("not needed any more",)
+    if actual is None:
         return ("missing",)
     lines: list[str] = []
-    for name, value in wanted.items():
-        found = seen.get(name, "")
+    for name, value in desired.items():
+        found = actual.get(name, "")
         if found == value:
             continue
         if name == CONTENT:
@@ -199,6 +199,6 @@ def differences(item: Item, seen: Facts | None) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _by_line(found: str, wanted: str) -> list[str]:
-    compared = difflib.unified_diff(found.splitlines(), wanted.splitlines(), lineterm="", n=0)
+def _by_line(found: str, desired: str) -> list[str]:
+    compared = difflib.unified_diff(found.splitlines(), desired.splitlines(), lineterm="", n=0)
     return [line for line in compared if not line.startswith(("---", "+++", "@@"))]

@@ -1,4 +1,4 @@
-"""A machine that fails is cared for beside the job, which goes on with another one at once."""
+"""A machine that fails is recovered in the background; its job continues on another at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from megtrim.devices.pool.quarantine import Author
 from megtrim.devices.pool.queue import Queue
 from megtrim.devices.pool.recovery import BackgroundRecovery, answers
 from megtrim.devices.pool.status import MachineState
-from megtrim.devices.retry import deliver
+from megtrim.devices.retry import run_with_retries
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import Command, ProcessRunner
 from support.waiting import until
@@ -69,11 +69,13 @@ class Lab:
         return list(self.attached)
 
     def states(self) -> dict[str, MachineState]:
-        return {each.name: each.state for each in self.pool().look()}
+        return {each.name: each.state for each in self.pool().read_statuses()}
 
     def text(self, name: str) -> str:
         pool = self.pool()
-        return next(each.text(pool.room.now()) for each in pool.look() if each.name == name)
+        return next(
+            each.text(pool.shared.now()) for each in pool.read_statuses() if each.name == name
+        )
 
 
 @pytest.fixture
@@ -87,7 +89,7 @@ def works(machine: Frozen) -> None:
 
 
 def test_a_frozen_machine_is_left_to_its_care(lab: Lab) -> None:
-    """The job is done before anybody knows what is wrong; meanwhile nobody else gets it."""
+    """The job is done before anybody knows what is wrong; meanwhile no one else gets it."""
     works(lab.two)
     with lab.pool().reserve() as lease:
         assert lease is lab.two
@@ -97,10 +99,10 @@ def test_a_frozen_machine_is_left_to_its_care(lab: Lab) -> None:
 
     lab.one.gate.set()
     until(lambda: lab.states()["one"] is MachineState.QUARANTINED, "a quarantine")
-    put = lab.pool().room.records.read(lab.one.key).quarantine
+    put = lab.pool().shared.records.read(lab.one.key).quarantine
     assert put is not None
     assert put.reason.startswith("found attached and does not answer; does not answer (reconn")
-    until(lambda: lab.pool().look()[0].holder is None, "its lock")
+    until(lambda: lab.pool().read_statuses()[0].holder is None, "its lock")
     assert lab.said[0] == (
         "  heal  one: it is attached and does not answer; another one is used meanwhile"
     )
@@ -135,19 +137,19 @@ def test_a_job_whose_machine_failed_goes_on_at_once(lab: Lab) -> None:
         msg = "link lost"
         raise InfrastructureFailure(msg)
 
-    assert deliver(lab.pool(), work, say=lab.said.append) == "done"
+    assert run_with_retries(lab.pool(), work, say=lab.said.append) == "done"
     assert seen == ["one", "two"]
     assert lab.states() == {"one": MachineState.HELD, "two": MachineState.FREE}
 
     lab.one.gate.set()
     until(lambda: lab.states()["one"] is MachineState.QUARANTINED, "a quarantine")
-    put = lab.pool().room.records.read(lab.one.key).quarantine
+    put = lab.pool().shared.records.read(lab.one.key).quarantine
     assert put is not None
     assert put.reason.startswith("link lost; does not answer (reconnected; ")
 
 
 def test_a_machine_that_others_hold_is_waited_for(lab: Lab) -> None:
-    """Its job will end; nobody knows that of a machine that does not answer."""
+    """Its job will end; no one knows that of a machine that does not answer."""
     works(lab.two)
     got: list[Lease] = []
 
@@ -155,7 +157,7 @@ def test_a_machine_that_others_hold_is_waited_for(lab: Lab) -> None:
         with lab.pool().reserve() as lease:
             got.append(lease)
 
-    standing = lab.pool().look()[1]
+    standing = lab.pool().read_statuses()[1]
     with lab.pool().hold(standing):
         waiting = threading.Thread(target=wait, daemon=True)
         waiting.start()
@@ -175,7 +177,7 @@ def test_a_machine_that_is_back_sooner_is_taken(lab: Lab, late_s: float) -> None
         with lab.pool(say_every_s=60.0).reserve() as lease:
             got.append(lease)
 
-    with lab.pool().hold(lab.pool().look()[1]):
+    with lab.pool().hold(lab.pool().read_statuses()[1]):
         waiting = threading.Thread(target=wait, daemon=True)
         waiting.start()
         until(lambda: any(line.startswith("waiting for phones") for line in lab.said), "a wait")
@@ -186,7 +188,7 @@ def test_a_machine_that_is_back_sooner_is_taken(lab: Lab, late_s: float) -> None
 
 
 def test_where_no_machine_is_left_the_care_is_waited_for(lab: Lab) -> None:
-    """Both are dead: the second is cared for at once, the first beside, and both end."""
+    """Both are dead: the second is recovered at once, the first in the background; both end."""
     failures: list[NoUsableMachine] = []
 
     def wait() -> None:
@@ -236,7 +238,7 @@ def test_the_only_machine_is_cared_for_in_the_foreground(lab: Lab) -> None:
     pool = lab.pool()
     with pytest.raises(NoUsableMachine), pool.reserve():
         pass
-    assert pool.beside.keys == frozenset()
+    assert pool.background.keys == frozenset()
     assert lab.states() == {"one": MachineState.QUARANTINED}
     assert lab.said[0] == "  heal  one: it is attached and does not answer"
 
@@ -270,11 +272,11 @@ def test_a_machine_put_aside_during_the_wait_is_not_used(lab: Lab) -> None:
             got.append(lease)
 
     pool = lab.pool()
-    with pool.hold(pool.look()[1]), pool.hold(pool.look()[0]):
+    with pool.hold(pool.read_statuses()[1]), pool.hold(pool.read_statuses()[0]):
         waiting = threading.Thread(target=wait, daemon=True)
         waiting.start()
         until(lambda: any(line.startswith("waiting for phones") for line in lab.said), "a wait")
-        pool.room.records.put_aside(lab.one.key, "one", "it burns", Author.PERSON)
+        pool.shared.records.quarantine(lab.one.key, "one", "it burns", Author.PERSON)
     waiting.join(10)
     assert got == [lab.two]
 
@@ -317,7 +319,7 @@ def test_the_end_of_the_process_frees_what_is_cared_for(tmp_path: Path, end: str
     assert not list(state.rglob("*.tmp"))
 
 
-def test_nothing_is_told_after_the_end_of_the_process() -> None:
+def test_nothing_is_reported_after_the_end_of_the_process() -> None:
     """Its streams are being closed then."""
     said: list[str] = []
     beside = BackgroundRecovery(said.append)
@@ -328,7 +330,7 @@ def test_nothing_is_told_after_the_end_of_the_process() -> None:
 
 
 def test_who_cannot_be_asked_does_not_answer(tmp_path: Path) -> None:
-    """What is missing is told by the ladder, which asks again."""
+    """The recovery reports what is missing, because it asks again."""
 
     class Unaskable(FakeMachine):
         def alive(self) -> bool:

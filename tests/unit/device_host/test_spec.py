@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 import pytest
-from host.order import Order, parser, read
+from host.spec import HostSpec, parser, read
 
 SHA256 = "0123456789abcdef" * 4
 REQUIRED = {
@@ -22,13 +22,13 @@ def _words(changed: dict[str, str] | None = None) -> list[str]:
     return [word for pair in {**REQUIRED, **(changed or {})}.items() for word in pair]
 
 
-def _order(words: list[str], *, checkout: str = "/opt/megtrim") -> Order:
+def _order(words: list[str], *, checkout: str = "/opt/megtrim") -> HostSpec:
     return read(parser("").parse_args(words), checkout=Path(checkout))
 
 
 def test_an_order_with_what_is_required() -> None:
     """Everything else has a value that the page explains."""
-    assert _order(_words()) == Order(
+    assert _order(_words()) == HostSpec(
         user="megtrim",
         cpu_class="armv82",
         scope="repos/team/models",
@@ -70,8 +70,8 @@ def test_an_organisation_needs_a_runner_group() -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="--runner-group"):
         _order([*words, "--organisation", "team"])
 
-    order = _order([*words, "--organisation", "team", "--runner-group", "7"])
-    assert (order.scope, order.runner_group) == ("orgs/team", 7)
+    spec = _order([*words, "--organisation", "team", "--runner-group", "7"])
+    assert (spec.scope, spec.runner_group) == ("orgs/team", 7)
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,8 @@ def test_odd_words_are_refused(name: str, value: str, capsys: pytest.CaptureFixt
         _order(_words({name: value}))
 
     assert refused.value.code == 2
-    told = capsys.readouterr().err
-    assert f"argument {name}: found {value!r}, expected" in told
+    output = capsys.readouterr().err
+    assert f"argument {name}: found {value!r}, expected" in output
 
 
 def test_a_checkout_with_an_odd_path_is_refused() -> None:
@@ -117,7 +117,7 @@ def test_a_checkout_with_an_odd_path_is_refused() -> None:
 def test_several_vendors_and_hubs_are_sorted_and_single() -> None:
     """The same wish in another order is the same host."""
     words = ["--usb-vendor", "18d1", "--usb-vendor", "04e8", "--usb-vendor", "18d1"]
-    order = _order([*_words(), *words, "--power-hub", "2109:2817"])
+    spec = _order([*_words(), *words, "--power-hub", "2109:2817"])
 
-    assert order.usb_vendors == ("04e8", "18d1")
-    assert order.power_hubs == (("2109", "2817"),)
+    assert spec.usb_vendors == ("04e8", "18d1")
+    assert spec.power_hubs == (("2109", "2817"),)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.devices.remote.adb_server import Adb, ask, find_adb
+from megtrim.devices.remote.adb_client import Adb, ask, find_adb
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import ProcessRunner
 from unit.devices.fake_adb import CLIENT, Server, serving, write_client
@@ -122,7 +122,7 @@ def test_no_adb_at_all(tmp_path: Path) -> None:
 
 def test_something_else_that_is_called_adb(tmp_path: Path) -> None:
     client = write_client(tmp_path / "bin", CLIENT.replace("Android", "Another"))
-    with pytest.raises(InputError, match="does not tell its version"):
+    with pytest.raises(InputError, match="does not print its version"):
         find_adb(environment(client, 5037))
 
 
@@ -136,7 +136,7 @@ def test_a_whole_adb(client: Path, server: Server) -> None:
 
 def test_a_server_that_answers_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte now and then is no answer, however often it comes."""
-    monkeypatch.setattr("megtrim.devices.remote.adb_server._ANSWER_S", 0.5)
+    monkeypatch.setattr("megtrim.devices.remote.adb_client._ANSWER_S", 0.5)
 
     def dribble(listener: socket.socket) -> None:
         with listener.accept()[0] as peer, suppress(OSError):
