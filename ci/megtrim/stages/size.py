@@ -12,7 +12,7 @@ from megtrim.pipeline.filenames import SIZES_FILE
 from megtrim.pipeline.session import Context, binary, binary_digest
 from megtrim.pipeline.summary import full_trim
 from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, REGION, Task
-from megtrim.size.baseline import dump_sizes, expect_alike, load_sizes
+from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes
 from megtrim.size.budgets import Baseline, check
 from megtrim.store import StageFolder, sha256_file
 
@@ -95,7 +95,7 @@ def expect_usable_baseline(context: Context) -> None:
 
 def _load_baseline(chosen: tuple[Path, str], context: Context) -> Baseline:
     path, shown = chosen
-    return expect_alike(load_sizes(path, shown=shown), quick=context.quick, shown=shown)
+    return expect_same_kind(load_sizes(path, shown=shown), quick=context.quick, shown=shown)
 
 
 def _baseline(context: Context) -> Baseline | None:
