@@ -11,7 +11,7 @@ from megtrim.cli.echo import show
 from megtrim.cli.session.setup import Options, describe, open_context
 from megtrim.config.scenarios import all_scenarios
 from megtrim.devices.retry import deliver
-from megtrim.errors import EXIT_PASS, InputError, ProductFailure, worst
+from megtrim.errors import EXIT_PASS, InputError, ProductFailure, worst_exit_code
 from megtrim.load_and_run.application import INPUT, MODEL, OUTPUTS, THREADS, names_in
 from megtrim.load_and_run.arguments import check_arguments
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
@@ -69,7 +69,7 @@ def execute(options: Options, wanted: ProbeRequest, *, as_json: bool) -> int:
     every = tasks(context.loaded.config, committed=context.committed)
     _, codes = runner.run(through(Stage.REDUCE, every), context)
     if REDUCED not in context.done:
-        return worst(codes)
+        return worst_exit_code(codes)
     program = wanted.application or context.loaded.config.engine.target
     reduced = _run(spec.with_program(binary(context.done[REDUCED], program)), context)
     if ending(reduced.run) is RunOutcome.PASSED:

@@ -13,7 +13,7 @@ from megtrim.cli import probe
 from megtrim.cli.echo import show
 from megtrim.cli.session.setup import Options, describe, neighbours_option, open_context, trimming
 from megtrim.config.scenarios import all_scenarios
-from megtrim.errors import ACCEPT, InputError, worst
+from megtrim.errors import ACCEPT, InputError, worst_exit_code
 from megtrim.pipeline.filenames import FINAL_FOLDER, VERDICT_FILE
 from megtrim.pipeline.session import Context
 from megtrim.pipeline.summary.last_proof import ahead
@@ -94,7 +94,7 @@ def execute(
     joined = context.done.get(VERDICT)
     if joined is not None and by_verdict:
         return int(joined.result["exit code"])
-    return worst(codes)
+    return worst_exit_code(codes)
 
 
 def run_chain(

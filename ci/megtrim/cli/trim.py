@@ -19,7 +19,7 @@ from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.invocation import BASELINE_FILE, invocation_of
 from megtrim.cli.session.setup import Options, neighbours_option, traces_option, trimming
 from megtrim.cli.stages import EXAMPLE, clear_final, run_chain
-from megtrim.errors import EXIT_PASS, InfrastructureFailure, MegtrimError, worst
+from megtrim.errors import EXIT_PASS, InfrastructureFailure, MegtrimError, worst_exit_code
 from megtrim.evidence.early_exit import EarlyExit
 from megtrim.pipeline.filenames import FINAL_FOLDER, SIZES_FILE
 from megtrim.pipeline.session import Context
@@ -57,10 +57,10 @@ def trim(as_json: bool, accept: bool, no_gate: bool, **options: Any) -> int:
             _leave_ending(error, store)
         raise
     if not no_gate:
-        return worst(codes)
+        return worst_exit_code(codes)
     if failure is not None:
         _leave_ending(failure, store)
-        return worst(codes)
+        return worst_exit_code(codes)
     return EXIT_PASS
 
 

@@ -12,7 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, ProductFailure, worst
+from megtrim.errors import (
+    EXIT_PASS,
+    InfrastructureFailure,
+    InputError,
+    ProductFailure,
+    worst_exit_code,
+)
 from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.session import Context, StageModule
 from megtrim.plan.graph import Stage, Task, keep_task, on_demand, resting
@@ -103,7 +109,7 @@ def _attempt(task: Task, context: Context) -> tuple[bool, int]:
         context.console.warn(f"{task.id}: {failure}")
         return False, failure.exit_code
     context.done[task.id] = folder
-    return fresh, worst([stale, int(folder.result.get("exit code", EXIT_PASS))])
+    return fresh, worst_exit_code([stale, int(folder.result.get("exit code", EXIT_PASS))])
 
 
 def plan(tasks: Sequence[Task], context: Context) -> tuple[PlanStep, ...]:

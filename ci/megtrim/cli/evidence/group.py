@@ -24,7 +24,7 @@ from megtrim.cli.session.setup import (
     today_option,
 )
 from megtrim.device_jobs import pack as bundling
-from megtrim.errors import EXIT_PASS, InputError, worst
+from megtrim.errors import EXIT_PASS, InputError, worst_exit_code
 from megtrim.evidence.bundle import BUNDLE_FILE, Bundle
 from megtrim.evidence.checks import PendingReason
 from megtrim.github.runner import write_output
@@ -100,13 +100,13 @@ def pack(asked: str | None, proofs: Path | None, to: Path, **options: Any) -> in
     # A profile build that a trap needed already explains one on a device, too.
     runner.plan(resting([PROFILE], tasks(config)), context)
     bundle = bundling.pack(runner.able(context), purpose, known, to)
-    if worst(codes) != EXIT_PASS:
+    if worst_exit_code(codes) != EXIT_PASS:
         context.console.warn("not all programs could be built: the bundle asks for nothing")
     digest = sha256_file(to / BUNDLE_FILE)
     show(f"{_describe_bundle(bundle)}\nbundle-sha256={digest}")
     write_output(open_processes().env, "bundle-sha256", digest)
     # A verification has a verdict, which tells of a build that failed; nothing else has one.
-    return worst(codes) if asked else EXIT_PASS
+    return worst_exit_code(codes) if asked else EXIT_PASS
 
 
 def _describe_bundle(bundle: Bundle) -> str:
